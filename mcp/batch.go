@@ -19,8 +19,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request, p auth.Principal,
 	refuse := func(e *rpcError) { s.refuse(w, "malformed", e, nil) }
 	found, e := s.sessionOf(r, p)
 	if e != nil || found.version != protocol.ProtocolVersion20250326 {
-		// A client of a newer version is told what it did wrong, whether or
-		// not it named a session.
+		// With or without a session, a client of a newer version learns that.
 		refuse(errorf(protocol.INVALID_REQUEST, "Batches are not part of this protocol version. Send one message per request."))
 		return
 	}

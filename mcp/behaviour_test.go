@@ -20,6 +20,8 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
 func TestAnswers(t *testing.T) {
@@ -88,13 +90,13 @@ func TestCallerIsWhoTheTokenAndTheClientSay(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("%d calls", len(got))
 	}
-	if c := got[0]; c.User != "u_ann" || c.Client != "tester/1" || c.Author.Name != "ann" || c.Space != "s_1" || c.SpaceName != "home" || len(c.Scopes) != 2 || c.ChatGPT {
+	if c := got[0]; c.User() != "u_ann" || c.Label() != "tester/1" || c.Author().Name != "ann" || c.Space() != (service.SpaceRef{ID: "s_1", Name: "home"}) || !c.Can(space.ScopeWrite) || c.ChatGPT {
 		t.Errorf("legacy: %+v", c)
 	}
-	if c := got[1]; !c.ChatGPT || c.Client != "openai-mcp/9-Satchel-Tool:-forged" {
+	if c := got[1]; !c.ChatGPT || c.Label() != "openai-mcp/9-Satchel-Tool:-forged" {
 		t.Errorf("ChatGPT: %+v", c)
 	}
-	if c := got[2]; c.User != "u_bob" || len(c.Client) > 100 {
+	if c := got[2]; c.User() != "u_bob" || len(c.Label()) > 100 {
 		t.Errorf("a long name: %+v", c)
 	}
 }

@@ -84,10 +84,9 @@ func callTool(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	return out, nil, true
 }
 
-// checkScope answers a call that needs a scope which the grant lacks with the
-// HTTP status and challenge that make a client ask its user for more. Where
-// the member's role is what lacks, no new grant would help, so none is asked
-// for.
+// checkScope refuses a call that needs a scope which the grant lacks, with the HTTP status
+// and challenge that make a client ask its user for more. If the member's role is the
+// limit, a new grant would not help, so there is no challenge.
 func (rq *request) checkScope(t tools.Tool) *rpcError {
 	if t.Scope == "" {
 		return nil
@@ -125,8 +124,8 @@ func (rq *request) run(ctx context.Context, name string, args json.RawMessage, p
 	return rq.s.o.Tools.Call(ctx, rq.caller(), name, args, p)
 }
 
-// toolFailure answers a call that returned an error. What the model or its
-// user can do something about is told in a result, where models look.
+// toolFailure answers a call that returned an error. An error that the model or its user
+// can mend is a result, because models read those.
 func (rq *request) toolFailure(ctx context.Context, err error) (any, *rpcError, bool) {
 	code := fault.CodeOf(err)
 	if ctx.Err() != nil && (code == fault.Internal && !errors.Is(err, errPanic)) {
@@ -176,9 +175,9 @@ func (rq *request) toolResult(r tools.Result) (toolResult, error) {
 	return out, nil
 }
 
-// progress returns the function that tells the client how far a call is, if
-// it asked to be told, and the one that ends that. Values increase, and at
-// most one notification per ProgressInterval is sent: the latest.
+// progress returns a function that reports progress to the client, if it asked for
+// reports, and a function that ends them. Values increase, and at most one notification
+// per ProgressInterval is sent: the latest.
 func (rq *request) progress() (tools.Progress, func()) {
 	token, ok := rq.m.meta["progressToken"]
 	if !ok || !validID(token) {

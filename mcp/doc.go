@@ -13,5 +13,5 @@
 // It promises that no text of an internal error reaches a client, that no
 // client can see, cancel or continue what another user's client does, that a
 // notification sent before a result arrives before it, and that what it keeps
-// in memory is bounded, whatever clients send.
+// in memory is bounded.
 package mcp

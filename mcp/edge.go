@@ -12,7 +12,7 @@ import (
 // HostAllowed reports whether a server with these names may be reached under a
 // request's Host. A page can make a browser's request carry another name than
 // ours only by pointing its own name here (DNS rebinding), so addresses and
-// localhost are always fine. Whoever serves beside /mcp uses the same rule.
+// localhost are always fine. What is served beside /mcp uses the same rule.
 func HostAllowed(host string, names []string) bool {
 	name := hostname(host)
 	if name == "" {
@@ -58,8 +58,8 @@ func isLocalhost(name string) bool {
 // corsHeaders are the request headers that pages may send.
 const corsHeaders = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID"
 
-// cors tells a browser what a page of an allowed origin may do. It answers
-// preflights, and then returns true.
+// cors sets the headers that let pages of an allowed origin call. It answers preflights,
+// and then returns true.
 func cors(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
 	h.Add("Vary", "Origin")

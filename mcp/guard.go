@@ -25,7 +25,7 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 		if s.o.LimitUnauthenticated != nil {
 			if wait, ok := s.o.LimitUnauthenticated(r); !ok {
 				// With the challenge: a client whose token has expired must learn where
-				// to get another, also where others share its address.
+				// to get another, even if others share its address.
 				header := s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
 				header.Set("Retry-After", seconds(wait))
 				return p, errorf(codeServer, "Too many requests without a valid token. Try again in %s s.", seconds(wait)).withStatus(http.StatusTooManyRequests), header
@@ -51,7 +51,7 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 }
 
 // challenge is the WWW-Authenticate header of RFC 6750 section 3 with RFC
-// 9728's resource_metadata, from which clients find where to sign in.
+// 9728's resource_metadata, from which clients learn how to sign in.
 func (s *Server) challenge(r *http.Request, c auth.Challenge, scopes []space.Scope) http.Header {
 	c.Scope = s.o.ScopeNames(scopes)
 	if s.o.ResourceMetadataURL != nil {

@@ -63,7 +63,7 @@ func (f *fakeTools) all() []tools.Tool {
 }
 
 func (f *fakeTools) List(_ context.Context, c tools.Caller) []tools.Tool {
-	return slices.DeleteFunc(f.all(), func(t tools.Tool) bool { return !slices.Contains(c.Scopes, t.Scope) })
+	return slices.DeleteFunc(f.all(), func(t tools.Tool) bool { return !c.Can(t.Scope) })
 }
 
 func (f *fakeTools) Find(name string) (tools.Tool, bool) {
@@ -135,7 +135,7 @@ func (f *fakeTools) ReadResource(_ context.Context, _ tools.Caller, uri string) 
 }
 
 func (f *fakeTools) Prompts(_ context.Context, c tools.Caller) ([]tools.Prompt, error) {
-	if c.User == "u_bob" {
+	if c.User() == "u_bob" {
 		panic(secret)
 	}
 	return []tools.Prompt{{Name: "onboarding", Title: "Onboarding", Description: "Begin.", Arguments: []tools.PromptArgument{{Name: "name", Description: "Yours."}}}}, f.lists

@@ -53,7 +53,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if !p.Expires.IsZero() {
-		// No request of this client's comes that would tell that its time is over.
+		// No request of this client comes that would show that its time is over.
 		defer time.AfterFunc(p.Expires.Sub(s.o.Now()), cancel).Stop()
 	}
 	end, ok := s.limits.begin(p, true, cancel)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -67,9 +68,8 @@ func (shelf) ReadBlob(context.Context, space.SpaceID, space.BlobID) ([]byte, err
 // realTools is the real Set over a shelf, without a sandbox.
 func realTools(t testing.TB) *tools.Registry {
 	t.Helper()
-	set, err := tools.New(tools.Options{Workspace: shelf{}, Searcher: noSearch{},
-		RunnerProblem: func() string { return "No sandbox can start here." },
-		PublicURL:     func() string { return "http://localhost:8080" }})
+	set, err := tools.New(tools.Options{Service: service.New(service.Options{}), Workspace: shelf{}, Searcher: noSearch{},
+		PublicURL: func() string { return "http://localhost:8080" }})
 	if err != nil {
 		t.Fatal(err)
 	}

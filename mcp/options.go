@@ -18,11 +18,11 @@ import (
 
 // Toolset is what the server offers; *tools.Registry implements it.
 type Toolset interface {
-	// ServerInstructions is told to every client when it connects.
+	// ServerInstructions is sent to every client when it connects.
 	ServerInstructions() string
 	// List returns the tools that the caller may use, in a stable order.
 	List(ctx context.Context, c tools.Caller) []tools.Tool
-	// Find returns a tool by its listed name, whatever the caller may do.
+	// Find returns a tool by its listed name, even if the caller may not call it.
 	Find(name string) (tools.Tool, bool)
 	// Call runs a tool. Its errors are fault.NotFound, fault.Forbidden,
 	// fault.Canceled and faults that the model cannot mend; p is never nil.
@@ -70,8 +70,8 @@ type Options struct {
 	// same with /mcp appended. nil: they are not found.
 	ResourceMetadata http.Handler
 
-	// LimitUnauthenticated counts a request without a valid token, and tells
-	// where its sender had too many how long to wait. nil: no limit.
+	// LimitUnauthenticated counts a request without a valid token. If its sender has
+	// made too many, ok is false and wait is how long to wait. nil: no limit.
 	LimitUnauthenticated func(*http.Request) (wait time.Duration, ok bool)
 
 	MaxBody       int64   // bytes of one request; default 4 MiB
@@ -99,9 +99,9 @@ type Options struct {
 	// of the URLs in its answers. nil means the one that the tools are configured with.
 	Origin func(*http.Request) string
 
-	// Observer is told of every call and refusal.
+	// Observer gets every call and refusal.
 	Observer Observer
-	// Logger gets what clients are not told. Default: discard.
+	// Logger gets the errors that clients do not see. Default: discard.
 	Logger *slog.Logger
 	// RequestID returns the id under which the request is logged elsewhere.
 	// Default: a random one.
@@ -113,9 +113,9 @@ type Options struct {
 // Observer receives measurements. Its functions may be nil, must not block and
 // are called from many goroutines.
 type Observer struct {
-	// Call is told of every finished request.
+	// Call gets every finished request.
 	Call func(CallInfo)
-	// Refused is told why a request was refused: "host", "origin",
+	// Refused gets the reason of every refusal: "host", "origin",
 	// "unauthenticated", "verifier" (which could not say), "scope", "rate",
 	// "concurrency", "too_large", "malformed", "session" (none such),
 	// "closing", "panic".
@@ -124,9 +124,9 @@ type Observer struct {
 
 // CallInfo describes one finished request.
 type CallInfo struct {
-	Method string // as the client sent it, where it is known; else "other"
-	Tool   string // of tools/call, where it is known
-	// Outcome is "ok", "tool_error" (the model was told what to mend) or the
+	Method string // as the client sent it, if it is known; otherwise "other"
+	Tool   string // of tools/call, if it is known
+	// Outcome is "ok", "tool_error" (the model can mend it) or the
 	// fault code of the error.
 	Outcome  string
 	Duration time.Duration

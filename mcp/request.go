@@ -20,6 +20,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/tools"
 )
 
@@ -38,7 +39,7 @@ type request struct {
 	began   time.Time
 	tool    string
 	outcome string
-	// failed replaces whatever mcp-go answers: its hooks can return no error,
+	// failed replaces the answer of mcp-go: its hooks can return no error,
 	// and its handlers only −32603.
 	failed *rpcError
 }
@@ -88,14 +89,9 @@ func isChatGPT(p auth.Principal, c clientInfo) bool {
 
 func (rq *request) caller() tools.Caller {
 	return tools.Caller{
-		User:      rq.p.User,
-		Author:    rq.p.Person(),
-		Space:     rq.p.Space,
-		SpaceName: rq.p.SpaceName,
-		Scopes:    rq.p.Scopes,
-		Client:    cmp.Or(rq.client.label(), tame(rq.p.Client)),
-		ChatGPT:   isChatGPT(rq.p, rq.client),
-		Origin:    rq.s.o.Origin(rq.http),
+		Actor:   service.Client(rq.p, "mcp").Labelled(cmp.Or(rq.client.label(), tame(rq.p.Client))),
+		ChatGPT: isChatGPT(rq.p, rq.client),
+		Origin:  rq.s.o.Origin(rq.http),
 	}
 }
 
@@ -353,8 +349,7 @@ func (rq *request) forward(ctx context.Context) {
 }
 
 // rewriteInner replaces the texts of mcp-go's errors, which can hold Go's own
-// ("json: cannot unmarshal …"), and its answer where a hook or handler of ours
-// failed.
+// ("json: cannot unmarshal …"), and its answer if a hook or handler of ours failed.
 func (rq *request) rewriteInner(status int, msg []byte) (int, []byte) {
 	e := rq.failed
 	switch {
@@ -379,7 +374,7 @@ func (rq *request) rewriteInner(status int, msg []byte) (int, []byte) {
 	return e.httpStatus(rq.modern), errorAnswer(rq.m.id, e)
 }
 
-// standardError is what clients are told for an error of mcp-go's.
+// standardError is what clients get for an error of mcp-go.
 func (rq *request) standardError(code int) *rpcError {
 	switch code {
 	case protocol.METHOD_NOT_FOUND:

@@ -29,7 +29,7 @@ type session struct {
 }
 
 // sessions holds the legacy sessions, bounded per user and in all. It needs no
-// goroutine: whoever comes finds the expired ones at the front of order.
+// goroutine: each call finds the expired ones at the front of order.
 type sessions struct {
 	o      Options
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ func newSessions(o Options) *sessions {
 	return &sessions{o: o, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
 }
 
-// create makes a session of p's grant. Where p's user or everyone has too
+// create makes a session of p's grant. If p's user or everyone has too
 // many, the least recently used one ends.
 func (t *sessions) create(p auth.Principal, version string, c clientInfo) *session {
 	t.mu.Lock()
@@ -118,7 +118,7 @@ func (t *sessions) expire() {
 }
 
 // begin ties something in progress to the session: cancel is called when the
-// session ends, and, where requestID is given, withdraw when the session's
+// session ends, and, if requestID is given, withdraw when the session's
 // client cancels that request. The returned function unties it.
 func (t *sessions) begin(s *session, requestID string, cancel, withdraw context.CancelFunc) func() {
 	t.mu.Lock()

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// stream writes the answer to one request: one JSON document, or, once
-// something must be told before the result is there, server-sent events. It is
-// also the http.ResponseWriter under which mcp-go answers, and then turns
-// whatever that writes into messages that pass through rewrite.
+// stream writes the answer to one request: one JSON document, or server-sent events if
+// notifications precede the result. It is also the http.ResponseWriter to which mcp-go
+// writes; its messages pass through rewrite.
 //
 // Notifications and the result are written by the calls that make them, under
 // one lock, so none can be lost or overtaken.
@@ -26,7 +25,7 @@ type stream struct {
 	// rewrite looks at each message of mcp-go's and returns what is sent, and
 	// with which status; nil sends it as it is.
 	rewrite func(status int, msg []byte) (int, []byte)
-	// extra are set on the answer, whoever writes it.
+	// extra are set on every answer.
 	extra http.Header
 	// gone is closed when the client disconnects, which cancels the request since
 	// 2026-07-28; it is nil for earlier versions.
@@ -76,8 +75,8 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// notify sends a notification ahead of the result. Where the client takes no
-// events it does nothing: such a client cannot be told.
+// notify sends a notification ahead of the result. It does nothing if the client takes no
+// events.
 func (t *stream) notify(method string, params any) {
 	msg, err := encode(struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -200,10 +199,10 @@ func (t *stream) event(msg []byte) {
 	t.raw(append(b, "\n\n"...))
 }
 
-// raw sends a piece of an event stream, and begins it where nothing was sent.
+// raw sends a piece of an event stream, and begins it if nothing was sent.
 func (t *stream) raw(b []byte) {
 	if t.state == fresh {
-		// nginx and its like hold an answer back unless told not to.
+		// nginx and its like hold an answer back without this header.
 		t.w.Header().Set("X-Accel-Buffering", "no")
 		t.header("text/event-stream", http.StatusOK)
 		t.state = events

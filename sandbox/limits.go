@@ -99,7 +99,9 @@ func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 
 // met adds one limit, and a note that says what it is and who can raise it.
 func (c *command) met(l Limit) {
-	c.res.Limits = append(c.res.Limits, l)
+	if !slices.Contains(c.res.Limits, l) {
+		c.res.Limits = append(c.res.Limits, l)
+	}
 	lim := c.pool.o.Limits
 	var what string
 	switch l {

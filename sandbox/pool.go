@@ -266,6 +266,9 @@ func (p *Pool) running(k key) *box {
 	return b
 }
 
+// Memory is how many bytes one sandbox may use.
+func (p *Pool) Memory() int64 { return p.o.Limits.Memory }
+
 // Status is what a pool holds and has done since it was made.
 type Status struct {
 	Sandboxes int   `json:"sandboxes"` // started and not gone

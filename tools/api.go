@@ -3,19 +3,13 @@ package tools
 import (
 	"encoding/json"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
-// Caller is on whose behalf a tool runs: an authenticated principal.
+// Caller is the client that calls a tool, and how its answers are presented.
 type Caller struct {
-	User      space.UserID
-	Author    space.Person // of the commits that the call makes
-	Space     space.SpaceID
-	SpaceName string
-	// Scopes are the effective ones: the grant's, limited by the member's role.
-	Scopes []space.Scope
-	// Client names the AI client for commit trailers ("claude-code/2.1").
-	Client string
+	service.Actor
 	// ChatGPT reports that the caller takes only the search and fetch forms that
 	// ChatGPT's deep research demands.
 	ChatGPT bool
@@ -37,7 +31,7 @@ type Tool struct {
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage // nil if the answer is text alone
 	Scope        space.Scope     // what a call needs
-	// The hints of MCP's tool annotations; all are always told.
+	// The hints of MCP's tool annotations; all are always sent.
 	ReadOnly    bool
 	Destructive bool
 	Idempotent  bool
@@ -54,17 +48,17 @@ type Content struct {
 // Result is a tool's answer.
 type Result struct {
 	Content []Content
-	// Structured is answered as structuredContent where the tool has an
+	// Structured is answered as structuredContent if the tool has an
 	// OutputSchema; its JSON is then also the only text content.
 	Structured json.RawMessage
 	// Meta is answered as _meta["satchel/result"].
 	Meta map[string]any
-	// IsError tells the model that the call did not do what it asked.
+	// IsError reports that the call did not do what it asked.
 	IsError bool
 }
 
 // Progress is called, in order, while a call works. total is zero if it is
-// unknown. It may be called often: whoever passes it limits the rate.
+// unknown. It may be called often: the function limits the rate.
 type Progress func(done, total float64, message string)
 
 // Resource is a document of the space that clients can list and read:

@@ -17,10 +17,9 @@ import (
 )
 
 // arguments decodes one call's arguments strictly: an unknown or repeated
-// name, a wrong type and a missing value are problems, each told with the name,
-// what was wrong and what would be right. All problems of a call are told at
-// once. A null counts as not given: several clients send it for every optional
-// argument.
+// name, a wrong type and a missing value are problems, each reported with the name, what
+// was wrong and what would be right. All problems of a call are reported at once. A null
+// counts as not given: several clients send it for every optional argument.
 type arguments struct {
 	values   map[string]json.RawMessage
 	known    []string
@@ -84,7 +83,7 @@ func namesHint(known []string) string {
 	return " with the names " + strings.Join(known, ", ")
 }
 
-// maxProblems is how many problems of one call are told.
+// maxProblems is how many problems of one call are reported.
 const maxProblems = 10
 
 func (a *arguments) problem(format string, v ...any) {
@@ -93,8 +92,8 @@ func (a *arguments) problem(format string, v ...any) {
 	}
 }
 
-// explain tells text of an unknown argument, where it is given, in place of the
-// usual words.
+// explain reports text about an unknown argument, if it is given, in place of the usual
+// words.
 func (a *arguments) explain(name, text string) {
 	if i := slices.Index(a.unknown, name); i >= 0 {
 		a.unknown = slices.Delete(a.unknown, i, i+1)
@@ -200,7 +199,7 @@ func (a *arguments) texts(name, example string, max int) []string {
 	return out
 }
 
-// count returns a whole number of at least 1, or def where it is not given;
+// count returns a whole number of at least 1, or def if it is not given;
 // one above max counts as max, and clipped then says so.
 func (a *arguments) count(name string, def, max int) (n int, clipped string) {
 	v, ok := a.get(name)
@@ -265,7 +264,7 @@ func describeJSON(v json.RawMessage) string {
 	return "the number " + clip(string(v), 30)
 }
 
-// clip shortens s to at most n code points, with an ellipsis where it cut.
+// clip shortens s to at most n code points, with an ellipsis if it cut.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -44,7 +44,7 @@ func (s *Registry) bashTool() tool {
 // describeRunner returns a description of bash, or the one that says that no command
 // can run.
 func (s *Registry) describeRunner(text string) string {
-	if s.o.Runner == nil {
+	if s.o.Service.NoCommands() != "" {
 		return describeBashOff
 	}
 	return text
@@ -109,49 +109,62 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 // error: grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
-	r := RunRequest{
-		User: c.User, Space: c.Space, Author: c.Author, Client: c.Client, Tool: name,
+	q := bashCall{readOnly: name == nameBashReadonly, RunCommandInput: service.RunCommandInput{
+		Space: c.Space(), Tool: name,
 		Command:    a.required("command", `"grep -rn deploy knowledge"`),
 		Comment:    commitMessage(a.text("comment")),
 		Background: a.flag("background"),
-		ReadOnly:   name == nameBashReadonly,
-	}
-	if r.ReadOnly {
+	}}
+	if q.readOnly {
 		a.explain("comment", fmt.Sprintf("The argument \"comment\" is for %s alone: %s changes nothing that a commit could describe. Leave it out.",
 			s.o.Prefix+nameBash, s.o.Prefix+name))
 	}
 	switch {
-	case len(r.Command) > s.o.Limits.CommandBytes:
+	case len(q.Command) > s.o.Limits.CommandBytes:
 		a.problem("The argument \"command\" has %s, and %s are allowed: write long content in several commands.",
-			plural(len(r.Command), "byte", "bytes"), thousands(int64(s.o.Limits.CommandBytes)))
-	case strings.ContainsRune(r.Command, 0):
+			plural(len(q.Command), "byte", "bytes"), thousands(int64(s.o.Limits.CommandBytes)))
+	case strings.ContainsRune(q.Command, 0):
 		a.problem("The argument \"command\" holds a NUL character, which no shell command can.")
 	}
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
-	if s.o.Runner == nil {
-		return Result{}, fault.New(fault.Unavailable, "%s", s.noSandbox())
+	if why := s.o.Service.NoCommands(); why != "" {
+		return Result{}, fault.New(fault.Unavailable, "bash cannot run on this server: %s Nothing was run. %s and %s still work.",
+			why, s.o.Prefix+nameSearch, s.o.Prefix+nameRead)
 	}
-	res, err := s.o.Runner.Run(ctx, r, p)
+	steps := 0
+	ctx = service.WithProgress(ctx, func(step string) {
+		steps++
+		p(float64(steps), 0, step)
+	})
+	run := s.o.Service.RunCommand
+	if q.readOnly {
+		run = s.o.Service.RunReadOnlyCommand
+	}
+	r, err := run(ctx, c.Actor, q.RunCommandInput)
 	if err != nil {
 		return Result{}, err
 	}
 	writer := ""
-	if slices.Contains(c.Scopes, space.ScopeWrite) {
+	if c.Can(space.ScopeWrite) {
 		writer = s.o.Prefix + nameBash
 	}
-	return Result{
-		Content: []Content{{Text: bashText(r, res, writer)}},
-		Meta:    bashMeta(r, res),
-		IsError: res.NotSaved != "" || res.End != RunExited && res.End != RunJob,
-	}, nil
+	return bashResult(q, r, writer), nil
 }
 
-// noSandbox says why bash cannot run here and what works instead.
-func (s *Registry) noSandbox() string {
-	return fmt.Sprintf("bash cannot run on this server: %s Nothing was run. %s and %s still work.",
-		sentence(s.o.RunnerProblem()), s.o.Prefix+nameSearch, s.o.Prefix+nameRead)
+// bashCall is a call of one of the two tools.
+type bashCall struct {
+	service.RunCommandInput
+	readOnly bool
+}
+
+func bashResult(q bashCall, r service.CommandResult, writer string) Result {
+	return Result{
+		Content: []Content{{Text: bashText(q, r, writer)}},
+		Meta:    bashMeta(q, r),
+		IsError: r.NotSaved != nil || r.End != service.Exited && r.End != service.Detached,
+	}
 }
 
 // Limits of a comment: git shows the first line of a message in lists.
@@ -161,7 +174,7 @@ const (
 )
 
 // commitMessage makes a commit message of a comment: one line of at most 72
-// characters and, where there is more, a body of one paragraph. Line breaks
+// characters and, if there is more, a body of one paragraph. Line breaks
 // become blanks and control characters go, so that a comment can neither forge
 // the trailers that name the tool and the client nor write to a terminal.
 func commitMessage(comment string) string {
@@ -186,13 +199,4 @@ func commitMessage(comment string) string {
 		return strings.TrimRight(string(runes[:cut]), " ") + "…\n\n" + clean
 	}
 	return clean
-}
-
-// sentence ends a text with a full stop.
-func sentence(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") {
-		return s
-	}
-	return s + "."
 }

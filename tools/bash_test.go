@@ -3,11 +3,15 @@ package tools_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
 	"satchel/tools"
 )
 
@@ -26,51 +30,51 @@ func someCommit(files int) space.Commit {
 // TestBashAnswers snapshots what a model reads for each way in which a command
 // can go, and the machine-readable part beside it.
 func TestBashAnswers(t *testing.T) {
-	local := tools.PushState{State: "local"}
+	local := service.PushState{State: "local"}
 	tests := []struct {
 		name    string
-		result  tools.RunResult
+		result  sandbox.Result
+		detail  string
+		push    service.PushState
 		isError bool
 	}{
-		{"output", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "hello\n"}, Duration: 12 * time.Millisecond}, false},
-		{"no-output", tools.RunResult{End: tools.RunExited, Duration: 3 * time.Millisecond}, false},
-		{"no-match", tools.RunResult{End: tools.RunExited, ExitCode: 1, Duration: 40 * time.Millisecond}, false},
-		{"both-streams", tools.RunResult{End: tools.RunExited, ExitCode: 2, Stdout: tools.RunOutput{Text: "out"}, Stderr: tools.RunOutput{Text: "err\n"}, Duration: 1500 * time.Millisecond}, false},
-		{"signal", tools.RunResult{End: tools.RunExited, ExitCode: 137, Signal: "SIGKILL", Stderr: tools.RunOutput{Text: "Killed\n"}, Duration: time.Second}, false},
-		{"cut", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Cut: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}, false},
-		{"limits", tools.RunResult{End: tools.RunExited, ExitCode: 1, Stderr: tools.RunOutput{Text: "cp: error writing 'b': No space left on device\n"}, Duration: 2 * time.Second,
-			Limits: []string{"sandbox.disk", "sandbox.inodes"},
+		{name: "output", result: sandbox.Result{End: service.Exited, Stdout: sandbox.Output{Text: "hello\n"}, Duration: 12 * time.Millisecond}},
+		{name: "no-output", result: sandbox.Result{End: service.Exited, Duration: 3 * time.Millisecond}},
+		{name: "no-match", result: sandbox.Result{End: service.Exited, ExitCode: 1, Duration: 40 * time.Millisecond}},
+		{name: "both-streams", result: sandbox.Result{End: service.Exited, ExitCode: 2, Stdout: sandbox.Output{Text: "out"}, Stderr: sandbox.Output{Text: "err\n"}, Duration: 1500 * time.Millisecond}},
+		{name: "signal", result: sandbox.Result{End: service.Exited, ExitCode: 137, Signal: "SIGKILL", Stderr: sandbox.Output{Text: "Killed\n"}, Duration: time.Second}},
+		{name: "cut", result: sandbox.Result{End: service.Exited, Stdout: sandbox.Output{Text: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Cut: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}},
+		{name: "limits", result: sandbox.Result{End: service.Exited, ExitCode: 1, Stderr: sandbox.Output{Text: "cp: error writing 'b': No space left on device\n"}, Duration: 2 * time.Second,
+			Limits: []sandbox.Limit{"sandbox.disk", "sandbox.inodes"},
 			Notes: []string{"The sandbox is full: the files that change in it may take 256 MiB (the server's operator can raise sandbox.disk).",
-				"The sandbox is full: 100000 files may change in it (the server's operator can raise sandbox.disk)."}}, false},
-		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Text: "so far\n"}, Duration: 10 * time.Minute, Limits: []string{"sandbox.wall_time"},
-			Notes: []string{"The command was ended after 10m0s, the time limit (the server's operator can raise sandbox.wall_time)."}}, true},
-		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", Duration: 2 * time.Second, Limits: []string{"sandbox.memory"}}, true},
-		{"out-of-memory-plain", tools.RunResult{End: tools.RunOutOfMemory, Duration: 2 * time.Second}, true},
-		{"lost", tools.RunResult{End: tools.RunLost, Duration: 2 * time.Second}, true},
-		{"stopped", tools.RunResult{End: tools.RunStopped, Commits: []space.Commit{someCommit(1)}, Push: local, Duration: 2 * time.Second}, true},
-		{"conflict-without-commit", tools.RunResult{End: tools.RunExited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}, false},
-		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}, false},
-		{"not-saved", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "written\n"}, Commits: []space.Commit{someCommit(1)}, Push: local, Duration: 30 * time.Millisecond,
-			NotSaved: "What changed could not be committed: The sandbox ended. What the command had changed is lost."}, true},
-		{"commit", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(3)}, Push: local, Duration: 30 * time.Millisecond}, false},
-		{"many-files", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(26)}, Push: tools.PushState{State: "queued"}, Duration: 30 * time.Millisecond}, false},
-		{"push-failed", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(1)},
-			Push: tools.PushState{State: "failed", Detail: "the repository is gone; connect it again on the web page"}, Duration: 30 * time.Millisecond}, false},
-		{"troubles", func() tools.RunResult {
+				"The sandbox is full: 100000 files may change in it (the server's operator can raise sandbox.disk)."}}},
+		{name: "timed-out", result: sandbox.Result{End: service.TimedOut, Stdout: sandbox.Output{Text: "so far\n"}, Duration: 10 * time.Minute, Limits: []sandbox.Limit{"sandbox.wall_time"},
+			Notes: []string{"The command was ended after 10m0s, the time limit (the server's operator can raise sandbox.wall_time)."}}, isError: true},
+		{name: "out-of-memory", result: sandbox.Result{End: service.OutOfMemory, Duration: 2 * time.Second, Limits: []sandbox.Limit{"sandbox.memory"}}, detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", isError: true},
+		{name: "out-of-memory-plain", result: sandbox.Result{End: service.OutOfMemory, Duration: 2 * time.Second}, isError: true},
+		{name: "lost", result: sandbox.Result{End: service.Lost, Duration: 2 * time.Second}, isError: true},
+		{name: "stopped", result: sandbox.Result{End: service.Stopped, Commits: []space.Commit{someCommit(1)}, Duration: 2 * time.Second}, push: local, isError: true},
+		{name: "conflict-without-commit", result: sandbox.Result{End: service.Exited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}},
+		{name: "job", result: sandbox.Result{End: service.Detached, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: sandbox.Output{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}},
+		{name: "not-saved", result: sandbox.Result{End: service.Exited, Stdout: sandbox.Output{Text: "written\n"}, Commits: []space.Commit{someCommit(1)}, Duration: 30 * time.Millisecond,
+			NotSaved: fault.New(fault.Unavailable, "The sandbox ended. What the command had changed is lost.")}, push: local, isError: true},
+		{name: "commit", result: sandbox.Result{End: service.Exited, Commits: []space.Commit{someCommit(3)}, Duration: 30 * time.Millisecond}, push: local},
+		{name: "many-files", result: sandbox.Result{End: service.Exited, Commits: []space.Commit{someCommit(26)}, Duration: 30 * time.Millisecond}, push: service.PushState{State: "queued"}},
+		{name: "push-failed", result: sandbox.Result{End: service.Exited, Commits: []space.Commit{someCommit(1)},
+			Duration: 30 * time.Millisecond}, push: service.PushState{State: "failed", Detail: "the repository is gone; connect it again on the web page"}},
+		{name: "troubles", result: func() sandbox.Result {
 			c := someCommit(1)
 			c.Rejected = []space.Rejection{{Path: "bad\x1b[2J\nname\xff", Why: "it has a control character (U+001B)"}}
 			c.Conflicts = []space.Conflict{{Path: "a.md", Kept: "a.conflict-0123456789.md"}, {Path: "b.md"}}
-			return tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Push: local, Duration: 30 * time.Millisecond,
-				Restarted: true, Uncommitted: []string{"log.txt"}, Conflicts: c.Conflicts[1:],
+			return sandbox.Result{End: service.Exited, Commits: []space.Commit{c}, Duration: 30 * time.Millisecond,
+				Restarted: true, Conflicts: c.Conflicts[1:],
 				Held:  []space.Rejection{c.Rejected[0], {Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
 				Notes: []string{"This is a new sandbox, because the last one was idle: background processes and /tmp of before are gone.", "The sandbox is nearly full: 240 of 256 MB are used."}}
-		}(), false},
+		}(), push: local},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, nil, nil)
-			b.run.result = tt.result
-			r := b.call(t, "bash", `{"command":"x"}`)
+			r := tools.BashResult(false, "x", "bash", service.CommandResult{Result: tt.result, Detail: tt.detail, Push: tt.push})
 			if r.IsError != tt.isError {
 				t.Errorf("IsError is %v", r.IsError)
 			}
@@ -110,7 +114,7 @@ func TestBashSaysWhatWorksInstead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, nil, nil)
-			b.run.result = tools.RunResult{End: tools.RunExited, ExitCode: 1, Stderr: tools.RunOutput{Text: tt.stderr}}
+			b.run.result = agent.ExecResult{ExitCode: 1, Stderr: agent.Output{Head: []byte(tt.stderr)}}
 			args, _ := json.Marshal(map[string]string{"command": tt.command})
 			check(t, b.callAs(t, tt.c, tt.tool, string(args)), false, tt.want)
 		})
@@ -119,25 +123,18 @@ func TestBashSaysWhatWorksInstead(t *testing.T) {
 
 func TestBashPassesOn(t *testing.T) {
 	b := newBench(t, nil, nil)
-	var told []string
-	_, err := b.Call(t.Context(), editor(), "bash", json.RawMessage(`{"command":" echo 'a\nb' ","comment":"why","background":true}`),
-		func(_, _ float64, m string) { told = append(told, m) })
+	b.run.hold = make(chan struct{})
+	step := sync.OnceFunc(func() { close(b.run.hold) })
+	_, err := b.Call(t.Context(), editor(), "bash", json.RawMessage(`{"command":" echo 'a\nb' ","background":true}`), func(float64, float64, string) { step() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tools.RunRequest{
-		User: "u_ann", Space: ann, Author: space.Person{Name: "Ann Example", Email: "ann@example.com"},
-		Client: "claude-code/2.1", Tool: "bash", Command: " echo 'a\nb' ", Comment: "why", Background: true,
-	}
-	if b.run.last != want {
-		t.Errorf("ran %+v\nwant %+v", b.run.last, want)
-	}
-	if len(told) != 1 {
-		t.Errorf("progress %q", told)
+	if r := b.run.last; r.Command != " echo 'a\nb' " || !r.Background || r.ReadOnly {
+		t.Errorf("ran %+v", r)
 	}
 	b.callAs(t, reader(), "bash_readonly", `{"command":"ls"}`)
-	if !b.run.last.ReadOnly || b.run.last.Tool != "bash_readonly" {
-		t.Errorf("ran %+v", b.run.last)
+	if r := b.run.last; r.Command != "ls" || r.Background || !r.ReadOnly {
+		t.Errorf("ran %+v", r)
 	}
 }
 
@@ -158,11 +155,8 @@ func TestComments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, nil, nil)
-			args, _ := json.Marshal(map[string]string{"command": "true", "comment": tt.comment})
-			b.call(t, "bash", string(args))
-			if b.run.last.Comment != tt.want {
-				t.Errorf("%q, want %q", b.run.last.Comment, tt.want)
+			if got := tools.CommitMessage(tt.comment); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -170,11 +164,10 @@ func TestComments(t *testing.T) {
 
 func TestBashWithoutSandbox(t *testing.T) {
 	b := newBench(t, nil, func(o *tools.Options) {
-		o.Runner, o.Prefix = nil, "my_"
-		o.RunnerProblem = func() string { return "This machine forbids user namespaces" }
+		o.Service, o.Prefix = withoutCommands(), "my_"
 	})
 	for _, name := range []string{"my_bash", "my_bash_readonly"} {
-		check(t, b.call(t, name, `{"command":"ls"}`), true, "This machine forbids user namespaces. Nothing was run. my_search and my_read still work.")
+		check(t, b.call(t, name, `{"command":"ls"}`), true, "switches bash off (sandbox.runtime: none). Nothing was run. my_search and my_read still work.")
 	}
 	if s := b.ServerInstructions(); !strings.Contains(s, "my_bash and my_bash_readonly fail") || strings.Contains(s, "save it with") || len(s) >= 2048 {
 		t.Errorf("a client is told: %s", s)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -27,16 +29,16 @@ const (
 	maxPushChars   = 600
 )
 
-// bashText writes a command's answer: what it printed, then one bracketed line
-// for each thing worth knowing. That changes are lost comes before all else: a
-// model that reads of a commit further down would tell its user they are kept. writer is the tool that can
-// save; empty if the caller has none.
-func bashText(q RunRequest, r RunResult, writer string) string {
+// bashText writes a command's answer: its output, then one bracketed line for each thing
+// worth knowing. Lost changes come first: a model that reads of a commit further down
+// would take them for saved. writer is the tool that can save; empty if the caller has
+// none.
+func bashText(q bashCall, r service.CommandResult, writer string) string {
 	var b strings.Builder
-	if r.NotSaved != "" {
-		fmt.Fprintf(&b, "[NOT SAVED: %s]\n", clip(r.NotSaved, 1000))
+	if r.NotSaved != nil {
+		fmt.Fprintf(&b, "[NOT SAVED: %s]\n", clip(notSavedText(r.NotSaved), 1000))
 	}
-	out, err := outputText(r.Stdout), outputText(r.Stderr)
+	out, err := outputText(r.Stdout.Text), outputText(r.Stderr.Text)
 	switch {
 	case out != "" && err != "":
 		fmt.Fprintf(&b, "stdout:\n%sstderr:\n%s", out, err)
@@ -44,7 +46,7 @@ func bashText(q RunRequest, r RunResult, writer string) string {
 		fmt.Fprintf(&b, "stderr:\n%s", err)
 	case out != "":
 		b.WriteString(out)
-	case r.End == RunExited:
+	case r.End == service.Exited:
 		b.WriteString("(no output)\n")
 	}
 	line := func(format string, a ...any) {
@@ -54,12 +56,12 @@ func bashText(q RunRequest, r RunResult, writer string) string {
 	}
 	line("%s", endText(q, r))
 	for _, n := range r.Notes {
-		if r.End == RunJob && r.JobDir != "" && strings.Contains(n, r.JobDir) {
-			continue // the line above says where a job's output is
+		if r.End == service.Detached && r.JobDir != "" && strings.Contains(n, r.JobDir) {
+			continue // the line above names the files of a job's output
 		}
 		line("%s", clip(n, maxNoteChars))
 	}
-	if n := writeNote(q, r, writer); n != "" {
+	if n := readOnlyHint(q, r, writer); n != "" {
 		line("%s", n)
 	}
 	if n := len(r.Commits) - maxListedCommits; n > 0 {
@@ -76,44 +78,55 @@ func bashText(q RunRequest, r RunResult, writer string) string {
 }
 
 // outputText ends a stream's output with a line break.
-func outputText(o RunOutput) string {
-	s := strings.ToValidUTF8(o.Text, "\ufffd")
+func outputText(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
 	return s
 }
 
+// notSavedText says that what a command changed was not committed. The sandbox's own
+// errors also say what becomes of the changes: those of one that ended are lost. An error
+// of the commit knows nothing of sandboxes.
+func notSavedText(err error) string {
+	text := "What changed could not be committed: " + fault.PublicOf(err)
+	if fault.CodeOf(err) == fault.Unavailable {
+		return text
+	}
+	return text + " It stays in the sandbox and is tried again after the next command."
+}
+
 // lostText says what is gone with a sandbox that ended under a command.
 const lostText = "What the command had changed is lost, as are background processes and /tmp; the next command starts a new sandbox."
 
-func endText(q RunRequest, r RunResult) string {
+func endText(q bashCall, r service.CommandResult) string {
 	took := durationText(r.Duration)
 	why := ""
 	if r.Detail != "" {
 		why = ": " + strings.TrimSuffix(r.Detail, ".")
 	}
 	switch r.End {
-	case RunJob:
+	case service.Detached:
 		kept := " What it changes is committed when it ends."
-		if q.ReadOnly {
+		if q.readOnly {
 			kept = ""
 		}
 		return fmt.Sprintf("job %s, still running after %s%s. Its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and all it started: kill -- -$(cat %s/pid).%s",
 			r.JobID, took, why, r.JobDir, r.JobDir, r.JobDir, r.JobDir, kept)
-	case RunTimedOut:
+	case service.TimedOut:
 		return fmt.Sprintf("TIMED OUT after %s%s", took, why)
-	case RunCanceled:
+	case service.Canceled:
 		return fmt.Sprintf("canceled after %s%s", took, why)
-	case RunOutOfMemory:
+	case service.OutOfMemory:
 		return fmt.Sprintf("OUT OF MEMORY after %s: %s", took, cmp.Or(r.Detail, "The sandbox reached its memory limit and was ended. "+lostText))
-	case RunStopped:
+	case service.Stopped:
 		saved := " What it had changed until then was saved."
-		if q.ReadOnly || r.NotSaved != "" {
+		if q.readOnly || r.NotSaved != nil {
 			saved = ""
 		}
 		return fmt.Sprintf("STOPPED after %s: the sandbox is being stopped, and the command was ended before it was done.%s", took, saved)
-	case RunLost:
+	case service.Lost:
 		return fmt.Sprintf("SANDBOX LOST after %s: %s", took, cmp.Or(r.Detail, "It ended before the command did. "+lostText))
 	}
 	if r.Signal != "" {
@@ -122,8 +135,8 @@ func endText(q RunRequest, r RunResult) string {
 	return fmt.Sprintf("exit code %d, %s%s", r.ExitCode, took, why)
 }
 
-// lastCommits are those that an answer tells of.
-func lastCommits(r RunResult) []space.Commit {
+// lastCommits are those that an answer names.
+func lastCommits(r service.CommandResult) []space.Commit {
 	return r.Commits[max(0, len(r.Commits)-maxListedCommits):]
 }
 
@@ -142,9 +155,9 @@ func commitText(b *strings.Builder, c space.Commit) {
 	}
 }
 
-// pushText says where commits are beside this server. That they are stuck here
-// every answer tells, also one without a commit: the earlier ones are too.
-func pushText(r RunResult) string {
+// pushText says whether the commits have reached the remote. If they are stuck here, even
+// an answer without a commit says so, because earlier commits are stuck too.
+func pushText(r service.CommandResult) string {
 	detail := ""
 	if d := strings.Join(strings.Fields(r.Push.Detail), " "); d != "" {
 		detail = ": " + clip(strings.TrimSuffix(d, "."), maxPushChars)
@@ -168,9 +181,9 @@ func pushText(r RunResult) string {
 	return ""
 }
 
-// problemsText names what was not committed as the command left it. Paths in
-// it are whatever bytes the sandbox held, so they are quoted.
-func problemsText(b *strings.Builder, r RunResult) {
+// problemsText names what was not committed as the command left it. Its paths are bytes
+// that the sandbox held, so they are quoted.
+func problemsText(b *strings.Builder, r service.CommandResult) {
 	conflicts := allConflicts(r)
 	list := func(title string, n, most int, more string, item func(i int) string) {
 		if n == 0 {
@@ -201,14 +214,11 @@ func problemsText(b *strings.Builder, r RunResult) {
 		}
 		return fmt.Sprintf("%s (theirs) and %s (yours)", conflicts[i].Path, conflicts[i].Kept)
 	})
-	list("not committed yet: a running command has these open", len(r.Uncommitted), maxListedProblems, "", func(i int) string {
-		return quotePath(r.Uncommitted[i])
-	})
 }
 
 // notCommitted returns the refusals of the commits, with what becomes of each
-// where that is known, and what else is held; what is lost comes first.
-func notCommitted(r RunResult) (refused, earlier []space.Rejection) {
+// if that is known, and what else is held; what is lost comes first.
+func notCommitted(r service.CommandResult) (refused, earlier []space.Rejection) {
 	held := map[string]space.Rejection{}
 	for _, h := range r.Held {
 		held[h.Path] = h
@@ -237,7 +247,7 @@ func notCommitted(r RunResult) (refused, earlier []space.Rejection) {
 }
 
 // allWarnings returns the warnings of all commits.
-func allWarnings(r RunResult) []space.Warning {
+func allWarnings(r service.CommandResult) []space.Warning {
 	var all []space.Warning
 	for _, c := range r.Commits {
 		all = append(all, c.Warnings...)
@@ -245,8 +255,8 @@ func allWarnings(r RunResult) []space.Warning {
 	return all
 }
 
-// allConflicts are those of the commits, and those that no commit tells of.
-func allConflicts(r RunResult) []space.Conflict {
+// allConflicts are those of the commits, and those without a commit.
+func allConflicts(r service.CommandResult) []space.Conflict {
 	var all []space.Conflict
 	for _, c := range r.Commits {
 		all = append(all, c.Conflicts...)
@@ -260,7 +270,7 @@ func allConflicts(r RunResult) []space.Conflict {
 }
 
 // heldBack is what is held and was not refused by one of the commits.
-func heldBack(r RunResult) []space.Rejection {
+func heldBack(r service.CommandResult) []space.Rejection {
 	refused := map[string]bool{}
 	for _, c := range r.Commits {
 		for _, x := range c.Rejected {
@@ -290,25 +300,25 @@ func durationText(d time.Duration) string {
 
 // bashMeta is the machine-readable part. Lists in it are bounded. What is not
 // there is not the case: "limits", for one, are the keys of the limits that the
-// command met (RunResult.Limits).
-func bashMeta(q RunRequest, r RunResult) map[string]any {
+// command met (sandbox.Result.Limits).
+func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	m := map[string]any{
-		"end":         string(r.End),
+		"end":         r.End.String(),
 		"duration_ms": r.Duration.Milliseconds(),
-		"timed_out":   r.End == RunTimedOut,
+		"timed_out":   r.End == service.TimedOut,
 		"truncated":   r.Stdout.Cut > 0 || r.Stderr.Cut > 0,
 		"restarted":   r.Restarted,
 	}
-	if r.NotSaved != "" || !q.ReadOnly && (r.End == RunOutOfMemory || r.End == RunLost) {
+	if r.NotSaved != nil || !q.readOnly && (r.End == service.OutOfMemory || r.End == service.Lost) {
 		m["not_saved"] = true
 	}
-	if r.End == RunExited {
+	if r.End == service.Exited {
 		m["exit_code"] = r.ExitCode
 		if r.Signal != "" {
 			m["signal"] = r.Signal
 		}
 	}
-	if r.End == RunJob {
+	if r.End == service.Detached {
 		m["job"] = map[string]any{"id": r.JobID, "dir": r.JobDir}
 	}
 	if len(r.Limits) > 0 {
@@ -367,9 +377,9 @@ func bashMeta(q RunRequest, r RunResult) map[string]any {
 	if len(held) > 0 {
 		m["held"] = held
 	}
-	for name, o := range map[string]RunOutput{"stdout_file": r.Stdout, "stderr_file": r.Stderr} {
-		if o.Saved != "" {
-			m[name] = o.Saved
+	for name, saved := range map[string]string{"stdout_file": r.Stdout.Saved, "stderr_file": r.Stderr.Saved} {
+		if saved != "" {
+			m[name] = saved
 		}
 	}
 	return m

@@ -6,9 +6,38 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
 	"satchel/tools"
 )
+
+// answer is what bash answers.
+func answer(r sandbox.Result) tools.Result {
+	return tools.BashResult(false, "x", "bash", service.CommandResult{Result: r})
+}
+
+// Attack: kill the sandbox between a command's end and the collection of what it
+// changed. The answer must not promise that lost changes are tried again.
+func TestBashSaysWhatBecomesOfChangesThatWereNotSaved(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		stays bool
+	}{
+		"the sandbox ended": {fault.Wrap(space.ErrSandboxEnded, fault.Unavailable, "The sandbox ended. What the command had changed is lost."), false},
+		"the space is full": {fault.New(fault.TooLarge, "The space is full."), true},
+	} {
+		stays := "It stays in the sandbox"
+		if !c.stays {
+			stays = "!" + stays
+		}
+		t.Run(name, func(t *testing.T) {
+			check(t, answer(sandbox.Result{NotSaved: c.err}), true, fault.PublicOf(c.err), stays)
+		})
+	}
+}
 
 // TestBashNeverCutsWhatToDo: a refusal and a notice end in a command that is of
 // no use in part.
@@ -19,12 +48,8 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 	note := strings.Repeat("n", 1400) + " Delete the copy."
 	c := someCommit(1)
 	c.Rejected = []space.Rejection{{Path: "new.md", Why: strings.Repeat("y", 600) + command}}
-	b := newBench(t, nil, nil)
-	b.run.result = tools.RunResult{
-		End: tools.RunExited, Commits: []space.Commit{c}, Notes: []string{note},
-		Held: []space.Rejection{{Path: "old.md", Why: why}},
-	}
-	check(t, b.call(t, "bash", `{"command":"x"}`), false, why, note, `"new.md": `+c.Rejected[0].Why)
+	r := answer(sandbox.Result{Commits: []space.Commit{c}, Notes: []string{note}, Held: []space.Rejection{{Path: "old.md", Why: why}}})
+	check(t, r, false, why, note, `"new.md": `+c.Rejected[0].Why)
 }
 
 // TestBashSaysWhatBecomesOfARefusedFile: that it is lost with the sandbox, which
@@ -32,21 +57,15 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 func TestBashSaysWhatBecomesOfARefusedFile(t *testing.T) {
 	c := someCommit(1)
 	c.Rejected = []space.Rejection{{Path: "a.md", Why: "It holds a secret."}}
-	b := newBench(t, nil, nil)
-	b.run.result = tools.RunResult{
-		End: tools.RunExited, Commits: []space.Commit{c},
-		Held: []space.Rejection{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}},
-	}
-	check(t, b.call(t, "bash", `{"command":"x"}`), false, `"a.md": It will be lost when the sandbox stops. It holds a secret.`, "!till not committed")
+	r := answer(sandbox.Result{Commits: []space.Commit{c}, Held: []space.Rejection{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}}})
+	check(t, r, false, `"a.md": It will be lost when the sandbox stops. It holds a secret.`, "!till not committed")
 }
 
 // TestBashWarnsOfWhatWasCommitted beside the list of files, and in what programs read.
 func TestBashWarnsOfWhatWasCommitted(t *testing.T) {
 	c := someCommit(1)
 	c.Warnings = []space.Warning{{Path: "a.md", Why: "Line 1 looks like a secret."}}
-	b := newBench(t, nil, nil)
-	b.run.result = tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}}
-	res := b.call(t, "bash", `{"command":"x"}`)
+	res := answer(sandbox.Result{Commits: []space.Commit{c}})
 	check(t, res, false, "[WARNING", `"a.md": Line 1 looks like a secret.`, "!NOT COMMITTED")
 	if got := fmt.Sprint(res.Meta["warnings"]); !strings.Contains(got, "a.md") {
 		t.Errorf("%v", res.Meta)
@@ -56,13 +75,9 @@ func TestBashWarnsOfWhatWasCommitted(t *testing.T) {
 // TestEveryBashAnswerNamesWhatIsNotCommitted: the first three with the reason,
 // the lost ones first, and how many more there are.
 func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
-	b := newBench(t, nil, nil)
 	held := func(tool string, list []space.Rejection, want ...string) {
 		t.Helper()
-		b.run.result = tools.RunResult{End: tools.RunExited, Held: list}
-		for range 2 {
-			check(t, b.call(t, tool, `{"command":"x"}`), false, want...)
-		}
+		check(t, tools.BashResult(tool == "bash_readonly", "x", "bash", service.CommandResult{Result: sandbox.Result{Held: list}}), false, want...)
 	}
 	list := []space.Rejection{{Path: "a", Why: "Why a."}, {Path: "b", Why: "Why b."}, {Path: "c", Why: "Why c."}, {Path: "d", Why: "Why d."}}
 	for _, tool := range []string{"bash", "bash_readonly"} {
@@ -83,34 +98,31 @@ func TestBashNamesWhatTheCommandWasRefused(t *testing.T) {
 	for i := range 8 {
 		c.Rejected = append(c.Rejected, space.Rejection{Path: fmt.Sprint("now", i), Why: "Why."})
 	}
-	b := newBench(t, nil, nil)
-	b.run.result = tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Held: append(held, c.Rejected...)}
-	check(t, b.call(t, "bash", `{"command":"x"}`), false, "\"now7\": Why.\n  \"earlier0\": Why.\n  \"earlier1\": Why.\n  \"earlier2\": Why.\n  … 7 more")
+	check(t, answer(sandbox.Result{Commits: []space.Commit{c}, Held: append(held, c.Rejected...)}), false, "\"now7\": Why.\n  \"earlier0\": Why.\n  \"earlier1\": Why.\n  \"earlier2\": Why.\n  … 7 more")
 }
 
 // TestEveryBashAnswerTellsThatThePushFails, also where it made no commit.
 func TestEveryBashAnswerTellsThatThePushFails(t *testing.T) {
 	const want = "[the space's commits are NOT PUSHED to its remote: The token was refused. Set a new one]"
-	failed := tools.PushState{State: "failed", Detail: "The token was refused.\nSet a new one."}
+	failed := service.PushState{State: "failed", Detail: "The token was refused.\nSet a new one."}
 	for _, tt := range []struct {
 		name, tool string
-		end        tools.RunEnd
-		push       tools.PushState
+		end        agent.End
+		push       service.PushState
 		isError    bool
 		want       string
 	}{
-		{"bash", "bash", tools.RunExited, failed, false, want},
-		{"read-only", "bash_readonly", tools.RunExited, failed, false, want},
-		{"a job", "bash", tools.RunJob, failed, false, want},
-		{"out of memory", "bash", tools.RunOutOfMemory, failed, true, want},
-		{"pushed", "bash", tools.RunExited, tools.PushState{State: "pushed"}, false, "!pushed"},
-		{"queued", "bash", tools.RunExited, tools.PushState{State: "queued"}, false, "!the push"},
-		{"no remote", "bash", tools.RunExited, tools.PushState{State: "local"}, false, "!NOT PUSHED"},
+		{"bash", "bash", service.Exited, failed, false, want},
+		{"read-only", "bash_readonly", service.Exited, failed, false, want},
+		{"a job", "bash", service.Detached, failed, false, want},
+		{"out of memory", "bash", service.OutOfMemory, failed, true, want},
+		{"pushed", "bash", service.Exited, service.PushState{State: "pushed"}, false, "!pushed"},
+		{"queued", "bash", service.Exited, service.PushState{State: "queued"}, false, "!the push"},
+		{"no remote", "bash", service.Exited, service.PushState{State: "local"}, false, "!NOT PUSHED"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, nil, nil)
-			b.run.result = tools.RunResult{End: tt.end, Push: tt.push, Duration: time.Second}
-			check(t, b.call(t, tt.tool, `{"command":"x"}`), tt.isError, tt.want)
+			r := service.CommandResult{Result: sandbox.Result{End: tt.end, Duration: time.Second}, Push: tt.push}
+			check(t, tools.BashResult(tt.tool == "bash_readonly", "x", "bash", r), tt.isError, tt.want)
 		})
 	}
 }

@@ -41,7 +41,7 @@ func importPages(t *testing.T, l *live) {
 		}
 		writeFile(t, filepath.Join(dir, fmt.Sprint(i/100), fmt.Sprintf("%d.md", i)), text)
 	}
-	res, err := l.store.Import(t.Context(), l.c.Space, gitstore.FromDirectory(dir), space.Meta{Author: l.c.Author}, nil)
+	res, err := l.store.Import(t.Context(), l.id, gitstore.FromDirectory(dir), space.Meta{Author: l.c.Author()}, nil)
 	if err != nil || res.Files != imported {
 		t.Fatal(res.Files, err)
 	}
@@ -129,10 +129,10 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	must(err)
 	m := sources.New(sources.Options{
 		DB: db, Store: l.store, LookEvery: time.Hour,
-		Owned: func(context.Context, space.UserID) ([]space.SpaceID, error) { return []space.SpaceID{l.c.Space}, nil },
+		Owned: func(context.Context, space.UserID) ([]space.SpaceID, error) { return []space.SpaceID{l.id}, nil },
 	})
 	t.Cleanup(m.Close)
-	s, err := m.Add(t.Context(), space.Source{ID: "notes", Space: l.c.Space, Dir: "knowledge", Everybody: true, By: l.c.User}, sources.Consent{})
+	s, err := m.Add(t.Context(), space.Source{ID: "notes", Space: l.id, Dir: "knowledge", Everybody: true, By: l.c.User()}, sources.Consent{})
 	must(err)
 	f := l.index.Follow(m)
 	t.Cleanup(f.Close)
@@ -140,7 +140,7 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	must(l.index.Wait(t.Context(), s.Collection, s.Commit))
 	of := func(wait time.Duration) *tools.Registry {
 		set, err := tools.New(tools.Options{
-			Workspace: l.store, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+			Service: withoutCommands(), Workspace: l.store, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 			Limits: tools.Limits{SearchWait: wait},
 		})
 		must(err)
@@ -152,7 +152,7 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	}
 	l.commit(t, "knowledge/c.md", "zanzibar", time.Time{})
 	searchIn(t, of(-1), l.c, "zanzibar source:notes").check(t, " 1 page ") // there is no snapshot yet
-	_, err = m.Sync(t.Context(), l.c.User, "notes")
+	_, err = m.Sync(t.Context(), l.c.User(), "notes")
 	must(err)
 	searchIn(t, of(-1), l.c, "zanzibar source:notes").check(t, " 1 page ")
 	f.Refresh(s.Collection)
@@ -178,7 +178,7 @@ func TestASearchThatWaitsForTheIndexTakesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &awaited{heldSearch{held: map[string]chan struct{}{}}}
 		b := newBench(t, nil, func(o *tools.Options) {
-			o.Searcher = a
+			o.Service, o.Searcher = withoutCommands(), a
 			o.Limits = tools.Limits{Searches: 1, SearchesWaiting: -1}
 		})
 		ctx, leave := context.WithCancel(t.Context())

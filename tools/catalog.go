@@ -16,7 +16,7 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Where a space keeps what clients are told of (DESIGN section 6).
+// The directories and files of a space that have a meaning for clients.
 const (
 	resourcesDir     = "resources"
 	skillsDir        = "skills"
@@ -27,7 +27,7 @@ const (
 	skillFile        = "SKILL.md"
 )
 
-// document is a resource or a skill as lists tell of it.
+// document is a resource or a skill as lists show it.
 type document struct {
 	entry       space.Entry
 	name        string
@@ -38,9 +38,9 @@ type document struct {
 	size        int64
 }
 
-// head returns what is known of a document without its text; from memory
-// where the same content was seen before. A damaged document has a problem and no
-// digest, so that lists still include the others.
+// head returns what is known of a document without its text, from memory if the same
+// content was seen before. A damaged document has a problem and no digest, so that lists
+// still include the others.
 func (v view) head(ctx context.Context, e space.Entry) (docHead, error) {
 	if h, ok := v.s.cache.Get(e.Blob); ok {
 		return h, nil
@@ -66,7 +66,7 @@ func newDocHead(b []byte) docHead {
 	}
 	if d.Fields == nil && err == nil {
 		// Without front matter the first heading names a document. All that is
-		// listed is Markdown, whatever this one's name.
+		// listed is Markdown.
 		if all := parse.Sections(skillFile, b[:min(len(b), 4096)]); len(all) > 0 && all[0].Level == 1 {
 			d.Fields = map[string]any{"title": all[0].Title}
 		}
@@ -152,7 +152,7 @@ func (v view) skills(ctx context.Context) ([]skill, error) {
 	return list, nil
 }
 
-// linkedSkills tells of the links where a skill, or all of them, should be.
+// linkedSkills names the symbolic links that stand in the place of skills.
 func (v view) linkedSkills(ctx context.Context) ([]string, error) {
 	entries, err := v.files(ctx, skillsDir)
 	if err != nil {

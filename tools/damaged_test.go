@@ -56,12 +56,11 @@ func TestDamagedFiles(t *testing.T) {
 	if err := x.Update(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Service: withoutCommands(), Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := editor()
-	c.Space = id
+	c := editor(in(id))
 	call := func(name, args string) tools.Result {
 		t.Helper()
 		r, err := set.Call(t.Context(), c, name, json.RawMessage(args), nil)

@@ -1,11 +1,20 @@
 package tools
 
 import (
+	"satchel/internal/service"
 	"satchel/tools/index/present"
 )
 
 // Tokens counts tokens as the limits do.
 func Tokens(s string) int { return present.EstimateTokens(s) }
+
+// CommitMessage makes a commit's message of a comment.
+func CommitMessage(comment string) string { return commitMessage(comment) }
+
+// BashResult is the answer of bash about a command.
+func BashResult(readOnly bool, command, writer string, r service.CommandResult) Result {
+	return bashResult(bashCall{service.RunCommandInput{Command: command}, readOnly}, r, writer)
+}
 
 // Seeded is what an untouched overview is known by.
 const Seeded = seeded

@@ -12,7 +12,7 @@ import (
 	"satchel/tools/index/present"
 )
 
-// fact is one memory fact: memory/<type>/<key>.md (DESIGN section 12).
+// fact is one memory fact: memory/<type>/<key>.md.
 type fact struct {
 	kind, key string
 	value     string
@@ -64,8 +64,7 @@ func (v view) facts(ctx context.Context, today time.Time) (list []fact, left int
 	return list, left, nil
 }
 
-// dateOf takes the day of a date or time; "" where it is none, so that a wrong
-// one neither hides a fact nor puts it first.
+// dateOf takes the day of a date or time; "" if it is none, so that a wrong one neither hides a fact nor puts it first.
 func dateOf(s string) string {
 	if len(s) < len(time.DateOnly) {
 		return ""
@@ -102,7 +101,7 @@ func (f fact) line() string {
 // fitting reports how many of the facts, from the first, fit a budget, and what
 // they cost.
 func fitting(list []fact, budget int) (n, cost int) {
-	cost = 40 // for the line that tells of the rest
+	cost = 40 // for the line about the rest
 	seen := map[string]bool{}
 	for _, f := range list {
 		c := present.EstimateTokens(f.line()) + 1
@@ -120,7 +119,7 @@ func fitting(list []fact, budget int) (n, cost int) {
 }
 
 // factsText lists facts grouped by type within a budget: the latest confirmed
-// ones, whatever their type, and the type of the latest first.
+// ones of all types, and the type of the latest first.
 func factsText(list []fact, left, budget int) string {
 	n, _ := fitting(list, budget)
 	var kinds []string

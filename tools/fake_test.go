@@ -16,8 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"satchel/auth"
+	"satchel/gitstore/remotes"
 	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
+	"satchel/sandbox/agent"
 	"satchel/tools"
 	"satchel/tools/index"
 )
@@ -173,19 +178,27 @@ func (f *fixedSearch) Search(_ context.Context, cols []index.Collection, q index
 	return f.found, f.err
 }
 
-// fixedRun answers every command alike and keeps the last request.
+// fixedRun answers every command alike and keeps the last one.
 type fixedRun struct {
-	result tools.RunResult
+	result agent.ExecResult
 	err    error
-	last   tools.RunRequest
+	last   agent.ExecRequest
 	runs   int
+	hold   chan struct{} // if set, a command ends when it is closed
 }
 
-func (f *fixedRun) Run(_ context.Context, r tools.RunRequest, p tools.Progress) (tools.RunResult, error) {
+func (f *fixedRun) exec(_ context.Context, _ servicetest.Box, r agent.ExecRequest) (agent.ExecResult, error) {
 	f.last = r
 	f.runs++
-	p(1, 0, "working")
+	if f.hold != nil {
+		<-f.hold
+	}
 	return f.result, f.err
+}
+
+// withoutCommands is a service that runs none.
+func withoutCommands() *service.Service {
+	return service.New(service.Options{Remotes: remotes.New(remotes.Options{})})
 }
 
 // bench is a Set with its fakes.
@@ -201,15 +214,19 @@ func newBench(t testing.TB, files map[string]string, change func(*tools.Options)
 	b := &bench{
 		ws:     &treeSpace{spaces: map[space.SpaceID]map[string]string{ann: files, other: {"secret.md": "the other's\n"}}},
 		search: &fixedSearch{},
-		run:    &fixedRun{result: tools.RunResult{End: tools.RunExited}},
+		run:    &fixedRun{},
 	}
 	o := tools.Options{
-		Workspace: b.ws, Searcher: b.search, Runner: b.run,
+		Workspace: b.ws, Searcher: b.search,
 		PublicURL: func() string { return "https://satchel.example" },
 		Now:       func() time.Time { return time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC) },
 	}
 	if change != nil {
 		change(&o)
+	}
+	if o.Service == nil {
+		o.Service = withoutCommands()
+		o.Service.Attach(service.Running{Pool: servicetest.Pool(t, b.run.exec)})
 	}
 	set, err := tools.New(o)
 	if err != nil {
@@ -219,15 +236,26 @@ func newBench(t testing.TB, files map[string]string, change func(*tools.Options)
 	return b
 }
 
-func caller(scopes ...space.Scope) tools.Caller {
-	return tools.Caller{
-		User: "u_ann", Author: space.Person{Name: "Ann Example", Email: "ann@example.com"},
-		Space: ann, SpaceName: "Ann's space", Scopes: scopes, Client: "claude-code/2.1",
+// annIs is a grant of Ann's, which a test may change.
+func annIs(scopes []space.Scope, change ...func(*auth.Principal)) tools.Caller {
+	p := auth.Principal{
+		User: "u_ann", Display: "Ann Example", Email: "ann@example.com",
+		Space: ann, SpaceName: "Ann's space", Role: space.Owner, Scopes: scopes,
 	}
+	for _, f := range change {
+		f(&p)
+	}
+	return tools.Caller{Actor: service.Client(p, "mcp").Labelled("claude-code/2.1")}
 }
 
-func editor() tools.Caller { return caller(space.ScopeRead, space.ScopeWrite) }
-func reader() tools.Caller { return caller(space.ScopeRead) }
+func editor(change ...func(*auth.Principal)) tools.Caller {
+	return annIs([]space.Scope{space.ScopeRead, space.ScopeWrite}, change...)
+}
+
+func reader() tools.Caller { return annIs([]space.Scope{space.ScopeRead}) }
+
+// in is a caller in another space.
+func in(id space.SpaceID) func(*auth.Principal) { return func(p *auth.Principal) { p.Space = id } }
 
 // call runs a tool as the editor; args are JSON.
 func (b *bench) call(t testing.TB, name, args string) tools.Result {

@@ -98,7 +98,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	f.Metadata["lines"] = fmt.Sprint(len(lines))
 	limit := v.s.o.Limits.MaxReadTokens
 	if r.heading != "" && present.EstimateTokens(text) > limit {
-		// The whole does not fit: begin where the search found something.
+		// The whole does not fit: begin at the heading that the search found.
 		if sec, ok := findSection(v.sections(e, b), r.heading); ok {
 			from = sec.From
 		}

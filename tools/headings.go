@@ -14,8 +14,7 @@ func (v view) sections(e space.Entry, b []byte) []parse.Section {
 	return parse.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
 }
 
-// findSection finds a heading by its anchor or its words; where there is none,
-// by its letters and digits alone, since not everyone makes anchors alike.
+// findSection finds a heading by its anchor or its words; if there is none, by its letters and digits alone, since not everyone makes anchors alike.
 func findSection(all []parse.Section, want string) (parse.Section, bool) {
 	anchor := parse.Anchor(want)
 	loose := func(s string) string { return strings.Map(letterOrDigit, strings.ToLower(s)) }

@@ -48,7 +48,7 @@ func validImage(mime string, b []byte) bool {
 // the size (RFC 9649, sections 2.5 to 2.7).
 var webpHeader = map[string]int{"VP8 ": 10, "VP8L": 5, "VP8X": 10}
 
-// validWebP checks the sizes that a WebP file tells of itself, and the mark of
+// validWebP checks the sizes that a WebP file declares, and the mark of
 // its first chunk.
 func validWebP(b []byte) bool {
 	if len(b) < 20 {

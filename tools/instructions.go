@@ -56,7 +56,7 @@ const (
 // ServerInstructions is what a client shows its model about this server; under
 // 2,048 characters.
 func (s *Registry) ServerInstructions() string {
-	if s.o.Runner == nil {
+	if s.o.Service.NoCommands() != "" {
 		return s.named(fmt.Sprintf(serverInstructions, serverNoBash))
 	}
 	// One text serves every caller, so it speaks of both kinds.
@@ -79,9 +79,9 @@ func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessa
 	now := s.o.Now().UTC()
 	var b strings.Builder
 	fmt.Fprintf(&b, "Today is %s (UTC).\nYou are working for %s in the space %q.\n\n",
-		now.Format("Monday, 2 January 2006"), cmp.Or(oneLine(c.Author.Name, 80), "the user"), cmp.Or(oneLine(c.SpaceName, 80), string(c.Space)))
+		now.Format("Monday, 2 January 2006"), cmp.Or(oneLine(c.Author().Name, 80), "the user"), cmp.Or(oneLine(c.Space().Name, 80), string(c.Space().ID)))
 	if s.o.Trouble != nil {
-		if t := s.o.Trouble(c.Space); t != "" {
+		if t := s.o.Trouble(c.Space().ID); t != "" {
 			fmt.Fprintf(&b, "Tell the user soon: what is saved here does not reach their git repository at the moment. %s\n\n", clip(oneLine(t, 1000), 1000))
 		}
 	}
@@ -169,10 +169,10 @@ func (s *Registry) guide(c Caller) string {
 	var b strings.Builder
 	b.WriteString("## How to use Satchel\n\n")
 	b.WriteString("- Look before you answer: {search} for anything about the user, their work or a documented product, then {read} the pages that you rely on, and name their paths in your answer.\n")
-	canWrite := slices.Contains(c.Scopes, space.ScopeWrite)
+	canWrite := c.Can(space.ScopeWrite)
 	switch {
-	case s.o.Runner == nil:
-		b.WriteString("- Commands cannot run on this server: " + sentence(s.o.RunnerProblem()) + " {search} and {read} work.\n")
+	case s.o.Service.NoCommands() != "":
+		b.WriteString("- Commands cannot run on this server: " + s.o.Service.NoCommands() + " {search} and {read} work.\n")
 	case canWrite:
 		b.WriteString("- Save what will be asked again: {bash} writes Markdown files (knowledge/<topic>.md with a title and description in front matter; memory/<type>/<key>.md for one fact, with value, confidence, source, last_confirmed). Say why in \"comment\"; each call's changes become one commit. Correct what is wrong instead of adding beside it.\n")
 	default:

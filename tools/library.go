@@ -24,6 +24,9 @@ type Library interface {
 	Workspace
 }
 
+// LibraryOnly is the space of callers that have the library alone: an empty one.
+const LibraryOnly = space.SpaceID("l_library")
+
 // docsDir is the directory of the library in which sources of documents are.
 const docsDir = "docs"
 
@@ -65,7 +68,7 @@ func (v view) of(s space.Source) view {
 	return view{s: v.s, w: v.s.o.Library, id: s.Collection, at: s.Commit, all: new([]space.Entry), user: v.user, library: v.library, source: &s}
 }
 
-// mount goes before the paths of the view's files where they are shown.
+// mount goes before the paths of the view's files in answers.
 func (v view) mount() string {
 	if v.source == nil {
 		return ""
@@ -240,11 +243,11 @@ func couldMatch(g glob, id string) bool {
 // collections are what a search of the caller goes over: their space, and then
 // what others share with them.
 func (s *Registry) collections(ctx context.Context, c Caller) ([]index.Collection, error) {
-	cols := []index.Collection{{ID: c.Space, Label: spaceLabel}}
+	cols := []index.Collection{{ID: c.Space().ID, Label: spaceLabel}}
 	if s.o.Library == nil {
 		return cols, nil
 	}
-	all, err := view{s: s, user: c.User, library: c.library()}.sources(ctx)
+	all, err := view{s: s, user: c.User(), library: c.library()}.sources(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/auth"
 	"satchel/gitstore"
 	"satchel/gitstore/sources"
 	"satchel/internal/database/databasetest"
@@ -72,7 +73,7 @@ func TestOwnPagesComeFirst(t *testing.T) {
 		must(x.Update(t.Context(), s.Collection, m))
 	}
 	set, err := tools.New(tools.Options{
-		Workspace: git, Searcher: x, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+		Service: withoutCommands(), Workspace: git, Searcher: x, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 	})
 	must(err)
 	for _, c := range []struct {
@@ -88,7 +89,7 @@ func TestOwnPagesComeFirst(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args, _ := json.Marshal(map[string]any{"query": c.query})
-			r, err := set.Call(t.Context(), tools.Caller{User: space.UserID(c.user), Space: ids[space.UserID(c.user)], Scopes: []space.Scope{space.ScopeRead}}, "search", args, nil)
+			r, err := set.Call(t.Context(), editor(func(p *auth.Principal) { p.User, p.Space = space.UserID(c.user), ids[space.UserID(c.user)] }), "search", args, nil)
 			must(err)
 			var a struct {
 				Results []struct{ Path string }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/auth"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
@@ -106,8 +107,7 @@ func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
 	if !strings.Contains(text, "- /library/docs/team/: Team <b> — How we work (shared by bob)\n") || strings.Contains(text, "ecret") || strings.Contains(text, "none: nobody has shared") {
 		t.Errorf("instructions: %s", text)
 	}
-	nobody := reader()
-	nobody.User = "u_nobody"
+	nobody := editor(func(p *auth.Principal) { p.User = "u_nobody" })
 	if text := textOf(b.callAs(t, nobody, "instructions", `{}`)); !strings.Contains(text, "none: nobody has shared") || strings.Contains(text, "docs/team") {
 		t.Errorf("instructions of somebody without sources: %s", text)
 	}
@@ -124,8 +124,7 @@ func TestSearchGoesOverTheCallersSources(t *testing.T) {
 	if want := "s_ann=space@ s_nuxt=nuxt@/library/docs/nuxt s_team=team@/library/docs/team"; strings.Join(got, " ") != want {
 		t.Errorf("searched %v, want %s", got, want)
 	}
-	other := reader()
-	other.User = "u_nobody"
+	other := editor(func(p *auth.Principal) { p.User = "u_nobody" })
 	b.callAs(t, other, "search", `{"query":"plan"}`)
 	if len(b.search.cols) != 1 || b.search.cols[0].ID != ann {
 		t.Errorf("somebody without sources searched %v", b.search.cols)

@@ -23,6 +23,7 @@ type live struct {
 	store *gitstore.Store
 	index *index.Index
 	c     tools.Caller
+	id    space.SpaceID
 }
 
 // relay passes commits on to a follower that is made after the store.
@@ -62,16 +63,16 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 	f := x.Follow(src)
 	t.Cleanup(f.Close)
 	events.to = f
-	l := &live{store: store, index: x, c: editor()}
-	l.c.Space = space.NewSpaceID()
+	id := space.NewSpaceID()
+	l := &live{store: store, index: x, c: editor(in(id)), id: id}
 	var cs space.ChangeSet
 	for p, c := range files {
 		cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte(c)})
 	}
-	if _, err := store.Create(t.Context(), l.c.Space, cs, space.Meta{Author: l.c.Author}); err != nil {
+	if _, err := store.Create(t.Context(), l.id, cs, space.Meta{Author: l.c.Author()}); err != nil {
 		t.Fatal(err)
 	}
-	o := tools.Options{Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }}
+	o := tools.Options{Service: withoutCommands(), Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }}
 	if change != nil {
 		change(&o)
 	}
@@ -84,12 +85,12 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 // commit writes one file at a time of the author's.
 func (l *live) commit(t testing.TB, p, content string, when time.Time) space.CommitID {
 	t.Helper()
-	b, m, _, err := l.store.Blob(t.Context(), l.c.Space, "", space.Path(p))
+	b, m, _, err := l.store.Blob(t.Context(), l.id, "", space.Path(p))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cs := space.ChangeSet{Changes: []space.Change{{Path: p, Content: []byte(content), Base: b, BaseMode: m}}}
-	c, err := l.store.Commit(t.Context(), l.c.Space, cs, space.Meta{Author: l.c.Author, Time: when})
+	c, err := l.store.Commit(t.Context(), l.id, cs, space.Meta{Author: l.c.Author(), Time: when})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +100,11 @@ func (l *live) commit(t testing.TB, p, content string, when time.Time) space.Com
 // settle waits until the index is at head.
 func (l *live) settle(t testing.TB) {
 	t.Helper()
-	head, err := l.store.Head(t.Context(), l.c.Space)
+	head, err := l.store.Head(t.Context(), l.id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.index.Wait(t.Context(), l.c.Space, head); err != nil {
+	if err := l.index.Wait(t.Context(), l.id, head); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -160,7 +161,7 @@ func TestSearchKnowsWhenFilesWereChanged(t *testing.T) {
 	}
 	l.settle(t)
 	check("followed")
-	if err := l.index.Rebuild(t.Context(), l.c.Space, l.store); err != nil {
+	if err := l.index.Rebuild(t.Context(), l.id, l.store); err != nil {
 		t.Fatal(err)
 	}
 	check("rebuilt")
@@ -188,7 +189,7 @@ func TestSearchKnowsTheDatesOfAnImportedHistory(t *testing.T) {
 	}
 	l := newLive(t, map[string]string{"readme.md": "start"}, nil, nil)
 	src := gitstore.FromGit(gitstore.GitSource{URL: dir, AllowLocal: true})
-	if _, err := l.store.Import(t.Context(), l.c.Space, src, space.Meta{Author: l.c.Author}, nil); err != nil {
+	if _, err := l.store.Import(t.Context(), l.id, src, space.Meta{Author: l.c.Author()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.settle(t)

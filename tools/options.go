@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -19,11 +20,8 @@ type Options struct {
 	Searcher  Searcher  // required
 	// Library is what others share with users; nil: nothing is.
 	Library Library
-	// Runner runs bash. Nil where no sandbox can start here: bash then answers
-	// with RunnerProblem and everything else works.
-	Runner Runner
-	// RunnerProblem says in one sentence why Runner is nil and what to do.
-	RunnerProblem func() string
+	// Service performs the operations; required.
+	Service *service.Service
 	// Trouble returns what instructions must say of a space's standing with its
 	// remote, in whole sentences; empty if all goes well. Nil means never. It
 	// must be quick.
@@ -36,7 +34,7 @@ type Options struct {
 	Now func() time.Time
 	// Limits bound the answers; a zero field means its default.
 	Limits Limits
-	// Logger gets what callers are not told. Nil means none.
+	// Logger gets the errors that callers do not see. Nil means none.
 	Logger *slog.Logger
 }
 
@@ -94,7 +92,7 @@ func (l *Limits) setDefaults() {
 	def(&l.SkillFiles, 512)
 	def(&l.SkillBytes, 16<<20)
 	def(&l.CacheEntries, 8_192)
-	// A default above the most would be given to whoever asks for nothing.
+	// A default above the most would apply to calls that name nothing.
 	l.ReadTokens = min(l.ReadTokens, l.MaxReadTokens)
 	l.SearchTokens = min(l.SearchTokens, l.MaxSearchTokens)
 	l.SearchResults = min(l.SearchResults, l.MaxSearchResults)
@@ -111,7 +109,7 @@ type Registry struct {
 	o     Options
 	tools []tool // in the order in which they are listed
 	// cache keeps front matter by blob: a blob never changes, so an entry is never
-	// stale, and whoever can name a blob may read it.
+	// stale, and a caller who can name a blob may read it.
 	cache *lru.Cache[space.BlobID, docHead]
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 	turns *turns              // of searches
@@ -129,8 +127,8 @@ const maxPrefix = 32
 // New returns a Registry. The error says which option is wrong.
 func New(o Options) (*Registry, error) {
 	switch {
-	case o.Workspace == nil || o.Searcher == nil || o.PublicURL == nil:
-		return nil, errors.New("tools: Workspace, Searcher and PublicURL are required")
+	case o.Service == nil || o.Workspace == nil || o.Searcher == nil || o.PublicURL == nil:
+		return nil, errors.New("tools: Service, Workspace, Searcher and PublicURL are required")
 	case !plainName(o.Prefix, maxPrefix):
 		// A client that dislikes one name drops the whole list, so this is
 		// refused before any client sees it.
@@ -141,9 +139,6 @@ func New(o Options) (*Registry, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.RunnerProblem == nil {
-		o.RunnerProblem = func() string { return "No sandbox can start on this server." }
 	}
 	o.Limits.setDefaults()
 	cache, _ := lru.New[space.BlobID, docHead](o.Limits.CacheEntries)

@@ -65,7 +65,7 @@ func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 // maxPromptName bounds what clients show as a slash command.
 const maxPromptName = 64
 
-// invocable lists the skills that a person can call as a prompt. Where two
+// invocable lists the skills that a person can call as a prompt. If two
 // have one name, the first by its path is it.
 func (v view) invocable(ctx context.Context) ([]skill, error) {
 	skills, err := v.skills(ctx)
@@ -99,9 +99,9 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 	if name == promptOnboarding {
 		how := onboardingSave
 		switch {
-		case !slices.Contains(c.Scopes, space.ScopeWrite):
+		case !c.Can(space.ScopeWrite):
 			how = onboardingReadOnly
-		case s.o.Runner == nil:
+		case s.o.Service.NoCommands() != "":
 			how = onboardingNoBash
 		}
 		return describeOnboarding, s.named(fmt.Sprintf(onboardingText, today(s.o.Now()), how)), nil
@@ -127,7 +127,7 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 }
 
 // skillPrompt is a skill's text with the person's request: in place of
-// $ARGUMENTS where the skill says so, else behind it.
+// $ARGUMENTS if the skill says so, otherwise behind it.
 func (v view) skillPrompt(ctx context.Context, k skill, request string) (string, error) {
 	b, err := v.content(ctx, k.entry)
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// readOne looks at one path. What the caller can mend is told in the item.
+// readOne looks at one path. An error that the caller can mend is in the item.
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error
@@ -360,7 +360,7 @@ func (x excerpt) write(b *strings.Builder, budget int) (last int) {
 	return last
 }
 
-// share divides a budget: whoever needs less than an equal share gets what it
+// share divides a budget: an item that needs less than an equal share gets what it
 // needs, and the rest is shared among the others.
 func share(needs []int, budget int) []int {
 	order := make([]int, len(needs))

@@ -37,12 +37,11 @@ func realSet(t testing.TB, files map[string]string) (*tools.Registry, tools.Call
 	if err := x.Rebuild(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Service: withoutCommands(), Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := editor()
-	c.Space = id
+	c := editor(in(id))
 	return set, c
 }
 

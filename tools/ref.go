@@ -17,7 +17,7 @@ type ref struct {
 	path    string // relative to the space, clean; empty: the root
 	dir     bool   // written with a slash at its end
 	library bool   // path is relative to /library
-	// Of a file, where the writer gave them:
+	// Of a file, if the writer gave them:
 	from, to int // lines, from 1, to included; to is 0: to the end
 	heading  string
 }
@@ -76,8 +76,8 @@ func (r ref) String() string {
 	return s
 }
 
-// linesFromOne is how many lines "path:12" means: whoever writes it has a match
-// of grep, and wants to see what is there.
+// linesFromOne is how many lines "path:12" means: its writer has a match of
+// grep and wants to see what is there.
 const linesFromOne = 40
 
 // splitLines takes "path:12-40", "path:12-" (to the end, to is 0) or "path:12"

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func (s *Registry) named(text string) string {
 func (s *Registry) List(_ context.Context, c Caller) []Tool {
 	var list []Tool
 	for _, t := range s.tools {
-		if !slices.Contains(c.Scopes, t.Scope) || t.onlyChatGPT && !c.ChatGPT {
+		if !c.Can(t.Scope) || t.onlyChatGPT && !c.ChatGPT {
 			continue
 		}
 		form := t.Tool
@@ -62,8 +61,8 @@ func (s *Registry) List(_ context.Context, c Caller) []Tool {
 	return list
 }
 
-// Find returns a tool by its listed name, whatever a caller may do with it and
-// whether or not it is listed.
+// Find returns a tool by its listed name, even if the caller may not call it or does not
+// see it in the list.
 func (s *Registry) Find(name string) (Tool, bool) {
 	t, ok := s.find(name)
 	t.Tool.Name, t.Tool.Description = name, s.named(t.Description)
@@ -82,7 +81,7 @@ func (s *Registry) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// Call runs a tool. What the model can mend (bad arguments, a missing file, a
+// Call runs a tool. An error that the model can mend (bad arguments, a missing file, a
 // limit, no sandbox) is a Result with IsError. The errors are
 // fault.NotFound (no such tool), fault.Forbidden (the caller lacks the scope),
 // fault.Canceled, and others that are internal. p may be nil.
@@ -113,14 +112,13 @@ func (s *Registry) Call(ctx context.Context, c Caller, name string, args json.Ra
 
 // need checks a scope.
 func need(c Caller, scope space.Scope, what string) error {
-	if slices.Contains(c.Scopes, scope) {
+	if c.Can(scope) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "%s needs the scope %q, which this connection was not given.", what, scope)
 }
 
-// failed tells a fault that the caller can act on as a Result, and returns the
-// rest.
+// failed makes a Result of a fault that the caller can mend, and returns other errors.
 func (s *Registry) failed(ctx context.Context, name string, err error) (Result, error) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")

@@ -153,7 +153,7 @@ func TestListAndCallNeedTheScopeOfTheTool(t *testing.T) {
 	for name, args := range b.Examples() {
 		tool, _ := b.Find(name)
 		for _, scopes := range [][]space.Scope{nil, {space.ScopeRead}, {space.ScopeWrite}, {space.ScopeRead, space.ScopeWrite}} {
-			c := caller(scopes...)
+			c := annIs(scopes)
 			c.ChatGPT = true
 			want := slices.Contains(scopes, tool.Scope)
 			if got := slices.Contains(names(b.List(t.Context(), c)), name); got != want {
@@ -170,7 +170,7 @@ func TestListAndCallNeedTheScopeOfTheTool(t *testing.T) {
 // Resources, prompts and skills need the scope to read.
 func TestResourcesNeedAScope(t *testing.T) {
 	b := newBench(t, map[string]string{"a.md": "a\n"}, nil)
-	none := caller()
+	none := annIs(nil)
 	if _, err := b.Resources(t.Context(), none); fault.CodeOf(err) != fault.Forbidden {
 		t.Errorf("Resources: %v", err)
 	}
@@ -263,15 +263,14 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%q: %v", tt.name, err)
 		}
 	}
-	gone := editor()
-	gone.Space = "s_gone"
+	gone := editor(in("s_gone"))
 	if r, err := b.Call(t.Context(), gone, "x_read", json.RawMessage(`{"paths":["a"]}`), nil); err != nil || !r.IsError {
 		t.Errorf("a space that is gone: %v, %v", r, err)
 	}
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := tools.Options{Workspace: &treeSpace{}, Searcher: &fixedSearch{}, PublicURL: func() string { return "" }}
+	good := tools.Options{Service: withoutCommands(), Workspace: &treeSpace{}, Searcher: &fixedSearch{}, PublicURL: func() string { return "" }}
 	for name, change := range map[string]func(*tools.Options){
 		"no workspace":     func(o *tools.Options) { o.Workspace = nil },
 		"no searcher":      func(o *tools.Options) { o.Searcher = nil },

@@ -44,7 +44,7 @@ func (s *Registry) Resources(ctx context.Context, c Caller) ([]Resource, error) 
 	if err != nil {
 		return nil, err
 	}
-	list := []Resource{} // a list and not null, also where there is none
+	list := []Resource{} // [] and not null
 	for _, d := range docs {
 		list = append(list, Resource{
 			URI: uriOf(resourceScheme, string(d.entry.Path)), Name: d.name, Title: d.title,
@@ -167,7 +167,7 @@ func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
 // Skills lists the entries of the skills extension (SEP-2640): every skill with
 // a readable front matter, a description and the name of its directory, at most
 // Limits.SkillFiles files and Limits.SkillBytes. What is wrong with others is
-// told by GetSkill and, but for their size, by the index of instructions.
+// shown by GetSkill and, but for their size, by the index of instructions.
 func (s *Registry) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	if err := need(c, space.ScopeRead, "Listing skills"); err != nil {
 		return nil, err
@@ -221,8 +221,8 @@ func (s *Registry) GetSkill(ctx context.Context, c Caller, uri string) (Skill, e
 	return Skill{}, fault.New(fault.NotFound, "There is no skill %q.%s", clip(uri, 200), why)
 }
 
-// skillEntry tells every file of a skill with its digest; ok is false if
-// the skill cannot be offered.
+// skillEntry lists every file of a skill with its digest; ok is false if the skill cannot
+// be offered.
 func (v view) skillEntry(ctx context.Context, k skill) (entry Skill, ok bool, err error) {
 	if k.wrong != "" {
 		return Skill{}, false, nil

@@ -162,7 +162,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	if err := s.o.Searcher.Await(ctx, cols, q); err != nil {
 		return Result{}, err
 	}
-	end, err := s.turns.take(ctx, c.User)
+	end, err := s.turns.take(ctx, c.User())
 	if err != nil {
 		return Result{}, err
 	}
@@ -183,7 +183,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	}
 	if c.ChatGPT {
 		base := s.origin(c)
-		return structured(chatGPTAnswer(answer, func(p string) string { return pageURL(base, c.Space, p) }))
+		return structured(chatGPTAnswer(answer, func(p string) string { return pageURL(base, c.Space().ID, p) }))
 	}
 	return sent, err
 }

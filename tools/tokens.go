@@ -8,7 +8,7 @@ import (
 
 // clipTokens returns the longest beginning of s that costs at most budget tokens
 // (by present.EstimateTokens) and ends between two code points, after a line's
-// end where one is near.
+// end if one is near.
 func clipTokens(s string, budget int) (head string, cut bool) {
 	budget = max(budget, 1)
 	// No text costs less than one token for each 16 bytes, so that a long one

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"satchel/auth"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
@@ -59,12 +60,11 @@ func TestSearchesOfAUserWaitForOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heldSearch{held: map[string]chan struct{}{}}
 		b := newBench(t, nil, func(o *tools.Options) {
-			o.Searcher = h
+			o.Service, o.Searcher = withoutCommands(), h
 			o.Limits = tools.Limits{Searches: 2, SearchesWaiting: 3}
 		})
 		as := func(ctx context.Context, user space.UserID, query string) <-chan tools.Result {
-			c := editor()
-			c.User = user
+			c := editor(func(p *auth.Principal) { p.User = user })
 			done := make(chan tools.Result, 1)
 			go func() {
 				r, err := b.Call(ctx, c, "search", json.RawMessage(`{"query":"`+query+`"}`), nil)

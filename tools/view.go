@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// docHead is what lists tell of a document.
+// docHead is what lists show of a document.
 type docHead struct {
 	fields  frontmatter.Document // without its Body
 	problem string               // why the front matter cannot be read
@@ -31,8 +31,8 @@ type view struct {
 }
 
 func (s *Registry) view(ctx context.Context, c Caller) (view, error) {
-	at, err := s.o.Workspace.Head(ctx, c.Space)
-	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]space.Entry), user: c.User, origin: s.origin(c), library: c.library()}, err
+	at, err := s.o.Workspace.Head(ctx, c.Space().ID)
+	return view{s: s, w: s.o.Workspace, id: c.Space().ID, at: at, all: new([]space.Entry), user: c.User(), origin: s.origin(c), library: c.library()}, err
 }
 
 func (v view) lookup(ctx context.Context, p space.Path) (space.Entry, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"satchel/gitstore"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index"
@@ -39,7 +40,7 @@ func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	must(t, err)
 	t.Cleanup(func() { h.index.Close() })
 	ws := h.git
-	set, err := tools.New(tools.Options{Workspace: ws, Searcher: heldSearcher{h}, PublicURL: func() string { return issuer }})
+	set, err := tools.New(tools.Options{Service: service.New(service.Options{}), Workspace: ws, Searcher: heldSearcher{h}, PublicURL: func() string { return issuer }})
 	must(t, err)
 	h.world = newWorld(t, func(o *web.Options) {
 		o.Workspace, o.History, o.Committer, o.Tools = ws, heldHistory{h.git}, h.git, set

@@ -14,6 +14,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index/rank"
@@ -101,8 +102,8 @@ func (s *Site) showSearch(v *Visit) error {
 }
 
 func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why bool) error {
-	p := auth.Principal{User: v.User.ID, UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
-	caller := tools.Caller{User: v.User.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser", Explain: why}
+	p := auth.Principal{User: v.User.ID, Space: m.ID, Role: m.Role, Scopes: []space.Scope{space.ScopeRead}}
+	caller := tools.Caller{Actor: service.Client(p, "web"), Explain: why}
 	limit := searchRows
 	if more {
 		limit = searchMost

@@ -42,7 +42,7 @@ func benchIndex(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	b.versus("index_one_p50", one.median(), "ms", "indexing the space anew", full.median())
+	b.versus("index_one_p50", one.median(), "ms", "indexing the whole space", full.median())
 	return nil
 }
 

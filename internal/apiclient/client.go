@@ -30,7 +30,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// MaxAnswer bounds one answer, in bytes; default 64 MiB.
 	MaxAnswer int64
-	// UserAgent is what the server is told calls it; default "satchel".
+	// UserAgent is the name that the client sends to the server; default "satchel".
 	UserAgent string
 }
 

@@ -16,8 +16,10 @@ import (
 	"satchel/auth"
 	"satchel/internal/apiclient"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
+	"satchel/sandbox/agent"
 	"satchel/tools"
 	"satchel/web/api"
 )
@@ -49,13 +51,13 @@ func (b *behind) Call(_ context.Context, _ tools.Caller, name string, raw json.R
 	return tools.Result{Content: []tools.Content{{Text: "There is no such file."}}, Meta: map[string]any{"error": "not_found"}, IsError: true}, nil
 }
 
-func (b *behind) Run(ctx context.Context, s api.Shell, command string) (api.Ran, error) {
+func (b *behind) exec(ctx context.Context, _ servicetest.Box, r agent.ExecRequest) (agent.ExecResult, error) {
 	if b.wait != nil {
 		close(b.wait)
 		<-ctx.Done()
-		return api.Ran{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled.")
+		return agent.ExecResult{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled.")
 	}
-	return api.Ran{Stdout: s.Session + " " + command + "\n", End: "exited", ExitCode: 3, Fresh: true}, nil
+	return agent.ExecResult{Stdout: agent.Output{Head: []byte(r.Command + "\n")}, ExitCode: 3}, nil
 }
 
 func serve(t *testing.T, b *behind, change ...func(*api.Options)) *httptest.Server {
@@ -64,7 +66,8 @@ func serve(t *testing.T, b *behind, change ...func(*api.Options)) *httptest.Serv
 	library.Write(map[string]string{"a/x.md": "X", "b/y.md": "Y"})
 	library.Publish("aa", "A", "a")
 	library.Publish("bb", "B", "b")
-	o := api.Options{Tools: b, Shells: b, Service: library.Service, Verifier: b, URL: "http://localhost", Version: "v9"}
+	library.Attach(service.Running{Pool: servicetest.Pool(t, b.exec)})
+	o := api.Options{Tools: b, Service: library.Service, Verifier: b, URL: "http://localhost", Version: "v9"}
 	for _, f := range change {
 		f(&o)
 	}
@@ -115,7 +118,7 @@ func TestTheWholeAPI(t *testing.T) {
 	for _, r := range v.Results {
 		out = append(out, r.Stdout)
 	}
-	if err != nil || !slices.Equal(out, []string{"s ls\n", "s pwd\n"}) || !v.Fresh || v.SessionID != "s" || v.Results[0].ExitCode != 3 {
+	if err != nil || !slices.Equal(out, []string{"cd /library; ls\n", "cd /library; pwd\n"}) || !v.Fresh || v.SessionID != "s" || v.Results[0].ExitCode != 3 {
 		t.Errorf("%+v %v", v, err)
 	}
 }

@@ -2,37 +2,20 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index"
 )
 
-// The REST API has the library without a space. Tools and sandboxes take a space
-// with every call, and are given one that is empty, whose id no space can have:
-// those of spaces begin with "s_" (space.ParseSpaceID).
-const (
-	libraryPrefix = "l_"
-	libraryAlone  = space.SpaceID(libraryPrefix + "library")
-	// emptyHead is the head of a space without commits.
-	emptyHead = space.CommitID("0000000000000000000000000000000000000000")
-)
-
-func isLibraryAlone(id space.SpaceID) bool { return strings.HasPrefix(string(id), libraryPrefix) }
-
-// shellSpace is the space of a sandbox over the library alone. Whoever knows it
-// knows neither the grant nor the session.
-func shellSpace(user space.UserID, grant space.GrantID, session string) space.SpaceID {
-	sum := sha256.Sum256([]byte(strings.Join([]string{string(user), string(grant), session}, "\x00")))
-	return space.SpaceID(libraryPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])))
-}
+// emptyHead is the head of the empty space that the REST API has beside the library
+// (service.IsLibraryOnly).
+const emptyHead = space.CommitID("0000000000000000000000000000000000000000")
 
 // spaces is what the pool needs of the store of spaces.
 type spaces interface {
@@ -60,7 +43,7 @@ func newLibraries(s spaces, dataDir string) (*libraries, error) {
 
 // Checkout implements space.Checkouts.
 func (l *libraries) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
-	if !isLibraryAlone(id) {
+	if !service.IsLibraryOnly(id) {
 		return l.spaces.Checkout(ctx, id)
 	}
 	return &space.Checkout{Head: emptyHead, Dir: l.empty, Release: func() {}}, nil
@@ -68,7 +51,7 @@ func (l *libraries) Checkout(ctx context.Context, id space.SpaceID) (*space.Chec
 
 // Head implements space.Checkouts.
 func (l *libraries) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return emptyHead, nil
 	}
 	return l.spaces.Head(ctx, id)
@@ -76,7 +59,7 @@ func (l *libraries) Head(ctx context.Context, id space.SpaceID) (space.CommitID,
 
 // Blob implements space.Checkouts.
 func (l *libraries) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error) {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return "", 0, false, nil
 	}
 	return l.spaces.Blob(ctx, id, at, p)
@@ -84,7 +67,7 @@ func (l *libraries) Blob(ctx context.Context, id space.SpaceID, at space.CommitI
 
 // Files implements space.Checkouts.
 func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return nil, nil
 	}
 	return l.spaces.Files(ctx, id, at, under)
@@ -92,7 +75,7 @@ func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.Commit
 
 // Diff implements space.Checkouts.
 func (l *libraries) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return nil, nil
 	}
 	return l.spaces.Diff(ctx, id, from, to)
@@ -100,7 +83,7 @@ func (l *libraries) Diff(ctx context.Context, id space.SpaceID, from, to space.C
 
 // ReadBlob implements space.Checkouts.
 func (l *libraries) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return nil, errEmptySpace()
 	}
 	return l.spaces.ReadBlob(ctx, id, b)
@@ -109,7 +92,7 @@ func (l *libraries) ReadBlob(ctx context.Context, id space.SpaceID, b space.Blob
 // Commit implements space.Committer. Commands of the API run read-only, so that
 // nothing calls it.
 func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return space.Commit{}, fault.New(fault.Forbidden, "The library cannot be changed.")
 	}
 	return l.spaces.Commit(ctx, id, cs, m)
@@ -117,7 +100,7 @@ func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.Chang
 
 // WaitView brings the history of a space that a sandbox sees to its head.
 func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
-	if isLibraryAlone(id) {
+	if service.IsLibraryOnly(id) {
 		return nil
 	}
 	return l.spaces.WaitView(ctx, id)
@@ -129,7 +112,7 @@ func errEmptySpace() error { return fault.New(fault.NotFound, "There is nothing 
 type libraryWorkspace struct{ tools.Workspace }
 
 func (w libraryWorkspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
-	if id == libraryAlone {
+	if id == tools.LibraryOnly {
 		return emptyHead, nil
 	}
 	return w.Workspace.Head(ctx, id)
@@ -137,7 +120,7 @@ func (w libraryWorkspace) Head(ctx context.Context, id space.SpaceID) (space.Com
 
 func (w libraryWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	switch {
-	case id != libraryAlone:
+	case id != tools.LibraryOnly:
 		return w.Workspace.Lookup(ctx, id, at, p)
 	case p == "":
 		return space.Entry{Dir: true}, nil
@@ -146,21 +129,21 @@ func (w libraryWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space
 }
 
 func (w libraryWorkspace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	if id == libraryAlone {
+	if id == tools.LibraryOnly {
 		return nil, nil
 	}
 	return w.Workspace.Children(ctx, id, at, dir)
 }
 
 func (w libraryWorkspace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	if id == libraryAlone {
+	if id == tools.LibraryOnly {
 		return nil, nil
 	}
 	return w.Workspace.Files(ctx, id, at, dir)
 }
 
 func (w libraryWorkspace) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	if id == libraryAlone {
+	if id == tools.LibraryOnly {
 		return nil, errEmptySpace()
 	}
 	return w.Workspace.ReadBlob(ctx, id, b)
@@ -170,7 +153,7 @@ func (w libraryWorkspace) ReadBlob(ctx context.Context, id space.SpaceID, b spac
 type librarySearcher struct{ tools.Searcher }
 
 func indexed(cols []index.Collection) []index.Collection {
-	return slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return isLibraryAlone(c.ID) })
+	return slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return service.IsLibraryOnly(c.ID) })
 }
 
 func (s librarySearcher) Await(ctx context.Context, cols []index.Collection, q index.Query) error {

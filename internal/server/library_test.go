@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/auth"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -58,8 +59,9 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 		t.Helper()
 		mine, err := c.Accounts.SpacesOf(ctx, people[who])
 		must(err)
+		reader := tools.Caller{Actor: service.Client(auth.Principal{User: people[who], Space: mine[0].ID, Scopes: []space.Scope{space.ScopeRead}}, "mcp")}
 		args, _ := json.Marshal(map[string]any{"paths": []string{path}})
-		r, err := set.Call(ctx, tools.Caller{User: people[who], Space: mine[0].ID, Scopes: []space.Scope{space.ScopeRead}}, "read", args, nil)
+		r, err := set.Call(ctx, reader, "read", args, nil)
 		must(err)
 		return r.Content[0].Text
 	}

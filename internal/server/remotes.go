@@ -20,7 +20,6 @@ import (
 	"satchel/internal/seal"
 	"satchel/internal/space"
 	"satchel/sandbox/held"
-	"satchel/tools"
 )
 
 // keyFile holds the server's key, under which tokens of remotes and held files
@@ -159,18 +158,4 @@ func (l *links) closeTransport() error {
 		errs = append(errs, l.egress.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// pushState tells a command's caller where its commits are beside this server.
-func pushState(r *remotes.Manager, id space.SpaceID) tools.PushState {
-	state := r.State(id)
-	switch state {
-	case remotes.Local, remotes.Pushed:
-		return tools.PushState{State: string(state)}
-	}
-	// A failure that may mend itself by the next try is none yet.
-	if trouble := r.Trouble(id); trouble != "" {
-		return tools.PushState{State: "failed", Detail: trouble}
-	}
-	return tools.PushState{State: "queued"}
 }

@@ -15,6 +15,7 @@ import (
 	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index"
@@ -38,6 +39,7 @@ var _ admin.Finder = (*finder)(nil)
 // full form.
 func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
 	set, err := tools.New(tools.Options{
+		Service:   c.Service,
 		Workspace: workspace{c.Git, c.remotes},
 		Searcher:  x,
 		Library:   c.library(),
@@ -90,8 +92,8 @@ func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, a
 			return nil, err
 		}
 	}
-	p := auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}
-	caller := tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Explain: explain}
+	p := auth.Principal{User: u.ID, Space: m.ID, Role: m.Role, Scopes: []space.Scope{space.ScopeRead}}
+	caller := tools.Caller{Actor: service.Client(p, "command line"), Explain: explain}
 	var res tools.Result
 	err := f.index.Sound(ctx, m.ID, src, func() (err error) {
 		res, err = f.tools.Call(ctx, caller, "search", args, nil)

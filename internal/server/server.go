@@ -115,6 +115,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
 	s.Admin.Pages.URL = s.issuer
+	s.attach()
 	if err = s.openTools(); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,6 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	s.Admin.Ended, s.Admin.MemberEnded = s.userEnded, s.memberEnded
 	s.Admin.Revoked = func() { s.recheck(s.ctx) }
 	s.Admin.LinkMade = s.pages.TellOfLink
-	s.attach()
 	return s, s.applyAllowList(ctx)
 }
 
@@ -136,11 +136,12 @@ func (s *Server) attach() {
 	r := service.Running{
 		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
 		GrantsRevoked: func() { s.recheck(s.ctx) },
-		LinkMade:      s.pages.TellOfLink,
+		LinkMade:      func(ctx context.Context, link string) { s.pages.TellOfLink(ctx, link) },
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
 		DeleteSpace:   s.deleteAndWait,
 	}
 	if s.bash != nil {
+		r.Pool = s.bash.pool
 		r.StopSpace, r.DiscardHeld = s.bash.pool.StopSpace, s.bash.pool.ForgetHeld
 	}
 	s.Service.Attach(r)
@@ -217,21 +218,16 @@ func (s *Server) applyAllowList(ctx context.Context) error {
 
 // openTools makes the tools, which clients and the pages call.
 func (s *Server) openTools() (err error) {
-	var run tools.Runner
-	if s.bash != nil {
-		run = runner{s.bash.pool, s.remotes, s.Config.Sandbox.Memory}
-	}
 	o := tools.Options{
-		Workspace:     workspace{s.Git, s.remotes},
-		Searcher:      s.index,
-		Library:       s.library(),
-		Runner:        run,
-		RunnerProblem: func() string { return "This server's configuration switches bash off (sandbox.runtime: none)." },
-		Trouble:       s.remotes.Trouble,
-		Prefix:        s.Config.Tools.Prefix,
-		PublicURL:     func() string { return s.base },
-		Limits:        searchLimits(s.Config),
-		Logger:        s.Log.With("part", "tools"),
+		Service:   s.Service,
+		Workspace: workspace{s.Git, s.remotes},
+		Searcher:  s.index,
+		Library:   s.library(),
+		Trouble:   s.remotes.Trouble,
+		Prefix:    s.Config.Tools.Prefix,
+		PublicURL: func() string { return s.base },
+		Limits:    searchLimits(s.Config),
+		Logger:    s.Log.With("part", "tools"),
 	}
 	if s.tools, err = tools.New(o); err != nil {
 		return err

@@ -64,8 +64,14 @@ func (a Actor) Labelled(label string) Actor {
 	return a
 }
 
+// Label is what a client calls itself.
+func (a Actor) Label() string { return a.label }
+
 // User is the person for whom the actor acts; empty for the operator.
 func (a Actor) User() space.UserID { return a.user }
+
+// Author is the author of what the actor commits.
+func (a Actor) Author() space.Person { return a.author }
 
 // Space is the space that a client's grant reaches.
 func (a Actor) Space() SpaceRef { return SpaceRef{ID: a.space, Name: a.name} }

@@ -79,6 +79,9 @@ func Operations() []Operation {
 		// Remotes, imports and secrets.
 
 		// Search and commands.
+		inProcess("RunCommand", Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		inProcess("RunReadOnlyCommand", Right{Scope: space.ScopeRead, Role: space.Reader}),
+		inProcess("RunLibraryCommand", Right{Scope: space.ScopeRead}),
 
 		// Administration and repair.
 	}

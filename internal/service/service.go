@@ -13,6 +13,7 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
 	"satchel/internal/space"
+	"satchel/sandbox"
 	"satchel/sandbox/held"
 )
 
@@ -44,6 +45,8 @@ const (
 
 // Running holds the parts that only a running server has. Any may be nil.
 type Running struct {
+	// Pool runs commands.
+	Pool *sandbox.Pool
 	// UserRemoved stops everything that runs for a removed person.
 	UserRemoved func(ctx context.Context, user space.UserID)
 	// MemberChanged stops what a member's role in a space does not permit any more; an
@@ -78,6 +81,7 @@ type Service struct {
 	reviews  *reviews.Reviews
 	o        Options
 	running  Running
+	sessions sessions
 	log      *slog.Logger
 	rights   map[string]Right // by the names of operations
 }
@@ -94,6 +98,7 @@ func New(o Options) *Service {
 	s := &Service{
 		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
+		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
 	for _, op := range Operations() {
 		s.rights[op.Name] = op.Right

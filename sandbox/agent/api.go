@@ -70,7 +70,17 @@ const (
 	Canceled            // the caller asked
 	Detached            // it runs on as job JobID
 	Shutdown            // the sandbox is being stopped
+
+	// An agent never reports these two: its sandbox ended under the command.
+	OutOfMemory
+	Lost
 )
+
+// String returns the name of the end in answers.
+func (e End) String() string {
+	names := [...]string{"exited", "timed_out", "canceled", "job", "stopped", "out_of_memory", "lost"}
+	return names[e]
+}
 
 // ExecResult is how a command went.
 type ExecResult struct {

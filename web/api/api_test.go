@@ -11,6 +11,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	"satchel/sandbox/agent"
 	"satchel/web/api"
 )
 
@@ -239,18 +240,18 @@ func TestShell(t *testing.T) {
 	if a.StatusCode != 200 || len(v.Results) != 3 || v.Results[0].Stdout != "one\n" || v.Results[1].ExitCode != 3 || v.Results[2].Stdout != "two\n" || v.Results[0].Duration != 1.5 || !v.Fresh || v.SessionID != "my.session-1" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if want := `ann g_1 "my.session-1": echo one`; w.shells.ran[0] != want {
+	if want := "1: echo one"; w.shells.ran[0] != want {
 		t.Errorf("%q, want %q", w.shells.ran[0], want)
 	}
 	want(t, "one", w.ask("POST", "/api/sandbox/shell", "ann-reads", `{"command": "echo x"}`), 200, "")
 
 	t.Run("a later command that cannot run", func(t *testing.T) {
 		w := newWorld(t)
-		w.shells.run = func(_ context.Context, _ api.Shell, command string) (api.Ran, error) {
+		w.shells.run = func(_ context.Context, command string) (agent.ExecResult, error) {
 			if command == "b" {
-				return api.Ran{}, fault.New(fault.Unavailable, "No sandbox.")
+				return agent.ExecResult{}, fault.New(fault.Unavailable, "No sandbox.")
 			}
-			return api.Ran{End: "exited"}, nil
+			return agent.ExecResult{}, nil
 		}
 		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b", "c"]}`)
 		if s := string(a.body); a.StatusCode != 200 || strings.Count(s, `"command"`) != 1 || !strings.Contains(s, `"error":{"code":"unavailable"`) {
@@ -261,8 +262,8 @@ func TestShell(t *testing.T) {
 	})
 	t.Run("one that its time ends", func(t *testing.T) {
 		w := newWorld(t)
-		w.shells.run = func(context.Context, api.Shell, string) (api.Ran, error) {
-			return api.Ran{End: "timed_out", ExitCode: 137, Signal: "SIGKILL", Notes: []string{"n"}}, nil
+		w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
+			return agent.ExecResult{End: agent.TimedOut, ExitCode: 137, Signal: "SIGKILL"}, nil
 		}
 		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b"]}`)
 		if a.StatusCode != 200 || len(w.shells.ran) != 1 || !strings.Contains(string(a.body), `"error"`) {
@@ -270,7 +271,8 @@ func TestShell(t *testing.T) {
 		}
 	})
 	t.Run("no sandbox at all", func(t *testing.T) {
-		w := newWorld(t, func(o *api.Options) { o.Shells = nil })
+		w := newWorld(t)
+		w.library.Attach(service.Running{})
 		want(t, "", w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`), 503, "unavailable")
 	})
 }
@@ -413,10 +415,10 @@ func TestLimits(t *testing.T) {
 func TestConcurrentRequests(t *testing.T) {
 	w := newWorld(t, func(o *api.Options) { o.Limits.Concurrent = 1 })
 	begun, release := make(chan struct{}), make(chan struct{})
-	w.shells.run = func(context.Context, api.Shell, string) (api.Ran, error) {
+	w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
 		close(begun)
 		<-release
-		return api.Ran{End: "exited"}, nil
+		return agent.ExecResult{}, nil
 	}
 	done := make(chan answer)
 	go func() { done <- w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`) }()

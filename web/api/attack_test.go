@@ -11,7 +11,8 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
-	"satchel/internal/space"
+	"satchel/sandbox/agent"
+	"satchel/tools"
 	"satchel/web/api"
 )
 
@@ -94,12 +95,11 @@ func TestAttackAKeyWithoutTheScope(t *testing.T) {
 	}
 }
 
-// Whatever a key may do elsewhere, the tools are asked to read alone, and in no
-// space of the caller's.
-func TestAttackToolsAreNeverGivenTheSpaceOrTheRightToWrite(t *testing.T) {
+// The tools are never given a space of the caller's.
+func TestAttackToolsAreNeverGivenTheSpace(t *testing.T) {
 	w := newWorld(t)
 	w.ask("POST", "/api/sandbox/search-and-read", "ann", `{"query": "useAsyncData"}`)
-	if c := w.tools.last; c.Space != "" || !slices.Equal(c.Scopes, []space.Scope{space.ScopeRead}) || c.User != "ann" {
+	if c := w.tools.last; c.Space().ID != tools.LibraryOnly || c.User() != "ann" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -116,10 +116,10 @@ func TestAttackAKeyThatIsRevokedOrOver(t *testing.T) {
 // A command ends with the key that began it, and its output is not told.
 func TestAttackAKeyThatIsRevokedWhileItsCommandRuns(t *testing.T) {
 	w := newWorld(t, func(o *api.Options) { o.Limits.Recheck = time.Millisecond })
-	w.shells.run = func(ctx context.Context, _ api.Shell, _ string) (api.Ran, error) {
+	w.shells.run = func(ctx context.Context, _ string) (agent.ExecResult, error) {
 		w.revoke("ann")
 		<-ctx.Done()
-		return api.Ran{Stdout: "secret", End: "canceled"}, nil
+		return agent.ExecResult{Stdout: agent.Output{Head: []byte("secret")}, End: agent.Canceled}, nil
 	}
 	a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b"]}`)
 	want(t, "revoked", a, 401, "unauthenticated")
@@ -135,11 +135,11 @@ func TestACheckThatFailsEndsNothing(t *testing.T) {
 		o.Limits.Recheck = time.Millisecond
 		v.Verifier, o.Verifier = o.Verifier, v
 	})
-	w.shells.run = func(ctx context.Context, _ api.Shell, _ string) (api.Ran, error) {
+	w.shells.run = func(ctx context.Context, _ string) (agent.ExecResult, error) {
 		checked := make(chan struct{})
 		v.fail.Store(&checked)
 		<-checked
-		return api.Ran{End: "exited", Stdout: "fine"}, ctx.Err()
+		return agent.ExecResult{}, ctx.Err()
 	}
 	want(t, "", w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "a"}`), 200, "")
 }
@@ -167,7 +167,7 @@ func TestAttackAnothersSession(t *testing.T) {
 	for _, token := range []string{"ann", "ann-reads", "bob"} {
 		want(t, token, w.ask("POST", "/api/sandbox/shell", token, `{"command": "x", "sessionId": "same"}`), 200, "")
 	}
-	if want := []string{`ann g_1 "same": x`, `ann g_2 "same": x`, `bob g_3 "same": x`}; !slices.Equal(w.shells.ran, want) {
+	if want := []string{"1: x", "2: x", "3: x"}; !slices.Equal(w.shells.ran, want) {
 		t.Errorf("%v, want %v", w.shells.ran, want)
 	}
 }
@@ -241,8 +241,8 @@ func TestAttackAnotherHost(t *testing.T) {
 
 func TestAttackAPanicTellsNothing(t *testing.T) {
 	w := newWorld(t)
-	w.shells.run = func(context.Context, api.Shell, string) (api.Ran, error) { panic("a secret") }
-	a := w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`)
+	w.tools.panic = true
+	a := w.ask("POST", "/api/sandbox/search", "ann", `{"query": "x"}`)
 	want(t, "", a, 500, "internal")
 	if strings.Contains(string(a.body), "secret") {
 		t.Errorf("%s", a.body)
@@ -254,11 +254,11 @@ func TestACallerWhoGoesAway(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
-	w.shells.run = func(in context.Context, _ api.Shell, _ string) (api.Ran, error) {
+	w.shells.run = func(in context.Context, _ string) (agent.ExecResult, error) {
 		cancel()
 		<-in.Done()
 		ended = in.Err()
-		return api.Ran{}, fault.Wrap(in.Err(), fault.Canceled, "The call was cancelled.")
+		return agent.ExecResult{}, fault.Wrap(in.Err(), fault.Canceled, "The call was cancelled.")
 	}
 	r, _ := http.NewRequestWithContext(ctx, "POST", "", nil)
 	a := w.askLoosely("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`, func(q *http.Request) { *q = *q.WithContext(r.Context()) })

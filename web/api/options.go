@@ -20,47 +20,12 @@ type Tools interface {
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 }
 
-// Shells runs commands in sandboxes over the library alone.
-type Shells interface {
-	// Run returns when the command has ended, and ends it when ctx does. A command
-	// that failed is no error: errors are fault.Unavailable, Limited, Invalid and
-	// the like, where it did not run or nothing is known of it.
-	Run(ctx context.Context, s Shell, command string) (Ran, error)
-}
-
-// Shell names one sandbox. No two grants ever meet in one.
-type Shell struct {
-	User    space.UserID
-	Grant   space.GrantID
-	Session string // the caller's own name for it; empty: the grant's sandbox without one
-}
-
-// Ran is how a command went.
-type Ran struct {
-	Stdout, Stderr       string // cut where they are long, with a line that says so
-	StdoutCut, StderrCut int64  // bytes that are left out
-	// End is "exited", "timed_out", "canceled", "stopped", "out_of_memory" or
-	// "lost"; in the last two the sandbox has ended, and nothing is known of the
-	// command.
-	End      string
-	ExitCode int
-	Signal   string
-	Duration time.Duration
-	// Fresh reports that the sandbox was started for this command: nothing of
-	// earlier ones is in it.
-	Fresh bool
-	Notes []string
-}
-
 // Options is what a Server is made from. Tools, Service, Verifier and URL are
 // required.
 type Options struct {
-	Tools   Tools
-	Service *service.Service
-	// Shells runs commands; nil if none can, and ShellProblem says why.
-	Shells       Shells
-	ShellProblem string
-	Verifier     auth.Verifier
+	Tools    Tools
+	Service  *service.Service
+	Verifier auth.Verifier
 	// URL is the server's origin, such as https://example.com, and Version its
 	// version.
 	URL, Version string
@@ -73,12 +38,12 @@ type Options struct {
 	// ResourceMetadataURL and ScopeNames are as in package mcp.
 	ResourceMetadataURL func(*http.Request) string
 	ScopeNames          func([]space.Scope) string
-	// LimitUnauthenticated counts a request without a valid token, and tells where
-	// its sender had too many how long to wait; nil: no limit.
+	// LimitUnauthenticated counts a request without a valid token. If its sender has
+	// made too many, ok is false and wait is how long to wait; nil: no limit.
 	LimitUnauthenticated func(*http.Request) (wait time.Duration, ok bool)
 
 	Limits Limits
-	// Logger gets what callers are not told; nil discards.
+	// Logger gets the errors that callers do not see; nil discards.
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -131,9 +96,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.LimitUnauthenticated == nil {
 		o.LimitUnauthenticated = func(*http.Request) (time.Duration, bool) { return 0, true }
-	}
-	if o.ShellProblem == "" {
-		o.ShellProblem = "No sandbox can start on this server."
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

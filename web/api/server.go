@@ -285,7 +285,7 @@ func (s *Server) index(c *call, _ noBody) (indexView, error) {
 	if you.Scopes == nil {
 		you.Scopes = []space.Scope{}
 	}
-	return indexView{"satchel", s.o.Version, s.o.Shells != nil, links, you}, nil
+	return indexView{"satchel", s.o.Version, s.o.Service.NoCommands() == "", links, you}, nil
 }
 
 // openAPI is GET /api/openapi.json, for anybody.

@@ -8,6 +8,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // shellRequest has one command, or several that run in order.
@@ -59,15 +60,14 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 			return none, fault.New(fault.Invalid, "A command holds a NUL character, which no shell command can.")
 		}
 	}
-	if s.o.Shells == nil {
-		return none, fault.New(fault.Unavailable, "%s Searching and reading still work.", s.o.ShellProblem)
+	if why := s.o.Service.NoCommands(); why != "" {
+		return none, fault.New(fault.Unavailable, "%s Searching and reading still work.", why)
 	}
 	ctx, end := s.whileAllowed(c)
 	defer end()
 	body := shellResultsView{session: a.session, Results: []ranView{}}
-	at := Shell{User: c.p.User, Grant: c.p.Grant, Session: a.SessionID}
 	for i, cmd := range commands {
-		r, err := s.o.Shells.Run(ctx, at, cmd)
+		r, err := s.o.Service.RunLibraryCommand(ctx, c.actor(), service.RunLibraryCommandInput{Session: a.SessionID, Command: cmd})
 		if ctx.Err() != nil && c.r.Context().Err() == nil {
 			return none, context.Cause(ctx)
 		}
@@ -81,12 +81,15 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 			body.Error = detailOf(err)
 			break
 		}
-		body.Fresh = body.Fresh || r.Fresh
+		if r.Detail != "" {
+			r.Notes = append(r.Notes, r.Detail)
+		}
+		body.Fresh = body.Fresh || r.Cold
 		body.Results = append(body.Results, ranView{
-			Command: cmd, Stdout: r.Stdout, Stderr: r.Stderr, Cut: r.StdoutCut + r.StderrCut,
-			ExitCode: r.ExitCode, Signal: r.Signal, End: r.End, Duration: r.Duration.Seconds(), Notes: r.Notes,
+			Command: cmd, Stdout: r.Stdout.Text, Stderr: r.Stderr.Text, Cut: r.Stdout.Cut + r.Stderr.Cut,
+			ExitCode: r.ExitCode, Signal: r.Signal, End: r.End.String(), Duration: r.Duration.Seconds(), Notes: r.Notes,
 		})
-		if r.End != "exited" && i+1 < len(commands) {
+		if r.End != service.Exited && i+1 < len(commands) {
 			body.Error = &errorDetail{string(fault.Canceled), fmt.Sprintf("Command %d did not end by itself, so that those after it were not run.", i+1)}
 			break
 		}

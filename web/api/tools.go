@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"satchel/internal/fault"
-	"satchel/internal/space"
+	"satchel/internal/service"
 	"satchel/tools"
 )
 
@@ -25,9 +25,9 @@ func (c *call) tool(ctx context.Context, name string, args map[string]any) (tool
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("arguments of %s: %w", name, err)
 	}
-	r, err := c.s.o.Tools.Call(ctx, tools.Caller{
-		User: c.p.User, Author: c.p.Person(), Scopes: []space.Scope{space.ScopeRead}, Client: c.p.Client, Origin: c.s.o.Origin(c.r), Seen: &c.seen,
-	}, name, raw, nil)
+	p := c.p
+	p.Space, p.SpaceName = tools.LibraryOnly, "library"
+	r, err := c.s.o.Tools.Call(ctx, tools.Caller{Actor: service.Client(p, "api"), Origin: c.s.o.Origin(c.r), Seen: &c.seen}, name, raw, nil)
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -18,8 +18,10 @@ import (
 	"satchel/auth"
 	"satchel/gitstore/sources"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
+	"satchel/sandbox/agent"
 	"satchel/tools"
 	"satchel/web/api"
 )
@@ -59,6 +61,7 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 	}
 	// The source vue grew over the limit after it was published.
 	w.library = servicetest.New(t, w.clock, func(o *sources.Options) { o.MaxFiles = 2 })
+	w.library.Attach(service.Running{Pool: servicetest.Pool(t, w.shells.exec)})
 	w.library.Write(map[string]string{"nuxt/guide.md": "Guide", "nuxt/other.md": "Other", "vue/a.md": "A"})
 	w.library.Publish("nuxt", "Nuxt", "nuxt")
 	w.library.Publish("vue", "Vue", "vue")
@@ -72,7 +75,7 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 	w.login("bob", "bob", "g_3", space.ScopeRead, space.ScopeWrite)
 	w.login("none", "ann", "g_4")
 	o := api.Options{
-		Tools: &w.tools, Shells: &w.shells, Service: w.library.Service, Verifier: w, URL: origin, Version: "1.2.3", Now: w.clock,
+		Tools: &w.tools, Service: w.library.Service, Verifier: w, URL: origin, Version: "1.2.3", Now: w.clock,
 		HostAllowed:         func(host string) bool { return host == "satchel.test" },
 		ResourceMetadataURL: func(*http.Request) string { return origin + "/.well-known/oauth-protected-resource/mcp" },
 	}
@@ -223,6 +226,7 @@ type fakeTools struct {
 	last  tools.Caller
 	seen  []*tools.Seen // of each call
 	err   error
+	panic bool
 }
 
 func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw json.RawMessage, _ tools.Progress) (tools.Result, error) {
@@ -230,6 +234,9 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 	defer f.mu.Unlock()
 	f.calls, f.last = append(f.calls, name+" "+string(raw)), c
 	f.seen = append(f.seen, c.Seen)
+	if f.panic {
+		panic("a secret")
+	}
 	if f.err != nil {
 		return tools.Result{}, f.err
 	}
@@ -286,23 +293,24 @@ func mapKeys(m map[string]string) func(func(string) bool) {
 // fakeShells runs "echo X", "exit N", "wait" and whatever a test puts in.
 type fakeShells struct {
 	mu  sync.Mutex
-	ran []string // user, grant, session: command
-	run func(ctx context.Context, s api.Shell, command string) (api.Ran, error)
+	ran []string // number of the sandbox: command
+	run func(ctx context.Context, command string) (agent.ExecResult, error)
 }
 
-func (f *fakeShells) Run(ctx context.Context, s api.Shell, command string) (api.Ran, error) {
+func (f *fakeShells) exec(ctx context.Context, b servicetest.Box, q agent.ExecRequest) (agent.ExecResult, error) {
+	command := strings.TrimPrefix(q.Command, "cd /library; ")
 	f.mu.Lock()
-	f.ran = append(f.ran, fmt.Sprintf("%s %s %q: %s", s.User, s.Grant, s.Session, command))
+	f.ran = append(f.ran, fmt.Sprintf("%d: %s", b.N, command))
 	run := f.run
 	f.mu.Unlock()
 	if run != nil {
-		return run(ctx, s, command)
+		return run(ctx, command)
 	}
-	r := api.Ran{End: "exited", Duration: 1500 * time.Millisecond, Fresh: len(f.ran) == 1}
+	r := agent.ExecResult{Duration: 1500 * time.Millisecond}
 	if text, ok := strings.CutPrefix(command, "echo "); ok {
-		r.Stdout = text + "\n"
+		r.Stdout.Head = []byte(text + "\n")
 	} else if _, err := fmt.Sscanf(command, "exit %d", &r.ExitCode); err == nil {
-		r.Stderr = "bad\n"
+		r.Stderr.Head = []byte("bad\n")
 	}
 	return r, nil
 }

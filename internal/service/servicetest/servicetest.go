@@ -11,6 +11,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
 	"satchel/internal/database/databasetest"
@@ -80,7 +81,7 @@ func Library(t testing.TB, accounts *store.Store, git *gitstore.Store, now func(
 	w.must(m.Start(t.Context(), sources.Index{
 		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
 	}))
-	return service.New(service.Options{Accounts: accounts, Sources: m, Secrets: secrets}), m
+	return service.New(service.Options{Accounts: accounts, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{})}), m
 }
 
 // Write commits files to the space.

@@ -153,7 +153,7 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 	return body, err
 }
 
-// explainError tells the client why the server could not be asked.
+// explainError says to the client why the server could not be reached.
 func (p *proxy) explainError(err error) string {
 	switch {
 	case errors.Is(err, errTooLong):
@@ -164,7 +164,7 @@ func (p *proxy) explainError(err error) string {
 	return "The connection to Satchel broke before its answer came. Look whether what was asked for has happened before asking again."
 }
 
-// explainStatus tells the client what an answer without a message means.
+// explainStatus says to the client what an answer without a message means.
 func explainStatus(res *http.Response) string {
 	switch s := res.StatusCode; {
 	case s == http.StatusUnauthorized:

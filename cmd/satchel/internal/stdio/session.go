@@ -133,7 +133,7 @@ func (p *proxy) listenOnce(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// endSession tells the server that the client is gone.
+// endSession ends the session at the server when the client is gone.
 func (p *proxy) endSession() {
 	p.mu.Lock()
 	session := p.session

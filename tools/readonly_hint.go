@@ -1,13 +1,17 @@
 package tools
 
-import "strings"
+import (
+	"strings"
+
+	"satchel/internal/service"
+)
 
 // gitNote says what to do instead of what git cannot do in a space.
 const gitNote = "git cannot write, since .git is read-only. To take a change back: git show COMMIT:path > path. What changes in /space is committed when the command ends"
 
-// writeNote says what works instead if a command met a file system that cannot
-// be written; else it is empty. writer is as for bashText.
-func writeNote(q RunRequest, r RunResult, writer string) string {
+// readOnlyHint says what works instead if a command met a file system that cannot be
+// written; otherwise it is empty. writer is as for bashText.
+func readOnlyHint(q bashCall, r service.CommandResult, writer string) string {
 	denied := strings.Contains(r.Stderr.Text, "Read-only file system")
 	for l := range strings.Lines(r.Stderr.Text) {
 		// A file that cannot be read is denied too; only these speak of writing.
@@ -19,9 +23,9 @@ func writeNote(q RunRequest, r RunResult, writer string) string {
 	switch {
 	case !denied:
 		return ""
-	case q.ReadOnly && writer != "":
+	case q.readOnly && writer != "":
 		return "nothing can be saved here; use " + writer
-	case q.ReadOnly:
+	case q.readOnly:
 		return "nothing can be saved here: this connection is read-only"
 	case strings.Contains(r.Stderr.Text, ".git"):
 		return gitNote

@@ -1,0 +1,217 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/gitstore/remotes"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+)
+
+// RunCommandInput is one command for bash.
+type RunCommandInput struct {
+	Space      SpaceRef
+	Command    string
+	Comment    string // the message of the commit
+	Tool       string // for the commit's trailers
+	Background bool   // make it a job at once
+}
+
+// The ways a command ends.
+const (
+	Exited      = agent.Exited
+	TimedOut    = agent.TimedOut
+	Canceled    = agent.Canceled
+	Detached    = agent.Detached // it runs on as a job
+	Stopped     = agent.Shutdown
+	OutOfMemory = agent.OutOfMemory
+	Lost        = agent.Lost
+)
+
+// CommandResult is how a command went.
+type CommandResult struct {
+	sandbox.Result
+	// Detail says, if the sandbox ended under the command, why and what is lost.
+	Detail string
+	// Push is where the space's commits are beside this server.
+	Push PushState
+}
+
+// PushState is "local" (no remote), "pushed", "queued" or "failed". Detail says why a push
+// failed and what to do.
+type PushState struct{ State, Detail string }
+
+// RunCommand runs a command in the actor's sandbox over a space and commits what it
+// changed. It returns when the command has ended or has become a job. If ctx ends, the
+// command ends. A command that failed is a result; an error means that it did not run.
+// The steps of its progress are what it prints.
+func (s *Service) RunCommand(ctx context.Context, a Actor, in RunCommandInput) (CommandResult, error) {
+	return s.run(ctx, a, "RunCommand", in, false)
+}
+
+// RunReadOnlyCommand is RunCommand without the right to change the space.
+func (s *Service) RunReadOnlyCommand(ctx context.Context, a Actor, in RunCommandInput) (CommandResult, error) {
+	return s.run(ctx, a, "RunReadOnlyCommand", in, true)
+}
+
+func (s *Service) run(ctx context.Context, a Actor, operation string, in RunCommandInput, readOnly bool) (CommandResult, error) {
+	m, err := s.authorizeSpace(ctx, a, operation, in.Space)
+	if err != nil {
+		return CommandResult{}, err
+	}
+	s.remotes.Used(m.ID)
+	out, err := s.exec(ctx, sandbox.Request{
+		User: a.user, Space: m.ID, Command: in.Command, Comment: in.Comment, ReadOnly: readOnly, Background: in.Background,
+		Author: a.author, Tool: in.Tool, Client: a.label,
+	})
+	if err != nil {
+		return CommandResult{}, err
+	}
+	out.Push = s.pushState(m.ID)
+	if out.Detail != "" {
+		return out, nil
+	}
+	out.Notes = append(out.Notes, s.remotes.Notices(m.ID, a.user)...)
+	if out.End == Exited && out.ExitCode == killedExit {
+		// The kernel kills a process if its sandbox is out of memory, and reports that
+		// to nobody.
+		out.Notes = append(out.Notes, fmt.Sprintf("Exit code 137 means killed. If the command did not do so itself, "+
+			"it most likely met the sandbox's memory limit of %s.", config.FormatSize(s.running.Pool.Memory())))
+	}
+	if cannotFork.MatchString(out.Stderr.Text) {
+		out.Notes = append(out.Notes, s.jobsNote(ctx, sandbox.JobOwner{User: a.user, Space: m.ID, ReadOnly: readOnly}, out.JobID))
+	}
+	if n := len(out.Applied); n > 0 {
+		out.Notes = append(out.Notes, appliedNote(n))
+	}
+	fillUserName(&out.Result, a.author)
+	return out, nil
+}
+
+// exec runs a command in the pool. The end of the sandbox under it is a result.
+func (s *Service) exec(ctx context.Context, r sandbox.Request) (CommandResult, error) {
+	if why := s.NoCommands(); why != "" {
+		return CommandResult{}, fault.New(fault.Unavailable, "%s", why)
+	}
+	began := time.Now()
+	report := Progress(ctx)
+	r.OnProgress = func(p sandbox.Progress) { report(progressText(p)) }
+	res, err := s.running.Pool.Exec(ctx, r)
+	out := CommandResult{Result: res}
+	switch {
+	case errors.Is(err, space.ErrOutOfMemory):
+		out.End, out.Limits = OutOfMemory, []sandbox.Limit{"sandbox.memory"}
+	case errors.Is(err, space.ErrSandboxEnded):
+		out.End = Lost
+	default:
+		return out, err
+	}
+	out.ExitCode, out.Duration, out.Detail = -1, time.Since(began), fault.PublicOf(err)
+	return out, nil
+}
+
+// NoCommands says why no command can run; empty if commands can.
+func (s *Service) NoCommands() string {
+	if s.running.Pool == nil {
+		return "This server's configuration switches bash off (sandbox.runtime: none)."
+	}
+	return ""
+}
+
+// pushState is where the commits of a space are beside this server.
+func (s *Service) pushState(id space.SpaceID) PushState {
+	state := s.remotes.State(id)
+	if state == remotes.Local || state == remotes.Pushed {
+		return PushState{State: string(state)}
+	}
+	// A failure that the next try may mend is none yet.
+	if trouble := s.remotes.Trouble(id); trouble != "" {
+		return PushState{State: "failed", Detail: trouble}
+	}
+	return PushState{State: "queued"}
+}
+
+func appliedNote(n int) string {
+	if n == 1 {
+		return "1 file that changed elsewhere was brought in before the command ran."
+	}
+	return fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n)
+}
+
+// fillUserName puts the user's name into the commands that a refusal advises. It knows
+// the name if the author has no address of their own, but NAME@satchel.invalid.
+func fillUserName(out *sandbox.Result, author space.Person) {
+	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
+	if !ok || !userName.MatchString(name) {
+		return
+	}
+	fill := func(s string) string { return strings.ReplaceAll(s, " --user NAME ", " --user "+name+" ") }
+	fillAll := func(list []space.Rejection) []space.Rejection {
+		list = slices.Clone(list) // the sandbox's, or the commit's
+		for i := range list {
+			list[i].Why = fill(list[i].Why)
+		}
+		return list
+	}
+	out.Held = fillAll(out.Held)
+	for i := range out.Commits {
+		c := &out.Commits[i]
+		c.Rejected, c.Warnings = fillAll(c.Rejected), slices.Clone(c.Warnings)
+		for j := range c.Warnings {
+			c.Warnings[j].Why = fill(c.Warnings[j].Why)
+		}
+	}
+	for i := range out.Notes {
+		out.Notes[i] = fill(out.Notes[i])
+	}
+}
+
+// userName needs no quotes in a shell.
+var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// cannotFork is what bash prints if the kernel lets it start nothing more
+// (RLIMIT_NPROC).
+var cannotFork = regexp.MustCompile(`fork: (retry: )?Resource temporarily unavailable`)
+
+// jobsNote names the jobs that hold a sandbox's processes, besides the one with the
+// given ID: a command that can start nothing cannot look itself.
+func (s *Service) jobsNote(ctx context.Context, o sandbox.JobOwner, besides string) string {
+	note := "All processes that the sandbox may have are in use."
+	jobs, err := s.running.Pool.Jobs(ctx, o)
+	if err != nil {
+		return note
+	}
+	for _, j := range jobs {
+		if j.Running && j.ID != besides {
+			note += fmt.Sprintf(" Job %s is running; stop it with: kill -- -$(cat /run/satchel/jobs/%s/pid)", j.ID, j.ID)
+		}
+	}
+	return note
+}
+
+// killedExit is the shell's exit code for a command that SIGKILL ended.
+const killedExit = 128 + 9
+
+func progressText(p sandbox.Progress) string {
+	switch p.Phase {
+	case sandbox.PhaseQueued:
+		return "Waiting for room: other sandboxes fill this server."
+	case sandbox.PhaseStarting:
+		return "Starting the sandbox."
+	case sandbox.PhaseSaving:
+		return "Committing what changed."
+	}
+	if p.Line != "" {
+		return p.Line
+	}
+	return fmt.Sprintf("Running for %s.", p.Elapsed.Round(time.Second))
+}
