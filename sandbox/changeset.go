@@ -12,7 +12,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // draft is one batch of an agent made into a change set.
@@ -22,7 +22,7 @@ type draft struct {
 	refused []space.Rejection   // by the host; final until the path changes again
 	busy    []string            // told again by a later collection
 	kept    map[string]bool     // busy or refused: there, though not in changes
-	held    []held.File         // what refused names, and what the Committer refuses
+	pending []pending.File      // what refused names, and what the Committer refuses
 	told    tells               // where something was refused before
 }
 
@@ -101,11 +101,11 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		switch {
 		case space.RuleOf(err) == space.RuleGit:
 			git[gitDir(e.Path)]++
-			d.hold(e, file{}, err)
+			d.keep(e, file{}, err)
 			continue
 		case err != nil:
 			d.refuse(e.Path, reason(err), err)
-			d.hold(e, file{}, err)
+			d.keep(e, file{}, err)
 			continue
 		}
 		if err := d.write(ctx, r, p, e, maxFile); err != nil {
@@ -208,7 +208,7 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entr
 	}
 	if err != nil {
 		d.refuse(e.Path, reason(err), err)
-		d.hold(e, base, err)
+		d.keep(e, base, err)
 		return nil
 	}
 	// A file where the view has a directory, or under what it has as a file.

@@ -165,7 +165,7 @@ func TestReasonsStandBesideThePath(t *testing.T) {
 	if !strings.HasPrefix(got["lnk"], "It was not saved: ") || strings.Contains(got["lnk"], `"lnk"`) {
 		t.Errorf("%q", got["lnk"])
 	}
-	for _, h := range d.held {
+	for _, h := range d.pending {
 		if h.Path == "larger" && h.Lost != "it has 40 MiB, and a file may have 10 MiB" {
 			t.Errorf("lost as %q", h.Lost)
 		}

@@ -57,18 +57,18 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 			return Result{}, err
 		}
 		waited = waited || a.cold
-		c := command{box: a.box, req: r, rep: rep, cold: waited}
+		c := command{instance: a.instance, req: r, rep: rep, cold: waited}
 		if a.note != "" {
 			c.res.Notes = append(c.res.Notes, a.note)
 		}
 		res, err := c.run(ctx)
-		var again *notBegun
+		var again *errNotStarted
 		if errors.As(err, &again) {
-			// The box was found dead, or too old to be brought up to head, before
+			// The instance was found dead, or too old to be brought up to head, before
 			// the command was sent: a fresh one changes nothing for the caller.
 			cause := again.cause
 			if again.refresh {
-				p.refresh(a.box)
+				p.refresh(a.instance)
 			} else {
 				a.die(nil)
 			}
@@ -88,35 +88,35 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 }
 
 // maxTries bounds how often a command that did not begin is tried again: where
-// its box was gone, or the start of one was ended from outside.
+// its instance was gone, or the start of one was ended from outside.
 const maxTries = 2
 
-// notBegun says that a command was not sent to its sandbox.
-type notBegun struct {
+// errNotStarted says that a command was not sent to its sandbox.
+type errNotStarted struct {
 	cause   error
 	refresh bool
 }
 
-func (e *notBegun) Error() string { return "the command did not begin: " + e.cause.Error() }
-func (e *notBegun) Unwrap() error { return e.cause }
+func (e *errNotStarted) Error() string { return "the command did not begin: " + e.cause.Error() }
+func (e *errNotStarted) Unwrap() error { return e.cause }
 
-// refresh stops a box that nothing but the calling command uses.
-func (p *Pool) refresh(b *box) {
+// refresh stops an instance that nothing but the calling command uses.
+func (p *Pool) refresh(b *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.stop(StopRefresh, p.o.Grace)
 }
 
-// alone reports whether the calling command is all that uses the box.
-func (b *box) alone() bool {
+// alone reports whether the calling command is all that uses the instance.
+func (b *instance) alone() bool {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	return b.refs == 1 && len(b.jobs) == 0
 }
 
-// command is one Exec in one box.
+// command is one Exec in one instance.
 type command struct {
-	*box
+	*instance
 	req  Request
 	rep  *reporter
 	cold bool
@@ -150,7 +150,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 		detach = 0
 	}
 	c.pool.mu.Lock()
-	c.idleStop, c.passing = c.req.IdleStop, c.req.Passing
+	c.idleStop, c.ephemeral = c.req.IdleStop, c.req.Ephemeral
 	c.pool.mu.Unlock()
 	er, err := c.agent.Exec(ctx, agent.ExecRequest{
 		Command:     c.req.Command,
@@ -182,7 +182,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 // wallTime is how long the command may take.
 func (c *command) wallTime() time.Duration { return cmp.Or(c.req.WallTime, c.pool.o.WallTime) }
 
-// prepare brings the box up to head and marks what comes after.
+// prepare brings the instance up to head and marks what comes after.
 func (c *command) prepare(ctx context.Context) error {
 	if err := c.tree.lock(ctx); err != nil {
 		return canceled(ctx)
@@ -191,14 +191,14 @@ func (c *command) prepare(ctx context.Context) error {
 	// An agent may give signs of life and never tell what it has done.
 	bounded, cancel := context.WithTimeout(ctx, c.pool.o.CollectTime)
 	defer cancel()
-	applied, notes, err := c.catchUp(bounded, true)
+	applied, notes, err := c.syncToHead(bounded, true)
 	switch {
 	case errors.Is(err, errTooMuch) && c.alone():
-		return &notBegun{cause: err, refresh: true}
+		return &errNotStarted{cause: err, refresh: true}
 	case errors.Is(err, errTooMuch):
 		notes = append(notes, "Many files changed in the space. They appear in the sandbox once its other commands and jobs have ended.")
 	case err != nil && c.isGone():
-		return &notBegun{cause: err}
+		return &errNotStarted{cause: err}
 	case err != nil && ctx.Err() != nil:
 		return canceled(ctx)
 	case err != nil:
@@ -214,9 +214,9 @@ func (c *command) prepare(ctx context.Context) error {
 	}
 	c.showHistory(ctx)
 	if c.isGone() {
-		return &notBegun{cause: errors.New("the sandbox has ended")}
+		return &errNotStarted{cause: errors.New("the sandbox has ended")}
 	}
-	c.mark = c.box.mark()
+	c.mark = c.instance.mark()
 	c.damaged = c.view.stillDamaged()
 	c.res.Applied = applied
 	c.res.Notes = append(c.res.Notes, notes...)
@@ -243,7 +243,7 @@ func (c *command) showHistory(ctx context.Context) {
 }
 
 // isGone reports whether the sandbox has ended, whoever ended it.
-func (b *box) isGone() bool {
+func (b *instance) isGone() bool {
 	select {
 	case <-b.agent.Done():
 		return true
@@ -298,7 +298,7 @@ func (c *command) note(format string, args ...any) {
 func (c *command) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), c.pool.o.CollectTime)
 	defer cancel()
-	s := c.box.save(ctx, c.req.meta())
+	s := c.instance.save(ctx, c.req.meta())
 	c.res.Refused, c.res.Conflicts = s.refused, s.conflicts
 	c.res.Notes = append(c.res.Notes, s.notes...)
 	if s.err == nil {
@@ -312,9 +312,9 @@ func (c *command) save(ctx context.Context) {
 	c.res.NotSaved = notSaved(s.err)
 }
 
-// finish adds what the box has to tell.
+// finish adds what the instance has to tell.
 func (c *command) finish() Result {
-	r, b, p := &c.res, c.box, c.pool
+	r, b, p := &c.res, c.instance, c.pool
 	r.Cold, r.Generation = c.cold, b.gen
 	p.mu.Lock()
 	before := p.lives[b.key]
@@ -328,7 +328,7 @@ func (c *command) finish() Result {
 	p.mu.Unlock()
 	r.Notes = unique(r.Notes)
 	if list := b.shown.Load(); list != nil {
-		r.Held = slices.Clone(*list)
+		r.Pending = slices.Clone(*list)
 	}
 	if c.req.ReadOnly {
 		c.noteDamage()
@@ -339,7 +339,7 @@ func (c *command) finish() Result {
 	if b.tree.lock(ctx) == nil {
 		r.Commits = b.since(c.mark)
 		c.damaged = b.view.stillDamaged()
-		if note := b.stillRefused(r.Refused); note != "" && p.o.Held == nil {
+		if note := b.stillRefused(r.Refused); note != "" && p.o.Pending == nil {
 			r.Notes = append(r.Notes, note)
 		}
 		b.tree.unlock()
@@ -408,7 +408,7 @@ func restartNote(why StopReason, idle time.Duration) string {
 
 // stillRefused names what earlier answers refused and the sandbox alone still
 // holds. The caller holds the tree lock.
-func (b *box) stillRefused(now []space.Rejection) string {
+func (b *instance) stillRefused(now []space.Rejection) string {
 	told := map[string]bool{}
 	for _, r := range now {
 		told[r.Path] = true

@@ -9,7 +9,7 @@ func (p *Pool) Sweep(now time.Time) { p.sweep(now) }
 func (p *Pool) SetExpiry(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		for id, j := range b.jobs {
 			j.expires = at
 			b.jobs[id] = j
@@ -22,7 +22,7 @@ func (p *Pool) SetExpiry(at time.Time) {
 func (p *Pool) Ending() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		if b.state != live {
 			return true
 		}

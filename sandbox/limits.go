@@ -207,7 +207,7 @@ func (c *command) renew() {
 	if c.tree.lock(ctx) != nil {
 		return
 	}
-	kept := len(c.refused)+len(c.holding) > 0
+	kept := len(c.refused)+len(c.pending) > 0
 	c.tree.unlock()
 	if kept || !c.alone() || len(c.fullest(ctx)) == 0 {
 		return

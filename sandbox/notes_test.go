@@ -35,7 +35,7 @@ func TestWhatNoSandboxCanHaveIsToldOnce(t *testing.T) {
 	}
 	b.Store.Put(b.space, map[space.Path]*sandboxtest.Entry{"con\ntrol.md": {Content: "2"}, "a\nb": nil})
 	for range 3 {
-		if r := b.must("a", "echo x >> mine"); len(r.Notes) != 0 || len(r.Commits) != 1 || len(r.Held) != 0 {
+		if r := b.must("a", "echo x >> mine"); len(r.Notes) != 0 || len(r.Commits) != 1 || len(r.Pending) != 0 {
 			t.Errorf("told again: %+v", r)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/procmem"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // Agent is the host's side of the agent in one sandbox; *agent.Client is one.
@@ -29,11 +29,11 @@ type Agent interface {
 	Close() error
 }
 
-// Held keeps what could not be committed beyond the end of a sandbox;
-// *held.Store is one.
-type Held interface {
-	Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]held.File, error)
-	Save(ctx context.Context, u space.UserID, id space.SpaceID, put []held.File, drop []string) ([]held.Unkept, error)
+// Pending keeps what could not be committed beyond the end of a sandbox;
+// *pending.Store is one.
+type Pending interface {
+	Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]pending.File, error)
+	Save(ctx context.Context, u space.UserID, id space.SpaceID, put []pending.File, drop []string) ([]pending.NotStored, error)
 	Drop(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error)
 }
 
@@ -46,9 +46,9 @@ type Options struct {
 	// Library returns the directory that the sandboxes of a user have as /library,
 	// and what reports that one is gone; nil: what Checkouts gives.
 	Library func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
-	// Held keeps what cannot be committed and gives it to the next sandbox; nil:
+	// Pending keeps what cannot be committed and gives it to the next sandbox; nil:
 	// it is lost with its sandbox.
-	Held Held
+	Pending Pending
 	// Connect speaks to the agent of a sandbox that was just started; default
 	// agent.Connect.
 	Connect func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (Agent, error)
@@ -94,10 +94,10 @@ type Options struct {
 	MaxChangeFiles int   // entries of one change set; default 50,000
 	MaxApplyFiles  int   // files brought into a running sandbox at once; more restart it; default 2,000
 	MaxApplyBytes  int64 // bytes brought in at once; default 64 MiB
-	// MaxHeldFile bounds one file that is held, in bytes: a changed file over
+	// MaxPendingFile bounds one file that is held, in bytes: a changed file over
 	// MaxFile is read up to it. Default 32 MiB, but no more than a sixteenth of a
 	// sandbox's memory and no more than MaxChange, and at least MaxFile.
-	MaxHeldFile int64
+	MaxPendingFile int64
 
 	// Available reports how much memory the machine can still give, in bytes;
 	// default procmem.Available. Its error means that nobody knows.
@@ -123,8 +123,8 @@ type Metrics struct {
 	Collected func(took time.Duration, files int, err error)
 	// Reaped is told each look for what no sandbox owns: how many it removed.
 	Reaped func(sandboxes int, err error)
-	// Held is told each time that files are held or dropped.
-	Held func(took time.Duration, files int, err error)
+	// Pending is told each time that files are held or dropped.
+	Pending func(took time.Duration, files int, err error)
 }
 
 // StopReason says why a sandbox ended.
@@ -218,13 +218,13 @@ func (o Options) withDefaults() (Options, error) {
 	def(&o.MaxChangeFiles, 50_000)
 	def(&o.MaxApplyFiles, 2000)
 	def(&o.MaxApplyBytes, 64<<20)
-	if o.MaxHeldFile == 0 {
-		o.MaxHeldFile = 32 << 20
+	if o.MaxPendingFile == 0 {
+		o.MaxPendingFile = 32 << 20
 		if m := o.Limits.Memory / 16; m > 0 {
-			o.MaxHeldFile = min(o.MaxHeldFile, m)
+			o.MaxPendingFile = min(o.MaxPendingFile, m)
 		}
 	}
-	o.MaxHeldFile = max(min(o.MaxHeldFile, o.MaxChange), o.MaxFile)
+	o.MaxPendingFile = max(min(o.MaxPendingFile, o.MaxChange), o.MaxFile)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -244,4 +244,54 @@ func (o *Options) boot() agent.Boot {
 		Output: o.SavedOutput, Processes: o.Limits.Processes, OpenFiles: o.Limits.OpenFiles,
 		FileSize: o.Limits.FileSize, Env: o.Env, RestAfter: o.AgentRest,
 	}
+}
+
+func (m Metrics) started(d time.Duration, err error) {
+	if m.Started != nil {
+		m.Started(d, err)
+	}
+}
+
+func (m Metrics) stopped(why StopReason) {
+	if m.Stopped != nil {
+		m.Stopped(why)
+	}
+}
+
+func (m Metrics) waited(d time.Duration) {
+	if m.Waited != nil {
+		m.Waited(d)
+	}
+}
+
+func (m Metrics) command(d time.Duration, end agent.End) {
+	if m.Command != nil {
+		m.Command(d, end)
+	}
+}
+
+func (m Metrics) collected(d time.Duration, files int, err error) {
+	if m.Collected != nil {
+		m.Collected(d, files, err)
+	}
+}
+
+func (m Metrics) reaped(n int, err error) {
+	if m.Reaped != nil {
+		m.Reaped(n, err)
+	}
+}
+
+func (m Metrics) pending(d time.Duration, files int, err error) {
+	if m.Pending != nil {
+		m.Pending(d, files, err)
+	}
+}
+
+func connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (Agent, error) {
+	c, err := agent.Connect(ctx, conn, b)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }

@@ -19,16 +19,16 @@ type Pool struct {
 	kill context.CancelFunc
 	wg   sync.WaitGroup
 
-	mu       sync.Mutex
-	closed   bool
-	boxes    map[key]*box     // started and not yet gone
-	starts   map[key]*pending // queued or under way
-	lives    map[key]life
-	queue    *queue
-	starting int
-	short    bool // the machine has too little memory for a start, as last seen
-	count    counters
-	quit     chan struct{} // closed by Close
+	mu        sync.Mutex
+	closed    bool
+	instances map[key]*instance // started and not yet gone
+	starts    map[key]*startup  // queued or under way
+	lives     map[key]life
+	queue     *queue
+	starting  int
+	short     bool // the machine has too little memory for a start, as last seen
+	count     counters
+	quit      chan struct{} // closed by Close
 }
 
 // life is what is remembered of the sandboxes that a key has had.
@@ -64,12 +64,12 @@ func New(o Options) (*Pool, error) {
 		return nil, err
 	}
 	p := &Pool{
-		o:      o,
-		boxes:  map[key]*box{},
-		starts: map[key]*pending{},
-		lives:  map[key]life{},
-		queue:  newQueue(),
-		quit:   make(chan struct{}),
+		o:         o,
+		instances: map[key]*instance{},
+		starts:    map[key]*startup{},
+		lives:     map[key]life{},
+		queue:     newQueue(),
+		quit:      make(chan struct{}),
 	}
 	p.hard, p.kill = context.WithCancel(context.Background())
 	p.wg.Go(p.housekeep)
@@ -150,8 +150,8 @@ func (p *Pool) Close(ctx context.Context) error {
 	}
 	p.kill()
 	p.mu.Lock()
-	left := make([]*box, 0, len(p.boxes))
-	for _, b := range p.boxes {
+	left := make([]*instance, 0, len(p.instances))
+	for _, b := range p.instances {
 		left = append(left, b)
 	}
 	p.mu.Unlock()
@@ -175,8 +175,8 @@ func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
 			return false
 		case now := <-t.C:
 			p.mu.Lock()
-			for _, b := range p.boxes {
-				b.attend(now)
+			for _, b := range p.instances {
+				b.heartbeat(now)
 			}
 			p.mu.Unlock()
 		}
@@ -245,7 +245,7 @@ func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{
 			waits = append(waits, s.gone)
 		}
 	}
-	for k, b := range p.boxes {
+	for k, b := range p.instances {
 		if match(k) {
 			b.stop(why, p.o.Grace)
 			waits = append(waits, b.gone)
@@ -254,11 +254,11 @@ func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{
 	return waits
 }
 
-// running returns the live box of a key, in use, or nil.
-func (p *Pool) running(k key) *box {
+// running returns the live instance of a key, in use, or nil.
+func (p *Pool) running(k key) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.boxes[k]
+	b := p.instances[k]
 	if b == nil || b.state != live {
 		return nil
 	}
@@ -292,11 +292,11 @@ func (p *Pool) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{
-		Sandboxes: len(p.boxes), Starting: p.starting, Queued: p.queue.len(), Closed: p.closed,
+		Sandboxes: len(p.instances), Starting: p.starting, Queued: p.queue.len(), Closed: p.closed,
 		Starts: p.count.starts, Failures: p.count.failures, IdleStops: p.count.idle,
 		Evictions: p.count.evictions, Deaths: p.count.deaths, OutOfMemory: p.count.outOfMemory, Reaped: p.count.reaped,
 	}
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		s.Memory += b.memory
 		if b.busy() {
 			s.Busy++
@@ -322,9 +322,9 @@ func (p *Pool) housekeep() {
 // sweep stops what idled until now, looks after what hangs, measures memory and acts on it.
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
-	var doubtful, measure []*box
-	for _, b := range p.boxes {
-		b.attend(now)
+	var doubtful, measure []*instance
+	for _, b := range p.instances {
+		b.heartbeat(now)
 		if b.state != live {
 			continue
 		}
@@ -358,9 +358,9 @@ func (p *Pool) sweep(now time.Time) {
 // measureTime bounds one look at a sandbox's memory.
 const measureTime = 2 * time.Second
 
-// measure notes what a box uses and ends it where it is over its limit: the
+// measure notes what an instance uses and ends it where it is over its limit: the
 // last resort where no cgroup does that.
-func (p *Pool) measure(b *box) {
+func (p *Pool) measure(b *instance) {
 	ctx, cancel := context.WithTimeout(p.hard, measureTime)
 	defer cancel()
 	st, err := b.sandbox.Stats(ctx)
@@ -392,7 +392,7 @@ func (p *Pool) measure(b *box) {
 // more memory than they may, or the machine has too little left. The caller holds mu.
 func (p *Pool) relieve() {
 	var total int64
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		if b.state == live {
 			total += b.memory
 		}
@@ -409,15 +409,26 @@ func (p *Pool) relieve() {
 	}
 }
 
-// leastRecent returns the idle box that was used longest ago; nil if all
+// leastRecent returns the idle instance that was used longest ago; nil if all
 // are busy. The caller holds mu.
-func (p *Pool) leastRecent() *box {
-	var oldest *box
+func (p *Pool) leastRecent() *instance {
+	var oldest *instance
 	now := time.Now()
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		if b.idle(now) && (oldest == nil || b.lastUsed.Before(oldest.lastUsed)) {
 			oldest = b
 		}
 	}
 	return oldest
+}
+
+// ByUser counts the sandboxes of each user that has any.
+func (p *Pool) ByUser() map[space.UserID]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := map[space.UserID]int{}
+	for k := range p.instances {
+		n[k.user]++
+	}
+	return n
 }

@@ -22,13 +22,13 @@ type Request struct {
 	// WallTime, of the command, and IdleStop, of the sandbox after it, take the
 	// place of the pool's; zero: the pool's.
 	WallTime, IdleStop time.Duration
-	// Passing sandboxes leave nothing to be remembered by: the next one of the same
+	// Ephemeral sandboxes leave nothing to be remembered by: the next one of the same
 	// user and space counts as the first. It is for spaces whose names callers
 	// make up, of which there may be any number.
-	Passing bool
-	Author  space.Person // of the commits
-	Tool    string       // for the commits' trailers
-	Client  string
+	Ephemeral bool
+	Author    space.Person // of the commits
+	Tool      string       // for the commits' trailers
+	Client    string
 	// OnProgress, which may be nil, is told what happens, at most four times a
 	// second and at least every five seconds, from one goroutine, and never
 	// after Exec has returned. It must not block.
@@ -72,11 +72,11 @@ type Result struct {
 	// Refused lists what could not be committed and was not told before. It
 	// stays in the sandbox while that lives.
 	Refused []space.Rejection
-	// Held lists everything that could not be committed, of this command and of
+	// Pending lists everything that could not be committed, of this command and of
 	// earlier ones, until it is committed, deleted or dropped: also in the answer
 	// of a command that changes nothing. Refused is part of it. It stays empty
-	// without Options.Held.
-	Held []space.Rejection
+	// without Options.Pending.
+	Pending []space.Rejection
 	// Conflicts lists the paths that someone else had changed as well. Both
 	// versions are in the space and, by now, in the sandbox.
 	Conflicts []space.Conflict

@@ -25,14 +25,14 @@ func TestARequestMaySayHowLongItsSandboxIsKept(t *testing.T) {
 }
 
 func TestAPassingSandboxIsNotRemembered(t *testing.T) {
-	for _, passing := range []bool{true, false} {
+	for _, ephemeral := range []bool{true, false} {
 		b := newBench(t, func(o *sandbox.Options) { o.IdleStop = time.Minute })
 		r := b.request("a", "true")
-		r.Passing = passing
+		r.Ephemeral = ephemeral
 		for again := range 2 {
 			res, err := b.Pool.Exec(t.Context(), r)
-			if err != nil || res.Restarted != (again > 0 && !passing) || !res.Cold {
-				t.Errorf("passing %v, again %d: %v %+v", passing, again, err, res)
+			if err != nil || res.Restarted != (again > 0 && !ephemeral) || !res.Cold {
+				t.Errorf("ephemeral %v, again %d: %v %+v", ephemeral, again, err, res)
 			}
 			b.Pool.Sweep(time.Now().Add(2 * time.Minute))
 			b.until("stopped", func(s sandbox.Status) bool { return s.Sandboxes == 0 })

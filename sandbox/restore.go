@@ -11,18 +11,18 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // restore puts what is held for the user into a sandbox that was just started,
 // as changes that the next collection sees again. What the space has meanwhile
 // keeps its path. Its error is the agent's: the sandbox is of no use.
-func (b *box) restore(ctx context.Context) error {
+func (b *instance) restore(ctx context.Context) error {
 	o := &b.pool.o
-	if o.Held == nil {
+	if o.Pending == nil {
 		return nil
 	}
-	files, err := o.Held.Load(ctx, b.key.user, b.key.space)
+	files, err := o.Pending.Load(ctx, b.key.user, b.key.space)
 	if err != nil {
 		o.Logger.Error("what is held for a user cannot be read", "space", b.key.space, "user", b.key.user, "err", err)
 		b.notices = append(b.notices, "Files that could not be committed were kept for you earlier, and the server cannot read them now. "+
@@ -44,13 +44,13 @@ func (b *box) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var put []held.File
+	var put []pending.File
 	for i, f := range back.files {
 		from, moved := back.moved[f.Path]
-		h := heldFileOf(f)
+		h := pendingFileOf(f)
 		switch why := problemOf(results[i]); {
 		case why == "":
-			b.holding[f.Path] = h
+			b.pending[f.Path] = h
 			if moved {
 				put = append(put, f)
 				back.drop = append(back.drop, from)
@@ -61,7 +61,7 @@ func (b *box) restore(ctx context.Context) error {
 			fallthrough
 		default:
 			h.outside, h.unkept = true, why
-			b.holding[f.Path] = h
+			b.pending[f.Path] = h
 		}
 	}
 	b.notices = append(b.notices, back.notes...)
@@ -83,14 +83,14 @@ func problemOf(r agent.ApplyResult) string {
 
 // returning is what becomes of the held files when a sandbox starts.
 type returning struct {
-	files []held.File
+	files []pending.File
 	moved map[string]string // new path → the one that it is held for
 	drop  []string
 	notes []string
 }
 
 // plan says where each held file goes.
-func (b *box) plan(ctx context.Context, files []held.File) (returning, error) {
+func (b *instance) plan(ctx context.Context, files []pending.File) (returning, error) {
 	back := returning{moved: map[string]string{}}
 	taken := make(map[string]bool, len(files))
 	for _, f := range files {
@@ -209,20 +209,20 @@ func cutName(s string, n int) string {
 	return s[:n]
 }
 
-// ForgetHeld drops what is held of a user at a path, and everything under it,
+// DropPending drops what is held of a user at a path, and everything under it,
 // also inside a sandbox that runs: there the path becomes again what the space
 // has. It returns how many files were dropped; fault.NotFound if none is
 // held.
-func (p *Pool) ForgetHeld(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
-	if p.o.Held == nil {
-		return 0, nothingHeld(path)
+func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
+	if p.o.Pending == nil {
+		return 0, nothingPending(path)
 	}
 	path = strings.TrimSuffix(path, "/")
 	n, err := p.forgetInside(ctx, key{u, id}, path)
 	if err != nil {
 		return n, err
 	}
-	m, err := p.o.Held.Drop(ctx, u, id, path)
+	m, err := p.o.Pending.Drop(ctx, u, id, path)
 	if err != nil {
 		return n, err
 	}
@@ -230,25 +230,25 @@ func (p *Pool) ForgetHeld(ctx context.Context, u space.UserID, id space.SpaceID,
 	// A sandbox that began to start meanwhile may have been given it.
 	m, err = p.forgetInside(ctx, key{u, id}, path)
 	if n += m; n == 0 && err == nil {
-		err = nothingHeld(path)
+		err = nothingPending(path)
 	}
 	return n, err
 }
 
-func nothingHeld(path string) error {
+func nothingPending(path string) error {
 	return fault.New(fault.NotFound, "Nothing is held at %s.", shown(path))
 }
 
-// forgetInside is ForgetHeld in the key's sandbox, where one runs or starts.
+// forgetInside is DropPending in the key's sandbox, where one runs or starts.
 func (p *Pool) forgetInside(ctx context.Context, k key, path string) (int, error) {
 	for {
 		var wait <-chan struct{}
 		p.mu.Lock()
-		if b, s := p.boxes[k], p.starts[k]; b != nil && b.state == live {
+		if b, s := p.instances[k], p.starts[k]; b != nil && b.state == live {
 			b.refs++
 			p.mu.Unlock()
 			defer b.release()
-			return b.forgetHeld(ctx, path)
+			return b.dropPending(ctx, path)
 		} else if b != nil {
 			wait = b.settled
 		} else if s != nil && !s.queued {
@@ -266,7 +266,7 @@ func (p *Pool) forgetInside(ctx context.Context, k key, path string) (int, error
 	}
 }
 
-func (b *box) forgetHeld(ctx context.Context, top string) (int, error) {
+func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 	if err := b.tree.lock(ctx); err != nil {
 		return 0, canceled(ctx)
 	}
@@ -283,7 +283,7 @@ func (b *box) forgetHeld(ctx context.Context, top string) (int, error) {
 	}
 	var entries []agent.ApplyEntry
 	var drop []string
-	for p, h := range b.holding {
+	for p, h := range b.pending {
 		if p != top && !strings.HasPrefix(p, top+"/") {
 			continue
 		}
@@ -318,7 +318,7 @@ func (b *box) forgetHeld(ctx context.Context, top string) (int, error) {
 }
 
 // asInSpace returns what makes a path again what the sandbox had of the space.
-func (b *box) asInSpace(ctx context.Context, p string) (agent.ApplyEntry, error) {
+func (b *instance) asInSpace(ctx context.Context, p string) (agent.ApplyEntry, error) {
 	valid, err := space.ParsePath(p)
 	if err != nil {
 		return agent.ApplyEntry{Path: p, Delete: true, Own: true}, nil

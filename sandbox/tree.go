@@ -12,7 +12,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// treeState is what the host knows of a sandbox's files. Guarded by box.tree.
+// treeState is what the host knows of a sandbox's files. Guarded by instance.tree.
 type treeState struct {
 	view    view
 	head    space.CommitID          // what the sandbox was last brought to
@@ -21,7 +21,7 @@ type treeState struct {
 	outside map[space.Path]bool     // told that no sandbox can have it
 	refused map[string]space.Rejection
 	retry   map[string]bool // of refused: the Committer's, told again by each collection
-	holding map[string]heldFile
+	pending map[string]pendingFile
 	// collections counts them, to tell what a whole one did not find.
 	collections uint64
 	commits     []space.Commit // made from this sandbox, the newest ones
@@ -36,7 +36,7 @@ func newTreeState(s space.Checkouts, id space.SpaceID, seed *space.Checkout) tre
 		failed:  map[space.Path]string{},
 		outside: map[space.Path]bool{},
 		refused: map[string]space.Rejection{},
-		holding: map[string]heldFile{},
+		pending: map[string]pendingFile{},
 	}
 }
 
@@ -56,7 +56,7 @@ const maxRounds = 1000
 
 // save commits what changed in the sandbox since it was last saved. It must
 // run to its end though the caller has gone: ctx is the pool's.
-func (b *box) save(ctx context.Context, meta space.Meta) saved {
+func (b *instance) save(ctx context.Context, meta space.Meta) saved {
 	var s saved
 	if err := b.tree.lock(ctx); err != nil {
 		s.err = err
@@ -68,10 +68,10 @@ func (b *box) save(ctx context.Context, meta space.Meta) saved {
 }
 
 // collect is save under the tree lock.
-func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
+func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	limits := agent.CollectLimits{Entries: b.pool.o.MaxChangeFiles, FileSize: b.pool.o.MaxFile, Total: b.pool.o.MaxChange}
-	if b.pool.o.Held != nil {
-		limits.FileSize = b.pool.o.MaxHeldFile
+	if b.pool.o.Pending != nil {
+		limits.FileSize = b.pool.o.MaxPendingFile
 	}
 	b.collections++
 	defer b.show()
@@ -141,7 +141,7 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 		s.notes = append(s.notes, fmt.Sprintf("%s more could not be committed.", count(s.untold, "path")))
 	}
 	if len(b.behind) > 0 {
-		_, notes, err := b.catchUp(ctx, false)
+		_, notes, err := b.syncToHead(ctx, false)
 		if err != nil {
 			b.pool.o.Logger.Warn("a conflict could not be brought into the sandbox", "space", b.key.space, "err", err)
 		}
@@ -151,12 +151,12 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 
 // commit makes a commit of one batch and returns the paths that the agent
 // shall tell again.
-func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
+func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
 	d, err := makeDraft(ctx, &b.view, batch, limits, b.pool.o.MaxFile)
 	if err != nil {
 		return nil, err
 	}
-	if len(b.refused)+len(b.holding) > 0 {
+	if len(b.refused)+len(b.pending) > 0 {
 		d.told = tellsOf(batch)
 	}
 	for p := range b.refused { // what the Committer refuses again is noted again
@@ -175,7 +175,7 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 	c, err := b.pool.o.Committer.Commit(ctx, b.key.space, cs, meta)
 	if err != nil {
 		for _, ch := range cs.Changes {
-			d.holdChange(ch, fault.PublicOf(notSaved(err)), err)
+			d.keepChange(ch, fault.PublicOf(notSaved(err)), err)
 		}
 		b.keepBack(ctx, batch, d)
 		for _, e := range batch.Entries {
@@ -184,7 +184,7 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	for _, r := range c.Rejected {
-		d.holdChange(d.changes[space.Path(r.Path)], r.Why, r.Err)
+		d.keepChange(d.changes[space.Path(r.Path)], r.Why, r.Err)
 		delete(d.changes, space.Path(r.Path))
 		except = append(except, r.Path)
 		retry[r.Path] = true
@@ -211,11 +211,11 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 }
 
 // refuse notes a refusal, and tells it unless the same was told before.
-func (b *box) refuse(s *saved, r space.Rejection) {
+func (b *instance) refuse(s *saved, r space.Rejection) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
 		return
 	}
-	if old, ok := b.holding[r.Path]; ok && old.why == r.Why { // it was put back
+	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // it was put back
 		b.refused[r.Path] = r
 		return
 	}
@@ -235,7 +235,7 @@ const maxRefused = 1000
 // maxRemembered bounds the commits that are kept for commands that still run.
 const maxRemembered = 256
 
-func (b *box) remember(c space.Commit) {
+func (b *instance) remember(c space.Commit) {
 	b.commits = append(b.commits, c)
 	if n := len(b.commits) - maxRemembered; n > 0 {
 		b.commits = slices.Delete(b.commits, 0, n)
@@ -244,16 +244,16 @@ func (b *box) remember(c space.Commit) {
 }
 
 // forget drops the commits that no command is interested in.
-func (b *box) forget() {
+func (b *instance) forget() {
 	b.made += len(b.commits)
 	b.commits = nil
 }
 
 // mark returns the place in the row of commits where since begins.
-func (b *box) mark() int { return b.made + len(b.commits) }
+func (b *instance) mark() int { return b.made + len(b.commits) }
 
 // since returns the commits made after mark was called.
-func (b *box) since(mark int) []space.Commit {
+func (b *instance) since(mark int) []space.Commit {
 	return slices.Clone(b.commits[max(0, min(mark-b.made, len(b.commits))):])
 }
 

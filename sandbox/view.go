@@ -31,7 +31,7 @@ func blobOf(content []byte) space.BlobID {
 
 // view is what a sandbox's files were made from, as far as the host knows: the
 // tree that it was seeded with, and over it what was committed from it and
-// applied to it since. It is guarded by its box's tree lock.
+// applied to it since. It is guarded by its instance's tree lock.
 type view struct {
 	seeder space.Checkouts
 	id     space.SpaceID

@@ -68,8 +68,8 @@ func TestBashAnswers(t *testing.T) {
 			c.Conflicts = []space.Conflict{{Path: "a.md", Kept: "a.conflict-0123456789.md"}, {Path: "b.md"}}
 			return sandbox.Result{End: service.Exited, Commits: []space.Commit{c}, Duration: 30 * time.Millisecond,
 				Restarted: true, Conflicts: c.Conflicts[1:],
-				Held:  []space.Rejection{c.Rejected[0], {Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
-				Notes: []string{"This is a new sandbox, because the last one was idle: background processes and /tmp of before are gone.", "The sandbox is nearly full: 240 of 256 MB are used."}}
+				Pending: []space.Rejection{c.Rejected[0], {Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
+				Notes:   []string{"This is a new sandbox, because the last one was idle: background processes and /tmp of before are gone.", "The sandbox is nearly full: 240 of 256 MB are used."}}
 		}(), push: local},
 	}
 	for _, tt := range tests {

@@ -220,7 +220,7 @@ func problemsText(b *strings.Builder, r service.CommandResult) {
 // if that is known, and what else is held; what is lost comes first.
 func notCommitted(r service.CommandResult) (refused, earlier []space.Rejection) {
 	held := map[string]space.Rejection{}
-	for _, h := range r.Held {
+	for _, h := range r.Pending {
 		held[h.Path] = h
 	}
 	for _, c := range r.Commits {
@@ -278,7 +278,7 @@ func heldBack(r service.CommandResult) []space.Rejection {
 		}
 	}
 	var held []space.Rejection
-	for _, x := range r.Held {
+	for _, x := range r.Pending {
 		if !refused[x.Path] {
 			held = append(held, x)
 		}

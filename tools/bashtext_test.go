@@ -48,7 +48,7 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 	note := strings.Repeat("n", 1400) + " Delete the copy."
 	c := someCommit(1)
 	c.Rejected = []space.Rejection{{Path: "new.md", Why: strings.Repeat("y", 600) + command}}
-	r := answer(sandbox.Result{Commits: []space.Commit{c}, Notes: []string{note}, Held: []space.Rejection{{Path: "old.md", Why: why}}})
+	r := answer(sandbox.Result{Commits: []space.Commit{c}, Notes: []string{note}, Pending: []space.Rejection{{Path: "old.md", Why: why}}})
 	check(t, r, false, why, note, `"new.md": `+c.Rejected[0].Why)
 }
 
@@ -57,7 +57,7 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 func TestBashSaysWhatBecomesOfARefusedFile(t *testing.T) {
 	c := someCommit(1)
 	c.Rejected = []space.Rejection{{Path: "a.md", Why: "It holds a secret."}}
-	r := answer(sandbox.Result{Commits: []space.Commit{c}, Held: []space.Rejection{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}}})
+	r := answer(sandbox.Result{Commits: []space.Commit{c}, Pending: []space.Rejection{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}}})
 	check(t, r, false, `"a.md": It will be lost when the sandbox stops. It holds a secret.`, "!till not committed")
 }
 
@@ -77,7 +77,7 @@ func TestBashWarnsOfWhatWasCommitted(t *testing.T) {
 func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
 	held := func(tool string, list []space.Rejection, want ...string) {
 		t.Helper()
-		check(t, tools.BashResult(tool == "bash_readonly", "x", "bash", service.CommandResult{Result: sandbox.Result{Held: list}}), false, want...)
+		check(t, tools.BashResult(tool == "bash_readonly", "x", "bash", service.CommandResult{Result: sandbox.Result{Pending: list}}), false, want...)
 	}
 	list := []space.Rejection{{Path: "a", Why: "Why a."}, {Path: "b", Why: "Why b."}, {Path: "c", Why: "Why c."}, {Path: "d", Why: "Why d."}}
 	for _, tool := range []string{"bash", "bash_readonly"} {
@@ -98,7 +98,7 @@ func TestBashNamesWhatTheCommandWasRefused(t *testing.T) {
 	for i := range 8 {
 		c.Rejected = append(c.Rejected, space.Rejection{Path: fmt.Sprint("now", i), Why: "Why."})
 	}
-	check(t, answer(sandbox.Result{Commits: []space.Commit{c}, Held: append(held, c.Rejected...)}), false, "\"now7\": Why.\n  \"earlier0\": Why.\n  \"earlier1\": Why.\n  \"earlier2\": Why.\n  … 7 more")
+	check(t, answer(sandbox.Result{Commits: []space.Commit{c}, Pending: append(held, c.Rejected...)}), false, "\"now7\": Why.\n  \"earlier0\": Why.\n  \"earlier1\": Why.\n  \"earlier2\": Why.\n  … 7 more")
 }
 
 // TestEveryBashAnswerTellsThatThePushFails, also where it made no commit.

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // Local is the Service on a data directory that this process has open.
@@ -48,7 +48,7 @@ type Local struct {
 	Secrets   *secretscan.Scanner
 	// Unscreened is set where the configuration lets secrets be pushed.
 	Unscreened bool
-	Held       *held.Store
+	Held       *pending.Store
 	// StopSpace, where it is set, stops what runs in a space after it has saved
 	// what that changed.
 	StopSpace func(ctx context.Context, id space.SpaceID) error

@@ -25,7 +25,7 @@ import (
 	"satchel/internal/seal"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // newLocal is a Service on a directory of its own.
@@ -51,7 +51,7 @@ func newLocal(t *testing.T) *admin.Local {
 	must(err)
 	secrets, err := secretscan.New(secretscan.Options{DB: db})
 	must(err)
-	kept, err := held.Open(held.Options{Dir: filepath.Join(t.TempDir(), "held"), Seal: box})
+	kept, err := pending.Open(pending.Options{Dir: filepath.Join(t.TempDir(), "held"), Seal: box})
 	must(err)
 	accounts := store.New(db, store.Options{})
 	links := remotes.New(remotes.Options{
@@ -218,7 +218,7 @@ func TestRemotesBothWays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.Held.Save(ctx, users[0].ID, st.Space.ID, []held.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+			if _, err := l.Held.Save(ctx, users[0].ID, st.Space.ID, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if st, err = s.SpaceStatus(ctx, "ann"); err != nil || len(st.Held) != 1 || st.Held[0].Path != "kept.md" {
@@ -271,7 +271,7 @@ func TestRemotesBothWays(t *testing.T) {
 			if _, err := s.SetRemote(ctx, admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true, WithSecrets: true}, func(string) {}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.Held.Save(ctx, users[0].ID, st.Space.ID, []held.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+			if _, err := l.Held.Save(ctx, users[0].ID, st.Space.ID, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.RemoveUser(ctx, "ann"); err != nil {

@@ -17,14 +17,14 @@ func Descendants(int) []int { return nil }
 // nobody knows.
 func Available() (int64, error) { return 0, errors.ErrUnsupported }
 
-// Giver gives back memory of the process that made it.
-type Giver struct{}
+// Reclaimer gives back memory of the process that made it.
+type Reclaimer struct{}
 
-// NewGiver fails here.
-func NewGiver() (*Giver, error) { return nil, errors.ErrUnsupported }
+// NewReclaimer fails here.
+func NewReclaimer() (*Reclaimer, error) { return nil, errors.ErrUnsupported }
 
-// NewSandboxedGiver fails here.
-func NewSandboxedGiver() (*Giver, error) { return nil, errors.ErrUnsupported }
+// NewSandboxedReclaimer fails here.
+func NewSandboxedReclaimer() (*Reclaimer, error) { return nil, errors.ErrUnsupported }
 
-// GiveBack returns the heap's free pages to the system.
-func (g *Giver) GiveBack() { debug.FreeOSMemory() }
+// Reclaim returns the heap's free pages to the system.
+func (g *Reclaimer) Reclaim() { debug.FreeOSMemory() }

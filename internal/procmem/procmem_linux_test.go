@@ -69,7 +69,7 @@ func TestIsStatic(t *testing.T) {
 
 // A process that gave memory back runs on, and has less of it.
 func TestGiveBack(t *testing.T) {
-	g, err := NewGiver()
+	g, err := NewReclaimer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestGiveBack(t *testing.T) {
 	}
 	runtime.KeepAlive(garbage)
 	before := Of(os.Getpid())
-	g.GiveBack()
+	g.Reclaim()
 	after := Of(os.Getpid())
 	if gone := before.PSS - after.PSS; gone < 60<<20 {
 		t.Errorf("%d bytes went, of %d", gone, before.PSS)

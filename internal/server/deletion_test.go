@@ -21,7 +21,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // doomed is a server of two people with a space that is going to be deleted.
@@ -110,7 +110,7 @@ func TestADeletedSpaceLeavesNothing(t *testing.T) {
 	must(err)
 	_, err = d.Service.PublishSource(ctx, service.Operator(), tea(d.id))
 	must(err)
-	_, err = d.held.Save(ctx, d.ben.ID, d.id, []held.File{{Path: "late.md", Mode: space.Regular, Content: []byte("late"), Why: "it was late"}}, nil)
+	_, err = d.held.Save(ctx, d.ben.ID, d.id, []pending.File{{Path: "late.md", Mode: space.Regular, Content: []byte("late"), Why: "it was late"}}, nil)
 	must(err)
 	if got := d.ask("search", `{"query":"Assam"}`); !strings.Contains(got, "tea.md") {
 		t.Fatalf("search: %s", got)

@@ -9,7 +9,7 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 	"satchel/web"
 )
 
@@ -64,7 +64,7 @@ func (p pageHeld) redacted(text string) string {
 
 // secrets finds what looks like a secret in a file that was refused for one, and
 // what of it may not be committed.
-func (p pageHeld) secrets(ctx context.Context, id space.SpaceID, f held.File) (found []secretscan.Finding, secret bool, err error) {
+func (p pageHeld) secrets(ctx context.Context, id space.SpaceID, f pending.File) (found []secretscan.Finding, secret bool, err error) {
 	if f.Code != fault.Forbidden {
 		return nil, false, nil // it is another rule's
 	}
@@ -95,7 +95,7 @@ func (p pageHeld) Allow(ctx context.Context, user space.UserID, id space.SpaceID
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(files, func(f held.File) bool { return f.Path == path })
+	i := slices.IndexFunc(files, func(f pending.File) bool { return f.Path == path })
 	if i < 0 || files[i].Lost != "" {
 		return fault.New(fault.NotFound, "No such file is held.")
 	}
@@ -127,7 +127,7 @@ func (p pageHeld) Discard(ctx context.Context, user space.UserID, id space.Space
 		return fault.New(fault.NotFound, "No such file is held.") // it would be all of them
 	}
 	if p.s.bash != nil {
-		_, err := p.s.bash.pool.ForgetHeld(ctx, user, id, path)
+		_, err := p.s.bash.pool.DropPending(ctx, user, id, path)
 		return err
 	}
 	n, err := p.s.held.Drop(ctx, user, id, path)

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // A list of pending files shows no secret. A person can allow only what they saw in a file
@@ -59,7 +59,7 @@ func TestPendingFiles(t *testing.T) {
 		}
 		return fault.PublicOf(err)
 	}
-	put := func(who string, files ...held.File) {
+	put := func(who string, files ...pending.File) {
 		t.Helper()
 		unkept, err := c.held.Save(ctx, people[who].ID, id, files, nil)
 		if err != nil || len(unkept) > 0 {
@@ -67,10 +67,10 @@ func TestPendingFiles(t *testing.T) {
 		}
 	}
 	secret := "# Notes\n\ntoken: " + first + "\n"
-	put("ann", held.File{Path: "a.md", Content: []byte(secret), Why: why(secret), Code: fault.Forbidden},
-		held.File{Path: "keys/" + first + ".md", Content: []byte("x"), Why: why(first), Code: fault.Forbidden},
-		held.File{Path: "large", Content: []byte("y"), Why: "It has 90 MB.", Code: fault.TooLarge})
-	put("bob", held.File{Path: "b.md", Content: []byte(second), Why: why(second), Code: fault.Forbidden})
+	put("ann", pending.File{Path: "a.md", Content: []byte(secret), Why: why(secret), Code: fault.Forbidden},
+		pending.File{Path: "keys/" + first + ".md", Content: []byte("x"), Why: why(first), Code: fault.Forbidden},
+		pending.File{Path: "large", Content: []byte("y"), Why: "It has 90 MB.", Code: fault.TooLarge})
+	put("bob", pending.File{Path: "b.md", Content: []byte(second), Why: why(second), Code: fault.Forbidden})
 
 	anns := list("ann")
 	if len(anns) != 3 || anns[0].Path != "a.md" || len(anns[0].Secrets) != 1 || anns[0].Secrets[0].Line != 3 || len(anns[1].Secrets) != 1 || len(anns[2].Secrets) != 0 || anns[2].Why != "It has 90 MB." {
@@ -98,14 +98,14 @@ func TestPendingFiles(t *testing.T) {
 			t.Errorf("attack: %s is allowed: %v", name, err)
 		}
 	}
-	put("ann", held.File{Path: "a.md", Content: []byte(second), Why: why(second), Code: fault.Forbidden})
+	put("ann", pending.File{Path: "a.md", Content: []byte(second), Why: why(second), Code: fault.Forbidden})
 	if err := allow("ann", "a.md", hers); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("attack: what was exchanged under the person's eyes is allowed: %v", err)
 	}
 	if all, err := c.secrets.List(ctx, id); err != nil || len(all) != 0 {
 		t.Fatalf("allowed: %+v, %v", all, err)
 	}
-	put("ann", held.File{Path: "a.md", Content: []byte(secret), Why: why(secret), Code: fault.Forbidden})
+	put("ann", pending.File{Path: "a.md", Content: []byte(secret), Why: why(secret), Code: fault.Forbidden})
 	must(allow("ann", "a.md", hers))
 	anns = list("ann")
 	if !anns[0].Allowed || len(anns[0].Secrets) != 0 {

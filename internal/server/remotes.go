@@ -19,7 +19,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/seal"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // keyFile holds the server's key, under which tokens of remotes and held files
@@ -34,7 +34,7 @@ type links struct {
 	transport *transport.Client
 	remotes   *remotes.Manager
 	secrets   *secretscan.Scanner
-	held      *held.Store
+	held      *pending.Store
 	// github gives remotes the tokens of the GitHub App, once a server has it.
 	github githubTokens
 }
@@ -80,7 +80,7 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 		return err
 	}
 	cfg := c.Config
-	l.held, err = held.Open(held.Options{
+	l.held, err = pending.Open(pending.Options{
 		Dir: filepath.Join(cfg.DataDir, "held"), Seal: box,
 		Logger: c.Log.With("part", "held"),
 	})

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/gvisor"
-	"satchel/sandbox/held"
 	"satchel/sandbox/host"
+	"satchel/sandbox/pending"
 )
 
 // Runtime is a space.Runtime that can tell what it finds on this machine.
@@ -52,7 +52,7 @@ type bash struct {
 // libraryOf makes the directory that the sandboxes of a user have as /library.
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
-func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *held.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
+func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
 	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
 	if err != nil || rt == nil {
 		return nil, err
@@ -61,7 +61,7 @@ func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *held.
 	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
 	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
 	pool, err := sandbox.New(sandbox.Options{
-		Runtime: rt, Checkouts: git, Committer: git, Library: library, Held: kept,
+		Runtime: rt, Checkouts: git, Committer: git, Library: library, Pending: kept,
 		Limits:       limits,
 		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
 		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter,

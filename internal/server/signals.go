@@ -57,7 +57,7 @@ func newSignals(version string, log *slog.Logger) *signals {
 				reapFailures.Inc()
 			}
 		},
-		Held:      func(d time.Duration, _ int, err error) { held.Observe(d.Seconds(), outcome(err)) },
+		Pending:   func(d time.Duration, _ int, err error) { held.Observe(d.Seconds(), outcome(err)) },
 		Started:   func(d time.Duration, err error) { starts.Observe(d.Seconds(), outcome(err)) },
 		Stopped:   func(r sandbox.StopReason) { stops.Inc(string(r)) },
 		Waited:    func(d time.Duration) { waits.Observe(d.Seconds()) },

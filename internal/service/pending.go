@@ -9,7 +9,7 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // ListPendingFilesInput names a space. The first Inspect files are searched for secrets.
@@ -51,7 +51,7 @@ func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingF
 
 // inspect searches a file again: what is allowed may have changed since it could not be
 // committed.
-func (s *Service) inspect(ctx context.Context, id space.SpaceID, f held.File, p *space.PendingFile) error {
+func (s *Service) inspect(ctx context.Context, id space.SpaceID, f pending.File, p *space.PendingFile) error {
 	p.Shown, p.Why = s.redacted(f.Path), s.redacted(f.Why)
 	if f.Lost != "" {
 		p.Why += " It is only named here: " + s.redacted(f.Lost) + "."
@@ -75,7 +75,7 @@ func (s *Service) redacted(text string) string {
 
 // secretsIn finds what looks like a secret in a file that was refused for one and may
 // still not be committed.
-func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f held.File) (found []secretscan.Finding, secret bool, err error) {
+func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f pending.File) (found []secretscan.Finding, secret bool, err error) {
 	if f.Code != fault.Forbidden || len(s.secrets.Scan("", f.Content))+len(s.secrets.Scan("", []byte(f.Path))) == 0 {
 		return nil, false, nil // it was refused by another rule
 	}
@@ -122,7 +122,7 @@ func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPend
 	if err != nil {
 		return None{}, err
 	}
-	i := slices.IndexFunc(files, func(f held.File) bool { return f.Path == in.Path })
+	i := slices.IndexFunc(files, func(f pending.File) bool { return f.Path == in.Path })
 	if i < 0 || files[i].Lost != "" {
 		return None{}, errNotPending
 	}

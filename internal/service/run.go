@@ -162,7 +162,7 @@ func fillUserName(out *sandbox.Result, author space.Person) {
 		}
 		return list
 	}
-	out.Held = fillAll(out.Held)
+	out.Pending = fillAll(out.Pending)
 	for i := range out.Commits {
 		c := &out.Commits[i]
 		c.Rejected, c.Warnings = fillAll(c.Rejected), slices.Clone(c.Warnings)

@@ -26,9 +26,9 @@ func TestFillUserName(t *testing.T) {
 		"ann@satchel.invalid.org":   "--user NAME 0123456789abcdef0123",
 	} {
 		refused := []space.Rejection{{Path: "a", Why: text}}
-		out := sandbox.Result{Held: refused, Commits: []space.Commit{{Rejected: refused, Warnings: []space.Warning{{Path: "a", Why: text}}}}, Notes: []string{text}}
+		out := sandbox.Result{Pending: refused, Commits: []space.Commit{{Rejected: refused, Warnings: []space.Warning{{Path: "a", Why: text}}}}, Notes: []string{text}}
 		fillUserName(&out, space.Person{Email: email})
-		for _, got := range []string{out.Held[0].Why, out.Commits[0].Rejected[0].Why, out.Commits[0].Warnings[0].Why, out.Notes[0]} {
+		for _, got := range []string{out.Pending[0].Why, out.Commits[0].Rejected[0].Why, out.Commits[0].Warnings[0].Why, out.Notes[0]} {
 			if !strings.HasSuffix(got, want) {
 				t.Errorf("%q: %q, want %q", email, got, want)
 			}

@@ -52,7 +52,7 @@ func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryC
 	defer func() { s.sessions.end(id, time.Now()) }()
 	r := sandbox.Request{
 		User: a.user, Space: id, Command: "cd /library; " + in.Command, ReadOnly: true, Tool: a.via,
-		Attached: true, WallTime: libraryWallTime, Passing: true,
+		Attached: true, WallTime: libraryWallTime, Ephemeral: true,
 	}
 	if in.Session != "" {
 		r.IdleStop = sessionIdle

@@ -14,7 +14,7 @@ import (
 	"satchel/gitstore/sources"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // Options are the engines that a Service drives. Accounts and Git are required.
@@ -24,7 +24,7 @@ type Options struct {
 	Sources  *sources.Manager
 	Secrets  *secretscan.Scanner
 	Remotes  *remotes.Manager
-	Held     *held.Store
+	Held     *pending.Store
 	Reviews  *reviews.Reviews
 	// ScreenSecrets says that commits to spaces with a remote are searched for secrets.
 	ScreenSecrets bool
@@ -77,7 +77,7 @@ type Service struct {
 	sources  *sources.Manager
 	secrets  *secretscan.Scanner
 	remotes  *remotes.Manager
-	held     *held.Store
+	held     *pending.Store
 	reviews  *reviews.Reviews
 	o        Options
 	running  Running

@@ -22,9 +22,9 @@ func restAfter(b Boot) time.Duration {
 // and of the last commands, and the program's pages. Every request resets it.
 func restTimer(after time.Duration) *time.Timer {
 	// Not at the boot, which somebody waits for.
-	giver := sync.OnceValue(func() *procmem.Giver {
-		g, _ := procmem.NewSandboxedGiver() // without one, the heap alone is given back
+	reclaimer := sync.OnceValue(func() *procmem.Reclaimer {
+		g, _ := procmem.NewSandboxedReclaimer() // without one, the heap alone is given back
 		return g
 	})
-	return time.AfterFunc(after, func() { giver().GiveBack() })
+	return time.AfterFunc(after, func() { reclaimer().Reclaim() })
 }

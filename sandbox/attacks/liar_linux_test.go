@@ -154,7 +154,7 @@ func TestAttackLyingBatch(t *testing.T) {
 func TestAttackLyingSizes(t *testing.T) {
 	t.Parallel()
 	small := func(o *sandbox.Options) {
-		o.MaxFile, o.MaxChange, o.MaxChangeFiles, o.CollectTime, o.MaxHeldFile = 1000, 5000, 10, time.Second, 1000
+		o.MaxFile, o.MaxChange, o.MaxChangeFiles, o.CollectTime, o.MaxPendingFile = 1000, 5000, 10, time.Second, 1000
 	}
 	many := make([]agent.Entry, 11)
 	for i := range many {

@@ -14,12 +14,15 @@ import (
 )
 
 // Nothing that a break-out of gVisor would land in may have the server's
-// environment. What process 1 has of it, sandboxtest looks at.
+// environment; nor has process 1.
 func TestAttackHostEnvironment(t *testing.T) {
 	const secret = "canary-5e0c1f"
 	t.Setenv("SATCHEL_CANARY", secret)
 	dir := filepath.Join(t.TempDir(), "run")
-	start(t, newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir }), space.SandboxSpec{})
+	s := start(t, newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir }), space.SandboxSpec{})
+	if got := bash(t, s, "tr '\\0' '\\n' < /proc/1/environ | grep -v ^HOME="); got != "[exit status 1]" {
+		t.Errorf("process 1 has an environment: %q", got)
+	}
 	pids := sandboxProcesses(t, dir)
 	pids["the child"] = findChild(t)
 	for name, pid := range pids {
@@ -46,7 +49,10 @@ func TestAttackHostDescriptors(t *testing.T) {
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
 		t.Fatal(err)
 	}
-	start(t, newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir }), space.SandboxSpec{})
+	s := start(t, newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir }), space.SandboxSpec{})
+	if got := bash(t, s, "readlink /proc/1/fd/* /proc/self/fd/*"); strings.Contains(got, "database") {
+		t.Errorf("inside is open: %q", got)
+	}
 	for name, pid := range sandboxProcesses(t, dir) {
 		links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
-	"satchel/sandbox/sandboxtest"
 )
 
 // BenchmarkStart measures from nothing to the first answer of process 1, and
@@ -24,7 +23,7 @@ func BenchmarkStart(b *testing.B) {
 	} {
 		b.Run(v.name, func(b *testing.B) {
 			r := newRuntime(b, v.change)
-			seed := sandboxtest.NewCheckout(b)
+			seed := newCheckout(b)
 			limits := space.Limits{Memory: 1 << 30, Processes: 256, CPUs: 2}
 			start(b, r, space.SandboxSpec{}) // the child is up
 			var first, stop, idle float64

@@ -11,7 +11,6 @@ import (
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
 )
 
@@ -87,23 +86,6 @@ func TestCgroupsBoundASandbox(t *testing.T) {
 	}
 	if left := cgroupFiles(t, id, "cgroup.procs"); len(left) != 0 {
 		t.Errorf("cgroups are left: %v", left)
-	}
-}
-
-// TestWithoutCgroups: where the server may use none, the watchdog alone bounds
-// memory, and no cgroup is made.
-func TestWithoutCgroups(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t, func(o *gvisor.Options) { o.NoCgroups = true })
-	id := oci.NewID()
-	s := start(t, r, space.SandboxSpec{ID: id, Limits: space.Limits{Memory: 128 << 20}})
-	if made := cgroupFiles(t, id, "cgroup.procs"); len(made) != 0 {
-		t.Errorf("cgroups were made: %v", made)
-	}
-	fmt.Fprintln(s.Conn(), "!eat 4000")
-	ended(t, s)
-	if !errors.Is(s.Err(), space.ErrOutOfMemory) {
-		t.Errorf("Err is %v, want ErrOutOfMemory", s.Err())
 	}
 }
 

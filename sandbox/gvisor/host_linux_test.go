@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"satchel/sandbox/sandboxtest"
 )
 
 // The tests look at sandboxes from outside with these.
@@ -14,8 +13,8 @@ import (
 // findChild returns the runtime child of this process.
 func findChild(t testing.TB) int {
 	t.Helper()
-	for pid, ppid := range sandboxtest.Processes() {
-		if c := sandboxtest.CommandLine(pid); ppid == os.Getpid() && len(c) == 2 && c[1] == "runtime" {
+	for pid, ppid := range processes() {
+		if c := commandLine(pid); ppid == os.Getpid() && len(c) == 2 && c[1] == "runtime" {
 			return pid
 		}
 	}
@@ -27,8 +26,8 @@ func findChild(t testing.TB) int {
 func sandboxProcesses(t testing.TB, run string) map[string]int {
 	t.Helper()
 	out := map[string]int{}
-	for pid := range sandboxtest.Processes() {
-		c := sandboxtest.CommandLine(pid)
+	for pid := range processes() {
+		c := commandLine(pid)
 		if strings.HasPrefix(c[0], "runsc-") && strings.Contains(strings.Join(c, " "), run+"/") {
 			out[c[0]] = pid
 		}

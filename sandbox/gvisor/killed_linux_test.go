@@ -15,7 +15,6 @@ import (
 	"satchel/internal/testenv"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
-	"satchel/sandbox/sandboxtest"
 )
 
 // TestKilledWhileItStarts: whoever ends a part of a sandbox that starts says
@@ -27,7 +26,7 @@ func TestKilledWhileItStarts(t *testing.T) {
 			r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir })
 			start(t, r, space.SandboxSpec{}) // what gVisor does not tell is judged by this
 			before := partsOf(dir, part)
-			spec := space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t)}
+			spec := space.SandboxSpec{ID: oci.NewID(), Checkout: newCheckout(t)}
 			type outcome struct {
 				s   space.Sandbox
 				err error
@@ -74,21 +73,11 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := newRuntime(t, func(o *gvisor.Options) { o.Exe = exe })
-			_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t)})
+			_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: newCheckout(t)})
 			if err == nil || errors.Is(err, space.ErrKilled) != tt.want {
 				t.Errorf("%v", err)
 			}
 		})
-	}
-}
-
-// TestWhatCannotStartWasNotKilled: only then `satchel doctor` has something to say.
-func TestWhatCannotStartWasNotKilled(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t, func(o *gvisor.Options) { o.Args = []string{"/no/such/program"} })
-	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t)})
-	if errors.Is(err, space.ErrKilled) || !strings.Contains(fault.PublicOf(err), "satchel doctor") {
-		t.Errorf("%v", err)
 	}
 }
 

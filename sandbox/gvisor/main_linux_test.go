@@ -3,6 +3,7 @@ package gvisor_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
-	"satchel/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,14 +24,18 @@ func TestMain(m *testing.M) {
 		case agent.Command:
 			os.Exit(agent.Serve(os.Stdin, os.Stdout))
 		case standInCommand:
-			sandboxtest.StandIn()
+			standIn()
 			os.Exit(0)
 		case giveBackCommand:
-			os.Exit(giveBackAtWork())
+			os.Exit(reclaimAtWork())
 		}
 	}
-	if dir := os.Getenv(serverRunDir); dir != "" {
-		os.Exit(serve(dir))
+	if dir := os.Getenv(serverDir); dir != "" {
+		if err := serve(dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	// Most of a test is waiting for its sandboxes. The command line goes before.
 	if err := flag.Set("test.parallel", "4"); err != nil {
@@ -51,7 +55,7 @@ func bash(t testing.TB, s space.Sandbox, command string) string {
 }
 
 func tryBash(s space.Sandbox, command string) (string, error) {
-	return sandboxtest.Ask(s.Conn(), command)
+	return ask(s.Conn(), command)
 }
 
 // withAgent has the agent as process 1 instead of the stand-in.
@@ -102,7 +106,7 @@ func start(t testing.TB, r *gvisor.Runtime, spec space.SandboxSpec) space.Sandbo
 		spec.ID = oci.NewID()
 	}
 	if spec.Checkout == nil {
-		spec.Checkout = sandboxtest.NewCheckout(t)
+		spec.Checkout = newCheckout(t)
 	}
 	s, err := r.Start(t.Context(), spec)
 	if err != nil {

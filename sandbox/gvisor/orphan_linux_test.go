@@ -13,7 +13,6 @@ import (
 	"satchel/internal/testenv"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
-	"satchel/sandbox/sandboxtest"
 )
 
 // TestReapWhileSandboxesRun plants what a failed stop leaves (a process, a
@@ -35,11 +34,11 @@ func TestReapWhileSandboxesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := filepath.Join(dir, "state", id+"_sandbox:"+id+".state")
-	sandboxtest.WriteFile(t, state, "{}")
+	writeFile(t, state, "{}")
 	cgroup := plantCgroup(t, id)
 	elsewhere := plantCgroupElsewhere(t, bundle, id)
 	socket := filepath.Join(dir, "state", "runsc-"+string(oci.NewID())+".sock") // of a start that failed
-	sandboxtest.WriteFile(t, socket, "")
+	writeFile(t, socket, "")
 	orphan := lookalike(t, "runsc-sandbox", bundle)
 
 	var busy sync.WaitGroup
@@ -52,7 +51,7 @@ func TestReapWhileSandboxesRun(t *testing.T) {
 					return
 				default:
 				}
-				o, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t), Limits: limits})
+				o, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: newCheckout(t), Limits: limits})
 				if err != nil {
 					t.Errorf("a start beside Reap: %v", err)
 					return
@@ -120,7 +119,7 @@ func plantCgroupElsewhere(t *testing.T, bundle, id string) string {
 	}
 	t.Cleanup(func() { unix.Rmdir(dir); unix.Rmdir(parent) })
 	// The second line is none of the sandbox's.
-	sandboxtest.WriteFile(t, filepath.Join(bundle, "cgroups"), dir+"\n"+parent+"\n")
+	writeFile(t, filepath.Join(bundle, "cgroups"), dir+"\n"+parent+"\n")
 	return dir
 }
 
@@ -158,8 +157,8 @@ func TestAttackReaperIsLedAstray(t *testing.T) {
 	s := start(t, r, space.SandboxSpec{})
 	bundles := filepath.Join(dir, "bundles")
 	beside := filepath.Join(dir, "precious")
-	sandboxtest.WriteFile(t, beside, "kept")
-	sandboxtest.WriteFile(t, filepath.Join(bundles, "precious"), "kept")
+	writeFile(t, beside, "kept")
+	writeFile(t, filepath.Join(bundles, "precious"), "kept")
 	for _, bundle := range []string{bundles + "/..", bundles + "/.", bundles + "/precious", bundles + "/", bundles + "/../precious"} {
 		lookalike(t, "runsc-sandbox", bundle)
 		lookalike(t, "runsc-gofer", bundle)

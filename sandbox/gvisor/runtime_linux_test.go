@@ -1,7 +1,6 @@
 package gvisor_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -29,8 +28,11 @@ func TestMemoryLimit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRuntime(t, c.opt)
-			lim := space.Limits{Memory: 128 << 20}
-			s := start(t, r, space.SandboxSpec{Limits: lim})
+			id, lim := oci.NewID(), space.Limits{Memory: 128 << 20}
+			s := start(t, r, space.SandboxSpec{ID: id, Limits: lim})
+			if made := cgroupFiles(t, id, "cgroup.procs"); c.name == "watchdog" && len(made) != 0 {
+				t.Errorf("cgroups were made: %v", made)
+			}
 			fmt.Fprintln(s.Conn(), "!eat 4000")
 			ended(t, s)
 			if !errors.Is(s.Err(), space.ErrOutOfMemory) {
@@ -59,53 +61,6 @@ func TestKilledRuntimeChild(t *testing.T) {
 	s = start(t, r, space.SandboxSpec{})
 	if got := bash(t, s, "echo again"); got != "again" {
 		t.Errorf("the next sandbox says %q", got)
-	}
-}
-
-func TestKilledServer(t *testing.T) {
-	t.Parallel()
-	needStatic(t)
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "checkout"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serverRunDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "started\n" {
-		cmd.Process.Kill()
-		t.Fatalf("the server says %q", line)
-	}
-	run := filepath.Join(dir, "run")
-	pids := sandboxProcesses(t, run)
-	if len(pids) != 2 {
-		t.Errorf("a sandbox has processes %v, want a sentry and a gofer", pids)
-	}
-	cmd.Process.Kill()
-
-	// The next server waits for the rest of the first to end.
-	r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = run })
-	if _, err := r.Reap(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if left := sandboxProcesses(t, run); len(left) != 0 {
-		t.Errorf("processes of the killed server are left: %v", left)
-	}
-	for _, d := range []string{"bundles", "state"} {
-		if got := ls(t, filepath.Join(run, d)); len(got) != 0 {
-			t.Errorf("%s of the killed server are left: %q", d, got)
-		}
-	}
-	s := start(t, r, space.SandboxSpec{})
-	if got := bash(t, s, "echo next"); got != "next" {
-		t.Errorf("the next server's sandbox says %q", got)
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 func slim() {
 	all := runtime.GOMAXPROCS(1)
 	// Without one, the heap alone is given back.
-	giver, _ := procmem.NewGiver()
+	reclaimer, _ := procmem.NewReclaimer()
 	// Where the sentry opens files itself, the gofer has little to do.
 	busy := os.Args[0] == "runsc-gofer" && slices.Contains(os.Args, "--directfs=false")
 	go func() {
@@ -44,7 +44,7 @@ func slim() {
 		var r rest
 		for range t.C {
 			if r.idles(allocated()) {
-				giver.GiveBack()
+				reclaimer.Reclaim()
 			}
 		}
 	}()

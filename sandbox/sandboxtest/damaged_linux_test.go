@@ -51,7 +51,7 @@ func newDamaged(t testing.TB, files map[string]string, path string) *damagedPool
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := &damagedPool{&screenedPool{t: t, id: id, held: openHeld(t)}, dir}
+	d := &damagedPool{&screenedPool{t: t, id: id, pending: openPending(t)}, dir}
 	damagetest.TurnByte(t, d.repo(), "main:"+path)
 	d.store = open()
 	t.Cleanup(func() {
@@ -59,7 +59,7 @@ func newDamaged(t testing.TB, files map[string]string, path string) *damagedPool
 			t.Error(err)
 		}
 	})
-	d.pool = sandboxtest.NewPool(t, sandbox.Options{Runtime: newGVisor(t), Held: d.held, Checkouts: d.store, Committer: d.store,
+	d.pool = sandboxtest.NewPool(t, sandbox.Options{Runtime: newGVisor(t), Pending: d.pending, Checkouts: d.store, Committer: d.store,
 		Logger: sandboxtest.Logger(t), ViewTime: time.Minute})
 	return d
 }
@@ -116,8 +116,8 @@ func TestASandboxStartsWithoutADamagedFile(t *testing.T) {
 		t.Errorf("notes %q", r.Notes)
 	}
 	d.wantTree("a.md", "dir/bad.md", "dir/new.md")
-	if len(r.Held)+len(r.Conflicts) > 0 {
-		t.Errorf("held %+v, conflicts %+v", r.Held, r.Conflicts)
+	if len(r.Pending)+len(r.Conflicts) > 0 {
+		t.Errorf("held %+v, conflicts %+v", r.Pending, r.Conflicts)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestADamagedFileIsHealedFromASandbox(t *testing.T) {
 			t.Parallel()
 			d := newDamaged(t, damagedFiles, "dir/bad.md")
 			r := d.run("printf '" + text + "' > dir/bad.md")
-			if names(r, "dir/bad.md") || len(r.Held)+len(r.Conflicts) > 0 {
+			if names(r, "dir/bad.md") || len(r.Pending)+len(r.Conflicts) > 0 {
 				t.Errorf("%+v", r)
 			}
 			if _, got, err := d.store.Open(t.Context(), d.id, "", "dir/bad.md"); err != nil || string(got) != text {
@@ -157,9 +157,9 @@ func TestASandboxStartsWithoutADamagedDirectory(t *testing.T) {
 		if !names(r, "dir") || len(r.Commits) != 1 || len(r.Commits[0].Files) != 1 {
 			t.Errorf("%+v", r)
 		}
-		d.wantHeld(r, "dir/x.md")
-		if len(r.Held) == 1 && fault.CodeOf(r.Held[0].Err) != fault.Damaged {
-			t.Errorf("held %+v", r.Held)
+		d.wantPending(r, "dir/x.md")
+		if len(r.Pending) == 1 && fault.CodeOf(r.Pending[0].Err) != fault.Damaged {
+			t.Errorf("held %+v", r.Pending)
 		}
 		if got := d.git("ls-tree", "--name-only", "main"); got != "a.md\nb.md\ndir" {
 			t.Errorf("head has %q", got)

@@ -7,16 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
-	"satchel/sandbox/sandboxtest"
 )
 
 // deaths are the ways in which a sandbox can go under a running command.
@@ -129,69 +126,5 @@ func TestDeathBeforeTheSaveOverGVisor(t *testing.T) {
 	}
 	if r := c.must("ls"); r.Stdout.Text != "docs\nf\nsafe\n" || !r.Restarted {
 		t.Errorf("the next: %+v", r)
-	}
-}
-
-// TestDrainOverGVisor: the server's end gives commands and jobs their grace,
-// commits what they changed, and is bounded whatever they do.
-func TestDrainOverGVisor(t *testing.T) {
-	t.Parallel()
-	c := newCell(t, func(o *sandbox.Options) { o.Grace = 10 * time.Second }, nil)
-	polite := c.begun(c.request("trap 'echo saved > polite; exit 0' TERM; echo started; while :; do sleep 0.05; done"))
-	stubborn := c.begun(c.request("echo early > stubborn; trap '' TERM; echo started; while :; do echo x >> more; sleep 0.05; done"))
-	job := c.request("trap 'echo saved > job; exit 0' TERM; echo x > ready; while :; do sleep 0.05; done")
-	job.Background, job.Comment = true, "The job"
-	if r, err := c.exec(job); err != nil || r.End != agent.Detached {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	for c.must("test -e ready").ExitCode != 0 {
-	}
-	other := c.request("echo other > other")
-	other.User = "u_two"
-	if _, err := c.exec(other); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Pool.Close(testenv.Context(t)); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	for _, done := range []<-chan outcome{polite, stubborn} {
-		if o := <-done; o.err != nil || o.res.End == agent.Exited && o.res.ExitCode == 0 && !says(o.res, "stopped") && o.res.NotSaved != nil {
-			t.Errorf("%+v, %v", o.res, o.err)
-		}
-	}
-	tree := c.Store.Tree(c.space)
-	for p, want := range map[space.Path]string{"polite": "saved\n", "job": "saved\n", "stubborn": "early\n", "other": "other\n"} {
-		if tree[p].Content != want {
-			t.Errorf("%s in the space is %q, want %q", p, tree[p].Content, want)
-		}
-	}
-	if tree["more"].Content == "" {
-		t.Error("what the command that would not end wrote is lost")
-	}
-}
-
-// TestSecondCloseOverGVisor: who asks twice wants it now. What was acknowledged
-// is there; what was not is told to be lost, and nothing stays.
-func TestSecondCloseOverGVisor(t *testing.T) {
-	t.Parallel()
-	c := newCell(t, func(o *sandbox.Options) { o.Grace = time.Hour }, nil)
-	c.must("echo acknowledged > one")
-	done := c.begun(c.request("trap '' TERM; echo started; while :; do sleep 0.05; done"))
-	first := make(chan error, 1)
-	ctx, hurry := context.WithCancel(t.Context())
-	go func() { first <- c.Pool.Close(ctx) }()
-	testenv.WaitFor(t, "the pool's end", func() bool { return c.Pool.Status().Closed })
-	hurry()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("Close: %v", err)
-	}
-	if o := <-done; o.err == nil && o.res.End == agent.Exited {
-		t.Errorf("a false exit: %+v", o.res)
-	}
-	if n := len(c.processes("runsc-sandbox")) + c.Runtime.Running(); n != 0 {
-		t.Errorf("%d are left", n)
-	}
-	if got := c.Store.Tree(c.space)["one"]; got != (sandboxtest.Entry{Content: "acknowledged\n"}) {
-		t.Errorf("%+v", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // Harness is a pool under test with its surroundings. The pool's runtime is
@@ -35,7 +35,7 @@ func Exercise(t *testing.T, newHarness NewHarness) { runChecks(t, newHarness, fa
 func ExerciseReal(t *testing.T, newHarness NewHarness) { runChecks(t, newHarness, true) }
 
 func runChecks(t *testing.T, newHarness NewHarness, realOnly bool) {
-	for _, group := range [][]check{commandChecks, treeChecks, lifeChecks, updateChecks, heldChecks} {
+	for _, group := range [][]check{commandChecks, treeChecks, lifeChecks, updateChecks, pendingChecks} {
 		for _, c := range group {
 			if realOnly && !c.real {
 				continue
@@ -47,9 +47,9 @@ func runChecks(t *testing.T, newHarness NewHarness, realOnly bool) {
 				e := &exercise{T: t, ctx: ctx, user: "u_one"}
 				e.Harness = newHarness(t, func(o *sandbox.Options) {
 					o.Grace = 5 * time.Minute
-					if c.held {
-						e.held = openHeld(t)
-						o.Held = e.held
+					if c.pending {
+						e.pending = openPending(t)
+						o.Pending = e.pending
 					}
 					if c.options != nil {
 						c.options(o)
@@ -73,7 +73,7 @@ func runChecks(t *testing.T, newHarness NewHarness, realOnly bool) {
 type check struct {
 	name    string
 	real    bool // a fake runtime cannot prove it
-	held    bool // with a place for what cannot be committed
+	pending bool // with a place for what cannot be committed
 	options func(*sandbox.Options)
 	run     func(*exercise)
 }
@@ -87,7 +87,7 @@ type exercise struct {
 	space space.SpaceID
 
 	options sandbox.Options
-	held    *held.Store
+	pending *pending.Store
 }
 
 func (e *exercise) request(command string) sandbox.Request {

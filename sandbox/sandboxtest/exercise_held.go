@@ -12,17 +12,17 @@ import (
 	"satchel/internal/seal"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
-func openHeld(t testing.TB) *held.Store {
+func openPending(t testing.TB) *pending.Store {
 	t.Helper()
 	dir := t.TempDir()
 	box, err := seal.Load(filepath.Join(dir, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := held.Open(held.Options{Dir: filepath.Join(dir, "held"), Seal: box, MaxBytes: 200_000, MaxFiles: 100})
+	s, err := pending.Open(pending.Options{Dir: filepath.Join(dir, "held"), Seal: box, MaxBytes: 200_000, MaxFiles: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,30 +30,30 @@ func openHeld(t testing.TB) *held.Store {
 }
 
 // smallFiles lets 1,000 bytes be committed and 100,000 be held.
-func smallFiles(o *sandbox.Options) { o.MaxFile, o.MaxHeldFile = 1000, 100_000 }
+func smallFiles(o *sandbox.Options) { o.MaxFile, o.MaxPendingFile = 1000, 100_000 }
 
-// heldChecks are about what could not be committed.
-var heldChecks = []check{
-	{name: "what cannot be committed outlives its sandbox and is named in every answer", real: true, held: true, options: smallFiles, run: func(e *exercise) {
+// pendingChecks are about what could not be committed.
+var pendingChecks = []check{
+	{name: "what cannot be committed outlives its sandbox and is named in every answer", real: true, pending: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("secret.sh", "docs/a.md")
 		r := e.sh(`printf 'key\n' > secret.sh; chmod +x secret.sh; printf 'edited\n' > docs/a.md
 			mkdir -p x/.git; echo config > x/.git/config; head -c 5000 /dev/zero > large
 			ln -s /etc/passwd abs; printf n > $'new\nline'; echo fine > fine`)
 		want := []string{"abs", "docs/a.md", "large", "new\nline", "secret.sh", "x/.git"}
-		e.wantHeld(r, want...)
+		e.wantPending(r, want...)
 		if got := paths(r.Commits); !slices.Equal(got, []space.Path{"fine"}) {
 			e.Errorf("committed %q", got)
 		}
 		for _, command := range []string{"true", "exit 3"} {
 			r = e.exec(command)
-			e.wantHeld(r, want...)
+			e.wantPending(r, want...)
 			if len(r.Refused) != 0 || len(r.Notes) != 0 {
 				e.Errorf("told as new: %v, notes %q", r.Refused, r.Notes)
 			}
 		}
 		q := e.request("true")
 		q.ReadOnly = true
-		e.wantHeld(e.do(q), want...)
+		e.wantPending(e.do(q), want...)
 
 		stored := []string{"abs", "docs/a.md", "large", "new\nline", "secret.sh", "x/.git/config"}
 		for _, end := range []func(){
@@ -64,12 +64,12 @@ var heldChecks = []check{
 			end()
 			e.wantStored(stored...)
 			q.Command = "ls -d x/.git/config" // the first command need not be one that writes
-			e.wantHeld(e.do(q), stored...)
+			e.wantPending(e.do(q), stored...)
 			r = e.sh(`cat secret.sh docs/a.md x/.git/config $'new\nline'; readlink abs; wc -c < large; test -x secret.sh && echo executable`)
 			if want := "key\nedited\nconfig\nn/etc/passwd\n5000\nexecutable\n"; r.Stdout.Text != want {
 				e.Errorf("inside: %q, want %q", r.Stdout.Text, want)
 			}
-			e.wantHeld(r, want...)
+			e.wantPending(r, want...)
 			if len(r.Commits) != 0 {
 				e.Errorf("committed %q", paths(r.Commits))
 			}
@@ -81,22 +81,22 @@ var heldChecks = []check{
 			e.Errorf("committed %q, conflicts %v", got, r.Conflicts)
 		}
 		e.wantFile("secret.sh", &Entry{Mode: space.Executable, Content: "key\n"})
-		e.wantHeld(r, "abs", "large", "new\nline", "x/.git")
+		e.wantPending(r, "abs", "large", "new\nline", "x/.git")
 		e.wantStored("abs", "large", "new\nline", "x/.git/config")
 	}},
-	{name: "what may be committed by the time of a restart is", held: true, run: func(e *exercise) {
+	{name: "what may be committed by the time of a restart is", pending: true, run: func(e *exercise) {
 		e.refuse("docs/a.md", "note")
 		e.sh("echo edited > docs/a.md; echo note > note")
 		e.stop()
 		e.Store.RefusePath = nil
 		r := e.sh("true")
-		if len(r.Commits) != 1 || len(r.Held)+len(r.Conflicts) != 0 {
+		if len(r.Commits) != 1 || len(r.Pending)+len(r.Conflicts) != 0 {
 			e.Errorf("%+v", r)
 		}
 		e.wantFile("docs/a.md", &Entry{Content: "edited\n"})
 		e.wantStored()
 	}},
-	{name: "what was mended, deleted or put back inside is held no more", real: true, held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "what was mended, deleted or put back inside is held no more", real: true, pending: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("docs/a.md", "docs/b.md", "gone", "committed", "dir/one", "dir/two", "was a file")
 		make := `echo x > docs/a.md; echo x > docs/b.md; echo x > gone; echo x > committed; mkdir -p dir/x/.git; echo x > dir/one; echo x > dir/two
 			echo x > dir/x/.git/config; mkdir -p y/.git; echo x > y/.git/config; head -c 5000 /dev/zero > 'was a file'; head -c 5000 /dev/zero > shrinks; head -c 5000 /dev/zero > moves; head -c 5000 /dev/zero > readme.md`
@@ -114,11 +114,11 @@ var heldChecks = []check{
 				return nil
 			}
 			r := e.sh(mend)
-			e.wantHeld(r, "committed", "moved")
+			e.wantPending(r, "committed", "moved")
 			e.wantStored("committed", "moved")
 			e.Store.RefusePath = nil
 			r = e.sh("rm moved")
-			e.wantHeld(r)
+			e.wantPending(r)
 			e.wantStored()
 			e.wantFile("readme.md", &Entry{Content: "hello\n"})
 			e.wantFile("docs/b.md", nil)
@@ -126,7 +126,7 @@ var heldChecks = []check{
 			e.refuse("docs/a.md", "docs/b.md", "gone", "committed", "dir/one", "dir/two", "was a file")
 		}
 	}},
-	{name: "what is held never takes the place of something newer", held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "what is held never takes the place of something newer", pending: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("readme.md", "docs/a.md", "new.md", "deep/x/y/z.t", "bin/more", "same", "readme.conflict")
 		e.sh(`echo mine > readme.md; echo mine > docs/a.md; echo mine > new.md; head -c 2000 /dev/zero > deep/x/y/z.t; echo mine > bin/more; echo same > same; echo mine > fresh`)
 		e.stop()
@@ -142,7 +142,7 @@ var heldChecks = []check{
 		}
 		e.wantNote(r, "readme"+mark+".md")
 		// They have other names now, so only what is wrong with themselves holds them.
-		e.wantHeld(r, "deep/x/y/z"+mark+".t")
+		e.wantPending(r, "deep/x/y/z"+mark+".t")
 		e.wantStored("deep/x/y/z" + mark + ".t")
 		if got := paths(r.Commits); len(got) != 4 || len(r.Conflicts) != 0 {
 			e.Errorf("committed %q, want all but one of %q; conflicts %v", got, want, r.Conflicts)
@@ -150,7 +150,7 @@ var heldChecks = []check{
 		e.wantFile("readme.md", &Entry{Content: "theirs\n"})
 		e.wantFile("docs/a.md", nil)
 	}},
-	{name: "a newer version does not take the place of what a live sandbox could not commit", real: true, held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "a newer version does not take the place of what a live sandbox could not commit", real: true, pending: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("readme.md")
 		e.sh("head -c 2000 /dev/zero > docs/a.md; echo mine > readme.md; rm -r deep; ln -s /nowhere deep; head -c 2000 /dev/zero > dir")
 		e.Store.Put(e.space, map[space.Path]*Entry{
@@ -161,18 +161,18 @@ var heldChecks = []check{
 		if want := "2000\n2000\nmine\ntheirs\n/nowhere\n"; r.Stdout.Text != want {
 			e.Errorf("inside: %q, want %q", r.Stdout.Text, want)
 		}
-		e.wantHeld(r, "deep", "dir", "docs/a.md", "readme.md")
+		e.wantPending(r, "deep", "dir", "docs/a.md", "readme.md")
 		// Taken away, what is newer appears; mended, both are kept.
 		e.sh("rm docs/a.md deep dir")
 		e.Store.RefusePath = nil
 		r = e.sh("true")
-		e.wantHeld(r)
+		e.wantPending(r)
 		r = e.sh("cat docs/a.md deep/new dir/new readme.md readme.md.conflict")
 		if want := strings.Repeat("theirs\n", 4) + "mine\n"; r.Stdout.Text != want {
 			e.Errorf("in the end: %q, want %q", r.Stdout.Text, want)
 		}
 	}},
-	{name: "what a stop could not commit at all is held", held: true, run: func(e *exercise) {
+	{name: "what a stop could not commit at all is held", pending: true, run: func(e *exercise) {
 		e.sh("true")
 		e.Store.FailCommit = func(space.ChangeSet) error {
 			return fault.New(fault.TooLarge, "The space is full.")
@@ -181,17 +181,17 @@ var heldChecks = []check{
 		if r.NotSaved == nil {
 			e.Error("it was saved")
 		}
-		e.wantHeld(r, "docs/a.md", "one")
+		e.wantPending(r, "docs/a.md", "one")
 		e.stop()
 		e.Store.FailCommit = nil
 		r = e.sh("cat one docs/a.md")
 		if r.Stdout.Text != "one\nedited\n" || len(r.Commits) != 1 {
 			e.Errorf("%+v", r)
 		}
-		e.wantHeld(r)
+		e.wantPending(r)
 		e.wantStored()
 	}},
-	{name: "a person drops what is held", held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "a person drops what is held", pending: true, options: smallFiles, run: func(e *exercise) {
 		for _, live := range []bool{true, false} {
 			e.refuse("readme.md", "secret", "keep")
 			e.sh(`echo mine > readme.md; echo s > secret; mkdir -p x/.git/objects; echo 1 > x/.git/objects/1; echo 2 > x/.git/2; printf x > $'bad\nname'; head -c 2000 /dev/zero > docs/a.md; echo k > keep`)
@@ -199,11 +199,11 @@ var heldChecks = []check{
 				e.stop()
 			}
 			for path, want := range map[string]int{"readme.md": 1, "secret": 1, "x/.git": 2, "bad\nname": 1, "docs/a.md": 1} {
-				if n, err := e.Pool.ForgetHeld(e.ctx, e.user, e.space, path); n != want || err != nil {
+				if n, err := e.Pool.DropPending(e.ctx, e.user, e.space, path); n != want || err != nil {
 					e.Errorf("%s: %d dropped, %v", path, n, err)
 				}
 			}
-			if _, err := e.Pool.ForgetHeld(e.ctx, e.user, e.space, "secret"); fault.CodeOf(err) != fault.NotFound {
+			if _, err := e.Pool.DropPending(e.ctx, e.user, e.space, "secret"); fault.CodeOf(err) != fault.NotFound {
 				e.Errorf("again: %v", err)
 			}
 			e.wantStored("keep")
@@ -211,24 +211,24 @@ var heldChecks = []check{
 			if want := "hello\na\n./bin/tool\n./deep/x/y/z.t\n./docs/a.md\n./docs/b.md\n./keep\n./readme.md\n"; r.Stdout.Text != want {
 				e.Errorf("inside: %q, want %q", r.Stdout.Text, want)
 			}
-			e.wantHeld(r, "keep")
+			e.wantPending(r, "keep")
 			if len(r.Commits) != 0 {
 				e.Errorf("committed %q", paths(r.Commits))
 			}
 		}
 	}},
-	{name: "what cannot be kept is named, and told once it is gone", held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "what cannot be kept is named, and told once it is gone", pending: true, options: smallFiles, run: func(e *exercise) {
 		r := e.sh("mkfifo pipe; head -c 200000 /dev/zero > huge; for i in 1 2 3; do head -c 90000 /dev/zero > big$i; done; true")
-		e.wantHeld(r, "big1", "big2", "big3", "huge", "pipe")
+		e.wantPending(r, "big1", "big2", "big3", "huge", "pipe")
 		for path, want := range map[string]string{
 			"big3": `It will be lost when the sandbox stops: it has 87.9 KiB, and 175.8 KiB of the 195.4 KiB that may be held for you are taken. It was not saved: it has 87.9 KiB, and a file may have 1000 bytes.`,
 			"huge": `It will be lost when the sandbox stops. It was not saved: it has 195.4 KiB, and a file may have 1000 bytes.`, "pipe": `It will be lost when the sandbox stops. It was not saved: `,
 		} {
-			if i := slices.IndexFunc(r.Held, func(h space.Rejection) bool { return h.Path == path }); i < 0 || !strings.HasPrefix(r.Held[i].Why, want) {
-				e.Errorf("%s: %+v, want %q", path, r.Held, want)
+			if i := slices.IndexFunc(r.Pending, func(h space.Rejection) bool { return h.Path == path }); i < 0 || !strings.HasPrefix(r.Pending[i].Why, want) {
+				e.Errorf("%s: %+v, want %q", path, r.Pending, want)
 			}
 		}
-		for _, h := range r.Held {
+		for _, h := range r.Pending {
 			if h.Lost != strings.HasPrefix(h.Why, "It will be lost") {
 				e.Errorf("%s is marked as lost: %v, and told so: %s", h.Path, h.Lost, h.Why)
 			}
@@ -237,35 +237,35 @@ var heldChecks = []check{
 		// With room, the next collection keeps it.
 		r = e.sh("rm big1")
 		e.wantStored("big2", "big3", "huge", "pipe")
-		e.wantHeld(r, "big2", "big3", "huge", "pipe")
+		e.wantPending(r, "big2", "big3", "huge", "pipe")
 		e.stop()
 		r = e.sh("ls")
-		e.wantHeld(r, "big2", "big3")
+		e.wantPending(r, "big2", "big3")
 		e.wantNote(r, `"huge", which could not be committed, is gone with the sandbox that had it: it has 195.4 KiB, and a file may have 1000 bytes.`)
 		e.wantNote(r, `"pipe", which could not be committed, is gone with the sandbox that had it`)
 		if r = e.sh("ls"); len(r.Notes) != 0 {
 			e.Errorf("told again: %q", r.Notes)
 		}
 	}},
-	{name: "what is held of one user is no other's", held: true, run: func(e *exercise) {
+	{name: "what is held of one user is no other's", pending: true, run: func(e *exercise) {
 		e.refuse("secret")
 		e.sh("echo mine > secret")
 		e.stop()
 		other := *e
 		other.user = "u_two"
-		if r := other.exec("cat secret"); r.ExitCode == 0 || len(r.Held) != 0 {
+		if r := other.exec("cat secret"); r.ExitCode == 0 || len(r.Pending) != 0 {
 			e.Errorf("another user: %+v", r)
 		}
 		apart := *e
 		apart.space = e.Store.Space(Tree{"f": {}})
-		if r := apart.exec("cat secret"); r.ExitCode == 0 || len(r.Held) != 0 {
+		if r := apart.exec("cat secret"); r.ExitCode == 0 || len(r.Pending) != 0 {
 			e.Errorf("another space: %+v", r)
 		}
 		if r := e.sh("cat secret"); r.Stdout.Text != "mine\n" {
 			e.Errorf("the user: %q", r.Stdout.Text)
 		}
 	}},
-	{name: "what a running command writes is held when its sandbox stops", held: true, run: func(e *exercise) {
+	{name: "what a running command writes is held when its sandbox stops", pending: true, run: func(e *exercise) {
 		e.refuse("secret")
 		done := e.started(e.request("trap 'echo late > secret; exit 0' TERM; echo started; while :; do sleep 0.02; done"))
 		e.stop()
@@ -275,7 +275,7 @@ var heldChecks = []check{
 			e.Errorf("%q", r.Stdout.Text)
 		}
 	}},
-	{name: "a sandbox that only looked commits nothing when it stops", held: true, run: func(e *exercise) {
+	{name: "a sandbox that only looked commits nothing when it stops", pending: true, run: func(e *exercise) {
 		e.refuse("secret")
 		e.sh("echo s > secret")
 		e.stop()
@@ -292,9 +292,9 @@ var heldChecks = []check{
 		if len(r.Commits) != 1 || r.Commits[0].Author != q.Author {
 			e.Errorf("%+v", r.Commits)
 		}
-		e.wantHeld(r)
+		e.wantPending(r)
 	}},
-	{name: "a sandbox that is replaced for many changes keeps what is held", held: true, options: func(o *sandbox.Options) {
+	{name: "a sandbox that is replaced for many changes keeps what is held", pending: true, options: func(o *sandbox.Options) {
 		o.MaxApplyFiles = 2
 	}, run: func(e *exercise) {
 		e.refuse("docs/a.md")
@@ -310,29 +310,29 @@ var heldChecks = []check{
 	{name: "without a place to keep it nothing is said to be held", run: func(e *exercise) {
 		e.refuse("secret")
 		r := e.sh("echo s > secret")
-		if len(r.Held) != 0 || len(r.Refused) != 1 {
+		if len(r.Pending) != 0 || len(r.Refused) != 1 {
 			e.Errorf("%+v", r)
 		}
-		if _, err := e.Pool.ForgetHeld(e.ctx, e.user, e.space, "secret"); fault.CodeOf(err) != fault.NotFound {
+		if _, err := e.Pool.DropPending(e.ctx, e.user, e.space, "secret"); fault.CodeOf(err) != fault.NotFound {
 			e.Error(err)
 		}
 	}},
-	{name: "a place that cannot be written or read stops nobody", held: true, options: func(o *sandbox.Options) {
-		o.Held = brokenHeld{}
+	{name: "a place that cannot be written or read stops nobody", pending: true, options: func(o *sandbox.Options) {
+		o.Pending = brokenPending{}
 	}, run: func(e *exercise) {
 		e.refuse("secret")
 		r := e.sh("echo s > secret; echo o > open")
 		e.wantNote(r, "cannot read them now")
-		e.wantHeld(r, "secret")
-		if len(r.Held) == 1 && r.Held[0].Why != "It will be lost when the sandbox stops: the server could not write it to its disk. It holds a secret." {
-			e.Errorf("%q", r.Held[0].Why)
+		e.wantPending(r, "secret")
+		if len(r.Pending) == 1 && r.Pending[0].Why != "It will be lost when the sandbox stops: the server could not write it to its disk. It holds a secret." {
+			e.Errorf("%q", r.Pending[0].Why)
 		}
 		e.wantFile("open", &Entry{Content: "o\n"})
 	}},
 }
 
-// brokenHeld is a disk that fails.
-type brokenHeld struct{ sandbox.Held }
+// brokenPending is a disk that fails.
+type brokenPending struct{ sandbox.Pending }
 
 var errBroken = errors.New("input/output error")
 
@@ -372,10 +372,10 @@ func (e *exercise) reopen() {
 	})
 }
 
-func (e *exercise) wantHeld(r sandbox.Result, want ...string) {
+func (e *exercise) wantPending(r sandbox.Result, want ...string) {
 	e.Helper()
 	var got []string
-	for _, h := range r.Held {
+	for _, h := range r.Pending {
 		got = append(got, h.Path)
 		if h.Why == "" || h.Err == nil {
 			e.Errorf("%q is held without a reason", h.Path)
@@ -388,7 +388,7 @@ func (e *exercise) wantHeld(r sandbox.Result, want ...string) {
 
 func (e *exercise) wantStored(want ...string) {
 	e.Helper()
-	items, err := e.held.List(e.ctx, e.user, e.space)
+	items, err := e.pending.List(e.ctx, e.user, e.space)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -401,10 +401,10 @@ func (e *exercise) wantStored(want ...string) {
 	}
 }
 
-func (brokenHeld) Load(context.Context, space.UserID, space.SpaceID) ([]held.File, error) {
+func (brokenPending) Load(context.Context, space.UserID, space.SpaceID) ([]pending.File, error) {
 	return nil, errBroken
 }
 
-func (brokenHeld) Save(context.Context, space.UserID, space.SpaceID, []held.File, []string) ([]held.Unkept, error) {
+func (brokenPending) Save(context.Context, space.UserID, space.SpaceID, []pending.File, []string) ([]pending.NotStored, error) {
 	return nil, errBroken
 }

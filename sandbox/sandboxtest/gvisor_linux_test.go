@@ -1,7 +1,6 @@
 package sandboxtest_test
 
 import (
-	"errors"
 	"flag"
 	"log/slog"
 	"os"
@@ -11,10 +10,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
+	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/sandboxtest"
 )
@@ -27,7 +26,9 @@ const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 // satchel binary is.
 func TestMain(m *testing.M) {
 	gvisor.Dispatch()
-	sandboxtest.Dispatch(runtimes)
+	if len(os.Args) == 2 && os.Args[1] == agent.Command {
+		os.Exit(agent.Serve(os.Stdin, os.Stdout))
+	}
 	// Most of a test is waiting for its sandboxes. The command line goes before.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
@@ -88,29 +89,4 @@ func poolHarness(t testing.TB, r space.Runtime, change func(*sandbox.Options)) *
 func TestPoolOverGVisor(t *testing.T) {
 	t.Parallel()
 	sandboxtest.ExerciseReal(t, gvisorHarness)
-}
-
-// TestOutOfMemoryOverGVisor is the attack of a command that takes all memory:
-// its sandbox ends, the answer says why, and the next command works.
-func TestOutOfMemoryOverGVisor(t *testing.T) {
-	t.Parallel()
-	h := gvisorHarness(t, func(o *sandbox.Options) {
-		o.Limits = sandbox.DefaultLimits()
-		o.Limits.Memory = 160 << 20
-	})
-	id := h.Store.Space(sandboxtest.Tree{"f": {Content: "f\n"}})
-	request := func(command string) sandbox.Request {
-		return sandbox.Request{User: "u_one", Space: id, Command: command}
-	}
-	if r, err := h.Pool.Exec(t.Context(), request("echo safe > safe")); err != nil || len(r.Commits) != 1 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	_, err := h.Pool.Exec(t.Context(), request("head -c 2G /dev/zero | tail"))
-	if !errors.Is(err, space.ErrOutOfMemory) || fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("%v", err)
-	}
-	r, err := h.Pool.Exec(t.Context(), request("cat safe f"))
-	if err != nil || r.Stdout.Text != "safe\nf\n" || !r.Restarted {
-		t.Errorf("%+v, %v", r, err)
-	}
 }

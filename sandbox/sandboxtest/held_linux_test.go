@@ -16,18 +16,18 @@ import (
 	"satchel/internal/seal"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 	"satchel/sandbox/sandboxtest"
 )
 
-func openHeld(t testing.TB) *held.Store {
+func openPending(t testing.TB) *pending.Store {
 	t.Helper()
 	dir := t.TempDir()
 	key, err := seal.Load(filepath.Join(dir, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := held.Open(held.Options{Dir: filepath.Join(dir, "held"), Seal: key, Logger: sandboxtest.Logger(t)})
+	s, err := pending.Open(pending.Options{Dir: filepath.Join(dir, "held"), Seal: key, Logger: sandboxtest.Logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ type screenedPool struct {
 	t       testing.TB
 	pool    *sandbox.Pool
 	store   *gitstore.Store
-	held    *held.Store
+	pending *pending.Store
 	id      space.SpaceID
 	allowed bool
 }
@@ -52,8 +52,8 @@ func newScreened(t testing.TB, change func(*sandbox.Options)) *screenedPool {
 
 func newScreenedStore(t testing.TB, changeStore func(*gitstore.Options), change func(*sandbox.Options)) *screenedPool {
 	t.Helper()
-	s := &screenedPool{t: t, held: openHeld(t)}
-	o := sandbox.Options{Runtime: newGVisor(t), Held: s.held, Logger: sandboxtest.Logger(t), ViewTime: time.Minute}
+	s := &screenedPool{t: t, pending: openPending(t)}
+	o := sandbox.Options{Runtime: newGVisor(t), Pending: s.pending, Logger: sandboxtest.Logger(t), ViewTime: time.Minute}
 	so := gitstore.Options{
 		Screen: func(_ context.Context, _ space.SpaceID, p space.Path, content []byte, _ func() ([]byte, error)) error {
 			if !s.allowed && bytes.Contains(content, []byte("secret")) {
@@ -87,10 +87,10 @@ func (s *screenedPool) run(command string) sandbox.Result {
 	return r
 }
 
-func (s *screenedPool) wantHeld(r sandbox.Result, want ...string) {
+func (s *screenedPool) wantPending(r sandbox.Result, want ...string) {
 	s.t.Helper()
 	var got []string
-	for _, h := range r.Held {
+	for _, h := range r.Pending {
 		got = append(got, h.Path)
 	}
 	if !slices.Equal(got, want) {
@@ -128,8 +128,8 @@ func TestHeldOverGVisorAndGit(t *testing.T) {
 	t.Parallel()
 	s := newScreened(t, nil)
 	r := s.run("echo my secret > readme.md; echo fine > fine.md")
-	s.wantHeld(r, "readme.md")
-	if len(r.Commits) != 1 || !strings.Contains(r.Held[0].Why, "Line 1") {
+	s.wantPending(r, "readme.md")
+	if len(r.Commits) != 1 || !strings.Contains(r.Pending[0].Why, "Line 1") {
 		t.Errorf("%+v", r)
 	}
 	// A change of hundreds of files, and of that one, while the sandbox lives.
@@ -142,7 +142,7 @@ func TestHeldOverGVisorAndGit(t *testing.T) {
 	if want := "my secret\n400\nls: cannot access 'docs': No such file or directory\nElsewhere\n M readme.md\n"; r.Stdout.Text != want || r.Generation != 1 {
 		t.Errorf("%q, want %q", r.Stdout.Text, want)
 	}
-	s.wantHeld(r, "readme.md")
+	s.wantPending(r, "readme.md")
 	// Its sandbox gone, theirs has the path.
 	if err := s.pool.StopSpace(t.Context(), s.id); err != nil {
 		t.Fatal(err)
@@ -156,15 +156,15 @@ func TestHeldOverGVisorAndGit(t *testing.T) {
 	if r.Stdout.Text != "theirs\nmy secret\n" || len(r.Commits) != 0 {
 		t.Errorf("%q", r.Stdout.Text)
 	}
-	s.wantHeld(r, kept)
+	s.wantPending(r, kept)
 	// Once the person allows it, the next command commits it.
 	s.allowed = true
 	r = s.run("true")
-	s.wantHeld(r)
+	s.wantPending(r)
 	if len(r.Commits) != 1 || len(r.Commits[0].Files) != 1 || string(r.Commits[0].Files[0].Path) != kept {
 		t.Errorf("%+v", r.Commits)
 	}
-	if items, err := s.held.List(t.Context(), "u_ada", s.id); err != nil || len(items) != 0 {
+	if items, err := s.pending.List(t.Context(), "u_ada", s.id); err != nil || len(items) != 0 {
 		t.Errorf("%v, %v", items, err)
 	}
 }
@@ -179,7 +179,7 @@ func TestHeldOutlivesOutOfMemoryOverGVisor(t *testing.T) {
 		o.MaxFile = 1 << 20
 	})
 	r := s.run("echo my secret > note; head -c 6M /dev/zero > large")
-	s.wantHeld(r, "large", "note")
+	s.wantPending(r, "large", "note")
 	if _, err := s.pool.Exec(t.Context(), s.request("echo lost > lost; "+takeMemory)); !errors.Is(err, space.ErrOutOfMemory) ||
 		!strings.Contains(fault.PublicOf(err), `Not committed, and kept as earlier answers said: "large", "note".`) {
 		t.Errorf("%v", err)
@@ -188,7 +188,7 @@ func TestHeldOutlivesOutOfMemoryOverGVisor(t *testing.T) {
 	if want := "my secret\n6291456\ndocs\nlarge\nnote\nreadme.md\n"; r.Stdout.Text != want || !r.Restarted {
 		t.Errorf("%q, want %q", r.Stdout.Text, want)
 	}
-	s.wantHeld(r, "large", "note")
+	s.wantPending(r, "large", "note")
 }
 
 // TestHeldMeetsAFullDiskOverGVisor: what does not fit into the next sandbox
@@ -200,7 +200,7 @@ func TestHeldMeetsAFullDiskOverGVisor(t *testing.T) {
 		o.Limits.Disk = 2 << 20
 		o.MaxFile = 1 << 10
 	})
-	if unkept, err := s.held.Save(t.Context(), "u_ada", s.id, []held.File{
+	if unkept, err := s.pending.Save(t.Context(), "u_ada", s.id, []pending.File{
 		{Path: "1", Content: bytes.Repeat([]byte("x"), 1<<20), Why: "No."}, {Path: "2", Content: bytes.Repeat([]byte("x"), 4<<20), Why: "No."},
 	}, nil); err != nil || len(unkept) != 0 {
 		t.Fatal(unkept, err)
@@ -210,9 +210,9 @@ func TestHeldMeetsAFullDiskOverGVisor(t *testing.T) {
 		if want := "1\ndocs\nreadme.md\n1048576\n"; r.Stdout.Text != want {
 			t.Errorf("%q, want %q", r.Stdout.Text, want)
 		}
-		s.wantHeld(r, "1", "2")
-		if len(r.Held) == 2 && !strings.HasPrefix(r.Held[1].Why, "It is kept on the server and could not be put back into the sandbox") {
-			t.Errorf("%+v", r.Held)
+		s.wantPending(r, "1", "2")
+		if len(r.Pending) == 2 && !strings.HasPrefix(r.Pending[1].Why, "It is kept on the server and could not be put back into the sandbox") {
+			t.Errorf("%+v", r.Pending)
 		}
 		if err := s.pool.StopSpace(t.Context(), s.id); err != nil {
 			t.Fatal(err)
@@ -226,12 +226,12 @@ func TestWhatCannotBeReadIsNamedOverGVisor(t *testing.T) {
 	t.Parallel()
 	s := newScreened(t, nil)
 	r := s.run("echo x > closed; chmod 000 closed; echo fine > fine.md")
-	s.wantHeld(r, "closed")
-	if len(r.Commits) != 1 || len(r.Held) != 1 || !strings.HasPrefix(r.Held[0].Why, "It will be lost when the sandbox stops. ") {
+	s.wantPending(r, "closed")
+	if len(r.Commits) != 1 || len(r.Pending) != 1 || !strings.HasPrefix(r.Pending[0].Why, "It will be lost when the sandbox stops. ") {
 		t.Errorf("%+v", r)
 	}
 	r = s.run("chmod 644 closed")
-	s.wantHeld(r)
+	s.wantPending(r)
 	if len(r.Commits) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -265,7 +265,7 @@ func BenchmarkHeld(b *testing.B) {
 // TestAFileThatIsTooLargeBlocksNoCommit: whichever limit it is over, it is named
 // in every answer, and what else commands change is committed.
 func TestAFileThatIsTooLargeBlocksNoCommit(t *testing.T) {
-	limits := func(o *sandbox.Options) { o.MaxFile, o.MaxChange, o.MaxHeldFile = 1<<20, 2<<20, 1536<<10 }
+	limits := func(o *sandbox.Options) { o.MaxFile, o.MaxChange, o.MaxPendingFile = 1<<20, 2<<20, 1536<<10 }
 	for _, c := range []struct {
 		name, size string
 		store      func(*gitstore.Options)
@@ -276,7 +276,7 @@ func TestAFileThatIsTooLargeBlocksNoCommit(t *testing.T) {
 		{"larger than what is held", "1700K", nil, limits, true},
 		{"larger than a change may be", "3M", nil, limits, true},
 		{"larger than a change, and within what would be held", "3M", nil,
-			func(o *sandbox.Options) { o.MaxFile, o.MaxChange, o.MaxHeldFile = 1<<20, 2<<20, 8<<20 }, true},
+			func(o *sandbox.Options) { o.MaxFile, o.MaxChange, o.MaxPendingFile = 1<<20, 2<<20, 8<<20 }, true},
 		{"more than the space has room for", "3M", func(o *gitstore.Options) { o.Limits.Space = 2 << 20 }, nil, false},
 		{"more than the history has room for", "3M", func(o *gitstore.Options) { o.Limits.Repository = 2 << 20 }, nil, false},
 	} {
@@ -287,9 +287,9 @@ func TestAFileThatIsTooLargeBlocksNoCommit(t *testing.T) {
 			sum := r.Stdout.Text
 			check := func(r sandbox.Result, lost bool, want ...string) {
 				t.Helper()
-				s.wantHeld(r, "large")
-				if len(r.Held) == 1 && (r.Held[0].Lost != lost || fault.CodeOf(r.Held[0].Err) == fault.Internal) {
-					t.Errorf("held %+v", r.Held[0])
+				s.wantPending(r, "large")
+				if len(r.Pending) == 1 && (r.Pending[0].Lost != lost || fault.CodeOf(r.Pending[0].Err) == fault.Internal) {
+					t.Errorf("held %+v", r.Pending[0])
 				}
 				var got []string
 				for _, c := range r.Commits {
@@ -308,7 +308,7 @@ func TestAFileThatIsTooLargeBlocksNoCommit(t *testing.T) {
 			}
 			r = s.run("sha1sum < large; echo 3 > a")
 			if c.lost {
-				s.wantHeld(r)
+				s.wantPending(r)
 				return
 			}
 			check(r, false, "a")

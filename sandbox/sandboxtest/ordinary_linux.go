@@ -13,7 +13,7 @@ const ordinaryUser = 65533
 
 // AsOrdinaryUser runs the test's own binary, with those arguments and variables
 // besides what every program needs, as a user who is not root.
-func AsOrdinaryUser(t *testing.T, env []string, args ...string) {
+func AsOrdinaryUser(t testing.TB, env []string, args ...string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")

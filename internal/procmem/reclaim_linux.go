@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Giver gives back memory of the process that made it. Its methods may be
+// Reclaimer gives back memory of the process that made it. Its methods may be
 // called at once by many.
-type Giver struct {
+type Reclaimer struct {
 	maps   int // /proc/self/maps
 	static bool
 	keep   []extent // of the program's file, that stay mapped
@@ -24,12 +24,12 @@ type Giver struct {
 
 const program = "/proc/self/exe"
 
-// NewGiver opens what GiveBack reads later, when this process may be in an
+// NewReclaimer opens what Reclaim reads later, when this process may be in an
 // empty root directory and behind a filter that lets it open nothing. The
 // descriptor leads nowhere else, and stays open.
 //
-// A process within gVisor uses NewSandboxedGiver.
-func NewGiver() (*Giver, error) {
+// A process within gVisor uses NewSandboxedReclaimer.
+func NewReclaimer() (*Reclaimer, error) {
 	static, err := isStatic(program)
 	if err != nil {
 		return nil, fmt.Errorf("reading the program: %w", err)
@@ -38,17 +38,17 @@ func NewGiver() (*Giver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the list of mappings: %w", err)
 	}
-	return &Giver{maps: fd, static: static}, nil
+	return &Reclaimer{maps: fd, static: static}, nil
 }
 
-// NewSandboxedGiver is NewGiver for a process whose kernel may be gVisor: the
+// NewSandboxedReclaimer is NewReclaimer for a process whose kernel may be gVisor: the
 // pages of the program into which that writes are never dropped.
-func NewSandboxedGiver() (*Giver, error) {
+func NewSandboxedReclaimer() (*Reclaimer, error) {
 	keep, err := patchedPages(program)
 	if err != nil {
 		return nil, fmt.Errorf("reading the program: %w", err)
 	}
-	g, err := NewGiver()
+	g, err := NewReclaimer()
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +71,13 @@ func isStatic(exe string) (bool, error) {
 	return f.Type == elf.ET_EXEC && !relocated, nil
 }
 
-// GiveBack collects the heap's garbage, returns its free pages to the system,
+// Reclaim collects the heap's garbage, returns its free pages to the system,
 // and drops the pages of program text and other read-only mappings of files.
 // What is used again of those is mapped again from the page cache, at a few
 // microseconds a fault; the rest, mostly what ran at the start only, stays
-// away. It takes some milliseconds of processor time. A nil Giver gives back
+// away. It takes some milliseconds of processor time. A nil Reclaimer gives back
 // the heap alone.
-func (g *Giver) GiveBack() {
+func (g *Reclaimer) Reclaim() {
 	runtime.GC() // what a sync.Pool holds goes with the second collection only
 	debug.FreeOSMemory()
 	if g == nil {

@@ -1,18 +1,18 @@
-package held_test
+package pending_test
 
 import (
 	"bytes"
 	"path/filepath"
 	"testing"
 
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // BenchmarkStore measures what a start pays where nothing is held, and what a
 // collection pays that holds a small file and a large one.
 func BenchmarkStore(b *testing.B) {
 	dir := b.TempDir()
-	s, err := held.Open(held.Options{Dir: filepath.Join(dir, "held"), Seal: load(b, filepath.Join(dir, "key"))})
+	s, err := pending.Open(pending.Options{Dir: filepath.Join(dir, "held"), Seal: load(b, filepath.Join(dir, "key"))})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func BenchmarkStore(b *testing.B) {
 			content := bytes.Repeat([]byte("x"), c.size)
 			for b.Loop() {
 				content[0]++
-				if _, err := s.Save(b.Context(), user, id, []held.File{{Path: "f", Content: content}}, nil); err != nil {
+				if _, err := s.Save(b.Context(), user, id, []pending.File{{Path: "f", Content: content}}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

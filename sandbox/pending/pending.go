@@ -1,4 +1,4 @@
-// Package held keeps the files of sandboxes that could not be committed: a
+// Package pending keeps the files of sandboxes that could not be committed: a
 // secret that was screened, a path that a space may not have, a file over the
 // limits. They are sealed under the server's key, apart for each user and
 // space, until they are committed, deleted or dropped.
@@ -13,7 +13,7 @@
 //
 // Paths and contents come from a sandbox and are an attacker's: here they are
 // data inside sealed files, never names of files.
-package held
+package pending
 
 import (
 	"time"
@@ -44,8 +44,8 @@ type File struct {
 	Since time.Time
 }
 
-// Unkept is a File that Save did not take.
-type Unkept struct {
+// NotStored is a File that Save did not take.
+type NotStored struct {
 	Path string
 	Why  string // the end of a sentence: "100 files are held for you already, …"
 	// Older reports that what Save took earlier for the path is still kept.

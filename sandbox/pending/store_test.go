@@ -1,4 +1,4 @@
-package held_test
+package pending_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/seal"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 const (
@@ -36,15 +36,15 @@ func load(t testing.TB, key string) *seal.Box {
 
 // open returns a Store of 1,000 bytes and 5 files for each user, and its
 // directory.
-func open(t testing.TB) (*held.Store, string) {
+func open(t testing.TB) (*pending.Store, string) {
 	t.Helper()
 	dir := t.TempDir()
 	return reopen(t, dir, load(t, filepath.Join(dir, "key"))), filepath.Join(dir, "held")
 }
 
-func reopen(t testing.TB, dir string, key *seal.Box) *held.Store {
+func reopen(t testing.TB, dir string, key *seal.Box) *pending.Store {
 	t.Helper()
-	s, err := held.Open(held.Options{
+	s, err := pending.Open(pending.Options{
 		Dir: filepath.Join(dir, "held"), Seal: key, MaxBytes: 20_000, MaxFiles: 5,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
@@ -54,11 +54,11 @@ func reopen(t testing.TB, dir string, key *seal.Box) *held.Store {
 	return s
 }
 
-func file(p, content string) held.File {
-	return held.File{Path: p, Content: []byte(content), Why: "It holds a secret.", Code: fault.Forbidden}
+func file(p, content string) pending.File {
+	return pending.File{Path: p, Content: []byte(content), Why: "It holds a secret.", Code: fault.Forbidden}
 }
 
-func save(t testing.TB, s *held.Store, u space.UserID, id space.SpaceID, put []held.File, drop ...string) []held.Unkept {
+func save(t testing.TB, s *pending.Store, u space.UserID, id space.SpaceID, put []pending.File, drop ...string) []pending.NotStored {
 	t.Helper()
 	unkept, err := s.Save(t.Context(), u, id, put, drop)
 	if err != nil {
@@ -68,7 +68,7 @@ func save(t testing.TB, s *held.Store, u space.UserID, id space.SpaceID, put []h
 }
 
 // want checks what is held, as "path=content" or "path!reason".
-func want(t testing.TB, s *held.Store, u space.UserID, id space.SpaceID, want ...string) {
+func want(t testing.TB, s *pending.Store, u space.UserID, id space.SpaceID, want ...string) {
 	t.Helper()
 	files, err := s.Load(t.Context(), u, id)
 	if err != nil {
@@ -116,11 +116,11 @@ func TestWhatIsKeptComesBackWhole(t *testing.T) {
 	s, dir := open(t)
 	want(t, s, user, id)
 	large := strings.Repeat("large ", 2000)
-	full := held.File{
+	full := pending.File{
 		Path: "bad\nname/\xff", Mode: space.Executable, Content: []byte(large), Base: "0123", BaseMode: space.Symlink,
 		Why: "No.", Code: fault.TooLarge, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
-	save(t, s, user, id, []held.File{full, file("b", "b"), {Path: "fifo", Lost: "it is a FIFO"}})
+	save(t, s, user, id, []pending.File{full, file("b", "b"), {Path: "fifo", Lost: "it is a FIFO"}})
 	again := reopen(t, filepath.Dir(dir), load(t, filepath.Join(filepath.Dir(dir), "key")))
 	want(t, again, user, id, "b=b", "bad\nname/\xff="+large, "fifo!it is a FIFO")
 	files, err := again.Load(t.Context(), user, id)
@@ -132,7 +132,7 @@ func TestWhatIsKeptComesBackWhole(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// Replaced, it keeps the time since when it is held.
-	save(t, again, user, id, []held.File{file("bad\nname/\xff", "small")}, "b", "never held")
+	save(t, again, user, id, []pending.File{file("bad\nname/\xff", "small")}, "b", "never held")
 	want(t, again, user, id, "bad\nname/\xff=small", "fifo!it is a FIFO")
 	if items, _ := again.List(t.Context(), user, id); !items[0].Since.Equal(full.Since) {
 		t.Errorf("held since %v", items[0].Since)
@@ -149,7 +149,7 @@ func TestWhatIsKeptComesBackWhole(t *testing.T) {
 
 func TestNothingOnDiskCanBeRead(t *testing.T) {
 	s, dir := open(t)
-	save(t, s, user, id, []held.File{file("name-of-a-file", "canary-one"), file("b", strings.Repeat("canary-two", 1000))})
+	save(t, s, user, id, []pending.File{file("name-of-a-file", "canary-one"), file("b", strings.Repeat("canary-two", 1000))})
 	for _, name := range tree(t, dir) {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -168,8 +168,8 @@ func TestNothingOnDiskCanBeRead(t *testing.T) {
 func TestBoundsAreAUsersAndNothingKeptGivesWay(t *testing.T) {
 	s, _ := open(t)
 	x := func(n int) string { return strings.Repeat("x", n) }
-	save(t, s, user, id, []held.File{file("a", x(9000)), file("b", "b")})
-	unkept := save(t, s, user, apart, []held.File{file("c", x(12_000)), file("d", "d")})
+	save(t, s, user, id, []pending.File{file("a", x(9000)), file("b", "b")})
+	unkept := save(t, s, user, apart, []pending.File{file("c", x(12_000)), file("d", "d")})
 	if len(unkept) != 1 || unkept[0].Path != "c" || unkept[0].Older ||
 		unkept[0].Why != "it has 11.8 KiB, and 9001 bytes of the 19.6 KiB that may be held for you are taken" {
 		t.Errorf("%+v", unkept)
@@ -177,24 +177,24 @@ func TestBoundsAreAUsersAndNothingKeptGivesWay(t *testing.T) {
 	want(t, s, user, id, "a="+x(9000), "b=b")
 	want(t, s, user, apart, "d=d")
 	// Another user has bounds of their own.
-	if unkept := save(t, s, other, id, []held.File{file("c", x(12_000))}); len(unkept) != 0 {
+	if unkept := save(t, s, other, id, []pending.File{file("c", x(12_000))}); len(unkept) != 0 {
 		t.Errorf("%+v", unkept)
 	}
 	// What grows too large stays as it was kept before.
-	unkept = save(t, s, user, id, []held.File{file("b", x(12_000))})
+	unkept = save(t, s, user, id, []pending.File{file("b", x(12_000))})
 	if len(unkept) != 1 || !unkept[0].Older {
 		t.Errorf("%+v", unkept)
 	}
 	want(t, s, user, id, "a="+x(9000), "b=b")
 	// What is replaced or dropped in the same call makes room.
-	if unkept = save(t, s, user, id, []held.File{file("b", x(12_000))}, "a"); len(unkept) != 0 {
+	if unkept = save(t, s, user, id, []pending.File{file("b", x(12_000))}, "a"); len(unkept) != 0 {
 		t.Errorf("%+v", unkept)
 	}
-	if unkept = save(t, s, user, id, []held.File{file("b", x(13_000))}); len(unkept) != 0 {
+	if unkept = save(t, s, user, id, []pending.File{file("b", x(13_000))}); len(unkept) != 0 {
 		t.Errorf("%+v", unkept)
 	}
 	// And files are counted, empty ones and those of which there is only the name.
-	unkept = save(t, s, user, id, []held.File{file("1", ""), file("2", ""), {Path: "3", Lost: "it is a FIFO"}, file("4", ""), file("b", "small")})
+	unkept = save(t, s, user, id, []pending.File{file("1", ""), file("2", ""), {Path: "3", Lost: "it is a FIFO"}, file("4", ""), file("b", "small")})
 	if len(unkept) != 1 || unkept[0].Path != "4" || unkept[0].Why != "5 files are held for you already, which is as many as may be" {
 		t.Errorf("%+v", unkept)
 	}
@@ -204,9 +204,9 @@ func TestBoundsAreAUsersAndNothingKeptGivesWay(t *testing.T) {
 func TestDropping(t *testing.T) {
 	s, dir := open(t)
 	fill := func() {
-		save(t, s, user, id, []held.File{file("a", "1"), file("a/b", "2"), file("a/c/d", "3"), file("ab", "4")})
-		save(t, s, user, apart, []held.File{file("a", "1")})
-		save(t, s, other, id, []held.File{file("a", "1")})
+		save(t, s, user, id, []pending.File{file("a", "1"), file("a/b", "2"), file("a/c/d", "3"), file("ab", "4")})
+		save(t, s, user, apart, []pending.File{file("a", "1")})
+		save(t, s, other, id, []pending.File{file("a", "1")})
 	}
 	fill()
 	for path, n := range map[string]int{"a/c": 1, "nothing": 0, "": 0, "b": 0} {
@@ -250,8 +250,8 @@ func TestDropping(t *testing.T) {
 func TestAttackOfAnIDThatIsAPath(t *testing.T) {
 	s, dir := open(t)
 	for _, bad := range []string{"", ".", "..", "../x", "a/b", "/tmp/x", "a\x00b", "a.b", strings.Repeat("a", 200)} {
-		_, err1 := s.Save(t.Context(), space.UserID(bad), id, []held.File{file("a", "a")}, nil)
-		_, err2 := s.Save(t.Context(), user, space.SpaceID(bad), []held.File{file("a", "a")}, nil)
+		_, err1 := s.Save(t.Context(), space.UserID(bad), id, []pending.File{file("a", "a")}, nil)
+		_, err2 := s.Save(t.Context(), user, space.SpaceID(bad), []pending.File{file("a", "a")}, nil)
 		_, err3 := s.Load(t.Context(), space.UserID(bad), id)
 		_, err4 := s.Drop(t.Context(), user, space.SpaceID(bad), "a")
 		_, err5 := s.List(t.Context(), user, space.SpaceID(bad))
@@ -275,7 +275,7 @@ func TestAttackOfSwappedFiles(t *testing.T) {
 	}{"another user": {other, id}, "another space": {user, apart}} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := open(t)
-			save(t, s, user, id, []held.File{file("secret", "mine")})
+			save(t, s, user, id, []pending.File{file("secret", "mine")})
 			if err := os.MkdirAll(filepath.Join(dir, string(to.u)), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +289,7 @@ func TestAttackOfSwappedFiles(t *testing.T) {
 	}
 	t.Run("another file", func(t *testing.T) {
 		s, dir := open(t)
-		save(t, s, user, id, []held.File{file("a", strings.Repeat("a", 5000)), file("b", strings.Repeat("b", 5000)), file("c", "c")})
+		save(t, s, user, id, []pending.File{file("a", strings.Repeat("a", 5000)), file("b", strings.Repeat("b", 5000)), file("c", "c")})
 		blobs, err := filepath.Glob(filepath.Join(dir, string(user), string(id), "*.blob"))
 		if err != nil || len(blobs) != 2 {
 			t.Fatal(blobs, err)
@@ -318,7 +318,7 @@ func TestAttackOfATamperedFile(t *testing.T) {
 	} {
 		t.Run(damage.name, func(t *testing.T) {
 			s, dir := open(t)
-			save(t, s, user, id, []held.File{file("secret", "mine")})
+			save(t, s, user, id, []pending.File{file("secret", "mine")})
 			index := filepath.Join(dir, string(user), string(id), "index")
 			b, err := os.ReadFile(index)
 			if err != nil {
@@ -332,7 +332,7 @@ func TestAttackOfATamperedFile(t *testing.T) {
 				t.Errorf("%v, %v", files, err)
 			}
 			save(t, s, user, id, nil, "secret")
-			save(t, s, user, id, []held.File{file("new", "new")})
+			save(t, s, user, id, []pending.File{file("new", "new")})
 			want(t, s, user, id, "new=new")
 			aside, err := filepath.Glob(filepath.Join(dir, string(user), "*.unreadable", "index"))
 			if err != nil || len(aside) != 1 {
@@ -353,7 +353,7 @@ func TestAttackOfATamperedFile(t *testing.T) {
 
 func TestAnotherKeyOpensNothing(t *testing.T) {
 	s, dir := open(t)
-	save(t, s, user, id, []held.File{file("secret", "mine")})
+	save(t, s, user, id, []pending.File{file("secret", "mine")})
 	stranger := reopen(t, filepath.Dir(dir), load(t, filepath.Join(t.TempDir(), "key")))
 	if files, err := stranger.Load(t.Context(), user, id); fault.CodeOf(err) != fault.Invalid || len(files) != 0 {
 		t.Errorf("%v, %v", files, err)
@@ -366,13 +366,13 @@ func TestADiskThatTakesNothingLeavesTheOldState(t *testing.T) {
 		t.Skip("root may write everywhere; what a killed process leaves is tested as well")
 	}
 	s, dir := open(t)
-	save(t, s, user, id, []held.File{file("a", "a")})
+	save(t, s, user, id, []pending.File{file("a", "a")})
 	place := filepath.Join(dir, string(user), string(id))
 	if err := os.Chmod(place, 0o500); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(place, 0o700) })
-	if _, err := s.Save(t.Context(), user, id, []held.File{file("b", strings.Repeat("b", 5000))}, []string{"a"}); err == nil {
+	if _, err := s.Save(t.Context(), user, id, []pending.File{file("b", strings.Repeat("b", 5000))}, []string{"a"}); err == nil {
 		t.Error("it was saved")
 	}
 	want(t, s, user, id, "a=a")
@@ -384,7 +384,7 @@ func TestManyAtOnce(t *testing.T) {
 	for n := range 20 {
 		go func() {
 			u, p := []space.UserID{user, other}[n%2], fmt.Sprintf("f%d", n/4)
-			_, err := s.Save(t.Context(), u, id, []held.File{file(p, strings.Repeat("x", 100*n))}, nil)
+			_, err := s.Save(t.Context(), u, id, []pending.File{file(p, strings.Repeat("x", 100*n))}, nil)
 			if err == nil {
 				_, err = s.Load(t.Context(), u, id)
 			}

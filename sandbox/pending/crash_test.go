@@ -1,6 +1,6 @@
 //go:build unix
 
-package held_test
+package pending_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
 // crashDir is the variable that makes the test binary the process to be killed.
@@ -30,7 +30,7 @@ func TestCrashChild(t *testing.T) {
 	for n := 0; ; n++ {
 		// Inline and apart in turn, over what was there before.
 		p := fmt.Sprintf("f%d", n%3)
-		if _, err := s.Save(t.Context(), user, id, []held.File{file(p, content(n))}, []string{fmt.Sprintf("f%d", (n+2)%3)}); err != nil {
+		if _, err := s.Save(t.Context(), user, id, []pending.File{file(p, content(n))}, []string{fmt.Sprintf("f%d", (n+2)%3)}); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Printf("saved %d\n", n)
@@ -90,7 +90,7 @@ func TestAKilledProcessLosesNothingItSaved(t *testing.T) {
 			t.Fatalf("after %d was saved, %d files are held and none is it", last, len(files))
 		}
 		// The next save takes away what the killed one left half done.
-		save(t, s, user, id, []held.File{file("f0", content(1)), file("f1", content(3)), file("f2", "x")})
+		save(t, s, user, id, []pending.File{file("f0", content(1)), file("f1", content(3)), file("f2", "x")})
 		if names := tree(t, filepath.Join(dir, "held")); len(names) != 3 {
 			t.Fatalf("on disk are %q", names)
 		}

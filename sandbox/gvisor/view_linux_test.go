@@ -1,15 +1,15 @@
-package sandboxtest
+package gvisor_test
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 
-	"satchel/internal/space"
+	"satchel/sandbox/gvisor"
 )
 
-// runtimeViewChecks are about what process 1 and commands see.
-var runtimeViewChecks = []runtimeCheck{
+// viewChecks are about what process 1 and commands see.
+var viewChecks = []runtimeCheck{
 	{name: "the layout", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		for _, c := range []struct{ command, want string }{
@@ -33,14 +33,6 @@ var runtimeViewChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{name: "without git and library", run: func(e *runtimeExercise) {
-		spec := e.spec()
-		spec.Checkout = &space.Checkout{Dir: e.TempDir()}
-		s := e.start(e.runtime(), spec)
-		if got := e.run(s, "ls -A /library /.satchel/git"); got != "/.satchel/git:\n\n/library:" {
-			e.Errorf("got %q, want both empty", got)
-		}
-	}},
 	{name: "a configured root file system", run: func(e *runtimeExercise) {
 		rootfs := e.TempDir()
 		for from, to := range map[string]string{"usr": "/usr", "bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"} {
@@ -48,8 +40,8 @@ var runtimeViewChecks = []runtimeCheck{
 				e.Fatal(err)
 			}
 		}
-		WriteFile(e.T, filepath.Join(rootfs, "secret"), "the operator's own")
-		s := e.start(e.runtime(func(o *RuntimeOptions) { o.Rootfs = rootfs }), e.spec())
+		writeFile(e, filepath.Join(rootfs, "secret"), "the operator's own")
+		s := e.start(e.runtime(func(o *gvisor.Options) { o.Rootfs = rootfs }), e.spec())
 		const want = "/bin/bash ls: cannot access '/secret': No such file or directory 0"
 		if got := e.run(s, "echo $(ls /bin/bash) $(ls /secret 2>&1) $(ls /etc | grep -c alternatives)"); got != want {
 			e.Errorf("got %q", got)
@@ -61,15 +53,15 @@ var runtimeViewChecks = []runtimeCheck{
 		for _, d := range []struct{ host, inside string }{{spec.Checkout.GitView, "/.satchel/git"}, {spec.Checkout.Library, "/library"}} {
 			look := func() string { return e.run(s, "cd "+d.inside+" && for f in *; do echo $f: $(cat $f); done") }
 			look() // so that what is there is in every cache
-			WriteFile(e.T, d.host+"/a", "one")
+			writeFile(e, d.host+"/a", "one")
 			if got := look(); !strings.Contains(got, "a: one") {
 				e.Errorf("%s: a new file does not show: %q", d.inside, got)
 			}
-			WriteFile(e.T, d.host+"/a", "two and more")
+			writeFile(e, d.host+"/a", "two and more")
 			if got := look(); !strings.Contains(got, "a: two and more") {
 				e.Errorf("%s: an edit does not show: %q", d.inside, got)
 			}
-			WriteFile(e.T, d.host+"/new", "three")
+			writeFile(e, d.host+"/new", "three")
 			if err := os.Rename(d.host+"/new", d.host+"/a"); err != nil {
 				e.Fatal(err)
 			}
@@ -91,7 +83,7 @@ var runtimeViewChecks = []runtimeCheck{
 			if err := os.MkdirAll(filepath.Join(library, ".snapshots", v), 0o777); err != nil {
 				e.Fatal(err)
 			}
-			WriteFile(e.T, filepath.Join(library, ".snapshots", v, "page"), v)
+			writeFile(e, filepath.Join(library, ".snapshots", v, "page"), v)
 		}
 		link := filepath.Join(library, "docs")
 		if err := os.Symlink(".snapshots/v1", link); err != nil {

@@ -17,11 +17,11 @@ import (
 // errTooMuch says that bringing a sandbox up to head would take too long.
 var errTooMuch = errors.New("too much changed in the space")
 
-// catchUp brings the sandbox's files to head, but for those that have changes
+// syncToHead brings the sandbox's files to head, but for those that have changes
 // of their own, which stay as they are until they are committed beside head's.
 // With bounded it returns errTooMuch, having done nothing, where that is more
 // than the options allow.
-func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileChange, notes []string, err error) {
+func (b *instance) syncToHead(ctx context.Context, bounded bool) (applied []space.FileChange, notes []string, err error) {
 	head, err := b.view.seeder.Head(ctx, b.key.space)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileCh
 		b.behind[c.Path] = struct{}{}
 	}
 	b.head = head
-	inside := b.possibleInside(wanted)
+	inside := b.rejectPaths(wanted)
 	defer func() { notes = append(inside.notes(), notes...) }()
 	wanted, notes = b.smallEnough(inside.list)
 	wanted = slices.DeleteFunc(wanted, func(c space.FileChange) bool { return b.uncommitted(string(c.Path)) })
@@ -90,18 +90,18 @@ func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileCh
 // maxOutside is how many files one note names that no sandbox can have.
 const maxOutside = 3
 
-// outsiders gathers what a commit of others holds that no sandbox can have:
+// rejectedPaths gathers what a commit of others holds that no sandbox can have:
 // paths that no space takes, and links that lead out of it.
-type outsiders struct {
-	box   *box
-	list  []space.FileChange // the others
-	names []string
-	told  int
+type rejectedPaths struct {
+	instance *instance
+	list     []space.FileChange // the others
+	names    []string
+	told     int
 }
 
-// possibleInside parts a list into what a sandbox can have and the rest.
-func (b *box) possibleInside(list []space.FileChange) *outsiders {
-	o := &outsiders{box: b}
+// rejectPaths parts a list into what a sandbox can have and the rest.
+func (b *instance) rejectPaths(list []space.FileChange) *rejectedPaths {
+	o := &rejectedPaths{instance: b}
 	for _, c := range list {
 		_, err := space.ParsePath(string(c.Path))
 		if err == nil {
@@ -118,19 +118,19 @@ func (b *box) possibleInside(list []space.FileChange) *outsiders {
 
 // add notes one path. Each is told once, and is not asked for again until it
 // changes.
-func (o *outsiders) add(p space.Path, err error) {
-	if o.box.outside[p] {
+func (o *rejectedPaths) add(p space.Path, err error) {
+	if o.instance.outside[p] {
 		return
 	}
-	if len(o.box.outside) < maxRefused {
-		o.box.outside[p] = true
+	if len(o.instance.outside) < maxRefused {
+		o.instance.outside[p] = true
 	}
 	if o.told++; o.told <= maxOutside {
 		o.names = append(o.names, shown(string(p))+" ("+pathProblem(err)+")")
 	}
 }
 
-func (o *outsiders) notes() []string {
+func (o *rejectedPaths) notes() []string {
 	if o.told == 0 {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (o *outsiders) notes() []string {
 
 // smallEnough leaves out what is too large to be brought into a sandbox that
 // runs: its content would be held in memory, here and inside.
-func (b *box) smallEnough(list []space.FileChange) (small []space.FileChange, notes []string) {
+func (b *instance) smallEnough(list []space.FileChange) (small []space.FileChange, notes []string) {
 	for _, c := range list {
 		if c.New == "" || c.Size <= b.pool.o.MaxApplyBytes {
 			small = append(small, c)
@@ -156,7 +156,7 @@ func (b *box) smallEnough(list []space.FileChange) (small []space.FileChange, no
 }
 
 // behindFor tells once why a file inside stays older than head.
-func (b *box) behindFor(notes []string, p space.Path, why string) []string {
+func (b *instance) behindFor(notes []string, p space.Path, why string) []string {
 	if b.failed[p] == why {
 		return notes
 	}
@@ -166,7 +166,7 @@ func (b *box) behindFor(notes []string, p space.Path, why string) []string {
 
 // wanted lists what differs between the sandbox and head: deletions first, so
 // that a file can become a directory, else by path.
-func (b *box) wanted(ctx context.Context, head space.CommitID) ([]space.FileChange, error) {
+func (b *instance) wanted(ctx context.Context, head space.CommitID) ([]space.FileChange, error) {
 	var list []space.FileChange
 	if head != b.head {
 		diff, err := b.view.seeder.Diff(ctx, b.key.space, b.head, head)
@@ -208,7 +208,7 @@ func (b *box) wanted(ctx context.Context, head space.CommitID) ([]space.FileChan
 }
 
 // atHead returns what head has at a path, with its size, as a change.
-func (b *box) atHead(ctx context.Context, head space.CommitID, p space.Path) (space.FileChange, error) {
+func (b *instance) atHead(ctx context.Context, head space.CommitID, p space.Path) (space.FileChange, error) {
 	_, _, ok, err := b.view.seeder.Blob(ctx, b.key.space, head, p)
 	if err != nil || !ok {
 		return space.FileChange{Path: p, Status: space.Deleted}, err
@@ -233,7 +233,7 @@ const (
 
 // applyEntries reads the contents for one call of Apply, of the first n of
 // list, whose sizes were checked before. Damaged files stay unchanged inside.
-func (b *box) applyEntries(ctx context.Context, list []space.FileChange, out *outsiders) (n int, entries []agent.ApplyEntry, damaged []space.Path, err error) {
+func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, out *rejectedPaths) (n int, entries []agent.ApplyEntry, damaged []space.Path, err error) {
 	var bytes int
 	for ; n < len(list) && n < applyFiles && bytes < applyBytes; n++ {
 		e, err := b.applyEntry(ctx, list[n], out)
@@ -253,7 +253,7 @@ func (b *box) applyEntries(ctx context.Context, list []space.FileChange, out *ou
 // applyEntry makes what brings one file to head. A link that leads out of the
 // space is left out, as it is where a sandbox starts from a checkout: what was
 // there before goes.
-func (b *box) applyEntry(ctx context.Context, c space.FileChange, out *outsiders) (agent.ApplyEntry, error) {
+func (b *instance) applyEntry(ctx context.Context, c space.FileChange, out *rejectedPaths) (agent.ApplyEntry, error) {
 	e := agent.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
 	if e.Delete {
 		return e, nil

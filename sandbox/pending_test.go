@@ -21,25 +21,25 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
-// countedHeld counts the calls of a store, and stops in Save where it is asked.
-type countedHeld struct {
-	*held.Store
+// countedPending counts the calls of a store, and stops in Save where it is asked.
+type countedPending struct {
+	*pending.Store
 	mu           sync.Mutex
 	loads, saves int
 	inSave       func()
 }
 
-func (c *countedHeld) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]held.File, error) {
+func (c *countedPending) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]pending.File, error) {
 	c.mu.Lock()
 	c.loads++
 	c.mu.Unlock()
 	return c.Store.Load(ctx, u, id)
 }
 
-func (c *countedHeld) Save(ctx context.Context, u space.UserID, id space.SpaceID, put []held.File, drop []string) ([]held.Unkept, error) {
+func (c *countedPending) Save(ctx context.Context, u space.UserID, id space.SpaceID, put []pending.File, drop []string) ([]pending.NotStored, error) {
 	c.mu.Lock()
 	c.saves++
 	f := c.inSave
@@ -50,29 +50,29 @@ func (c *countedHeld) Save(ctx context.Context, u space.UserID, id space.SpaceID
 	return c.Store.Save(ctx, u, id, put, drop)
 }
 
-func (c *countedHeld) calls() [2]int {
+func (c *countedPending) calls() [2]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return [2]int{c.loads, c.saves}
 }
 
-func openHeld(t testing.TB, dir string) *held.Store {
+func openPending(t testing.TB, dir string) *pending.Store {
 	t.Helper()
 	key, err := seal.Load(filepath.Join(dir, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := held.Open(held.Options{Dir: filepath.Join(dir, "held"), Seal: key, Logger: testLogger(t)})
+	s, err := pending.Open(pending.Options{Dir: filepath.Join(dir, "held"), Seal: key, Logger: testLogger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func newHeldBench(t *testing.T, change func(*sandbox.Options)) (*bench, *countedHeld) {
-	h := &countedHeld{Store: openHeld(t, t.TempDir())}
+func newPendingBench(t *testing.T, change func(*sandbox.Options)) (*bench, *countedPending) {
+	h := &countedPending{Store: openPending(t, t.TempDir())}
 	b := newBench(t, func(o *sandbox.Options) {
-		o.Held = h
+		o.Pending = h
 		if change != nil {
 			change(o)
 		}
@@ -86,16 +86,16 @@ func newHeldBench(t *testing.T, change func(*sandbox.Options)) (*bench, *counted
 	return b, h
 }
 
-func heldPaths(r sandbox.Result) []string {
+func pendingPaths(r sandbox.Result) []string {
 	var list []string
-	for _, h := range r.Held {
+	for _, h := range r.Pending {
 		list = append(list, h.Path)
 	}
 	return list
 }
 
 func TestHoldingCostsNothingWhereNothingChanges(t *testing.T) {
-	b, h := newHeldBench(t, nil)
+	b, h := newPendingBench(t, nil)
 	for i := range 5 {
 		b.must("a", fmt.Sprintf("echo %d > f; echo x > g%d; rm -f g%d", i, i, i-1))
 		b.must("a", "true")
@@ -119,7 +119,7 @@ func TestHoldingCostsNothingWhereNothingChanges(t *testing.T) {
 }
 
 func TestWhatAJobCouldNotCommitIsHeld(t *testing.T) {
-	b, _ := newHeldBench(t, nil)
+	b, _ := newPendingBench(t, nil)
 	r := b.request("a", "echo s > secret; echo o > open")
 	r.Background = true
 	first, err := b.Pool.Exec(t.Context(), r)
@@ -129,13 +129,13 @@ func TestWhatAJobCouldNotCommitIsHeld(t *testing.T) {
 	b.until("ended", func(s sandbox.Status) bool { return s.Busy == 0 })
 	res := b.must("a", "true")
 	notes := append(first.Notes, res.Notes...) // it may end before its own answer
-	if !slices.Equal(heldPaths(res), []string{"secret"}) || !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, `Not committed: "secret": It holds a secret.`) }) {
-		t.Errorf("held %v, notes %q", res.Held, notes)
+	if !slices.Equal(pendingPaths(res), []string{"secret"}) || !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, `Not committed: "secret": It holds a secret.`) }) {
+		t.Errorf("held %v, notes %q", res.Pending, notes)
 	}
 }
 
 func TestAJobThatMetItsTimeLimitNamesIt(t *testing.T) {
-	b, _ := newHeldBench(t, func(o *sandbox.Options) { o.WallTime, o.Grace = 300*time.Millisecond, 100*time.Millisecond })
+	b, _ := newPendingBench(t, func(o *sandbox.Options) { o.WallTime, o.Grace = 300*time.Millisecond, 100*time.Millisecond })
 	r := b.request("a", "sleep 60")
 	r.Background = true
 	if _, err := b.Pool.Exec(t.Context(), r); err != nil {
@@ -165,7 +165,7 @@ func (s stubborn) Apply(ctx context.Context, entries []agent.ApplyEntry) ([]agen
 
 func TestWhatCannotBePutBackStaysOnTheServer(t *testing.T) {
 	full := false
-	b, h := newHeldBench(t, func(o *sandbox.Options) {
+	b, h := newPendingBench(t, func(o *sandbox.Options) {
 		connect := o.Connect
 		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
@@ -182,14 +182,14 @@ func TestWhatCannotBePutBackStaysOnTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := b.must("a", "test ! -e secret1; echo x > f")
-		if !slices.Equal(heldPaths(r), []string{"secret1", "secret2"}) ||
-			r.Held[0].Why != "It is kept on the server and could not be put back into the sandbox: no space left on device. It holds a secret." {
-			t.Fatalf("%+v", r.Held)
+		if !slices.Equal(pendingPaths(r), []string{"secret1", "secret2"}) ||
+			r.Pending[0].Why != "It is kept on the server and could not be put back into the sandbox: no space left on device. It holds a secret." {
+			t.Fatalf("%+v", r.Pending)
 		}
 	}
 	// Written again inside, that is what is held; dropped, it is gone.
 	b.must("a", "echo new > secret1")
-	if n, err := b.Pool.ForgetHeld(t.Context(), "a", b.space, "secret2"); n != 1 || err != nil {
+	if n, err := b.Pool.DropPending(t.Context(), "a", b.space, "secret2"); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	files, err := h.Store.Load(t.Context(), "a", b.space)
@@ -208,7 +208,7 @@ func TestWhatCannotBePutBackStaysOnTheServer(t *testing.T) {
 // A sandbox that dies while the server keeps what it had refused is replaced
 // only when that is kept.
 func TestTheNextSandboxHasWhatADeadOneHeldLast(t *testing.T) {
-	b, h := newHeldBench(t, nil)
+	b, h := newPendingBench(t, nil)
 	b.must("a", "true")
 	entered, leave := make(chan struct{}), make(chan struct{})
 	h.inSave = sync.OnceFunc(func() { close(entered); <-leave })
@@ -225,13 +225,13 @@ func TestTheNextSandboxHasWhatADeadOneHeldLast(t *testing.T) {
 	second := b.exec(t.Context(), b.request("a", "cat secret")) // waits for its end
 	close(leave)
 	<-first
-	if o := <-second; o.err != nil || o.res.Stdout.Text != "s\n" || !slices.Equal(heldPaths(o.res), []string{"secret"}) {
+	if o := <-second; o.err != nil || o.res.Stdout.Text != "s\n" || !slices.Equal(pendingPaths(o.res), []string{"secret"}) {
 		t.Errorf("%+v, %v", o.res, o.err)
 	}
 }
 
 func TestDroppingMeetsASandboxThatStarts(t *testing.T) {
-	b, h := newHeldBench(t, nil)
+	b, h := newPendingBench(t, nil)
 	b.must("a", "echo s > secret")
 	if err := b.Pool.StopSpace(t.Context(), b.space); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestDroppingMeetsASandboxThatStarts(t *testing.T) {
 	started := b.exec(t.Context(), b.request("a", "ls"))
 	dropped := make(chan error, 1)
 	go func() {
-		_, err := b.Pool.ForgetHeld(t.Context(), "a", b.space, "secret")
+		_, err := b.Pool.DropPending(t.Context(), "a", b.space, "secret")
 		dropped <- err
 	}()
 	b.gate <- struct{}{}
@@ -248,8 +248,8 @@ func TestDroppingMeetsASandboxThatStarts(t *testing.T) {
 		t.Error(err)
 	}
 	<-started
-	if r := b.must("a", "ls"); r.Stdout.Text != "f\n" || len(r.Held) != 0 {
-		t.Errorf("%q, %v", r.Stdout.Text, r.Held)
+	if r := b.must("a", "ls"); r.Stdout.Text != "f\n" || len(r.Pending) != 0 {
+		t.Errorf("%q, %v", r.Stdout.Text, r.Pending)
 	}
 	if items, err := h.List(t.Context(), "a", b.space); err != nil || len(items) != 0 {
 		t.Errorf("%v, %v", items, err)
@@ -270,7 +270,7 @@ func (l liar) Collect(ctx context.Context, limits agent.CollectLimits) (agent.Ba
 // TestAttackOfAnAgentThatLiesAboutPaths: they are refused, and nothing is put
 // at them on the server or in another sandbox.
 func TestAttackOfAnAgentThatLiesAboutPaths(t *testing.T) {
-	b, h := newHeldBench(t, func(o *sandbox.Options) {
+	b, h := newPendingBench(t, func(o *sandbox.Options) {
 		connect := o.Connect
 		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
@@ -278,15 +278,15 @@ func TestAttackOfAnAgentThatLiesAboutPaths(t *testing.T) {
 		}
 	})
 	r := b.must("a", "echo s > secret")
-	if len(r.Commits) != 0 || len(r.Held) != 11 {
-		t.Errorf("committed %v, named %q", r.Commits, heldPaths(r))
+	if len(r.Commits) != 0 || len(r.Pending) != 11 {
+		t.Errorf("committed %v, named %q", r.Commits, pendingPaths(r))
 	}
 	items, err := h.List(t.Context(), "a", b.space)
 	if err != nil || len(items) != 1 || items[0].Path != "secret" {
 		t.Errorf("%v, %v", items, err)
 	}
 	// Were one held all the same, it would go nowhere.
-	if _, err := h.Store.Save(t.Context(), "a", b.space, []held.File{{Path: "../../x", Content: []byte("evil")}, {Path: "/etc/x", Content: []byte("evil")}}, nil); err != nil {
+	if _, err := h.Store.Save(t.Context(), "a", b.space, []pending.File{{Path: "../../x", Content: []byte("evil")}, {Path: "/etc/x", Content: []byte("evil")}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Pool.StopSpace(t.Context(), b.space); err != nil {
@@ -300,10 +300,10 @@ func TestAttackOfAnAgentThatLiesAboutPaths(t *testing.T) {
 // TestAttackOfManyBadNames: what a server keeps in mind and on disk of one
 // sandbox has a bound, and what goes over it is told.
 func TestAttackOfManyBadNames(t *testing.T) {
-	b, h := newHeldBench(t, nil)
+	b, h := newPendingBench(t, nil)
 	r := b.must("a", `mkdir -p x/.git; for i in {1..3000}; do echo > x/.git/$i; echo > $'bad\n'$i; done`)
-	if n := len(r.Held); n != 1000 || !strings.Contains(r.Held[n-1].Why, "more.") {
-		t.Errorf("%d are named; the last: %+v", n, r.Held[n-1])
+	if n := len(r.Pending); n != 1000 || !strings.Contains(r.Pending[n-1].Why, "more.") {
+		t.Errorf("%d are named; the last: %+v", n, r.Pending[n-1])
 	}
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "more could not be committed") }) {
 		t.Errorf("notes %q", r.Notes)
@@ -313,8 +313,8 @@ func TestAttackOfManyBadNames(t *testing.T) {
 		t.Errorf("%d are held, %v", len(items), err)
 	}
 	r = b.must("a", `rm -rf x bad*`)
-	if len(r.Held) != 0 {
-		t.Errorf("%d are named, the first: %+v", len(r.Held), r.Held[0])
+	if len(r.Pending) != 0 {
+		t.Errorf("%d are named, the first: %+v", len(r.Pending), r.Pending[0])
 	}
 	if items, err := h.List(t.Context(), "a", b.space); err != nil || len(items) != 0 {
 		t.Errorf("%d are held, %v", len(items), err)
@@ -331,12 +331,12 @@ func TestCrashChild(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	b, h := newHeldBench(t, nil)
-	h.Store = openHeld(t, dir)
+	b, h := newPendingBench(t, nil)
+	h.Store = openPending(t, dir)
 	fmt.Println("space", b.space)
 	for n := 0; ; n++ {
 		r := b.must("a", fmt.Sprintf("echo %d > secret%d; rm -f secret%d", n, n, n-10))
-		fmt.Println("held", strings.Join(heldPaths(r), " "))
+		fmt.Println("held", strings.Join(pendingPaths(r), " "))
 	}
 }
 
@@ -370,7 +370,7 @@ func TestAKilledServerKeepsWhatItsAnswersNamed(t *testing.T) {
 	if answers < 25 || len(last) != 10 {
 		t.Fatalf("%d answers, the last named %q", answers, last)
 	}
-	items, err := openHeld(t, dir).List(t.Context(), "a", id)
+	items, err := openPending(t, dir).List(t.Context(), "a", id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"satchel/internal/bytesize"
@@ -11,27 +12,27 @@ import (
 	"satchel/internal/space"
 )
 
-// admission is a box in use, and how it was come by.
-type admission struct {
-	*box
+// lease is an instance in use, and how it was come by.
+type lease struct {
+	*instance
 	cold bool   // the caller waited for its start
 	note string // on a long wait for room
 }
 
-// acquire returns the live box of k, in use, starting it where there is none.
+// acquire returns the live instance of k, in use, starting it where there is none.
 // The caller releases it.
-func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission, error) {
+func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, error) {
 	for {
 		p.mu.Lock()
 		if p.closed {
 			p.mu.Unlock()
-			return admission{}, errClosed()
+			return lease{}, errClosed()
 		}
-		if b := p.boxes[k]; b != nil {
+		if b := p.instances[k]; b != nil {
 			if b.state == live {
 				b.refs++
 				p.mu.Unlock()
-				return admission{box: b}, nil
+				return lease{instance: b}, nil
 			}
 			settled := b.settled
 			p.mu.Unlock()
@@ -40,16 +41,16 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission
 			case <-settled:
 				continue
 			case <-ctx.Done():
-				return admission{}, canceled(ctx)
+				return lease{}, canceled(ctx)
 			}
 		}
 		s := p.starts[k]
 		if s == nil {
 			if p.queue.len() >= p.o.MaxQueue {
 				p.mu.Unlock()
-				return admission{}, p.errFull(&pending{short: p.short})
+				return lease{}, p.errFull(&startup{short: p.short})
 			}
-			s = &pending{key: k, ready: make(chan struct{}), since: time.Now()}
+			s = &startup{key: k, ready: make(chan struct{}), since: time.Now()}
 			p.starts[k] = s
 			p.queue.push(s)
 			p.dispatch()
@@ -63,29 +64,29 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission
 		p.mu.Unlock()
 		b, err := p.await(ctx, s)
 		if err != nil {
-			return admission{}, err
+			return lease{}, err
 		}
 		if b.stateNow() == live {
-			return admission{box: b, cold: true, note: s.waitNote()}, nil
+			return lease{instance: b, cold: true, note: s.waitNote()}, nil
 		}
 		b.release() // it was stopped as soon as it ran; that was told to nobody
 	}
 }
 
-func (b *box) stateNow() state {
+func (b *instance) stateNow() state {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	return b.state
 }
 
 // await waits for a start of which the caller is one of the waiters.
-func (p *Pool) await(ctx context.Context, s *pending) (*box, error) {
+func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 	patience := time.NewTimer(p.o.QueueTime)
 	defer patience.Stop()
 	for {
 		select {
 		case <-s.ready:
-			return s.box, s.err
+			return s.instance, s.err
 		case <-patience.C:
 			if err := p.abandon(s, true, func() error { return p.errFull(s) }); err != nil {
 				return nil, err
@@ -94,14 +95,14 @@ func (p *Pool) await(ctx context.Context, s *pending) (*box, error) {
 			if err := p.abandon(s, false, func() error { return canceled(ctx) }); err != nil {
 				return nil, err
 			}
-			return s.box, s.err // ready in the same moment; Exec looks at ctx next
+			return s.instance, s.err // ready in the same moment; Exec looks at ctx next
 		}
 	}
 }
 
 // abandon takes one waiter off s and returns why's error; nil if s became
 // ready in the meantime or, with onlyQueued, has left the queue.
-func (p *Pool) abandon(s *pending, onlyQueued bool, why func() error) error {
+func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
@@ -121,7 +122,7 @@ func (p *Pool) abandon(s *pending, onlyQueued bool, why func() error) error {
 }
 
 // errFull says why a start found no room. The caller holds mu.
-func (p *Pool) errFull(s *pending) error {
+func (p *Pool) errFull(s *startup) error {
 	f := fault.New(fault.Limited, "All sandboxes of this server are in use by others. Try again in a minute.")
 	if s.short {
 		f = fault.New(fault.Limited, "The server has too little memory left for another sandbox. Try again in a minute; "+
@@ -135,7 +136,7 @@ func (p *Pool) errFull(s *pending) error {
 const longWait = 2 * time.Second
 
 // waitNote says for what a command waited that long; empty for less.
-func (s *pending) waitNote() string {
+func (s *startup) waitNote() string {
 	if s.waited < longWait {
 		return ""
 	}
@@ -174,7 +175,7 @@ func (p *Pool) dispatch() {
 
 // room reports whether one more sandbox may start. The caller holds mu.
 func (p *Pool) room() bool {
-	n := len(p.boxes) + p.starting
+	n := len(p.instances) + p.starting
 	if n >= p.o.MaxSandboxes {
 		return false
 	}
@@ -185,7 +186,7 @@ func (p *Pool) room() bool {
 		return true // else a MaxMemory that is too small would stop everything
 	}
 	memory := int64(p.starting+1) * p.o.StartMemory
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		memory += b.memory
 	}
 	return memory <= p.o.MaxMemory
@@ -202,7 +203,7 @@ func (p *Pool) lacking(start int64) int64 {
 	if err != nil {
 		return 0
 	}
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		if b.state != live {
 			free += b.memory
 		}
@@ -224,11 +225,11 @@ func (p *Pool) isShort() bool {
 	return p.short
 }
 
-// makeRoom stops idle boxes, least recently used first, until as many end as
+// makeRoom stops idle instances, least recently used first, until as many end as
 // starts wait. The caller holds mu.
 func (p *Pool) makeRoom() {
 	ending := 0
-	for _, b := range p.boxes {
+	for _, b := range p.instances {
 		if b.state != live {
 			ending++
 		}
@@ -243,7 +244,7 @@ func (p *Pool) makeRoom() {
 }
 
 // boot starts the sandbox that s waits for.
-func (p *Pool) boot(s *pending) {
+func (p *Pool) boot(s *startup) {
 	p.mu.Lock()
 	gen := p.lives[s.key].gen + 1
 	p.mu.Unlock()
@@ -270,7 +271,7 @@ func (p *Pool) boot(s *pending) {
 		return
 	}
 	p.count.starts++
-	p.boxes[s.key] = b
+	p.instances[s.key] = b
 	b.lastUsed = time.Now()
 	p.wg.Go(b.watch)
 	if s.dropped != nil {
@@ -286,7 +287,7 @@ func (p *Pool) boot(s *pending) {
 		})
 		return
 	}
-	s.box = b
+	s.instance = b
 	b.refs = s.waiters
 }
 
@@ -309,4 +310,78 @@ func startError(err error) error {
 		return fault.Wrap(err, fault.Unavailable, "The sandbox took too long to start. Try again in a moment.")
 	}
 	return fault.Wrap(err, fault.Unavailable, "The sandbox could not be started. Try again in a moment; the server's log and `satchel doctor` say more.")
+}
+
+// startup is one start that one or more commands wait for.
+type startup struct {
+	key      key
+	ready    chan struct{} // closed once instance or err is set
+	gone     chan struct{} // of one that was stopped as it started: closed once nothing of it is left
+	instance *instance
+	err      error
+	waiters  int // each owns one of instance.refs once ready is closed
+	queued   bool
+	since    time.Time
+	waited   time.Duration // in the queue; set when it left it
+	short    bool          // the machine was short of memory meanwhile
+	dropped  error         // set where it was stopped before it was ready
+	why      StopReason
+}
+
+// queue holds starts that wait for room: first come, first served within a
+// user, and the users in turn.
+type queue struct {
+	byUser map[space.UserID][]*startup
+	turn   []space.UserID // the users that wait, next one first
+	n      int
+}
+
+func newQueue() *queue { return &queue{byUser: map[space.UserID][]*startup{}} }
+
+func (q *queue) len() int { return q.n }
+
+func (q *queue) push(s *startup) {
+	u := s.key.user
+	if len(q.byUser[u]) == 0 {
+		q.turn = append(q.turn, u)
+	}
+	q.byUser[u] = append(q.byUser[u], s)
+	s.queued = true
+	q.n++
+}
+
+// pop returns the next start; nil if none waits.
+func (q *queue) pop() *startup {
+	if q.n == 0 {
+		return nil
+	}
+	u := q.turn[0]
+	q.turn = q.turn[1:]
+	s := q.byUser[u][0]
+	q.take(s)
+	if len(q.byUser[u]) > 0 {
+		q.turn = append(q.turn, u)
+	}
+	return s
+}
+
+// remove takes s out before its turn.
+func (q *queue) remove(s *startup) {
+	if !s.queued {
+		return
+	}
+	q.take(s)
+	if len(q.byUser[s.key.user]) == 0 {
+		q.turn = slices.DeleteFunc(q.turn, func(u space.UserID) bool { return u == s.key.user })
+	}
+}
+
+func (q *queue) take(s *startup) {
+	u := s.key.user
+	q.byUser[u] = slices.DeleteFunc(q.byUser[u], func(o *startup) bool { return o == s })
+	if len(q.byUser[u]) == 0 {
+		delete(q.byUser, u)
+	}
+	s.queued = false
+	q.n--
 }

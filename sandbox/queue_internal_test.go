@@ -19,9 +19,9 @@ func TestQueueServesUsersInTurn(t *testing.T) {
 		{"a1 b1", "a1 b1", ""},
 	} {
 		q := newQueue()
-		all := map[string]*pending{}
+		all := map[string]*startup{}
 		for _, name := range strings.Fields(c.pushed) {
-			s := &pending{key: key{space.UserID(name[:1]), space.SpaceID(name[1:])}}
+			s := &startup{key: key{space.UserID(name[:1]), space.SpaceID(name[1:])}}
 			all[name] = s
 			q.push(s)
 		}

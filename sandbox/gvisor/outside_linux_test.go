@@ -1,4 +1,4 @@
-package sandboxtest
+package gvisor_test
 
 import (
 	"bytes"
@@ -12,13 +12,13 @@ import (
 	"satchel/internal/space"
 )
 
-// Remains reports what the host has that is called after a sandbox: processes that
+// remains reports what the host has that is called after a sandbox: processes that
 // know its id by their command line, mounts or cgroup, mounts of this process's,
 // cgroups, and files under runDir. What this process may not look at counts for
 // nothing.
-func Remains(runDir string, id space.SandboxID) []string {
+func remains(runDir string, id space.SandboxID) []string {
 	var left []string
-	for pid := range Processes() {
+	for pid := range processes() {
 		for _, file := range []string{"cmdline", "mountinfo", "cgroup"} {
 			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 			if err == nil && bytes.Contains(b, []byte(id)) {
@@ -44,9 +44,9 @@ func Remains(runDir string, id space.SandboxID) []string {
 	return left
 }
 
-// Processes returns all processes with their parents, without those that
+// processes returns all processes with their parents, without those that
 // have ended and wait for the host's process 1 to notice.
-func Processes() map[int]int {
+func processes() map[int]int {
 	names, _ := filepath.Glob("/proc/[0-9]*/stat")
 	out := map[int]int{}
 	for _, n := range names {
@@ -66,9 +66,9 @@ func Processes() map[int]int {
 	return out
 }
 
-// Below returns how many processes there are below pid, zombies included.
-func Below(pid int) int {
-	all := Processes()
+// below returns how many processes there are below pid, zombies included.
+func below(pid int) int {
+	all := processes()
 	n := 0
 	for p := range all {
 		for q := all[p]; q != 0; q = all[q] {
@@ -81,17 +81,17 @@ func Below(pid int) int {
 	return n
 }
 
-// CommandLine is what a process was started with; one empty word where it has
+// commandLine is what a process was started with; one empty word where it has
 // ended.
-func CommandLine(pid int) []string {
+func commandLine(pid int) []string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
-// SentryOf finds the gVisor sentry of a sandbox; zero if there is none.
-func SentryOf(runDir string, id space.SandboxID) int {
-	for pid := range Processes() {
-		c := CommandLine(pid)
+// sentryOf finds the gVisor sentry of a sandbox; zero if there is none.
+func sentryOf(runDir string, id space.SandboxID) int {
+	for pid := range processes() {
+		c := commandLine(pid)
 		if all := strings.Join(c, " "); c[0] == "runsc-sandbox" && strings.Contains(all, runDir+"/") && strings.Contains(all, string(id)) {
 			return pid
 		}
@@ -99,8 +99,8 @@ func SentryOf(runDir string, id space.SandboxID) int {
 	return 0
 }
 
-// OpenFiles is how many files this process has open.
-func OpenFiles() int {
+// openFiles is how many files this process has open.
+func openFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	return len(entries)
 }

@@ -1,4 +1,4 @@
-package held
+package pending
 
 import (
 	"cmp"
@@ -154,7 +154,7 @@ func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]spa
 // forgets the paths of drop. It returns, once that is durable, what it did not
 // take because of the user's bounds; after an error nothing has changed. What
 // cannot be opened any more is set aside, in a directory beside.
-func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []File, drop []string) ([]Unkept, error) {
+func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []File, drop []string) ([]NotStored, error) {
 	p, err := s.place(u, id)
 	if err != nil {
 		return nil, err
@@ -222,21 +222,21 @@ func (s *Store) usage(u space.UserID, except space.SpaceID) (usage, error) {
 }
 
 // add writes what put needs and puts it into x, as far as the bounds allow.
-func (s *Store) add(p place, x *index, taken usage, put []File) ([]Unkept, error) {
+func (s *Store) add(p place, x *index, taken usage, put []File) ([]NotStored, error) {
 	for _, r := range x.Records {
 		taken.files++
 		taken.bytes += r.Size
 	}
-	var unkept []Unkept
+	var unkept []NotStored
 	for _, f := range put {
 		old, known := x.get(f.Path)
 		size := int64(len(f.Content))
 		switch {
 		case !known && taken.files >= s.o.MaxFiles:
-			unkept = append(unkept, Unkept{Path: f.Path, Why: fmt.Sprintf("%d files are held for you already, which is as many as may be", taken.files)})
+			unkept = append(unkept, NotStored{Path: f.Path, Why: fmt.Sprintf("%d files are held for you already, which is as many as may be", taken.files)})
 			continue
 		case taken.bytes-old.Size+size > s.o.MaxBytes:
-			unkept = append(unkept, Unkept{Path: f.Path, Older: known && old.Lost == "", Why: fmt.Sprintf(
+			unkept = append(unkept, NotStored{Path: f.Path, Older: known && old.Lost == "", Why: fmt.Sprintf(
 				"it has %s, and %s of the %s that may be held for you are taken", bytesize.Text(size), bytesize.Text(taken.bytes-old.Size), bytesize.Text(s.o.MaxBytes))})
 			continue
 		}
@@ -264,7 +264,7 @@ func (s *Store) add(p place, x *index, taken usage, put []File) ([]Unkept, error
 }
 
 // Drop forgets a path and everything under it, and returns how many files that
-// were. Where a sandbox may run, call the pool's ForgetHeld instead.
+// were. Where a sandbox may run, call the pool's DropPending instead.
 func (s *Store) Drop(_ context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	p, err := s.place(u, id)
 	if err != nil {

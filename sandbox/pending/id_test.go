@@ -1,4 +1,4 @@
-package held
+package pending
 
 import (
 	"regexp"
@@ -34,7 +34,7 @@ func FuzzSafeID(f *testing.F) {
 }
 
 func TestInitIsCheap(t *testing.T) {
-	if n := testenv.InitAllocs(t, "satchel/sandbox/held"); n > 50 {
+	if n := testenv.InitAllocs(t, "satchel/sandbox/pending"); n > 50 {
 		t.Errorf("every process of the program begins with %d allocations of this package", n)
 	}
 }

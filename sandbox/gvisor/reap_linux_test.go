@@ -1,4 +1,4 @@
-package sandboxtest
+package gvisor_test
 
 import (
 	"bufio"
@@ -6,20 +6,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
+	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
 )
 
-// runtimeReapChecks are about what nobody owns any more.
-var runtimeReapChecks = []runtimeCheck{
+// reapChecks are about what nobody owns any more.
+var reapChecks = []runtimeCheck{
 	{name: "kill -9 of the server", run: func(e *runtimeExercise) {
 		id := e.killedServer("echo alive")
 		r := e.runtime() // whose run directory it was
@@ -33,7 +30,7 @@ var runtimeReapChecks = []runtimeCheck{
 	{name: "kill -9 of a server that nobody follows", run: func(e *runtimeExercise) {
 		// Process 1 ends with its input, whatever else it has under way.
 		id := e.killedServer("echo alive")
-		testenv.WaitFor(e.T, "the end of process 1", func() bool { return e.h.Main(e.dir, id) == 0 })
+		testenv.WaitFor(e, "the end of process 1", func() bool { return sentryOf(e.dir, id) == 0 })
 		// Files and cgroups wait for someone.
 		if _, err := e.runtime().Reap(e.ctx); err != nil {
 			e.Error(err)
@@ -56,59 +53,10 @@ var runtimeReapChecks = []runtimeCheck{
 		e.alive(e.start(e.runtime(), e.spec()), "the next server's sandbox")
 		e.gone(id)
 	}},
-	{name: "reap beside live sandboxes and starts leaves them alone and removes an orphan's remains", run: func(e *runtimeExercise) {
-		r := e.runtime()
-		a := e.start(r, e.spec())
-		orphan := oci.NewID()
-		bundle := filepath.Join(e.dir, "bundles", string(orphan))
-		if err := os.MkdirAll(bundle, 0o700); err != nil {
-			e.Fatal(err)
-		}
-		WriteFile(e.T, filepath.Join(bundle, "config.json"), "{}")
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		reaped := 0
-		for range 3 {
-			spec := e.spec()
-			wg.Go(func() {
-				s, err := r.Start(e.ctx, spec)
-				if err != nil {
-					e.Error(err)
-					return
-				}
-				e.alive(s, "a sandbox that started beside Reap")
-				if err := s.Stop(e.ctx); err != nil {
-					e.Error(err)
-				}
-			})
-			for range 3 {
-				wg.Go(func() {
-					n, err := r.Reap(e.ctx)
-					if err != nil {
-						e.Error(err)
-					}
-					mu.Lock()
-					reaped += n
-					mu.Unlock()
-				})
-			}
-		}
-		wg.Wait()
-		if reaped < 1 {
-			e.Error("nothing was reaped, but there was an orphan")
-		}
-		e.alive(a, "the sandbox that ran all the time")
-		e.gone(orphan)
-	}},
-	{name: "reap of nothing", run: func(e *runtimeExercise) {
-		if n, err := e.runtime().Reap(e.ctx); n != 0 || err != nil {
-			e.Errorf("%d, %v", n, err)
-		}
-	}},
 	{name: "a run directory is one runtime's", run: func(e *runtimeExercise) {
 		r := e.runtime()
 		s := e.start(r, e.spec())
-		other := e.runtime(func(o *RuntimeOptions) { o.StopTimeout = time.Millisecond })
+		other := e.runtime(func(o *gvisor.Options) { o.StopTimeout = time.Millisecond })
 		if _, err := other.Reap(e.ctx); fault.CodeOf(err) != fault.Unavailable {
 			e.Errorf("a second server reaps the first one's sandboxes: %v", err)
 		}
@@ -123,13 +71,14 @@ var runtimeReapChecks = []runtimeCheck{
 // directory and do a line in it, kills that process, and returns the id.
 func (e *runtimeExercise) killedServer(line string) space.SandboxID {
 	e.Helper()
+	needStatic(e)
 	dir := filepath.Dir(e.dir)
 	checkout := filepath.Join(dir, "checkout")
 	if err := os.MkdirAll(checkout, 0o777); err != nil {
 		e.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), serverRuntime+"="+e.h.Name, serverDir+"="+dir, serverLine+"="+line)
+	cmd.Env = append(os.Environ(), serverDir+"="+dir, serverLine+"="+line)
 	cmd.Stderr = e.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -145,17 +94,10 @@ func (e *runtimeExercise) killedServer(line string) space.SandboxID {
 		cmd.Wait()
 		e.Fatalf("the server says %q", said)
 	}
-	if e.h.Main(e.dir, id) == 0 {
+	if sentryOf(e.dir, id) == 0 {
 		e.Error("the server's sandbox has no process on the host")
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
 	return id
-}
-
-func kill(t testing.TB, pid int) {
-	t.Helper()
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
 }

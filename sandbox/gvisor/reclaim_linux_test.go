@@ -22,11 +22,11 @@ import (
 // back over and over while it works.
 const giveBackCommand = "give-back-at-work"
 
-// giveBackAtWork passes turns between threads that signals interrupt, and says
+// reclaimAtWork passes turns between threads that signals interrupt, and says
 // so when it has come through. A wait that a signal interrupted begins again at
 // its system call, the second of the two instructions that gVisor replaces.
-func giveBackAtWork() int {
-	giver, err := procmem.NewSandboxedGiver()
+func reclaimAtWork() int {
+	reclaimer, err := procmem.NewSandboxedReclaimer()
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -59,7 +59,7 @@ func giveBackAtWork() int {
 	for range 4 {
 		all.Go(func() {
 			for range 50 {
-				giver.GiveBack()
+				reclaimer.Reclaim()
 			}
 		})
 	}

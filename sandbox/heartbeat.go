@@ -9,10 +9,10 @@ import (
 // errHung is why a sandbox was ended that gave no sign of life.
 var errHung = errors.New("the agent does not answer")
 
-// attend asks the agent of a box for a sign of life, so that one that hangs
+// heartbeat asks the agent of an instance for a sign of life, so that one that hangs
 // (a sentry that is stopped or starved, an agent that reads nothing) ends in
 // bounded time, with whatever waits for it. The caller holds Pool.mu.
-func (b *box) attend(now time.Time) {
+func (b *instance) heartbeat(now time.Time) {
 	if b.asked || !b.busy() && b.state == live || now.Sub(b.answered) < b.pool.o.AnswerTime/4 {
 		return
 	}
@@ -20,7 +20,7 @@ func (b *box) attend(now time.Time) {
 	b.pool.wg.Go(b.ask)
 }
 
-func (b *box) ask() {
+func (b *instance) ask() {
 	p := b.pool
 	ctx, cancel := context.WithTimeout(p.hard, p.o.AnswerTime)
 	defer cancel()

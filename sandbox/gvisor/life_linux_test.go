@@ -1,4 +1,4 @@
-package sandboxtest
+package gvisor_test
 
 import (
 	"context"
@@ -6,47 +6,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/sandboxtest"
 )
 
-// runtimeLifeChecks are about how sandboxes begin and are stopped.
-var runtimeLifeChecks = []runtimeCheck{
-	{name: "check finds that it works, and leaves nothing", run: func(e *runtimeExercise) {
-		r := e.runtime(func(o *RuntimeOptions) { o.Args = nil })
-		if err := r.Check(e.ctx); err != nil {
-			e.Fatal(err)
-		}
-		for _, dir := range []string{"bundles", "state"} {
-			entries, _ := os.ReadDir(filepath.Join(e.dir, dir))
-			for _, f := range entries {
-				if len(f.Name()) >= 64 {
-					e.Errorf("the trial left %s/%s", dir, f.Name())
-				}
-			}
-		}
-	}},
-	{name: "check says what to do in plain words", run: func(e *runtimeExercise) {
-		for name, change := range map[string]func(*RuntimeOptions){
-			"a root file system that is not there": func(o *RuntimeOptions) { o.Rootfs = "/no/such/rootfs" },
-			"process 1 that does not start":        func(o *RuntimeOptions) { o.Args = []string{"/no/such/agent"} },
-		} {
-			r := e.runtime(change, func(o *RuntimeOptions) { o.RunDir = filepath.Join(e.TempDir(), "run") })
-			err := r.Check(e.ctx)
-			if fault.CodeOf(err) != fault.Unavailable || len(fault.PublicOf(err)) < 40 {
-				e.Errorf("%s: got %v, want a fault.Unavailable that says what to do", name, err)
-			}
-			if public := fault.PublicOf(err); containsAny(public, "/no/such", "/tmp") {
-				e.Errorf("%s: users are told of the host's paths: %q", name, public)
-			}
-		}
-	}},
+// lifeChecks are about how sandboxes begin and are stopped.
+var lifeChecks = []runtimeCheck{
 	{name: "process 1 runs", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		e.alive(s, "the sandbox")
@@ -65,7 +37,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			"user1", "user10", "", "../" + oci.NewID()[3:], oci.NewID() + "0", oci.NewID()[1:],
 			"A" + oci.NewID()[1:], oci.NewID()[:63] + "/", oci.NewID()[:63] + "\n", oci.NewID()[:63] + "g",
 		} {
-			if _, err := r.Start(e.ctx, space.SandboxSpec{ID: id, Checkout: NewCheckout(e.T)}); fault.CodeOf(err) != fault.Invalid {
+			if _, err := r.Start(e.ctx, space.SandboxSpec{ID: id, Checkout: newCheckout(e.T)}); fault.CodeOf(err) != fault.Invalid {
 				e.Errorf("id %q: got %v, want a fault.Invalid", id, err)
 			}
 		}
@@ -88,7 +60,7 @@ var runtimeLifeChecks = []runtimeCheck{
 	{name: "an id runs once", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
-		if _, err := r.Start(e.ctx, space.SandboxSpec{ID: spec.ID, Checkout: NewCheckout(e.T)}); err == nil {
+		if _, err := r.Start(e.ctx, space.SandboxSpec{ID: spec.ID, Checkout: newCheckout(e.T)}); err == nil {
 			e.Fatal("the same id started twice")
 		}
 		e.alive(s, "the first one")
@@ -121,7 +93,7 @@ var runtimeLifeChecks = []runtimeCheck{
 	{name: "many start at once", alone: true, run: func(e *runtimeExercise) {
 		r := e.runtime()
 		e.stop(e.start(r, e.spec())) // so that what stays with the runtime is there
-		files, procs := OpenFiles(), Below(os.Getpid())
+		files, procs := openFiles(), below(os.Getpid())
 		const n = 12
 		sandboxes := make([]space.Sandbox, n)
 		var wg sync.WaitGroup
@@ -134,7 +106,7 @@ var runtimeLifeChecks = []runtimeCheck{
 					return
 				}
 				sandboxes[i] = s
-				if got, err := e.try(s, fmt.Sprintf("echo %d", i)); err != nil || got != strconv.Itoa(i) {
+				if got, err := tryBash(s, fmt.Sprintf("echo %d", i)); err != nil || got != strconv.Itoa(i) {
 					e.Errorf("sandbox %d says %q (%v)", i, got, err)
 				}
 			})
@@ -150,10 +122,10 @@ var runtimeLifeChecks = []runtimeCheck{
 			}
 		}
 		wg.Wait()
-		if got := OpenFiles(); got > files {
+		if got := openFiles(); got > files {
 			e.Errorf("%d files are open, %d were before", got, files)
 		}
-		if got := Below(os.Getpid()); got != procs {
+		if got := below(os.Getpid()); got != procs {
 			e.Errorf("%d processes below this one, %d before", got, procs)
 		}
 		for _, id := range e.started() {
@@ -174,34 +146,13 @@ var runtimeLifeChecks = []runtimeCheck{
 			e.Error("a stopped sandbox can be read from")
 		}
 	}},
-	{name: "a stopped sandbox has no figures", run: func(e *runtimeExercise) {
-		s := e.start(e.runtime(), e.spec())
-		e.stop(s)
-		if _, err := s.Stats(e.ctx); err == nil {
-			e.Error("a stopped sandbox has figures")
-		}
-	}},
-	{name: "many stop one sandbox at once", run: func(e *runtimeExercise) {
-		r, spec := e.runtime(), e.spec()
-		s := e.start(r, spec)
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				if err := s.Stop(e.ctx); err != nil {
-					e.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		e.gone(spec.ID)
-	}},
 	{name: "a canceled start leaves nothing", alone: true, run: func(e *runtimeExercise) {
 		r := e.runtime()
 		e.stop(e.start(r, e.spec()))
-		procs := Below(os.Getpid())
+		procs := below(os.Getpid())
 		for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 60 * time.Millisecond} {
 			spec := e.spec()
-			ctx, cancel := Leaving(e.ctx, after)
+			ctx, cancel := sandboxtest.Leaving(e.ctx, after)
 			s, err := r.Start(ctx, spec)
 			cancel()
 			if err == nil { // it was quicker
@@ -210,20 +161,20 @@ var runtimeLifeChecks = []runtimeCheck{
 				e.Errorf("canceled after %v: %v", after, err)
 			}
 			e.gone(spec.ID)
-			if got := Below(os.Getpid()); got != procs {
+			if got := below(os.Getpid()); got != procs {
 				e.Errorf("canceled after %v: %d processes, %d before", after, got, procs)
 			}
 		}
 	}},
 	{name: "a failed start leaves nothing", run: func(e *runtimeExercise) {
-		r, spec := e.runtime(func(o *RuntimeOptions) { o.Args = []string{"/no/such/program"} }), e.spec()
+		r, spec := e.runtime(func(o *gvisor.Options) { o.Args = []string{"/no/such/program"} }), e.spec()
 		if _, err := r.Start(e.ctx, spec); fault.CodeOf(err) != fault.Unavailable {
 			e.Errorf("got %v, want a fault.Unavailable", err)
 		}
 		e.gone(spec.ID)
 	}},
 	{name: "close stops everything", alone: true, run: func(e *runtimeExercise) {
-		procs := Below(os.Getpid())
+		procs := below(os.Getpid())
 		r := e.runtime()
 		a, b := e.start(r, e.spec()), e.start(r, e.spec())
 		if err := r.Close(); err != nil {
@@ -234,7 +185,7 @@ var runtimeLifeChecks = []runtimeCheck{
 		for _, id := range e.started() {
 			e.gone(id)
 		}
-		if got := Below(os.Getpid()); got != procs {
+		if got := below(os.Getpid()); got != procs {
 			e.Errorf("%d processes are left, %d before", got, procs)
 		}
 		if _, err := r.Start(e.ctx, e.spec()); err == nil {
@@ -243,8 +194,8 @@ var runtimeLifeChecks = []runtimeCheck{
 	}},
 }
 
-// runtimeEndChecks are about sandboxes that end by themselves.
-var runtimeEndChecks = []runtimeCheck{
+// endChecks are about sandboxes that end by themselves.
+var endChecks = []runtimeCheck{
 	{name: "process 1 exits", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
@@ -258,48 +209,6 @@ var runtimeEndChecks = []runtimeCheck{
 		}
 		e.gone(spec.ID)
 		e.stop(s)
-	}},
-	{name: "kill -9 of process 1", run: func(e *runtimeExercise) {
-		r, spec := e.runtime(), e.spec()
-		s, other := e.start(r, spec), e.start(r, e.spec())
-		e.run(s, "setsid sleep 1000 >/dev/null 2>&1 & disown")
-		pid := e.h.Main(e.dir, spec.ID)
-		if pid == 0 {
-			e.Fatal("the host has no such process")
-		}
-		kill(e.T, pid)
-		e.ended(s)
-		if err := s.Err(); err == nil || errors.Is(err, space.ErrOutOfMemory) {
-			e.Errorf("Err is %v, want that it ended by itself", err)
-		}
-		e.gone(spec.ID)
-		e.alive(other, "another sandbox")
-		e.alive(e.start(r, e.spec()), "the next sandbox")
-	}},
-	{name: "memory limit", run: func(e *runtimeExercise) {
-		r, spec := e.runtime(), e.spec()
-		spec.Limits.Memory = 128 << 20
-		s := e.start(r, spec)
-		fmt.Fprintln(s.Conn(), "!eat 4000")
-		e.ended(s)
-		if !errors.Is(s.Err(), space.ErrOutOfMemory) {
-			e.Errorf("Err is %v, want ErrOutOfMemory", s.Err())
-		}
-		e.gone(spec.ID)
-		next := e.spec()
-		next.Limits = spec.Limits
-		e.alive(e.start(r, next), "the next sandbox")
-	}},
-	{name: "memory limit, reached by a command", run: func(e *runtimeExercise) {
-		r, spec := e.runtime(), e.spec()
-		spec.Limits.Memory = 128 << 20
-		s := e.start(r, spec)
-		fmt.Fprintln(s.Conn(), "user:head -c 2G /dev/zero | tail; sleep 1000")
-		e.ended(s)
-		if !errors.Is(s.Err(), space.ErrOutOfMemory) {
-			e.Errorf("Err is %v, want ErrOutOfMemory", s.Err())
-		}
-		e.gone(spec.ID)
 	}},
 	{name: "stats", alone: true, run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
@@ -327,12 +236,6 @@ var runtimeEndChecks = []runtimeCheck{
 		tmp := stats()
 		if grown := tmp.Memory - after.Memory; !near(grown) {
 			e.Errorf("64 MiB in a tmpfs show as %d bytes more", grown)
-		}
-	}},
-	{name: "no limits at all", run: func(e *runtimeExercise) {
-		s := e.start(e.runtime(), e.spec()) // as tests may ask
-		if _, err := s.Stats(e.ctx); err != nil {
-			e.Error(err)
 		}
 	}},
 }

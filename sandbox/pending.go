@@ -13,19 +13,19 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
-	"satchel/sandbox/held"
+	"satchel/sandbox/pending"
 )
 
-// heldFile is what a box knows of a path that could not be committed and is
-// held for its user. Guarded by box.tree.
-type heldFile struct {
+// pendingFile is what an instance knows of a path that could not be committed and is
+// held for its user. Guarded by instance.tree.
+type pendingFile struct {
 	sum  [sha256.Size]byte
 	mode space.Mode
 	base file
 	why  string
 	code fault.Code
 	lost string
-	// unkept says why Options.Held does not have it; it is offered again with
+	// unkept says why Options.Pending does not have it; it is offered again with
 	// each collection that tells it.
 	unkept string
 	// acked reports that the agent tells the path only when it changes; else each
@@ -36,24 +36,24 @@ type heldFile struct {
 	seen    uint64 // the last collection that told it
 }
 
-func heldFileOf(f held.File) heldFile {
-	return heldFile{
+func pendingFileOf(f pending.File) pendingFile {
+	return pendingFile{
 		sum: sha256.Sum256(f.Content), mode: f.Mode, base: file{f.Base, f.BaseMode},
 		why: f.Why, code: f.Code, lost: f.Lost,
 	}
 }
 
-// same reports whether Options.Held need not be told again.
-func (h heldFile) same(o heldFile) bool {
+// same reports whether Options.Pending need not be told again.
+func (h pendingFile) same(o pendingFile) bool {
 	return h.sum == o.sum && h.mode == o.mode && h.base == o.base && h.why == o.why && h.lost == o.lost
 }
 
 // hold notes what of a draft is to be held beside what is refused in it.
-func (d *draft) hold(e agent.Entry, base file, err error) {
+func (d *draft) keep(e agent.Entry, base file, err error) {
 	if !possible(e.Path) {
 		return
 	}
-	d.held = append(d.held, held.File{
+	d.pending = append(d.pending, pending.File{
 		Path: e.Path, Mode: min(e.Mode, space.Symlink), Content: e.Content, Base: base.blob, BaseMode: base.mode,
 		Why: reason(err), Code: fault.CodeOf(err), Lost: firstChars(Clean([]byte(e.Problem)), 200),
 	})
@@ -73,68 +73,68 @@ func possible(p string) bool {
 	return true
 }
 
-// Bounds of what a box holds, so that a command that makes many files with bad
+// Bounds of what an instance holds, so that a command that makes many files with bad
 // names costs the server no more than that.
 const (
 	maxHeldPath  = 4096 // bytes
-	maxHeldFiles = 2000 // that are known of; Options.Held has bounds of its own
+	maxHeldFiles = 2000 // that are known of; Options.Pending has bounds of its own
 )
 
-// holdChange is hold for what the Committer did not take. A delete needs no
+// keepChange is hold for what the Committer did not take. A delete needs no
 // keeping: what it deletes is in the space.
-func (d *draft) holdChange(c space.Change, why string, err error) {
+func (d *draft) keepChange(c space.Change, why string, err error) {
 	if c.Op != space.Write {
 		return
 	}
-	d.held = append(d.held, held.File{
+	d.pending = append(d.pending, pending.File{
 		Path: c.Path, Mode: c.Mode, Content: c.Content, Base: c.Base, BaseMode: c.BaseMode,
 		Why: why, Code: fault.CodeOf(err),
 	})
 }
 
-// keepBack brings Options.Held in step with a batch: it keeps what the draft holds
+// keepBack brings Options.Pending in step with a batch: it keeps what the draft holds
 // and forgets what the batch tells to be resolved. That is durable when it
 // returns, so the caller acknowledges the batch after it, but for the paths
 // that keepBack returns: they are not kept, and are to be told again.
-func (b *box) keepBack(ctx context.Context, batch agent.Batch, d *draft) []string {
-	if b.pool.o.Held == nil || len(d.held) == 0 && len(b.holding) == 0 {
+func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []string {
+	if b.pool.o.Pending == nil || len(d.pending) == 0 && len(b.pending) == 0 {
 		return nil
 	}
-	var put []held.File
-	names := make(map[string]bool, len(d.held))
-	for _, f := range d.held {
-		next := heldFileOf(f)
-		old, known := b.holding[f.Path]
+	var put []pending.File
+	names := make(map[string]bool, len(d.pending))
+	for _, f := range d.pending {
+		next := pendingFileOf(f)
+		old, known := b.pending[f.Path]
 		if known && old.unkept == "" && old.same(next) {
 			next = old
 			next.outside = false
-		} else if known || len(b.holding) < maxHeldFiles {
+		} else if known || len(b.pending) < maxHeldFiles {
 			put = append(put, f)
 		} else {
 			continue // it is named as one of many
 		}
 		next.acked, next.seen = false, b.collections
-		b.holding[f.Path] = next
+		b.pending[f.Path] = next
 		names[f.Path] = true
 	}
 	drop := b.resolved(d.told, names)
 	again := b.export(ctx, put, drop)
 	for _, e := range batch.Entries {
-		if h, ok := b.holding[e.Path]; ok && !e.Busy {
+		if h, ok := b.pending[e.Path]; ok && !e.Busy {
 			h.acked = true // unless it is refused its acknowledgement
-			b.holding[e.Path] = h
+			b.pending[e.Path] = h
 		}
 	}
 	return again
 }
 
 // resolved lists the held paths that a batch tells to be something else now.
-func (b *box) resolved(told tells, still map[string]bool) []string {
-	if len(b.holding) == len(still) {
-		return nil // still is part of holding
+func (b *instance) resolved(told tells, still map[string]bool) []string {
+	if len(b.pending) == len(still) {
+		return nil // still is part of pending
 	}
 	var list []string
-	for p, h := range b.holding {
+	for p, h := range b.pending {
 		if !still[p] && !h.outside && told.otherwise(p) {
 			list = append(list, p)
 		}
@@ -143,20 +143,20 @@ func (b *box) resolved(told tells, still map[string]bool) []string {
 }
 
 // unacked notes the paths that were refused their acknowledgement.
-func (b *box) unacked(except []string) {
+func (b *instance) unacked(except []string) {
 	for _, p := range except {
-		if h, ok := b.holding[p]; ok {
+		if h, ok := b.pending[p]; ok {
 			h.acked = false
-			b.holding[p] = h
+			b.pending[p] = h
 		}
 	}
 }
 
 // settle forgets, after a whole collection, the held files that are no more and
 // of which the agent never had to tell.
-func (b *box) settle(ctx context.Context) {
+func (b *instance) settle(ctx context.Context) {
 	var drop []string
-	for p, h := range b.holding {
+	for p, h := range b.pending {
 		if !h.acked && !h.outside && h.seen != b.collections {
 			drop = append(drop, p)
 		}
@@ -166,13 +166,13 @@ func (b *box) settle(ctx context.Context) {
 	}
 }
 
-// export tells Options.Held, notes what it does not take, and returns the paths
+// export tells Options.Pending, notes what it does not take, and returns the paths
 // of put that it does not have.
-func (b *box) export(ctx context.Context, put []held.File, drop []string) []string {
+func (b *instance) export(ctx context.Context, put []pending.File, drop []string) []string {
 	for _, p := range drop {
-		delete(b.holding, p)
+		delete(b.pending, p)
 		delete(b.refused, p)
-		if at, ok := b.refusedAt(p); ok && !b.holdsUnder(at) {
+		if at, ok := b.refusedAt(p); ok && !b.hasUnder(at) {
 			delete(b.refused, at) // the directory that was named for its files
 		}
 	}
@@ -180,43 +180,43 @@ func (b *box) export(ctx context.Context, put []held.File, drop []string) []stri
 		return nil
 	}
 	began := time.Now()
-	unkept, err := b.pool.o.Held.Save(ctx, b.key.user, b.key.space, put, drop)
-	b.pool.o.Metrics.held(time.Since(began), len(put)+len(drop), err)
+	unkept, err := b.pool.o.Pending.Save(ctx, b.key.user, b.key.space, put, drop)
+	b.pool.o.Metrics.pending(time.Since(began), len(put)+len(drop), err)
 	if err != nil {
 		b.pool.o.Logger.Error("what could not be committed could not be kept either", "space", b.key.space, "files", len(put), "err", err)
 		unkept = unkept[:0]
 		for _, f := range put {
-			unkept = append(unkept, held.Unkept{Path: f.Path, Why: "the server could not write it to its disk"})
+			unkept = append(unkept, pending.NotStored{Path: f.Path, Why: "the server could not write it to its disk"})
 		}
 	}
 	var again []string
 	for _, u := range unkept {
-		h := b.holding[u.Path]
+		h := b.pending[u.Path]
 		h.unkept = u.Why
 		if u.Older {
 			h.unkept += "; an older version of it is kept"
 		}
-		b.holding[u.Path] = h
+		b.pending[u.Path] = h
 		again = append(again, u.Path)
 	}
 	return again
 }
 
 // show publishes what is held, for every answer.
-func (b *box) show() {
-	if b.pool.o.Held == nil {
+func (b *instance) show() {
+	if b.pool.o.Pending == nil {
 		return
 	}
-	if len(b.holding)+len(b.refused) == 0 {
+	if len(b.pending)+len(b.refused) == 0 {
 		b.shown.Store(nil)
 		return
 	}
-	list := make([]space.Rejection, 0, len(b.holding))
+	list := make([]space.Rejection, 0, len(b.pending))
 	// The worst comes first, for a long text may be cut; by what is refused, a
 	// path or a directory above it.
 	lost, gone := map[string]string{}, map[string]bool{}
-	for _, p := range slices.Sorted(maps.Keys(b.holding)) {
-		h := b.holding[p]
+	for _, p := range slices.Sorted(maps.Keys(b.pending)) {
+		h := b.pending[p]
 		at, refused := b.refusedAt(p)
 		if !refused {
 			at = p
@@ -248,8 +248,8 @@ func (b *box) show() {
 	b.shown.Store(&list)
 }
 
-// stillHeld names what is held, for an answer that has no list of it.
-func (b *box) stillHeld() string {
+// stillPending names what is held, for an answer that has no list of it.
+func (b *instance) stillPending() string {
 	list := b.shown.Load()
 	if list == nil {
 		return ""
@@ -265,8 +265,8 @@ func (b *box) stillHeld() string {
 	return fmt.Sprintf("Not committed, and kept as earlier answers said: %s. ", strings.Join(names, ", "))
 }
 
-func (b *box) holdsUnder(dir string) bool {
-	for p := range b.holding {
+func (b *instance) hasUnder(dir string) bool {
+	for p := range b.pending {
 		if strings.HasPrefix(p, dir+"/") {
 			return true
 		}
@@ -276,7 +276,7 @@ func (b *box) holdsUnder(dir string) bool {
 
 // refusedAt returns the refusal that names a path: its own, or that of a
 // directory above it.
-func (b *box) refusedAt(p string) (string, bool) {
+func (b *instance) refusedAt(p string) (string, bool) {
 	for ; p != "." && p != "/"; p = path.Dir(p) {
 		if _, ok := b.refused[p]; ok {
 			return p, true
@@ -288,15 +288,15 @@ func (b *box) refusedAt(p string) (string, bool) {
 // uncommitted reports whether the sandbox has, at a path or in place of a
 // directory above it, what could not be committed. The agent was told that the
 // host has seen it, so it would let it be replaced.
-func (b *box) uncommitted(p string) bool {
-	if len(b.holding)+len(b.refused) == 0 {
+func (b *instance) uncommitted(p string) bool {
+	if len(b.pending)+len(b.refused) == 0 {
 		return false
 	}
 	if _, ok := b.refusedAt(p); ok {
 		return true
 	}
 	for ; p != "."; p = path.Dir(p) {
-		if h, ok := b.holding[p]; ok && !h.outside {
+		if h, ok := b.pending[p]; ok && !h.outside {
 			return true
 		}
 	}

@@ -31,8 +31,8 @@ const (
 	dead           // ended by itself
 )
 
-// box is one sandbox from its start to its end.
-type box struct {
+// instance is one sandbox from its start to its end.
+type instance struct {
 	pool     *Pool
 	key      key
 	gen      uint64
@@ -42,19 +42,19 @@ type box struct {
 	commands *semaphore.Weighted
 
 	// Guarded by Pool.mu.
-	state    state
-	refs     int // commands and collections under way
-	lastUsed time.Time
-	memory   int64
-	idleStop time.Duration // of the newest command; zero: the pool's
-	passing  bool          // nothing is remembered of it
-	jobs     map[string]job
-	ended    map[string]agent.JobEnd // before the answer that names them was read
-	notices  []string                // for the next answer
-	told     bool                    // that this generation replaced another
-	reason   StopReason
-	last     space.Meta // of the newest command that could write
-	wrote    bool       // there was one; else all changes are what was put back
+	state     state
+	refs      int // commands and collections under way
+	lastUsed  time.Time
+	memory    int64
+	idleStop  time.Duration // of the newest command; zero: the pool's
+	ephemeral bool          // nothing is remembered of it
+	jobs      map[string]job
+	ended     map[string]agent.JobEnd // before the answer that names them was read
+	notices   []string                // for the next answer
+	told      bool                    // that this generation replaced another
+	reason    StopReason
+	last      space.Meta // of the newest command that could write
+	wrote     bool       // there was one; else all changes are what was put back
 
 	asked    bool      // for a sign of life
 	answered time.Time // when the last came
@@ -63,8 +63,8 @@ type box struct {
 
 	shown atomic.Pointer[[]space.Rejection] // what is held, as every answer names it
 
-	settled chan struct{} // of a box that is not live: closed once it is gone, or live again
-	drained chan struct{} // of a box that is not live: closed once refs is 0
+	settled chan struct{} // of an instance that is not live: closed once it is gone, or live again
+	drained chan struct{} // of an instance that is not live: closed once refs is 0
 	gone    chan struct{} // closed once nothing is left of it
 
 	// tree serialises what touches files: collections and applies.
@@ -113,7 +113,7 @@ func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Check
 }
 
 // start boots a sandbox. When it fails nothing is left.
-func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error) {
+func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *instance, err error) {
 	seed, err := p.o.Checkouts.Checkout(ctx, k.space)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the space: %w", err)
@@ -141,7 +141,7 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 		p.destroy(sb)
 		return nil, fmt.Errorf("reach the agent: %w", err)
 	}
-	b := &box{
+	b := &instance{
 		pool: p, key: k, gen: gen, sandbox: sb, agent: a, seed: seed,
 		commands: semaphore.NewWeighted(int64(p.o.MaxCommands)),
 		memory:   p.o.StartMemory,
@@ -196,7 +196,7 @@ func (p *Pool) destroy(sb space.Sandbox) {
 const stopTime = 30 * time.Second
 
 // watch waits for the end of a sandbox that nobody asked for.
-func (b *box) watch() {
+func (b *instance) watch() {
 	select {
 	case <-b.gone:
 	case <-b.sandbox.Done():
@@ -208,7 +208,7 @@ func (b *box) watch() {
 
 // die takes note that the sandbox ended by itself, or is not to be trusted any
 // more; a nil cause is found out. One that is being stopped is left to retire.
-func (b *box) die(cause error) {
+func (b *instance) die(cause error) {
 	p := b.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +240,7 @@ func reasonOf(cause error) StopReason {
 
 // cause says why the sandbox is no more. A broken connection is told before the
 // runtime knows why, so it waits a little for the better answer.
-func (b *box) cause() error {
+func (b *instance) cause() error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()
 	select {
@@ -258,7 +258,7 @@ func (b *box) cause() error {
 
 // diedError is what a command is told whose sandbox died under it; some of what
 // it had changed may have been committed before.
-func (b *box) diedError(cause error, some bool) error {
+func (b *instance) diedError(cause error, some bool) error {
 	b.pool.mu.Lock()
 	reason := b.reason
 	b.pool.mu.Unlock()
@@ -278,7 +278,7 @@ func (b *box) diedError(cause error, some bool) error {
 		lost = "What the command had changed, but for the commits that this answer names, is lost"
 	}
 	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s %s, as are background processes and /tmp; "+
-		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillHeld())
+		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
 }
 
 // memoryLimit names the limit, and what the operator raises it with.
@@ -289,16 +289,16 @@ func memoryLimit(n int64) string {
 	return "it may use " + bytesize.Text(n) + "; the server's operator can raise sandbox.memory"
 }
 
-// leave takes the box from live to another state. The caller holds Pool.mu.
-func (b *box) leave(to state, why StopReason) {
+// leave takes the instance from live to another state. The caller holds Pool.mu.
+func (b *instance) leave(to state, why StopReason) {
 	b.state, b.reason = to, why
 	b.settled, b.drained = make(chan struct{}), make(chan struct{})
 	b.drain()
 }
 
-// drain closes drained where nothing uses a box any more that takes no new
+// drain closes drained where nothing uses an instance any more that takes no new
 // commands. The caller holds Pool.mu.
-func (b *box) drain() {
+func (b *instance) drain() {
 	if b.state == live || b.refs > 0 {
 		return
 	}
@@ -309,8 +309,8 @@ func (b *box) drain() {
 	}
 }
 
-// release ends one use of the box.
-func (b *box) release() {
+// release ends one use of the instance.
+func (b *instance) release() {
 	p := b.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,9 +320,9 @@ func (b *box) release() {
 	p.dispatch()
 }
 
-// stop makes the box take no more commands and sees to its end. The caller
-// holds Pool.mu; a box that is ending already is left to itself.
-func (b *box) stop(why StopReason, grace time.Duration) {
+// stop makes the instance take no more commands and sees to its end. The caller
+// holds Pool.mu; an instance that is ending already is left to itself.
+func (b *instance) stop(why StopReason, grace time.Duration) {
 	if b.state == stopping && !why.optional() {
 		b.reason = why // what was optional is no more
 	}
@@ -343,13 +343,13 @@ func (r StopReason) optional() bool {
 	return r == StopIdle || r == StopEvicted || r == StopRefresh || r == StopFull
 }
 
-// keepTime is how long a box is left alone whose changes could not be
+// keepTime is how long a instance is left alone whose changes could not be
 // committed.
 const keepTime = 30 * time.Second
 
-// revive makes a box live again whose stop was optional, so that changes which
+// revive makes an instance live again whose stop was optional, so that changes which
 // cannot be committed now are not lost; false if it has to go.
-func (b *box) revive(err error) bool {
+func (b *instance) revive(err error) bool {
 	p := b.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -364,7 +364,7 @@ func (b *box) revive(err error) bool {
 }
 
 // retire ends what runs, commits what changed and stops the sandbox.
-func (b *box) retire(grace time.Duration) {
+func (b *instance) retire(grace time.Duration) {
 	p := b.pool
 	ctx, cancel := context.WithTimeout(p.hard, grace+p.o.CollectTime)
 	defer cancel()
@@ -396,8 +396,8 @@ func (b *box) retire(grace time.Duration) {
 	b.bury()
 }
 
-// bury removes what is left of a box and gives its room to the next.
-func (b *box) bury() {
+// bury removes what is left of an instance and gives its room to the next.
+func (b *instance) bury() {
 	p := b.pool
 	p.destroy(b.sandbox)
 	b.agent.Close()
@@ -411,10 +411,10 @@ func (b *box) bury() {
 	b.seed.Release()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.boxes[b.key] == b {
-		delete(p.boxes, b.key)
+	if p.instances[b.key] == b {
+		delete(p.instances, b.key)
 	}
-	if b.passing {
+	if b.ephemeral {
 		delete(p.lives, b.key)
 	} else {
 		p.lives[b.key] = life{gen: b.gen, ended: b.reason}
@@ -427,11 +427,11 @@ func (b *box) bury() {
 	p.o.Logger.Debug("a sandbox stopped", "space", b.key.space, "generation", b.gen, "reason", b.reason)
 }
 
-// busy reports whether stopping the box would end something. The caller holds
+// busy reports whether stopping the instance would end something. The caller holds
 // Pool.mu.
-func (b *box) busy() bool { return b.refs > 0 || len(b.jobs) > 0 }
+func (b *instance) busy() bool { return b.refs > 0 || len(b.jobs) > 0 }
 
-// idle reports whether the box may be stopped at will. The caller holds Pool.mu.
-func (b *box) idle(now time.Time) bool {
+// idle reports whether the instance may be stopped at will. The caller holds Pool.mu.
+func (b *instance) idle(now time.Time) bool {
 	return b.state == live && !b.busy() && now.After(b.keep)
 }

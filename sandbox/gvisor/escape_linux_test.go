@@ -1,0 +1,107 @@
+package gvisor_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/testenv"
+)
+
+// escapeChecks try what no sandbox may let through, with all the rights
+// that the agent has.
+var escapeChecks = []runtimeCheck{
+	{name: "attack: the host's files", run: func(e *runtimeExercise) {
+		spec := e.spec()
+		beside := filepath.Join(filepath.Dir(spec.Checkout.Dir), "another-users-file")
+		writeFile(e, beside, "secret")
+		for dir, to := range map[string]string{spec.Checkout.Dir: beside, spec.Checkout.Library: "../another-users-file"} {
+			if err := os.Symlink(to, filepath.Join(dir, "link")); err != nil {
+				e.Fatal(err)
+			}
+		}
+		s := e.start(e.runtime(), spec)
+		want := []string{".satchel", "bin", "dev", "etc", "home", "lib", "library", "mnt", "opt", "proc", "root", "run", "sbin", "space", "sys", "tmp", "usr", "var"}
+		optional := []string{"lib32", "lib64", "libx32"}
+		got := slices.DeleteFunc(strings.Fields(e.run(s, "ls -A /")), func(n string) bool { return slices.Contains(optional, n) })
+		if !slices.Equal(got, want) {
+			e.Errorf("/ holds %q, want %q", got, want)
+		}
+		for _, c := range []string{
+			"cat " + beside, "cat /.satchel/lower/link", "cat /library/link", "cat /library/../another-users-file",
+			"cat /etc/shadow", "cat /proc/1/root" + beside, "ls /root/..?*", "cat /.satchel/lower/../../../" + beside,
+		} {
+			if got := e.run(s, c); strings.Contains(got, "secret") || strings.Contains(got, "root:") || !strings.Contains(got, "[exit status") {
+				e.Errorf("%s: %q", c, got)
+			}
+		}
+		if got := e.run(s, "find /var /home /root /mnt /opt /run -type f"); got != "" {
+			e.Errorf("files of the host are there: %q", got)
+		}
+		// To an ordinary user's sandbox the directory belongs to commands, and the
+		// agent covers it.
+		if got := e.run(s, "user:ls /.satchel"); os.Geteuid() == 0 && !strings.Contains(got, "ermission denied") {
+			e.Errorf("a command sees what is the agent's: %q", got)
+		}
+	}},
+	{name: "attack: devices", run: func(e *runtimeExercise) {
+		r := e.runtime()
+		s := e.start(r, e.spec())
+		e.run(s, "mount -t tmpfs none /tmp")
+		if got := e.run(s, "!mknod /tmp/disk"); got == "made" {
+			if got := e.run(s, "!open /tmp/disk"); !strings.HasPrefix(got, "error:") {
+				e.Errorf("a disk of the host: %s", got)
+			}
+		}
+		if os.Getuid() != 0 {
+			return // only root can make one on the host
+		}
+		spec := e.spec()
+		// /dev/kmsg, which root can read everywhere.
+		if err := unix.Mknod(filepath.Join(spec.Checkout.Library, "kmsg"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 11))); err != nil {
+			testenv.SkipOrFail(e, "no device can be made here: "+err.Error())
+		}
+		s = e.start(r, spec)
+		if got := e.run(s, "!open /library/kmsg"); !strings.HasPrefix(got, "error:") {
+			e.Errorf("a device of the host: %s", got)
+		}
+	}},
+	{name: "attack: writing to the host", run: func(e *runtimeExercise) {
+		spec := e.spec()
+		seed := spec.Checkout
+		s := e.start(e.runtime(), spec)
+		for _, d := range []struct{ inside, host string }{
+			{"/usr", "/usr"}, {"/.satchel/lower", seed.Dir}, {"/.satchel/git", seed.GitView}, {"/library", seed.Library}, {"/etc", "/etc"}, {"/", ""},
+		} {
+			const name = "/satchel-was-here"
+			defer os.Remove(d.host + name)
+			e.run(s, "!remount "+d.inside)
+			for _, c := range []string{"touch " + d.inside + name, "mkdir " + d.inside + name, "ln -s x " + d.inside + name} {
+				if got := e.run(s, c); !strings.Contains(got, "[exit status") {
+					e.Errorf("%s: %q", c, got)
+				}
+			}
+			if _, err := os.Lstat(d.host + name); err == nil {
+				e.Errorf("%s was made on the host", d.host+name)
+			}
+		}
+		for _, f := range []struct{ inside, host string }{
+			{"/.satchel/lower/note.md", seed.Dir + "/note.md"}, {"/.satchel/git/HEAD", seed.GitView + "/HEAD"}, {"/library/page.md", seed.Library + "/page.md"},
+		} {
+			before, err := os.ReadFile(f.host)
+			if err != nil {
+				e.Fatal(err)
+			}
+			for _, c := range []string{"echo x > " + f.inside, "rm -f " + f.inside, "chmod 4777 " + f.inside, "mv " + f.inside + " /tmp/"} {
+				e.run(s, c)
+			}
+			after, err := os.ReadFile(f.host)
+			if err != nil || string(after) != string(before) {
+				e.Errorf("%s was changed to %q (%v)", f.host, after, err)
+			}
+		}
+	}},
+}
