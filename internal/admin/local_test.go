@@ -66,10 +66,20 @@ func newLocal(t *testing.T) *admin.Local {
 		}
 	})
 	return &admin.Local{
-		Service: service.New(service.Options{Accounts: accounts, Git: git, Secrets: secrets, Remotes: links, Held: kept}), Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"},
+		Service: service.New(service.Options{Accounts: accounts, Git: git, Remotes: links, Held: kept, Secrets: secrets, SpacesDir: dir}), Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"},
 		Remotes: links, Secrets: secrets, Held: kept, Logger: slog.New(slog.DiscardHandler),
 		Purged: func(context.Context, space.SpaceID) error { return nil },
 	}
+}
+
+// addUser adds a person.
+func addUser(t *testing.T, s admin.Service, name string, isAdmin bool) store.User {
+	t.Helper()
+	u, err := admin.Do(t.Context(), s, (*service.Service).AddUser, service.AddUserInput{Name: name, Admin: isAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 // TestRemotesBothWays sets, syncs, purges and removes a remote directly and over
@@ -88,12 +98,8 @@ func TestRemotesBothWays(t *testing.T) {
 			s := over.of(t, l)
 			server := remotetest.New(t, remotetest.Options{Password: "canary-token"})
 			server.Create("notes")
-			if _, err := s.AddUser(ctx, "ann", true); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.AddUser(ctx, "root", true); err != nil {
-				t.Fatal(err)
-			}
+			ann := addUser(t, s, "ann", true)
+			addUser(t, s, "root", true)
 			st, err := s.SpaceStatus(ctx, "ann")
 			if err != nil || st.State != remotes.Local || st.Remote != nil || len(st.Held) != 0 {
 				t.Fatalf("at first: %+v, %v", st, err)
@@ -214,11 +220,7 @@ func TestRemotesBothWays(t *testing.T) {
 			if err := s.AllowSecret(ctx, admin.AllowRequest{User: "ann", Fingerprint: print, Take: true}); fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("taken back twice: %v", err)
 			}
-			users, err := s.Users(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Held.Save(ctx, users[0].ID, st.Space.ID, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+			if _, err := l.Held.Save(ctx, ann.ID, st.Space.ID, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if st, err = s.SpaceStatus(ctx, "ann"); err != nil || len(st.Held) != 1 || st.Held[0].Path != "kept.md" {
@@ -256,11 +258,9 @@ func TestRemotesBothWays(t *testing.T) {
 			if _, err := s.SetRemote(ctx, admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true, WithSecrets: true}, func(string) {}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.AddUser(ctx, "heir", false); err != nil {
-				t.Fatal(err)
-			}
+			addUser(t, s, "heir", true)
 			for _, to := range []string{"heir", "ann"} {
-				if _, err := s.GiveSpace(ctx, admin.GiveRequest{SpaceRequest: admin.SpaceRequest{Name: string(st.Space.ID)}, To: to}); err != nil {
+				if _, err := admin.Do(ctx, s, (*service.Service).GiveSpace, service.GiveSpaceInput{Space: service.SpaceRef{ID: st.Space.ID}, To: service.UserRef{Name: to}}); err != nil {
 					t.Fatal(err)
 				}
 				if l.Remotes.Has(st.Space.ID) {
@@ -271,13 +271,13 @@ func TestRemotesBothWays(t *testing.T) {
 			if _, err := s.SetRemote(ctx, admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true, WithSecrets: true}, func(string) {}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.Held.Save(ctx, users[0].ID, st.Space.ID, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+			if _, err := l.Held.Save(ctx, ann.ID, st.Space.ID, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.RemoveUser(ctx, "ann"); err != nil {
+			if _, err := admin.Do(ctx, s, (*service.Service).RemoveUser, service.RemoveUserInput{User: service.UserRef{Name: "ann"}}); err != nil {
 				t.Fatal(err)
 			}
-			if items, err := l.Held.List(ctx, users[0].ID, st.Space.ID); err != nil || len(items) != 0 {
+			if items, err := l.Held.List(ctx, ann.ID, st.Space.ID); err != nil || len(items) != 0 {
 				t.Errorf("%+v, %v", items, err)
 			}
 			if l.Remotes.Has(st.Space.ID) {
@@ -295,9 +295,7 @@ func TestATokenInAMessageIsFoundBeforeTheFirstPush(t *testing.T) {
 	s := over(t, l, slog.New(slog.DiscardHandler))
 	server := remotetest.New(t, remotetest.Options{Password: "canary-token"})
 	server.Create("notes")
-	if _, err := s.AddUser(ctx, "ann", true); err != nil {
-		t.Fatal(err)
-	}
+	addUser(t, s, "ann", true)
 	st, err := s.SpaceStatus(ctx, "ann")
 	if err != nil {
 		t.Fatal(err)
@@ -354,9 +352,7 @@ func TestATokenInAMessageIsFoundBeforeTheFirstPush(t *testing.T) {
 func TestARepairStopsSandboxes(t *testing.T) {
 	ctx := t.Context()
 	l := newLocal(t)
-	if _, err := l.AddUser(ctx, "ann", true); err != nil {
-		t.Fatal(err)
-	}
+	addUser(t, l, "ann", true)
 	st, err := l.SpaceStatus(ctx, "ann")
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"satchel/gitstore"
 	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
-	"satchel/internal/space"
 )
 
 // Dial returns the Service of the server that listens at path, and an error
@@ -99,59 +98,6 @@ func call[T any](ctx context.Context, c *Remote, op string, in any) (T, error) {
 
 // Info asks the server.
 func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx, c, "info", nil) }
-
-// AddUser asks the server.
-func (c *Remote) AddUser(ctx context.Context, name string, admin bool) (User, error) {
-	return c.AddPerson(ctx, NewPerson{Name: name, Admin: admin})
-}
-
-// AddPerson asks the server.
-func (c *Remote) AddPerson(ctx context.Context, n NewPerson) (User, error) {
-	return call[User](ctx, c, "users/add", n)
-}
-
-// SetEmail asks the server.
-func (c *Remote) SetEmail(ctx context.Context, r EmailRequest) error {
-	_, err := call[struct{}](ctx, c, "users/email", r)
-	return err
-}
-
-// Users asks the server.
-func (c *Remote) Users(ctx context.Context) ([]User, error) {
-	return call[[]User](ctx, c, "users/list", nil)
-}
-
-// RemoveUser asks the server.
-func (c *Remote) RemoveUser(ctx context.Context, name string) error {
-	_, err := call[struct{}](ctx, c, "users/remove", name)
-	return err
-}
-
-// PartUser asks the server.
-func (c *Remote) PartUser(ctx context.Context, name string) (Parted, error) {
-	return call[Parted](ctx, c, "users/part", name)
-}
-
-// CreateToken asks the server.
-func (c *Remote) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
-	return call[Token](ctx, c, "tokens/create", r)
-}
-
-// Tokens asks the server.
-func (c *Remote) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
-	return call[[]TokenInfo](ctx, c, "tokens/list", user)
-}
-
-// RevokeToken asks the server.
-func (c *Remote) RevokeToken(ctx context.Context, id space.GrantID) error {
-	_, err := call[struct{}](ctx, c, "tokens/revoke", id)
-	return err
-}
-
-// Spaces asks the server.
-func (c *Remote) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
-	return call[[]SpaceInfo](ctx, c, "spaces/list", user)
-}
 
 // SpaceStatus asks the server.
 func (c *Remote) SpaceStatus(ctx context.Context, user string) (SpaceStatus, error) {
@@ -331,4 +277,9 @@ func (s *watched) failure() error {
 		return *err
 	}
 	return nil
+}
+
+// DeleteSpace asks the server.
+func (c *Remote) DeleteSpace(ctx context.Context, r DeleteRequest) (DeletedSpace, error) {
+	return call[DeletedSpace](ctx, c, "spaces/delete", r)
 }

@@ -12,6 +12,7 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -38,7 +39,7 @@ type Remotes interface {
 
 // SpaceStatus is how a space stands.
 type SpaceStatus struct {
-	Space SpaceInfo `json:"space"`
+	Space service.SpaceInfo `json:"space"`
 	remotes.Status
 	// Held are the person's files that could not be committed.
 	Held []space.PendingFile `json:"held"`
@@ -122,7 +123,7 @@ func (l *Local) SpaceStatus(ctx context.Context, user string) (SpaceStatus, erro
 }
 
 func (l *Local) statusOf(ctx context.Context, user space.UserID, name string, id space.SpaceID, st remotes.Status) (SpaceStatus, error) {
-	spaces, err := l.Spaces(ctx, name)
+	spaces, err := l.Service.ListSpaces(ctx, service.Operator(), service.ListSpacesInput{User: name})
 	if err != nil {
 		return SpaceStatus{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -187,8 +188,8 @@ func (l *Local) Reindex(ctx context.Context, r ReindexRequest, progress func(str
 
 // toReindex finds the spaces of a request. Paths alone belong to one space, and
 // without a name to the first admin's, as everywhere.
-func (l *Local) toReindex(ctx context.Context, r ReindexRequest) ([]SpaceInfo, error) {
-	all, err := l.Spaces(ctx, "")
+func (l *Local) toReindex(ctx context.Context, r ReindexRequest) ([]service.SpaceInfo, error) {
+	all, err := l.Service.ListSpaces(ctx, service.Operator(), service.ListSpacesInput{})
 	if err != nil || r.Space == "" && r.User == "" && r.Changed == nil {
 		return all, err
 	}
@@ -200,7 +201,7 @@ func (l *Local) toReindex(ctx context.Context, r ReindexRequest) ([]SpaceInfo, e
 	}
 	for _, s := range all {
 		if s.ID == id {
-			return []SpaceInfo{s}, nil
+			return []service.SpaceInfo{s}, nil
 		}
 	}
 	return nil, fault.New(fault.NotFound, "There is no space %.60q. The spaces are listed by: satchel space list", string(id))

@@ -83,9 +83,7 @@ func TestSearchBothWays(t *testing.T) {
 
 		search("", "before anyone is here")
 		for _, name := range []string{"ann", "bob"} {
-			if _, err := s.AddUser(ctx, name, false); err != nil {
-				t.Fatal(err)
-			}
+			addUser(t, s, name, false)
 			if name == "ann" {
 				search("", "the only person's")
 			}
@@ -131,9 +129,7 @@ func TestSearchBothWays(t *testing.T) {
 // Without an index there is a word for it, and no crash.
 func TestNoFinder(t *testing.T) {
 	l := newLocal(t)
-	if _, err := l.AddUser(t.Context(), "ann", true); err != nil {
-		t.Fatal(err)
-	}
+	addUser(t, l, "ann", true)
 	if _, err := l.Search(t.Context(), admin.SearchRequest{}, func(string) {}); fault.CodeOf(err) != fault.Unavailable {
 		t.Error(err)
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/space"
 )
 
@@ -19,33 +17,14 @@ type Service interface {
 	// form. The input and the result are JSON.
 	Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error)
 
-	// AddUser makes a person with a space of their own.
-	AddUser(ctx context.Context, name string, admin bool) (User, error)
-	Users(ctx context.Context) ([]User, error)
-	// RemoveUser ends a person's keys and sandboxes at once. Their spaces stay.
-	RemoveUser(ctx context.Context, name string) error
-	// PartUser is RemoveUser, and tells which spaces nobody owns now.
-	PartUser(ctx context.Context, name string) (Parted, error)
-	// AddPerson is AddUser with all that may be said of them at first.
-	AddPerson(ctx context.Context, n NewPerson) (User, error)
-	// SetEmail changes where a person gets sign-in links; empty: nowhere.
-	SetEmail(ctx context.Context, r EmailRequest) error
-
-	// CreateToken makes an API key; its secret is told this once.
-	CreateToken(ctx context.Context, r TokenRequest) (Token, error)
-	// Tokens lists keys, ended ones too, newest first: of one person, or of all
-	// where user is empty.
-	Tokens(ctx context.Context, user string) ([]TokenInfo, error)
-	RevokeToken(ctx context.Context, id space.GrantID) error
-
-	// Spaces lists spaces: those of one person, or all where user is empty.
-	Spaces(ctx context.Context, user string) ([]SpaceInfo, error)
 	// Import fills a person's space from a stream (see ImportRequest.Kind). Where
 	// reading the stream fails the error is the stream's, and nothing has changed.
 	// The stream may still be read when Import returns, until it is closed.
 	Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error)
 
-	Accounts
+	// DeleteSpace deletes a space, and all that it holds, or tells what that would be.
+	DeleteSpace(ctx context.Context, r DeleteRequest) (DeletedSpace, error)
+
 	Remotes
 	Searching
 	Upkeep
@@ -63,97 +42,6 @@ type Info struct {
 	// MaxFile is how many bytes a file of a space may have.
 	MaxFile int64 `json:"max_file"`
 }
-
-// NewPerson is who AddPerson makes.
-type NewPerson struct {
-	Name  string `json:"name"`
-	Admin bool   `json:"admin"`
-	Email string `json:"email"`
-}
-
-// EmailRequest says what a person's address is.
-type EmailRequest struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
-}
-
-// The states of a User.
-const (
-	StateActive    = "active"
-	StateSuspended = "suspended" // no entry of the allow list lets them in any more
-)
-
-// User is a person. The JSON form is part of the command line's contract.
-type User struct {
-	ID      space.UserID `json:"id"`
-	Name    string       `json:"name"`
-	Admin   bool         `json:"admin"`
-	Email   string       `json:"email,omitempty"`
-	State   string       `json:"state"`
-	Created time.Time    `json:"created"`
-}
-
-// Parted is what a removed person leaves.
-type Parted struct {
-	Removed string      `json:"removed"`
-	Spaces  []SpaceName `json:"spaces"`
-}
-
-// SpaceName names a space.
-type SpaceName struct {
-	ID   space.SpaceID `json:"id"`
-	Name string        `json:"name"`
-}
-
-// TokenRequest asks for an API key. An empty User is the first admin, and an empty
-// Space the person's first.
-type TokenRequest struct {
-	User    string        `json:"user"`
-	Space   string        `json:"space,omitempty"`
-	Scopes  []space.Scope `json:"scopes"`
-	Name    string        `json:"name"`
-	Expires time.Duration `json:"expires"` // zero: never
-}
-
-// Token is a new key with its secret.
-type Token struct {
-	ID     space.GrantID `json:"id"`
-	Secret string        `json:"token"`
-}
-
-// TokenInfo is a key as it is listed.
-type TokenInfo struct {
-	ID       space.GrantID `json:"id"`
-	User     string        `json:"user"`
-	Space    string        `json:"space"`
-	Name     string        `json:"name"`
-	Scopes   []space.Scope `json:"scopes"`
-	Created  time.Time     `json:"created"`
-	Expires  *time.Time    `json:"expires,omitempty"`
-	LastUsed *time.Time    `json:"last_used,omitempty"`
-	Revoked  bool          `json:"revoked"`
-}
-
-// Ended reports whether the key is of no use at a time.
-func (t TokenInfo) Ended(at time.Time) bool {
-	return t.Revoked || t.Expires != nil && !t.Expires.After(at)
-}
-
-// SpaceInfo is a space as it is listed.
-type SpaceInfo struct {
-	ID   space.SpaceID `json:"id"`
-	Name string        `json:"name"`
-	// Owner is empty if the owner was removed; OwnerWas is their name then.
-	Owner    string `json:"owner"`
-	OwnerWas string `json:"owner_was,omitempty"`
-	// Repository is the bare repository's path on the server's machine.
-	Repository string `json:"repository"`
-	// Head is empty if the space is damaged so that it cannot be opened.
-	Head space.CommitID `json:"head"`
-}
-
-// OwnerLabel is whose the space is, for people.
-func (s SpaceInfo) OwnerLabel() string { return store.OwnerLabel(s.Owner, s.OwnerWas) }
 
 // ImportRequest says into whose space a stream goes. An empty User is the first
 // admin.

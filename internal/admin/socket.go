@@ -16,7 +16,6 @@ import (
 
 	"satchel/internal/database"
 	"satchel/internal/fault"
-	"satchel/internal/space"
 )
 
 // maxRequest bounds what a request of the socket says of itself, in bytes; an
@@ -106,18 +105,9 @@ func socketAddress(path string) (addr string, done func(), err error) {
 func Handler(s Service, log *slog.Logger) http.Handler {
 	m := &socketMux{ServeMux: http.NewServeMux(), log: log}
 	handle(m, "info", func(ctx context.Context, _ struct{}) (any, error) { return s.Info(ctx) })
-	handle(m, "users/add", func(ctx context.Context, in NewPerson) (any, error) { return s.AddPerson(ctx, in) })
-	handle(m, "users/email", func(ctx context.Context, in EmailRequest) (any, error) { return struct{}{}, s.SetEmail(ctx, in) })
-	handle(m, "users/list", func(ctx context.Context, _ struct{}) (any, error) { return s.Users(ctx) })
-	handle(m, "users/remove", func(ctx context.Context, name string) (any, error) { return struct{}{}, s.RemoveUser(ctx, name) })
-	handle(m, "users/part", func(ctx context.Context, name string) (any, error) { return s.PartUser(ctx, name) })
-	handle(m, "tokens/create", func(ctx context.Context, in TokenRequest) (any, error) { return s.CreateToken(ctx, in) })
-	handle(m, "tokens/list", func(ctx context.Context, user string) (any, error) { return s.Tokens(ctx, user) })
-	handle(m, "tokens/revoke", func(ctx context.Context, id space.GrantID) (any, error) { return struct{}{}, s.RevokeToken(ctx, id) })
-	handle(m, "spaces/list", func(ctx context.Context, user string) (any, error) { return s.Spaces(ctx, user) })
 	handle(m, "remote/status", func(ctx context.Context, user string) (any, error) { return s.SpaceStatus(ctx, user) })
 	handle(m, "remote/remove", func(ctx context.Context, user string) (any, error) { return struct{}{}, s.RemoveRemote(ctx, user) })
-	handleAccounts(m, s)
+	handle(m, "spaces/delete", func(ctx context.Context, in DeleteRequest) (any, error) { return s.DeleteSpace(ctx, in) })
 	handleOperations(m, s)
 	handleLong(m, "remote/set", s.SetRemote)
 	handleLong(m, "remote/sync", s.Sync)

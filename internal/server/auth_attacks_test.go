@@ -20,8 +20,8 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/internal/admin"
 	"satchel/internal/config"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -113,19 +113,15 @@ func TestAttackTokensThatAreRefused(t *testing.T) {
 	r := boot(t, settings(t))
 	ctx := t.Context()
 	for _, name := range []string{"removed", "revoked", "wanted"} {
-		if _, err := r.Admin.AddUser(ctx, name, false); err != nil {
-			t.Fatal(err)
-		}
+		addUser(t, r.Service, name, false)
 	}
 	good := r.granted("wanted", r.resource())
 	if status, _ := r.bearing(good.Access.Reveal(), ""); status != http.StatusOK {
 		t.Fatalf("a good token: status %d", status)
 	}
 	removed, revoked := r.granted("removed", r.resource()), r.granted("revoked", r.resource())
-	if err := r.Admin.RemoveUser(ctx, "removed"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Admin.RevokeGrant(ctx, revoked.Grant); err != nil {
+	removeUser(t, r.Service, "removed")
+	if _, err := r.Service.RevokeGrant(ctx, service.Operator(), service.RevokeGrantInput{ID: revoked.Grant}); err != nil {
 		t.Fatal(err)
 	}
 	u, err := r.Accounts.FindUser(ctx, "wanted")
@@ -378,14 +374,14 @@ func TestAllowListThatChanged(t *testing.T) {
 	cfg := settings(t)
 	cfg.Auth.AllowDomains = []string{"example.com"}
 	r := boot(t, cfg)
-	u, err := r.people().Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "Eve@Example.com", Name: "Eve"}, "", "")
+	u, err := r.Service.Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "Eve@Example.com", Name: "Eve"}, "", "")
 	if err != nil || u.Name != "eve" {
 		t.Fatalf("%+v, %v", u, err)
 	}
-	if _, err := r.people().Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "2", Email: "x@example.com.evil.example"}, "", ""); err == nil {
+	if _, err := r.Service.Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "2", Email: "x@example.com.evil.example"}, "", ""); err == nil {
 		t.Error("somebody whom nothing lets in was let in")
 	}
-	key, err := r.Admin.CreateToken(t.Context(), admin.TokenRequest{User: "eve", Scopes: []space.Scope{space.ScopeRead}})
+	key, err := r.Service.CreateKey(t.Context(), service.Operator(), service.CreateKeyInput{Space: service.SpaceRef{User: "eve"}, Scopes: []space.Scope{space.ScopeRead}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +405,7 @@ func TestAllowListThatChanged(t *testing.T) {
 	if status, _ := r.bearing(key.Secret, ""); status != http.StatusUnauthorized {
 		t.Errorf("before they sign in: status %d", status)
 	}
-	back, err := r.people().Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "eve@example.com"}, "", "")
+	back, err := r.Service.Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "eve@example.com"}, "", "")
 	if err != nil || back.ID != u.ID {
 		t.Errorf("%+v, %v", back, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"gorm.io/gorm"
 
 	"satchel/internal/config"
+	"satchel/internal/service"
 )
 
 // TestClientsConnectAtTheFirstTry replays what each client sends, from its first
@@ -60,13 +61,11 @@ func replayAll(t *testing.T, cfg *config.Config, public bool) {
 			continue
 		}
 		user := fmt.Sprintf("person-%d", i)
-		if _, err := r.Admin.AddUser(t.Context(), user, false); err != nil {
-			t.Fatal(err)
-		}
+		addUser(t, r.Service, user, false)
 		for _, origin := range origins {
 			c := replay{nil, s, origin, origin + "/mcp", &http.Client{Transport: door}}
 			t.Run(c.name()+" connects", func(t *testing.T) {
-				link, err := r.Admin.LoginLink(t.Context(), user)
+				link, err := r.Service.CreateLoginLink(t.Context(), service.Operator(), service.CreateLoginLinkInput{User: service.UserRef{Name: user}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"satchel/auth/oauth"
+	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
@@ -28,7 +28,6 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 	"satchel/tools/index"
-	"satchel/web"
 )
 
 // Core is the open data directory: all that an administrative command needs. It
@@ -47,6 +46,11 @@ type Core struct {
 	reviews   *reviews.Reviews
 	events    *relay
 	deletions deletions
+}
+
+// allowList is the list of those who become users without an invitation.
+func allowList(a config.Auth) auth.AllowList {
+	return auth.AllowList{Emails: a.AllowEmails, Domains: a.AllowDomains, GitHubUsers: a.AllowGitHubUsers, GitHubOrgs: a.AllowGitHubOrgs}
 }
 
 // Initialised reports whether there is a Satchel in a data directory: whether a
@@ -141,16 +145,13 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Service = service.New(service.Options{
 		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
 		ScreenSecrets: cfg.Space.ScreenSecrets,
-		URL:           PagesURL(cfg), Logger: log.With("part", "service"),
+		URL:           PagesURL(cfg), SpacesDir: spaces, Allow: allowList(cfg.Auth), MembersInvite: cfg.Auth.MembersInvite,
+		Logger: log.With("part", "service"),
 	})
 	c.Admin = &admin.Local{
 		Service:  c.Service,
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
 		Published: c.sources, Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
-		Pages: admin.Pages{
-			URL: PagesURL(cfg), LinkLifetime: web.DefaultLinkLifetime, InviteLifetime: web.DefaultInviteLifetime,
-			CheckRedirect: oauth.CheckRedirectURI,
-		},
 		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
 		Delete: c.deleteHere,
 	}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // Attack: another user of the machine renames the database of a data directory
@@ -46,5 +48,23 @@ func TestDataDirectoryOfEveryone(t *testing.T) {
 				t.Error("a database was made all the same")
 			}
 		})
+	}
+}
+
+// addUser adds a person.
+func addUser(t *testing.T, s *service.Service, name string, admin bool) store.User {
+	t.Helper()
+	u, err := s.AddUser(t.Context(), service.Operator(), service.AddUserInput{Name: name, Admin: admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// removeUser removes a person.
+func removeUser(t *testing.T, s *service.Service, name string) {
+	t.Helper()
+	if _, err := s.RemoveUser(t.Context(), service.Operator(), service.RemoveUserInput{User: service.UserRef{Name: name}}); err != nil {
+		t.Fatal(err)
 	}
 }

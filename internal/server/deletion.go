@@ -10,6 +10,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools/index"
 )
@@ -218,16 +219,8 @@ func (p pageSpaces) Delete(ctx context.Context, by store.Actor, id space.SpaceID
 
 // Give implements web.Ownership. The remote goes with the former owner's token.
 func (p pageSpaces) Give(ctx context.Context, by store.Actor, id space.SpaceID, to space.UserID) error {
-	if err := p.s.Accounts.GiveOwnSpace(ctx, by, by.User, id, to); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
-	p.s.sources.Look(ctx)
-	if err := p.s.Admin.EndRemote(ctx, by, id); err != nil {
-		// The space is given all the same; actOn tries it again.
-		p.s.Log.Error("remove the remote of a given space", "space", id, "err", err)
-	}
-	return nil
+	_, err := p.s.Service.GiveSpace(ctx, service.Person(store.User{ID: by.User}), service.GiveSpaceInput{Space: service.SpaceRef{ID: id}, To: service.UserRef{ID: to}})
+	return err
 }
 
 // endGivenRemotes ends the remotes that an earlier process left to spaces that were
@@ -241,7 +234,7 @@ func (s *Server) endGivenRemotes(ctx context.Context) error {
 			return errors.Join(append(errs, err)...)
 		}
 		for _, g := range gifts {
-			errs = append(errs, s.Admin.EndGivenRemote(ctx, g))
+			errs = append(errs, s.Service.EndGivenRemote(ctx, g))
 		}
 		if len(gifts) < page {
 			return errors.Join(errs...)

@@ -42,13 +42,11 @@ func doom(r *running) *doomed {
 			r.t.Fatal(err)
 		}
 	}
-	_, err := r.Admin.AddUser(ctx, "ben", false)
-	must(err)
+	d.ben = addUser(r.t, r.Service, "ben", false)
+	var err error
 	d.ann, err = r.Accounts.FindUser(ctx, "ann")
 	must(err)
-	d.ben, err = r.Accounts.FindUser(ctx, "ben")
-	must(err)
-	sp, err := r.Admin.CreateSpace(ctx, admin.SpaceRequest{Name: "garden"})
+	sp, err := r.Service.CreateSpace(ctx, service.Operator(), service.CreateSpaceInput{Name: "garden"})
 	must(err)
 	d.id = sp.ID
 	must(r.Accounts.AddMember(ctx, store.Actor{Via: "test"}, sp.ID, d.ben.ID, space.Editor))
@@ -359,7 +357,7 @@ func TestAGiftStandsWhereTheRemoteCannotBeRemoved(t *testing.T) {
 	if log := d.log.String(); !strings.Contains(log, "remove the remote of a given space") || !strings.Contains(log, "the table is stuck") {
 		t.Errorf("the log has %s", log)
 	}
-	_, err := d.Admin.GiveSpace(t.Context(), admin.GiveRequest{SpaceRequest: admin.SpaceRequest{User: "ben", Name: "garden"}, To: "ann"})
+	_, err := d.Service.GiveSpace(t.Context(), service.Operator(), service.GiveSpaceInput{Space: service.SpaceRef{User: "ben", Name: "garden"}, To: service.UserRef{Name: "ann"}})
 	if !strings.HasPrefix(fault.PublicOf(err), "The space is given away, but its remote") {
 		t.Errorf("by the command: %v", err)
 	}

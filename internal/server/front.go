@@ -21,11 +21,13 @@ import (
 	"satchel/auth/oidc"
 	"satchel/auth/oidc/access"
 	"satchel/auth/passkey"
+	"satchel/auth/store"
 	"satchel/internal/clientaddr"
 	"satchel/internal/config"
 	"satchel/internal/egress"
 	"satchel/internal/fault"
 	"satchel/internal/ratelimit"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -173,7 +175,7 @@ func (s *Server) openIssuer() (err error) {
 func (s *Server) openPages() error {
 	a := s.Config.Auth
 	o := web.Options{
-		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.people(),
+		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.Service,
 		Limit: s.front.allow,
 		Address: func(r *http.Request) string {
 			if a := s.addresses.Of(r); a.IsValid() {
@@ -262,15 +264,11 @@ func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
 	return mail.New(o)
 }
 
-func (s *Server) people() people {
-	return people{accounts: s.Accounts, admin: s.Admin, allow: allowList(s.Config.Auth), membersInvite: s.Config.Auth.MembersInvite}
-}
-
 // personChanged ends what a page took from somebody the right to.
 func (s *Server) personChanged(ctx context.Context, user space.UserID) {
 	ctx = context.WithoutCancel(ctx)
 	if _, err := s.Accounts.User(ctx, user); fault.CodeOf(err) == fault.NotFound {
-		if err := s.Admin.UserRemoved(ctx, user); err != nil {
+		if _, err := s.Service.UserRemoved(ctx, service.Operator(), store.User{ID: user}); err != nil {
 			s.Log.Error("end what a removed user leaves", "user", user, "err", err)
 		}
 		return

@@ -20,10 +20,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	made, err := c.Admin.AddUser(ctx, "ann", true)
-	must(err)
-	ann, err := c.Accounts.User(ctx, made.ID)
-	must(err)
+	ann := addUser(t, c.Service, "ann", true)
 	own, err := c.Accounts.SpacesOf(ctx, ann.ID)
 	must(err)
 	asAnn, at := service.Person(ann), service.SpaceRef{ID: own[0].ID}

@@ -26,8 +26,7 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	}
 	people := map[string]space.UserID{}
 	for _, name := range []string{"ann", "bob", "eve"} {
-		u, err := c.Admin.AddUser(ctx, name, name == "eve")
-		must(err)
+		u := addUser(t, c.Service, name, name == "eve")
 		people[name] = u.ID
 	}
 	own, err := c.Accounts.SpacesOf(ctx, people["ann"])
@@ -87,7 +86,7 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	if fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != space.SourceMemory {
 		t.Errorf("memory without a word: %v", err)
 	}
-	must(c.Admin.RemoveUser(ctx, "ann"))
+	removeUser(t, c.Service, "ann")
 	if got := read("bob", "/library/docs/notes/a.md"); strings.Contains(got, "Alpha") {
 		t.Errorf("after its owner was removed bob reads %q", got)
 	}

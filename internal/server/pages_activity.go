@@ -5,15 +5,14 @@ import (
 	"errors"
 	"strings"
 
-	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/gitstore"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/transport"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -234,22 +233,6 @@ func (s *Server) auditPage(ctx context.Context, by space.UserID, action string, 
 // newSpace makes a further space of a person's; the repository first, as for a new
 // person.
 func (s *Server) newSpace(ctx context.Context, by store.Actor, owner space.UserID, name string) (store.Space, error) {
-	if err := store.CheckName(name); err != nil {
-		return store.Space{}, err
-	}
-	u, err := s.Accounts.User(ctx, owner)
-	if err != nil {
-		return store.Space{}, err
-	}
-	id := space.NewSpaceID()
-	p := auth.Principal{UserName: u.Name, Display: u.Display, Email: u.Email}
-	if _, err := s.Git.Create(ctx, id, gitstore.StartingTree(), space.Meta{Author: p.Person(), Message: "Start the space", Tool: "satchel"}); err != nil {
-		return store.Space{}, err
-	}
-	sp, err := s.Accounts.CreateSpace(ctx, by, owner, id, name)
-	if err != nil {
-		return store.Space{}, errors.Join(err, s.Git.Remove(context.WithoutCancel(ctx), id))
-	}
-	s.upkeep.warm(id)
-	return sp, nil
+	made, err := s.Service.CreateSpace(ctx, service.Person(store.User{ID: owner}), service.CreateSpaceInput{Name: name})
+	return store.Space{ID: made.ID, Name: made.Name, Owner: owner}, err
 }

@@ -15,10 +15,7 @@ func TestSetRefusesBeforeItAllows(t *testing.T) {
 	ctx := t.Context()
 	c := testCore(t)
 	p := pageRemotes{&Server{Core: c}}
-	ann, err := c.Admin.AddUser(ctx, "ann", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ann := addUser(t, c.Service, "ann", false)
 	own, err := c.Accounts.SpacesOf(ctx, ann.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -23,10 +23,7 @@ type setting struct {
 func newSetting(t *testing.T) *setting {
 	t.Helper()
 	c := testCore(t)
-	ann, err := c.Admin.AddUser(t.Context(), "ann", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ann := addUser(t, c.Service, "ann", false)
 	own, err := c.Accounts.SpacesOf(t.Context(), ann.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -26,10 +26,7 @@ func TestPendingFiles(t *testing.T) {
 	}
 	people := map[string]store.User{}
 	for _, name := range []string{"ann", "bob"} {
-		u, err := c.Admin.AddUser(ctx, name, false)
-		must(err)
-		people[name], err = c.Accounts.User(ctx, u.ID)
-		must(err)
+		people[name] = addUser(t, c.Service, name, false)
 	}
 	own, err := c.Accounts.SpacesOf(ctx, people["ann"].ID)
 	must(err)

@@ -24,8 +24,7 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 	}
 	spaces, people := map[string]space.SpaceID{}, map[string]store.User{}
 	for _, name := range []string{"ann", "bob"} {
-		u, err := c.Admin.AddUser(ctx, name, false)
-		must(err)
+		u := addUser(t, c.Service, name, false)
 		own, err := c.Accounts.SpacesOf(ctx, u.ID)
 		must(err)
 		spaces[name] = own[0].ID

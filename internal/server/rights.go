@@ -182,7 +182,7 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		s.sources.Look(ctx)
 		// As a rule whoever gave it has done so. It may wait for a transfer's end.
 		s.work.Go(func() {
-			if err := s.Admin.EndGivenRemote(s.ctx, r); err != nil {
+			if err := s.Service.EndGivenRemote(s.ctx, r); err != nil {
 				s.Log.Error("a space was given away; the next start tries it again", "space", r.Subject, "err", err)
 			}
 		})

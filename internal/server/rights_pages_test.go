@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"satchel/auth/store"
-	"satchel/internal/admin"
 	"satchel/internal/database"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -85,23 +85,24 @@ func TestAttackPagesOutliveTheirSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Admin.AddUser(ctx, "guest", false); err != nil {
-		t.Fatal(err)
-	}
+	addUser(t, r.Service, "guest", false)
 	guest, err := r.Accounts.FindUser(ctx, "guest")
 	if err != nil {
 		t.Fatal(err)
 	}
 	share := func(role space.Role) {
 		t.Helper()
-		if err := r.Admin.SetMember(ctx, admin.MemberRequest{Member: "guest", Role: role}); err != nil {
+		if _, err := r.Service.SetMember(ctx, service.Operator(), service.SetMemberInput{Member: service.UserRef{Name: "guest"}, Role: role}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	share(space.Reader)
 	for name, end := range map[string]func(session string) error{
-		"signed out by the command": func(string) error { _, err := r.Admin.SignOut(ctx, "guest"); return err },
-		"ended elsewhere":           func(s string) error { return elsewhere.EndSession(ctx, by, guest.ID, s) },
+		"signed out by the command": func(string) error {
+			_, err := r.Service.EndSessions(ctx, service.Operator(), service.EndSessionsInput{User: "guest"})
+			return err
+		},
+		"ended elsewhere": func(s string) error { return elsewhere.EndSession(ctx, by, guest.ID, s) },
 	} {
 		bystander, _ := r.watch(ann, team.ID)
 		open, session := r.watch(guest, team.ID)

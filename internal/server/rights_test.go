@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"satchel/auth/store"
-	"satchel/internal/admin"
 	"satchel/internal/database"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -110,16 +110,20 @@ func TestRightsThatAreTakenEndWhatIsOpen(t *testing.T) {
 	}
 	bystander := r.listening(r.granted("ann", r.resource()).Access.Reveal())
 	for name, end := range map[string]func(user string, u store.User, g space.GrantID) error{
-		"removed here":      func(user string, _ store.User, _ space.GrantID) error { return r.Admin.RemoveUser(ctx, user) },
-		"revoked here":      func(_ string, _ store.User, g space.GrantID) error { return r.Admin.RevokeGrant(ctx, g) },
+		"removed here": func(user string, _ store.User, _ space.GrantID) error {
+			removeUser(t, r.Service, user)
+			return nil
+		},
+		"revoked here": func(_ string, _ store.User, g space.GrantID) error {
+			_, err := r.Service.RevokeGrant(ctx, service.Operator(), service.RevokeGrantInput{ID: g})
+			return err
+		},
 		"removed elsewhere": func(_ string, u store.User, _ space.GrantID) error { return elsewhere.RemoveUser(ctx, by, u.ID) },
 		"revoked elsewhere": func(_ string, _ store.User, g space.GrantID) error { return elsewhere.RevokeGrant(ctx, by, g, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := strings.ReplaceAll(name, " ", "-")
-			if _, err := r.Admin.AddUser(ctx, user, false); err != nil {
-				t.Fatal(err)
-			}
+			addUser(t, r.Service, user, false)
 			u, err := r.Accounts.FindUser(ctx, user)
 			if err != nil {
 				t.Fatal(err)
@@ -136,10 +140,8 @@ func TestRightsThatAreTakenEndWhatIsOpen(t *testing.T) {
 		})
 	}
 	t.Run("made a reader", func(t *testing.T) {
-		if _, err := r.Admin.AddUser(ctx, "once-editor", false); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Admin.SetMember(ctx, admin.MemberRequest{Member: "once-editor", Role: space.Editor}); err != nil {
+		addUser(t, r.Service, "once-editor", false)
+		if _, err := r.Service.SetMember(ctx, service.Operator(), service.SetMemberInput{Member: service.UserRef{Name: "once-editor"}, Role: space.Editor}); err != nil {
 			t.Fatal(err)
 		}
 		u, err := r.Accounts.FindUser(ctx, "once-editor")
@@ -157,11 +159,9 @@ func TestRightsThatAreTakenEndWhatIsOpen(t *testing.T) {
 		testenv.Receive(t, "what an editor had begun", open)
 	})
 	t.Run("taken out of a space", func(t *testing.T) {
-		if _, err := r.Admin.AddUser(ctx, "guest", false); err != nil {
-			t.Fatal(err)
-		}
-		as := admin.MemberRequest{Member: "guest", Role: space.Editor}
-		if err := r.Admin.SetMember(ctx, as); err != nil {
+		addUser(t, r.Service, "guest", false)
+		as := service.SetMemberInput{Member: service.UserRef{Name: "guest"}, Role: space.Editor}
+		if _, err := r.Service.SetMember(ctx, service.Operator(), as); err != nil {
 			t.Fatal(err)
 		}
 		guest, err := r.Accounts.FindUser(ctx, "guest")

@@ -37,7 +37,7 @@ func withPages(t *testing.T) (c *Core, id space.SpaceID) {
 			t.Error(err)
 		}
 	})
-	if _, _, err := c.Admin.FirstUser(t.Context(), "ann"); err != nil {
+	if _, _, err := c.Service.FirstUser(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer

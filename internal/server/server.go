@@ -114,7 +114,6 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		s.Admin.StopSpace = s.bash.pool.StopSpace
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
-	s.Admin.Pages.URL = s.issuer
 	s.attach()
 	if err = s.openTools(); err != nil {
 		return nil, err
@@ -125,15 +124,13 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if err = s.openMCP(); err != nil {
 		return nil, err
 	}
-	s.Admin.Ended, s.Admin.MemberEnded = s.userEnded, s.memberEnded
-	s.Admin.Revoked = func() { s.recheck(s.ctx) }
-	s.Admin.LinkMade = s.pages.TellOfLink
 	return s, s.applyAllowList(ctx)
 }
 
 // attach gives the service the parts that only a running server has.
 func (s *Server) attach() {
 	r := service.Running{
+		PagesURL:    s.issuer,
 		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
 		GrantsRevoked: func() { s.recheck(s.ctx) },
 		LinkMade:      func(ctx context.Context, link string) { s.pages.TellOfLink(ctx, link) },

@@ -23,6 +23,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/telemetry"
 	"satchel/internal/testenv"
@@ -107,10 +108,10 @@ func boot(t *testing.T, cfg *config.Config) *running {
 	if r.Server, err = OpenServer(t.Context(), cfg, "test", log); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Admin.FirstUser(t.Context(), "ann"); err != nil {
+	if _, _, err := r.Service.FirstUser(t.Context(), "ann"); err != nil {
 		t.Fatal(errors.Join(err, r.Close(context.Background())))
 	}
-	key, err := r.Admin.CreateToken(t.Context(), admin.TokenRequest{Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}})
+	key, err := r.Service.CreateKey(t.Context(), service.Operator(), service.CreateKeyInput{Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}})
 	if err != nil {
 		t.Fatal(errors.Join(err, r.Close(context.Background())))
 	}
@@ -337,7 +338,7 @@ func TestAnImportThatTheEndMeets(t *testing.T) {
 	cfg := settings(t)
 	cfg.Server.ShutdownGrace = 0
 	r := boot(t, cfg)
-	before, err := r.Admin.Spaces(t.Context(), "ann")
+	before, err := r.Service.ListSpaces(t.Context(), service.Operator(), service.ListSpacesInput{User: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +371,7 @@ func TestAnImportThatTheEndMeets(t *testing.T) {
 	}
 	w.Close()
 	r = boot(t, cfg)
-	after, err := r.Admin.Spaces(t.Context(), "ann")
+	after, err := r.Service.ListSpaces(t.Context(), service.Operator(), service.ListSpacesInput{User: "ann"})
 	if err != nil || after[0].Head != before[0].Head {
 		t.Errorf("head went from %v to %v, %v", before[0].Head, after[0].Head, err)
 	}
@@ -463,13 +464,9 @@ func TestARemovedUser(t *testing.T) {
 	res := r.call("bash", `{"command":"echo under way; sleep 1000"}`)
 	defer res.Body.Close()
 	until(t, res.Body, "under way")
-	if _, err := r.Admin.AddUser(t.Context(), "ben", true); err != nil { // somebody must be an admin
-		t.Fatal(err)
-	}
+	addUser(t, r.Service, "ben", true) // somebody must be an admin
 	begin := time.Now()
-	if err := r.Admin.RemoveUser(t.Context(), "ann"); err != nil {
-		t.Fatal(err)
-	}
+	removeUser(t, r.Service, "ann")
 	t.Logf("removed after %s", time.Since(begin))
 	if _, err := io.ReadAll(res.Body); err != nil {
 		t.Error(err)

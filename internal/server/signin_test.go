@@ -12,8 +12,8 @@ import (
 	"satchel/auth/github/githubtest"
 	"satchel/auth/mail/mailtest"
 	"satchel/auth/oidc/oidctest"
-	"satchel/internal/admin"
 	"satchel/internal/config"
+	"satchel/internal/service"
 )
 
 // signedIn presses a way to sign in at the provider whose stand-in browse follows
@@ -99,9 +99,7 @@ func TestWaysToSignIn(t *testing.T) {
 	}
 
 	// ATTACK: whom an admin removed signs in again, since the allow list has them.
-	if err := r.Admin.RemoveUser(t.Context(), "ada"); err != nil {
-		t.Fatal(err)
-	}
+	removeUser(t, r.Service, "ada")
 	id.SignIn(ada)
 	if page := newBrowser(t, r.issuer, door).signedIn(r, "oidc", id.Browse); page.status != http.StatusForbidden {
 		t.Errorf("who was removed is in again: %s (%d)", page.url, page.status)
@@ -111,7 +109,7 @@ func TestWaysToSignIn(t *testing.T) {
 		t.Errorf("who was removed is in again by another account with their address: %s (%d)", page.url, page.status)
 	}
 	// An invitation is an admin's word that they may.
-	inv, err := r.Admin.Invite(t.Context(), admin.InviteRequest{})
+	inv, err := r.Service.InviteToServer(t.Context(), service.Operator(), service.InviteToServerInput{})
 	if err != nil {
 		t.Fatal(err)
 	}

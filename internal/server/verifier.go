@@ -8,6 +8,7 @@ import (
 	"satchel/auth/oidc/access"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // verifier proves every kind of bearer token that the configuration lets clients
@@ -17,7 +18,7 @@ type verifier struct {
 	accounts *store.Store
 	resource string
 	issuer   issuer // nil: ours
-	people   people
+	people   *service.Service
 }
 
 // issuer verifies the tokens of another authorization server; see access.Verifier.
@@ -29,7 +30,7 @@ var _ issuer = (*access.Verifier)(nil)
 
 // verifier returns what proves tokens here.
 func (s *Server) verifier() verifier {
-	v := verifier{accounts: s.Accounts, resource: s.resource(), people: s.people()}
+	v := verifier{accounts: s.Accounts, resource: s.resource(), people: s.Service}
 	if s.access != nil {
 		v.issuer = s.access
 	}
@@ -62,6 +63,5 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 // suspended reports whether another entry of the allow list may let somebody back in.
 func (v verifier) suspended(ctx context.Context, c auth.Claimant) bool {
 	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
-	_, listed := v.people.allow.Admits(c)
-	return err == nil && !u.Suspended.IsZero() && listed
+	return err == nil && !u.Suspended.IsZero() && v.people.Allows(c)
 }

@@ -8,6 +8,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -28,6 +29,9 @@ func TestPeopleOfAnotherIssuer(t *testing.T) {
 	r := boot(t, settings(t))
 	ctx := t.Context()
 	v := r.verifier()
+	admitting := func(a auth.AllowList) *service.Service {
+		return service.New(service.Options{Accounts: r.Accounts, Git: r.Git, Allow: a})
+	}
 	v.issuer = anIssuer{auth.Claimant{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
 	refused := func(what, bearer string, want fault.Code) {
 		t.Helper()
@@ -37,23 +41,21 @@ func TestPeopleOfAnotherIssuer(t *testing.T) {
 	}
 	refused("a token of nobody", "mallory", fault.Unauthenticated)
 	refused("nobody let them in", "eve", fault.Forbidden)
-	v.people.allow = auth.AllowList{Domains: []string{"example.com"}}
+	v.people = admitting(auth.AllowList{Domains: []string{"example.com"}})
 	first, err := v.Verify(ctx, "eve")
 	if err != nil || first.UserName != "eve" || first.Role != space.Owner {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	v.people.allow = auth.AllowList{}
-	if _, _, err := r.Accounts.SuspendUnlisted(ctx, store.Actor{Via: "test"}, v.people.allow.Has); err != nil {
+	v.people = admitting(auth.AllowList{})
+	if _, _, err := r.Accounts.SuspendUnlisted(ctx, store.Actor{Via: "test"}, auth.AllowList{}.Has); err != nil {
 		t.Fatal(err)
 	}
 	refused("their entry is gone", "eve", fault.Unauthenticated)
-	v.people.allow = auth.AllowList{Emails: []string{"eve@example.com"}}
+	v.people = admitting(auth.AllowList{Emails: []string{"eve@example.com"}})
 	if p, err := v.Verify(ctx, "eve"); err != nil || p.User != first.User {
 		t.Errorf("by another entry: %+v, %v", p, err)
 	}
-	if err := r.Admin.RemoveUser(ctx, "eve"); err != nil {
-		t.Fatal(err)
-	}
+	removeUser(t, r.Service, "eve")
 	refused("ATTACK: who was removed and is listed still", "eve", fault.Forbidden)
 	// An API key is good whoever the issuer is.
 	if _, err := v.Verify(ctx, r.key); err != nil {
@@ -65,8 +67,11 @@ func TestPeopleOfAnotherIssuer(t *testing.T) {
 func TestFirstCallsAtOnceMakeOneUser(t *testing.T) {
 	r := boot(t, settings(t))
 	v := r.verifier()
+	admitting := func(a auth.AllowList) *service.Service {
+		return service.New(service.Options{Accounts: r.Accounts, Git: r.Git, Allow: a})
+	}
 	v.issuer = anIssuer{auth.Claimant{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
-	v.people.allow = auth.AllowList{Domains: []string{"example.com"}}
+	v.people = admitting(auth.AllowList{Domains: []string{"example.com"}})
 	var calls sync.WaitGroup
 	for range 20 {
 		calls.Go(func() {

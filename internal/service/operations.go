@@ -52,10 +52,41 @@ func Operations() []Operation {
 		operation((*Service).UnpublishSource, Right{Role: space.Owner}),
 
 		// People, invitations and sessions.
+		operation((*Service).ListUsers, Right{Admin: true}),
+		operation((*Service).AddUser, Right{Admin: true}),
+		operation((*Service).SetEmail, Right{Admin: true}),
+		operation((*Service).SetAdmin, Right{Admin: true}),
+		operation((*Service).RemoveUser, Right{Admin: true}),
+		operation((*Service).CreateLoginLink, Right{Admin: true}),
+		operation((*Service).EndSession, Right{Self: true}),
+		operation((*Service).EndSessions, Right{Self: true}),
+		operation((*Service).InviteToServer, Right{Admin: true}),
+		operation((*Service).ListInvitations, Right{Admin: true}),
+		operation((*Service).RevokeInvitation, Right{Self: true}),
+		operation((*Service).AcceptInvitation, Right{Self: true}),
+		operation((*Service).ListAudit, Right{Admin: true}),
 
 		// Spaces and their members.
+		operation((*Service).ListSpaces, Right{Admin: true}),
+		operation((*Service).CreateSpace, Right{Self: true}),
+		operation((*Service).RenameSpace, Right{Role: space.Owner}),
+		operation((*Service).GiveSpace, Right{Role: space.Owner}),
+		operation((*Service).InviteToSpace, Right{Role: space.Owner}),
+		operation((*Service).ListSpaceInvitations, Right{Role: space.Owner}),
+		operation((*Service).ListMembers, Right{Role: space.Reader}),
+		operation((*Service).SetMember, Right{Role: space.Owner}),
+		operation((*Service).RemoveMember, Right{Role: space.Owner}),
+		operation((*Service).LeaveSpace, Right{Role: space.Reader}),
 
 		// Keys, clients and grants.
+		operation((*Service).CreateKey, Right{Role: space.Reader}),
+		operation((*Service).ListKeys, Right{Self: true}),
+		operation((*Service).RevokeKey, Right{Self: true}),
+		operation((*Service).ListGrants, Right{Self: true}),
+		operation((*Service).RevokeGrant, Right{Self: true}),
+		operation((*Service).AddClient, Right{Admin: true}),
+		operation((*Service).ListClients, Right{Admin: true}),
+		operation((*Service).RemoveClient, Right{Admin: true}),
 
 		// Files and their history.
 		inProcess("OpenSpace", Right{Scope: space.ScopeRead, Role: space.Reader}),

@@ -19,6 +19,8 @@ type Right struct {
 	Role space.Role
 	// Admin restricts the operation to administrators.
 	Admin bool
+	// Self lets every person perform the operation, on what is their own.
+	Self bool
 }
 
 // SpaceRef names a space: by its ID, or at the command line by the name of a member
@@ -122,7 +124,7 @@ func (s *Service) onBehalf(ctx context.Context, a Actor, ref SpaceRef) (Actor, e
 }
 
 // NamedUser finds a person by the name that the operator gave; empty means the first
-// administrator, or the only person where nobody is one.
+// administrator, or the only person if nobody is one.
 func (s *Service) NamedUser(ctx context.Context, name string) (store.User, error) {
 	if name != "" {
 		return s.accounts.FindUser(ctx, name)

@@ -55,7 +55,10 @@ func TestOperationsRefuseActorsWithoutTheRight(t *testing.T) {
 		return u
 	}
 	stranger, people := member("stranger", ""), map[space.Role]store.User{space.Reader: member("reader", space.Reader), space.Editor: member("editor", space.Editor)}
-	in, err := json.Marshal(map[string]any{"id": "notes", "space": service.SpaceRef{ID: w.Space}, "dir": "knowledge", "source": space.Source{ID: "other", Dir: "knowledge"}})
+	in, err := json.Marshal(map[string]any{
+		"id": "notes", "space": service.SpaceRef{ID: w.Space}, "dir": "knowledge", "source": space.Source{ID: "other", Dir: "knowledge"},
+		"name": "other", "role": "reader", "scopes": []space.Scope{space.ScopeRead},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +79,9 @@ func TestOperationsRefuseActorsWithoutTheRight(t *testing.T) {
 		} else {
 			grant.Scopes = slices.DeleteFunc(grant.Scopes, func(s space.Scope) bool { return s == o.Right.Scope })
 			refused("a client without the scope", service.Client(grant, "mcp"), fault.Forbidden)
+		}
+		if o.Right.Admin {
+			refused("a member who is no admin", service.Person(stranger), fault.Forbidden)
 		}
 		if o.Right.Role != "" {
 			refused("a stranger", service.Person(stranger), fault.NotFound)

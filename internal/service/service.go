@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
@@ -33,20 +34,29 @@ type Options struct {
 	// LinkLifetime and InviteLifetime are how long sign-in links and invitations can be
 	// used; 0 for the defaults.
 	LinkLifetime, InviteLifetime time.Duration
-	Now                          func() time.Time // nil for time.Now
-	Logger                       *slog.Logger     // nil discards
+	MaxSpaces                    int    // of their own that people can make for themselves; 0 for the default
+	SpacesDir                    string // of the bare repositories
+	// Allow admits people without an invitation. MembersInvite lets the invitations of
+	// members admit people, too.
+	Allow         auth.AllowList
+	MembersInvite bool
+	Now           func() time.Time // nil for time.Now
+	Logger        *slog.Logger     // nil discards
 }
 
 // The defaults of Options.
 const (
 	DefaultLinkLifetime   = 15 * time.Minute
 	DefaultInviteLifetime = 7 * 24 * time.Hour
+	DefaultMaxSpaces      = 50
 )
 
 // Running holds the parts that only a running server has. Any may be nil.
 type Running struct {
 	// Pool runs commands.
 	Pool *sandbox.Pool
+	// PagesURL replaces Options.URL.
+	PagesURL string
 	// UserRemoved stops everything that runs for a removed person.
 	UserRemoved func(ctx context.Context, user space.UserID)
 	// MemberChanged stops what a member's role in a space does not permit any more; an
@@ -68,7 +78,10 @@ type Running struct {
 }
 
 // Attach adds the parts of a running server. Call it before the first operation.
-func (s *Service) Attach(r Running) { s.running = r }
+func (s *Service) Attach(r Running) {
+	s.running = r
+	s.o.URL = cmp.Or(r.PagesURL, s.o.URL)
+}
 
 // Service performs operations. Its methods are safe for concurrent use.
 type Service struct {
@@ -94,6 +107,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.MaxSpaces = cmp.Or(o.MaxSpaces, DefaultMaxSpaces)
 	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
 	s := &Service{
 		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held, reviews: o.Reviews,

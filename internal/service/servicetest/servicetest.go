@@ -81,7 +81,7 @@ func Library(t testing.TB, accounts *store.Store, git *gitstore.Store, now func(
 	w.must(m.Start(t.Context(), sources.Index{
 		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
 	}))
-	return service.New(service.Options{Accounts: accounts, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{})}), m
+	return service.New(service.Options{Accounts: accounts, Git: git, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{}), Now: now}), m
 }
 
 // Write commits files to the space.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"satchel/auth/store"
 	"satchel/internal/admin"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -19,7 +22,7 @@ else. It ends after 15 minutes, and when another is made.`}, func(fs *pflag.Flag
 		user := fs.String("user", "", "sign the person `NAME` in (default: the first admin)")
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
-				l, err := s.LoginLink(ctx, *user)
+				l, err := admin.Do(ctx, s, (*service.Service).CreateLoginLink, service.CreateLoginLinkInput{User: service.UserRef{Name: *user}})
 				if err != nil {
 					return err
 				}
@@ -54,16 +57,22 @@ func (c *call) inviteCommand() *cobra.Command {
 			note := fs.String("note", "", "a `TEXT` to know it again by, such as whom it is for")
 			email := fs.String("email", "", "the `ADDRESS` that who accepts gets sign-in links at, where they bring none")
 			return func(ctx context.Context, _ []string) error {
-				r := admin.InviteRequest{By: *by, Share: *share || *name != "", Space: *name, Admin: *isAdmin, Note: *note, Email: *email}
-				var err error
-				if r.Role, err = role(); err != nil {
+				as, err := role()
+				if err != nil {
 					return err
 				}
-				if !r.Share && fs.Changed("role") {
+				toSpace := *share || *name != ""
+				if !toSpace && fs.Changed("role") {
 					return usage("--role is for a space: add --share or --space NAME")
 				}
-				return c.admin(ctx, func(s admin.Service) error {
-					l, err := s.Invite(ctx, r)
+				return c.admin(ctx, func(s admin.Service) (err error) {
+					var l service.Link
+					if toSpace {
+						in := service.InviteToSpaceInput{Space: service.SpaceRef{User: *by, Name: *name}, Role: as, Admin: *isAdmin, Note: *note, Email: *email}
+						l, err = admin.Do(ctx, s, (*service.Service).InviteToSpace, in)
+					} else {
+						l, err = admin.Do(ctx, s, (*service.Service).InviteToServer, service.InviteToServerInput{By: *by, Admin: *isAdmin, Note: *note, Email: *email})
+					}
 					if err != nil {
 						return err
 					}
@@ -77,12 +86,15 @@ func (c *call) inviteCommand() *cobra.Command {
 		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the invitations that are open"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					rows, err := s.Invitations(ctx)
+					all, err := admin.Do(ctx, s, (*service.Service).ListInvitations, service.None{})
 					if err != nil {
 						return err
 					}
-					return c.answer(orEmpty(rows), func() {
-						table(c.Stdout, "ID\tBY\tTO\tEXPIRES\tEMAIL\tNOTE", rows, func(i admin.Invitation) string {
+					rows := mapped(all, func(i store.Invitation) invitation {
+						return invitation{i.ID, i.ByName, i.SpaceName, i.Role, i.Admin, i.Note, i.Email, i.Expires}
+					})
+					return c.answer(rows, func() {
+						table(c.Stdout, "ID\tBY\tTO\tEXPIRES\tEMAIL\tNOTE", rows, func(i invitation) string {
 							to := "the server"
 							if i.Space != "" {
 								to = fmt.Sprintf("%s as %s", i.Space, i.Role)
@@ -96,26 +108,47 @@ func (c *call) inviteCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.act("revoke ID", "end an invitation", "revoked", "Revoked %s", func(ctx context.Context, s admin.Service, id string) error {
-			return s.RevokeInvitation(ctx, id)
+		act(c, "revoke ID", "end an invitation", "revoked", "Revoked %s", (*service.Service).RevokeInvitation, func(id string) service.RevokeInvitationInput {
+			return service.RevokeInvitationInput{ID: id}
 		}),
 	)
 }
 
-// act is a command that does one thing to what its argument names, and answers
-// {"KEY": ARGUMENT}; said is what a person is told, with the argument for %s.
-func (c *call) act(use, short, key, said string, do func(ctx context.Context, s admin.Service, arg string) error) *cobra.Command {
+// invitation is an open invitation as `invite list --json` prints it.
+type invitation struct {
+	ID      string     `json:"id"`
+	By      string     `json:"by"`
+	Space   string     `json:"space,omitempty"`
+	Role    space.Role `json:"role,omitempty"`
+	Admin   bool       `json:"admin,omitempty"`
+	Note    string     `json:"note,omitempty"`
+	Email   string     `json:"email,omitempty"`
+	Expires time.Time  `json:"expires"`
+}
+
+// mapped returns f of each element. It never returns nil, so that JSON has an empty list.
+func mapped[A, B any](list []A, f func(A) B) []B {
+	out := make([]B, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// act is a command that performs an operation on its argument, and prints {"KEY": ARGUMENT}
+// or said, in which %s is the argument.
+func act[In any](c *call, use, short, key, said string, m service.Method[In, service.None], in func(arg string) In) *cobra.Command {
 	return c.command(&cobra.Command{Use: use, Args: cobra.ExactArgs(1), Short: short}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
-			return c.done(ctx, key, args[0], fmt.Sprintf(said, args[0]), func(s admin.Service) error { return do(ctx, s, args[0]) })
+			return done(ctx, c, key, args[0], fmt.Sprintf(said, args[0]), m, in(args[0]))
 		}
 	})
 }
 
-// done does an act that answers nothing, and says so: {"KEY": VALUE} as JSON.
-func (c *call) done(ctx context.Context, key, value, said string, act func(s admin.Service) error) error {
+// done performs an operation that returns nothing, and prints {"KEY": VALUE} or said.
+func done[In any](ctx context.Context, c *call, key, value, said string, m service.Method[In, service.None], in In) error {
 	return c.admin(ctx, func(s admin.Service) error {
-		if err := act(s); err != nil {
+		if _, err := admin.Do(ctx, s, m, in); err != nil {
 			return err
 		}
 		return c.answer(map[string]string{key: value}, func() { c.printf("%s.\n", said) })
@@ -127,31 +160,31 @@ func (c *call) userAccountCommands() []*cobra.Command {
 	return []*cobra.Command{
 		c.command(&cobra.Command{Use: "email NAME ADDRESS", Args: cobra.ExactArgs(2), Short: "say where a person gets sign-in links by mail; an empty address removes it"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
-				r := admin.EmailRequest{Name: args[0], Email: args[1]}
+				name, email := args[0], args[1]
 				return c.admin(ctx, func(s admin.Service) error {
-					if err := s.SetEmail(ctx, r); err != nil {
+					if _, err := admin.Do(ctx, s, (*service.Service).SetEmail, service.SetEmailInput{User: service.UserRef{Name: name}, Email: email}); err != nil {
 						return err
 					}
-					return c.answer(r, func() {
-						if r.Email == "" {
-							c.printf("%s has no address any more.\n", r.Name)
+					return c.answer(map[string]string{"name": name, "email": email}, func() {
+						if email == "" {
+							c.printf("%s has no address any more.\n", name)
 							return
 						}
-						c.printf("The address of %s is %s.\n", r.Name, r.Email)
+						c.printf("The address of %s is %s.\n", name, email)
 					})
 				})
 			}
 		}),
-		c.act("promote NAME", "make a person an admin", "admin", "%s is an admin", func(ctx context.Context, s admin.Service, name string) error {
-			return s.SetAdmin(ctx, name, true)
+		act(c, "promote NAME", "make a person an admin", "admin", "%s is an admin", (*service.Service).SetAdmin, func(name string) service.SetAdminInput {
+			return service.SetAdminInput{User: service.UserRef{Name: name}, Admin: true}
 		}),
-		c.act("demote NAME", "make an admin a member", "member", "%s is a member", func(ctx context.Context, s admin.Service, name string) error {
-			return s.SetAdmin(ctx, name, false)
+		act(c, "demote NAME", "make an admin a member", "member", "%s is a member", (*service.Service).SetAdmin, func(name string) service.SetAdminInput {
+			return service.SetAdminInput{User: service.UserRef{Name: name}, Admin: false}
 		}),
 		c.command(&cobra.Command{Use: "signout NAME", Args: cobra.ExactArgs(1), Short: "sign a person out of every browser; their clients stay connected"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					n, err := s.SignOut(ctx, args[0])
+					n, err := admin.Do(ctx, s, (*service.Service).EndSessions, service.EndSessionsInput{User: args[0]})
 					if err != nil {
 						return err
 					}
@@ -164,8 +197,8 @@ func (c *call) userAccountCommands() []*cobra.Command {
 
 // spaceAccountCommands are those of `satchel space` about whose it is.
 func (c *call) spaceAccountCommands() []*cobra.Command {
-	owner := func(fs *pflag.FlagSet) *admin.SpaceRequest {
-		r := &admin.SpaceRequest{}
+	owner := func(fs *pflag.FlagSet) *service.SpaceRef {
+		r := &service.SpaceRef{}
 		fs.StringVar(&r.User, "user", "", "whose space: their `NAME` (default: the first admin's)")
 		fs.StringVar(&r.Name, "space", "", "which space: its `NAME` (default: their first)")
 		return r
@@ -175,7 +208,7 @@ func (c *call) spaceAccountCommands() []*cobra.Command {
 			user := fs.String("user", "", "whose space: their `NAME` (default: the first admin's)")
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					sp, err := s.CreateSpace(ctx, admin.SpaceRequest{User: *user, Name: args[0]})
+					sp, err := admin.Do(ctx, s, (*service.Service).CreateSpace, service.CreateSpaceInput{User: *user, Name: args[0]})
 					if err != nil {
 						return err
 					}
@@ -195,7 +228,7 @@ remote set.`}, func(fs *pflag.FlagSet) runner {
 					return usage("--to NAME is needed: who becomes the owner")
 				}
 				return c.admin(ctx, func(s admin.Service) error {
-					sp, err := s.GiveSpace(ctx, admin.GiveRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}, To: *to})
+					sp, err := admin.Do(ctx, s, (*service.Service).GiveSpace, service.GiveSpaceInput{Space: service.SpaceRef{User: *user, Name: args[0]}, To: service.UserRef{Name: *to}})
 					if err != nil {
 						return err
 					}
@@ -208,12 +241,13 @@ remote set.`}, func(fs *pflag.FlagSet) runner {
 			r := owner(fs)
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					rows, err := s.Members(ctx, *r)
+					all, err := admin.Do(ctx, s, (*service.Service).ListMembers, service.ListMembersInput{Space: *r})
 					if err != nil {
 						return err
 					}
-					return c.answer(orEmpty(rows), func() {
-						table(c.Stdout, "NAME\tROLE\tSINCE", rows, func(m admin.Member) string {
+					rows := mapped(all, func(m store.Member) member { return member{m.Name, m.Role, m.Added} })
+					return c.answer(rows, func() {
+						table(c.Stdout, "NAME\tROLE\tSINCE", rows, func(m member) string {
 							return fmt.Sprintf("%s\t%s\t%s", m.Name, m.Role, day(m.Added))
 						})
 					})
@@ -228,18 +262,23 @@ remote set.`}, func(fs *pflag.FlagSet) runner {
 				if err != nil {
 					return err
 				}
-				return c.done(ctx, "member", args[0], fmt.Sprintf("%s is a member, as %s", args[0], as), func(s admin.Service) error {
-					return s.SetMember(ctx, admin.MemberRequest{SpaceRequest: *r, Member: args[0], Role: as})
-				})
+				in := service.SetMemberInput{Space: *r, Member: service.UserRef{Name: args[0]}, Role: as}
+				return done(ctx, c, "member", args[0], fmt.Sprintf("%s is a member, as %s", args[0], as), (*service.Service).SetMember, in)
 			}
 		}),
 		c.command(&cobra.Command{Use: "unshare NAME", Args: cobra.ExactArgs(1), Short: "end a membership; what their clients were given of the space ends at once"}, func(fs *pflag.FlagSet) runner {
 			r := owner(fs)
 			return func(ctx context.Context, args []string) error {
-				return c.done(ctx, "removed", args[0], args[0]+" is no member any more", func(s admin.Service) error {
-					return s.RemoveMember(ctx, admin.MemberRequest{SpaceRequest: *r, Member: args[0]})
-				})
+				in := service.RemoveMemberInput{Space: *r, Member: service.UserRef{Name: args[0]}}
+				return done(ctx, c, "removed", args[0], args[0]+" is no member any more", (*service.Service).RemoveMember, in)
 			}
 		}),
 	}
+}
+
+// member is a member as `space members --json` prints it.
+type member struct {
+	Name  string     `json:"name"`
+	Role  space.Role `json:"role"`
+	Added time.Time  `json:"added"`
 }

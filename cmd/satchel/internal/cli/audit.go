@@ -13,11 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/internal/admin"
+	"satchel/internal/service"
 )
 
 func (c *call) auditCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list who signed in, what was granted, and what admins did"}, func(fs *pflag.FlagSet) runner {
-		r := admin.AuditRequest{}
+		r := service.ListAuditInput{}
 		fs.IntVar(&r.Limit, "limit", 50, "the newest `N` acts, at most 1000")
 		fs.StringVar(&r.User, "user", "", "only what the person `NAME` did, and what is about them; they may have been removed")
 		fs.StringVar(&r.Act, "act", "", "only acts that begin with `PREFIX`, such as grant or user.create")
@@ -26,7 +27,7 @@ func (c *call) auditCommand() *cobra.Command {
 				return usage("--limit must be from 1 to 1000")
 			}
 			return c.admin(ctx, func(s admin.Service) error {
-				rows, err := s.Audit(ctx, r)
+				rows, err := admin.Do(ctx, s, (*service.Service).ListAudit, r)
 				if err != nil {
 					return err
 				}
@@ -36,13 +37,13 @@ func (c *call) auditCommand() *cobra.Command {
 	})
 }
 
-func auditRow(e admin.AuditEntry) string {
+func auditRow(e service.AuditEntry) string {
 	return strings.Join([]string{day(e.At), orDash(printable(e.User)), e.Via, e.Action, orDash(printable(e.About)), auditDetail(e)}, "\t")
 }
 
 // auditDetail is a detail as KEY=VALUE. What the table says elsewhere, and what is
 // empty, is left out.
-func auditDetail(e admin.AuditEntry) string {
+func auditDetail(e service.AuditEntry) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(e.Detail)) {
 		text := auditValue(key, e.Detail[key], e.Names)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"satchel/internal/admin"
+	"satchel/internal/service"
 )
 
 func TestAuditDetail(t *testing.T) {
@@ -27,7 +27,7 @@ func TestAuditDetail(t *testing.T) {
 		"Attack: a name that is another's id": {"x", map[string]any{"name": "u_1"}, "name=u_1"},
 		"Attack: a time where there should be none": {"x", map[string]any{"name": "2026-11-29T11:43:00Z"}, "name=2026-11-29T11:43:00Z"},
 	} {
-		if got := auditDetail(admin.AuditEntry{About: tt.about, Detail: tt.detail, Names: names}); got != tt.want {
+		if got := auditDetail(service.AuditEntry{About: tt.about, Detail: tt.detail, Names: names}); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"satchel/auth"
 	"satchel/internal/admin"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -21,11 +24,11 @@ func (c *call) clientCommand() *cobra.Command {
 					return usage("--redirect URI is needed: where the client wants people to be sent back to")
 				}
 				return c.admin(ctx, func(s admin.Service) error {
-					cl, err := s.AddClient(ctx, admin.ClientRequest{Name: args[0], Redirects: *redirects})
+					cl, err := admin.Do(ctx, s, (*service.Service).AddClient, service.AddClientInput{Name: args[0], Redirects: *redirects})
 					if err != nil {
 						return err
 					}
-					return c.answer(cl, func() {
+					return c.answer(listedClient(cl), func() {
 						c.printf("%s\n", cl.ID)
 						c.note("That is the client id of %s. It has no secret: leave the field empty.\n", cl.Name)
 					})
@@ -35,12 +38,13 @@ func (c *call) clientCommand() *cobra.Command {
 		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the clients that registered or were added"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					rows, err := s.Clients(ctx)
+					all, err := admin.Do(ctx, s, (*service.Service).ListClients, service.None{})
 					if err != nil {
 						return err
 					}
-					return c.answer(orEmpty(rows), func() {
-						table(c.Stdout, "ID\tNAME\tKIND\tSINCE\tLAST USED\tSENT BACK TO", rows, func(cl admin.Client) string {
+					rows := mapped(all, listedClient)
+					return c.answer(rows, func() {
+						table(c.Stdout, "ID\tNAME\tKIND\tSINCE\tLAST USED\tSENT BACK TO", rows, func(cl client) string {
 							used := "never"
 							if cl.LastUsed != nil {
 								used = day(*cl.LastUsed)
@@ -51,8 +55,8 @@ func (c *call) clientCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.act("remove ID", "remove a client: all that it was granted ends at once", "removed", "Removed %s", func(ctx context.Context, s admin.Service, id string) error {
-			return s.RemoveClient(ctx, id)
+		act(c, "remove ID", "remove a client: all that it was granted ends at once", "removed", "Removed %s", (*service.Service).RemoveClient, func(id string) service.RemoveClientInput {
+			return service.RemoveClientInput{ID: id}
 		}),
 	)
 }
@@ -63,12 +67,15 @@ func (c *call) grantCommand() *cobra.Command {
 			user := fs.String("user", "", "only those of the person `NAME`")
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					rows, err := s.Grants(ctx, *user)
+					all, err := admin.Do(ctx, s, (*service.Service).ListGrants, service.ListGrantsInput{User: *user})
 					if err != nil {
 						return err
 					}
-					return c.answer(orEmpty(rows), func() {
-						table(c.Stdout, "ID\tKIND\tUSER\tSPACE\tNAME\tSCOPES\tSINCE\tLAST USED", rows, func(g admin.Grant) string {
+					rows := mapped(all, func(g service.Grant) grant {
+						return grant{g.ID, g.Kind, g.UserName, g.SpaceName, g.Name, g.Client, g.Scopes, g.Created, known(g.LastUsed)}
+					})
+					return c.answer(rows, func() {
+						table(c.Stdout, "ID\tKIND\tUSER\tSPACE\tNAME\tSCOPES\tSINCE\tLAST USED", rows, func(g grant) string {
 							var scopes []string
 							for _, s := range g.Scopes {
 								scopes = append(scopes, string(s))
@@ -83,8 +90,35 @@ func (c *call) grantCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.act("revoke ID", "end what a client was given, at once", "revoked", "Revoked %s", func(ctx context.Context, s admin.Service, id string) error {
-			return s.RevokeGrant(ctx, space.GrantID(id))
+		act(c, "revoke ID", "end what a client was given, at once", "revoked", "Revoked %s", (*service.Service).RevokeGrant, func(id string) service.RevokeGrantInput {
+			return service.RevokeGrantInput{ID: space.GrantID(id)}
 		}),
 	)
+}
+
+// client is an OAuth client as `client list --json` prints it.
+type client struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Kind      string     `json:"kind"`
+	Redirects []string   `json:"redirects"`
+	Created   time.Time  `json:"created"`
+	LastUsed  *time.Time `json:"last_used,omitempty"`
+}
+
+func listedClient(c auth.Client) client {
+	return client{c.ID, c.Name, string(c.Kind), c.RedirectURIs, c.Created, known(c.LastUsed)}
+}
+
+// grant is a grant as `grant list --json` prints it.
+type grant struct {
+	ID       space.GrantID `json:"id"`
+	Kind     string        `json:"kind"`
+	User     string        `json:"user"`
+	Space    string        `json:"space"`
+	Name     string        `json:"name"`
+	Client   string        `json:"client,omitempty"`
+	Scopes   []space.Scope `json:"scopes"`
+	Created  time.Time     `json:"created"`
+	LastUsed *time.Time    `json:"last_used,omitempty"`
 }

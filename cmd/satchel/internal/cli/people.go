@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/auth"
+	"satchel/auth/store"
 	"satchel/internal/admin"
 	"satchel/internal/config"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -29,7 +31,7 @@ func (c *call) userCommand() *cobra.Command {
 					return err
 				}
 				return c.adminIn(ctx, cfg, func(s admin.Service) error {
-					u, err := s.AddPerson(ctx, admin.NewPerson{Name: args[0], Admin: *isAdmin, Email: *email})
+					u, err := admin.Do(ctx, s, (*service.Service).AddUser, service.AddUserInput{Name: args[0], Admin: *isAdmin, Email: *email})
 					if err != nil {
 						return err
 					}
@@ -43,11 +45,12 @@ func (c *call) userCommand() *cobra.Command {
 		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the people"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					users, err := s.Users(ctx)
+					all, err := admin.Do(ctx, s, (*service.Service).ListUsers, service.None{})
 					if err != nil {
 						return err
 					}
-					return c.answer(orEmpty(users), func() { table(c.Stdout, "NAME\tROLE\tSTATE\tSINCE\tEMAIL\tID", users, userRow) })
+					users := mapped(all, listedUser)
+					return c.answer(users, func() { table(c.Stdout, "NAME\tROLE\tSTATE\tSINCE\tEMAIL\tID", users, userRow) })
 				})
 			}
 		}),
@@ -58,19 +61,19 @@ func (c *call) userCommand() *cobra.Command {
 					return err
 				}
 				return c.adminIn(ctx, cfg, func(s admin.Service) error {
-					left, err := s.PartUser(ctx, args[0])
+					left, err := admin.Do(ctx, s, (*service.Service).RemoveUser, service.RemoveUserInput{User: service.UserRef{Name: args[0]}})
 					if err != nil {
 						return err
 					}
-					return c.answer(left, func() { c.parted(left, cfg.DataDir) })
+					return c.answer(left, func() { c.removed(left, cfg.DataDir) })
 				})
 			}
 		}),
 	}, c.userAccountCommands()...)...)
 }
 
-// parted says what a removed person leaves, and how to hand it on.
-func (c *call) parted(left admin.Parted, dataDir string) {
+// removed prints what a removed person leaves, and how to give it to somebody else.
+func (c *call) removed(left service.RemovedUser, dataDir string) {
 	c.printf("Removed %s.\n", left.Removed)
 	if len(left.Spaces) == 0 {
 		return
@@ -108,7 +111,7 @@ func (c *call) tokenCommand() *cobra.Command {
 					}
 				}
 				return c.admin(ctx, func(s admin.Service) error {
-					t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Space: *in, Scopes: scopes, Name: *name, Expires: lifetime})
+					t, err := admin.Do(ctx, s, (*service.Service).CreateKey, service.CreateKeyInput{Space: service.SpaceRef{User: *user, Name: *in}, Scopes: scopes, Name: *name, Lifetime: lifetime})
 					if err != nil {
 						return err
 					}
@@ -121,15 +124,19 @@ func (c *call) tokenCommand() *cobra.Command {
 			all := fs.Bool("all", false, "those that were revoked or have expired too")
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					tokens, err := s.Tokens(ctx, *user)
+					keys, err := admin.Do(ctx, s, (*service.Service).ListKeys, service.ListKeysInput{User: *user})
 					if err != nil {
 						return err
 					}
-					if !*all {
-						now := time.Now()
-						tokens = slices.DeleteFunc(tokens, func(t admin.TokenInfo) bool { return t.Ended(now) })
+					if now := time.Now(); !*all {
+						keys = slices.DeleteFunc(keys, func(k store.Key) bool {
+							return !k.Revoked.IsZero() || !k.Expires.IsZero() && !k.Expires.After(now)
+						})
 					}
-					return c.answer(orEmpty(tokens), func() {
+					tokens := mapped(keys, func(k store.Key) token {
+						return token{k.ID, k.UserName, k.SpaceName, k.Name, k.Scopes, k.Created, known(k.Expires), known(k.LastUsed), !k.Revoked.IsZero()}
+					})
+					return c.answer(tokens, func() {
 						table(c.Stdout, "ID\tUSER\tSPACE\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
 					})
 				})
@@ -140,12 +147,7 @@ func (c *call) tokenCommand() *cobra.Command {
 				if strings.HasPrefix(args[0], auth.KeyPrefix) {
 					return usage("that is a key itself; give its ID, from: satchel token list")
 				}
-				return c.admin(ctx, func(s admin.Service) error {
-					if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
-						return err
-					}
-					return c.answer(map[string]string{"revoked": args[0]}, func() { c.printf("Revoked %s.\n", args[0]) })
-				})
+				return done(ctx, c, "revoked", args[0], "Revoked "+args[0], (*service.Service).RevokeKey, service.RevokeKeyInput{ID: space.GrantID(args[0])})
 			}
 		}),
 	)
@@ -157,7 +159,46 @@ type addedUser struct {
 	Name string       `json:"name"`
 }
 
-func userRow(u admin.User) string {
+// user is a person as `user list --json` prints them.
+type user struct {
+	ID      space.UserID `json:"id"`
+	Name    string       `json:"name"`
+	Admin   bool         `json:"admin"`
+	Email   string       `json:"email,omitempty"`
+	State   string       `json:"state"` // active, or suspended if no entry of the allow list admits them any more
+	Created time.Time    `json:"created"`
+}
+
+func listedUser(u store.User) user {
+	state := "active"
+	if !u.Suspended.IsZero() {
+		state = "suspended"
+	}
+	return user{u.ID, u.Name, u.Admin, u.Email, state, u.Created}
+}
+
+// token is a key as `token list --json` prints it.
+type token struct {
+	ID       space.GrantID `json:"id"`
+	User     string        `json:"user"`
+	Space    string        `json:"space"`
+	Name     string        `json:"name"`
+	Scopes   []space.Scope `json:"scopes"`
+	Created  time.Time     `json:"created"`
+	Expires  *time.Time    `json:"expires,omitempty"`
+	LastUsed *time.Time    `json:"last_used,omitempty"`
+	Revoked  bool          `json:"revoked"`
+}
+
+// known returns nil for the zero time, which JSON leaves out.
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func userRow(u user) string {
 	role := "member"
 	if u.Admin {
 		role = "admin"
@@ -165,7 +206,7 @@ func userRow(u admin.User) string {
 	return strings.Join([]string{u.Name, role, u.State, day(u.Created), orDash(u.Email), string(u.ID)}, "\t")
 }
 
-func tokenRow(t admin.TokenInfo) string {
+func tokenRow(t token) string {
 	var scopes []string
 	for _, s := range t.Scopes {
 		scopes = append(scopes, string(s))

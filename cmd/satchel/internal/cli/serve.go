@@ -16,6 +16,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/telemetry"
 )
@@ -115,7 +116,7 @@ func (k clientKey) inJSON() string {
 // owner can read.
 func firstKey(ctx context.Context, c *call, s *server.Server) (clientKey, error) {
 	path := filepath.Join(s.Config.DataDir, keyFile)
-	u, made, err := s.Admin.FirstUser(ctx, firstUser)
+	u, made, err := s.Service.FirstUser(ctx, firstUser)
 	if err != nil {
 		return clientKey{}, err
 	}
@@ -130,12 +131,12 @@ func firstKey(ctx context.Context, c *call, s *server.Server) (clientKey, error)
 		}
 		return clientKey{file: path}, nil
 	}
-	t, err := s.Admin.CreateToken(ctx, admin.TokenRequest{User: u.Name, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Name: "first key"})
+	t, err := s.Service.CreateKey(ctx, service.Operator(), service.CreateKeyInput{Space: service.SpaceRef{User: u.Name}, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Name: "first key"})
 	if err != nil {
 		return clientKey{}, err
 	}
 	if c.Terminal && !c.json {
-		l, err := s.Admin.LoginLink(ctx, u.Name)
+		l, err := s.Service.CreateLoginLink(ctx, service.Operator(), service.CreateLoginLinkInput{User: service.UserRef{ID: u.ID}})
 		return clientKey{secret: t.Secret, link: l.URL}, err
 	}
 	if err := writeSecret(path, t.Secret); err != nil {
@@ -178,7 +179,7 @@ func (c *call) greet(s *server.Server, key clientKey) {
 		c.printf("Other machines can reach it, and keys travel unencrypted. Use --domain NAME, or put TLS in front and set --public-url; in a network that you trust, --public-url http://ADDRESS:PORT.\n")
 	}
 	if key.link != "" {
-		c.printf("\nTo sign in as its admin, open this once, within %s:\n  %s\n", config.FormatDuration(s.Admin.Pages.LinkLifetime), key.link)
+		c.printf("\nTo sign in as its admin, open this once, within %s:\n  %s\n", config.FormatDuration(service.DefaultLinkLifetime), key.link)
 	} else {
 		c.printf("\nTo sign in as its admin, open the link of:\n  %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}

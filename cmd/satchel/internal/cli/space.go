@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/internal/admin"
+	"satchel/internal/service"
 )
 
 func (c *call) spaceCommand() *cobra.Command {
@@ -22,12 +23,12 @@ func (c *call) spaceCommand() *cobra.Command {
 			user := fs.String("user", "", "only those of the person `NAME`")
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					spaces, err := s.Spaces(ctx, *user)
+					spaces, err := admin.Do(ctx, s, (*service.Service).ListSpaces, service.ListSpacesInput{User: *user})
 					if err != nil {
 						return err
 					}
 					return c.answer(orEmpty(spaces), func() {
-						table(c.Stdout, "NAME\tOWNER\tID\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
+						table(c.Stdout, "NAME\tOWNER\tID\tHEAD\tREPOSITORY", spaces, func(s service.SpaceInfo) string {
 							return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", s.Name, s.OwnerLabel(), s.ID, cmp.Or(s.Head.Short(), "damaged"), s.Repository)
 						})
 					})

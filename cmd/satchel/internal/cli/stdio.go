@@ -17,6 +17,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -70,7 +71,7 @@ type home struct {
 	info    admin.Info
 	close   func(context.Context) error // ends what attach began
 
-	key admin.Token // the one that this run made
+	key service.NewKey // the one that this run made
 }
 
 func (h *home) run(ctx context.Context) (err error) {
@@ -118,8 +119,8 @@ func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 		if err != nil {
 			host = "this machine"
 		}
-		h.key, err = h.service.CreateToken(ctx, admin.TokenRequest{
-			User: h.user, Name: fmt.Sprintf("%s%.100s", auth.StdioKey, host), Expires: stdioKeyLife,
+		h.key, err = admin.Do(ctx, h.service, (*service.Service).CreateKey, service.CreateKeyInput{
+			Space: service.SpaceRef{User: h.user}, Name: fmt.Sprintf("%s%.100s", auth.StdioKey, host), Lifetime: stdioKeyLife,
 			Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite},
 		})
 		if err != nil {
@@ -153,7 +154,7 @@ func (h *home) attach(ctx context.Context) error {
 // began is to end in order.
 func (h *home) serve(ctx context.Context, s *server.Server) error {
 	s.Admin.Running.Passing = true
-	if _, _, err := s.Admin.FirstUser(ctx, firstUser); err != nil {
+	if _, _, err := s.Service.FirstUser(ctx, firstUser); err != nil {
 		return errors.Join(err, s.Close(ctx))
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -187,7 +188,7 @@ func (h *home) revoke(ctx context.Context) error {
 	if h.key.ID == "" {
 		return nil
 	}
-	err := h.service.RevokeToken(ctx, h.key.ID)
+	_, err := admin.Do(ctx, h.service, (*service.Service).RevokeKey, service.RevokeKeyInput{ID: h.key.ID})
 	if fault.CodeOf(err) == fault.Unavailable {
 		return nil // the server ended first; the key ends by itself
 	}

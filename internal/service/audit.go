@@ -1,28 +1,52 @@
-package admin
+package service
 
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
-// Audit lists the newest acts, with the names of who did them and what they are
-// about.
-func (l *Local) Audit(ctx context.Context, r AuditRequest) ([]AuditEntry, error) {
-	f := store.AuditFilter{Act: r.Act}
-	if r.User != "" {
+// ListAuditInput selects audit entries.
+type ListAuditInput struct {
+	Limit int    `json:"limit"` // at most 1000
+	User  string `json:"user"`  // acts of, and about, people who have or had this name
+	Act   string `json:"act"`   // the beginning of the action
+}
+
+// AuditEntry is one act.
+type AuditEntry struct {
+	At      time.Time `json:"at"`
+	User    string    `json:"user,omitempty"`
+	Via     string    `json:"via"`
+	Action  string    `json:"action"`
+	Subject string    `json:"subject"` // an ID
+	About   string    `json:"about"`   // what people call the subject
+	// Detail holds IDs and, as texts, times; never a secret. Names are those of the IDs.
+	Detail map[string]any    `json:"detail"`
+	Names  map[string]string `json:"names"`
+}
+
+// ListAudit lists the newest acts, newest first.
+func (s *Service) ListAudit(ctx context.Context, a Actor, in ListAuditInput) ([]AuditEntry, error) {
+	if err := s.authorize(a, "ListAudit"); err != nil {
+		return nil, err
+	}
+	f := store.AuditFilter{Act: in.Act}
+	if in.User != "" {
 		var err error
-		if f.Users, err = l.everyoneCalled(ctx, r.User); err != nil {
+		if f.Users, err = s.everyoneCalled(ctx, in.User); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := l.Accounts.AuditOf(ctx, f, 0, r.Limit)
+	rows, err := s.accounts.AuditOf(ctx, f, 0, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -36,19 +60,13 @@ func (l *Local) Audit(ctx context.Context, r AuditRequest) ([]AuditEntry, error)
 		}
 	}
 	delete(seen, "")
-	ids := make([]string, 0, len(seen))
-	for id := range seen {
-		ids = append(ids, id)
-	}
 	names := map[string]string{}
-	for part := range slices.Chunk(ids, 1000) {
-		more, err := l.Accounts.NamesOf(ctx, part)
+	for part := range slices.Chunk(slices.Collect(maps.Keys(seen)), 1000) {
+		more, err := s.accounts.NamesOf(ctx, part)
 		if err != nil {
 			return nil, err
 		}
-		for id, name := range more {
-			names[id] = name
-		}
+		maps.Copy(names, more)
 	}
 	out := make([]AuditEntry, len(rows))
 	for i, row := range rows {
@@ -66,9 +84,9 @@ func (l *Local) Audit(ctx context.Context, r AuditRequest) ([]AuditEntry, error)
 	return out, nil
 }
 
-// everyoneCalled returns who has the name, and who had it and was removed.
-func (l *Local) everyoneCalled(ctx context.Context, name string) ([]space.UserID, error) {
-	all, err := l.Accounts.UserNames(ctx)
+// everyoneCalled returns the person who has the name, and the removed people who had it.
+func (s *Service) everyoneCalled(ctx context.Context, name string) ([]space.UserID, error) {
+	all, err := s.accounts.UserNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +97,13 @@ func (l *Local) everyoneCalled(ctx context.Context, name string) ([]space.UserID
 		}
 	}
 	if len(out) == 0 {
-		return nil, fault.New(fault.NotFound, "There never was a user %q.", oneLine(name))
+		return nil, fault.New(fault.NotFound, "There never was a user %q.", strings.Map(printable, name))
 	}
 	return out, nil
 }
 
-// detailOf reads an entry's detail, with times as RFC 3339 has them; a time that
-// never comes is left out.
+// detailOf reads an entry's detail, with times as of RFC 3339, and without those that never
+// come.
 func detailOf(text string) map[string]any {
 	var d map[string]any
 	if json.Unmarshal([]byte(text), &d) != nil || d == nil {
@@ -99,8 +117,8 @@ func detailOf(text string) map[string]any {
 	return d
 }
 
-// idsOf returns the ids that a detail has under the keys that hold some: what a
-// client calls itself is never taken for one.
+// idsOf returns the IDs in a detail. It looks only under the keys that hold some, so that
+// the name of a client is never taken for one.
 func idsOf(detail map[string]any) (ids []string) {
 	for _, key := range []string{"user", "by", "owner", "from", "to", "space", "client"} {
 		if id, ok := detail[key].(string); ok && id != "" {
@@ -117,8 +135,8 @@ func nameOr(names map[string]string, id string) string {
 	return id
 }
 
-// about is what an act is about, as people call it: a session and a sign-in link are
-// their user's, and what else has no name is called by its id.
+// about is what people call the subject of an act. Sessions and sign-in links have the
+// name of their user; other subjects without a name have their ID.
 func about(e store.Entry, detail map[string]any, names map[string]string) string {
 	own, _ := detail["name"].(string)
 	user := ""
@@ -134,4 +152,12 @@ func about(e store.Entry, detail map[string]any, names map[string]string) string
 		}
 	}
 	return e.Subject
+}
+
+// printable replaces characters that a terminal does not print.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return ' '
 }

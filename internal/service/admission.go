@@ -1,4 +1,4 @@
-package server
+package service
 
 import (
 	"context"
@@ -8,53 +8,39 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/internal/admin"
-	"satchel/internal/config"
 	"satchel/internal/fault"
 )
 
-// allowList is who may become a user without an invitation.
-func allowList(a config.Auth) auth.AllowList {
-	return auth.AllowList{Emails: a.AllowEmails, Domains: a.AllowDomains, GitHubUsers: a.AllowGitHubUsers, GitHubOrgs: a.AllowGitHubOrgs}
-}
-
-// people makes users of those who may become ones.
-type people struct {
-	accounts *store.Store
-	admin    *admin.Local
-	allow    auth.AllowList
-	// membersInvite lets those in whom somebody invites who is no admin.
-	membersInvite bool
-}
-
-// Admit makes a user with a space of their own: who holds an open invitation,
-// which that accepts, or whom the allow list names. Somebody who was suspended,
-// since the entry that let them in is gone, comes back by another. name is what
-// they wish to be called; where it is empty they get one like it.
-func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
+// Admit admits a person who signs in for the first time: with an open invitation, which is
+// accepted in the same transaction, or by the allow list. A person whose entry of the
+// allow list is gone comes back by another entry. name is the user name that the person
+// chose; if it is empty, Admit makes one from the claims. The error is a fault.Forbidden
+// if nothing lets them in, a fault.NotFound if the invitation is over, and a
+// fault.Conflict or fault.Invalid for the name.
+func (s *Service) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
 	n := store.NewUser{Display: display(c.Name), Email: c.Email}
 	by := store.Actor{Via: "sign-in"}
 	if invitation != "" {
-		inv, err := p.accounts.PeekInvitation(ctx, invitation)
+		inv, err := s.accounts.PeekInvitation(ctx, invitation)
 		if err != nil {
 			return store.User{}, err
 		}
-		if by, err := p.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !p.membersInvite) {
+		if by, err := s.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !s.o.MembersInvite) {
 			return store.User{}, fault.New(fault.Forbidden, "This invitation is for people who are users already. Ask an admin of this server for one that lets you in.")
 		}
 		n.Admitted, n.Invitation, by.Via = "invitation", invitation, "invitation"
 	} else {
-		entry, ok := p.allow.Admits(c)
+		entry, ok := s.o.Allow.Admits(c)
 		if !ok {
 			return store.User{}, fault.New(fault.Forbidden, "Nobody here knows you yet. Ask whoever runs this server for an invitation.")
 		}
-		if barred, err := p.accounts.Barred(ctx, c.Issuer, c.Subject, c.Email); err != nil {
+		if barred, err := s.accounts.Barred(ctx, c.Issuer, c.Subject, c.Email); err != nil {
 			return store.User{}, err
 		} else if barred {
 			return store.User{}, fault.New(fault.Forbidden, "You were removed from this server. Ask whoever runs it for an invitation.")
 		}
-		if u, err := p.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
-			return u, p.accounts.Readmit(ctx, by, u.ID, entry)
+		if u, err := s.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
+			return u, s.accounts.Readmit(ctx, by, u.ID, entry)
 		}
 		n.Admitted = entry
 	}
@@ -70,13 +56,13 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 		if try > 1 {
 			n.Name = strings.TrimRight(name[:min(len(name), store.MaxNameBytes-4)], "-_.") + "-" + strconv.Itoa(try)
 		}
-		u, err := p.admin.AdmitUser(ctx, by, n)
+		u, err := s.createUser(ctx, by, n)
 		if fault.CodeOf(err) != fault.Conflict {
 			return u, err
 		}
 		if c.Issuer != "" && invitation == "" {
-			// They may have come in by another request of theirs meanwhile.
-			if u, err := p.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
+			// Another request of theirs may have admitted them meanwhile.
+			if u, err := s.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
 				return u, nil
 			}
 		}
@@ -86,11 +72,17 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 	}
 }
 
-// label is what a sign-in is called in lists.
+// Allows reports whether the allow list admits a person without an invitation.
+func (s *Service) Allows(c auth.Claimant) bool {
+	_, ok := s.o.Allow.Admits(c)
+	return ok
+}
+
+// label names a sign-in in lists.
 func label(c auth.Claimant) string {
-	for _, s := range []string{c.GitHubLogin, c.Email, c.Login, c.Name} {
-		if s = display(s); s != "" {
-			return s
+	for _, name := range []string{c.GitHubLogin, c.Email, c.Login, c.Name} {
+		if name = display(name); name != "" {
+			return name
 		}
 	}
 	return c.Subject
@@ -102,7 +94,7 @@ const (
 	maxDisplayBytes = 200
 )
 
-// display is a name that a provider tells, fit to be shown.
+// display makes a name from a provider fit to be shown.
 func display(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 	r := []rune(s)
@@ -112,7 +104,7 @@ func display(s string) string {
 	return strings.TrimSpace(string(r))
 }
 
-// nameOf makes a user name of what is known of somebody.
+// nameOf makes a user name from the claims.
 func nameOf(c auth.Claimant) string {
 	local, _, _ := strings.Cut(c.Email, "@")
 	for _, s := range []string{c.GitHubLogin, c.Login, local, c.Name} {
