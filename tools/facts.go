@@ -9,18 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/facts"
 	"satchel/tools/index/present"
 )
 
 // fact is one memory fact: memory/<type>/<key>.md.
 type fact struct {
+	facts.Fact
 	kind, key string
-	value     string
-	source    string // user_explicit, inferred, imported
-	sure      float64
-	hasSure   bool
-	confirmed string // last_confirmed, else first_seen: a date as it was written
-	expires   string
 }
 
 // facts reads the memory facts that have not expired, the latest confirmed
@@ -43,55 +39,39 @@ func (v view) facts(ctx context.Context, today time.Time) (list []fact, left int
 		if err != nil {
 			return nil, 0, err
 		}
-		f := fact{kind: kind, key: strings.TrimSuffix(file, ".md")}
-		f.value = h.fields.String("value")
-		f.source = h.fields.String("source")
-		f.sure, f.hasSure = h.fields.Number("confidence")
-		f.confirmed = dateOf(cmp.Or(h.fields.String("last_confirmed"), h.fields.String("first_seen")))
-		f.expires = dateOf(h.fields.String("expires"))
-		if f.expires != "" && f.expires < today.Format(time.DateOnly) {
+		f := fact{facts.Of(h.fields), kind, strings.TrimSuffix(file, ".md")}
+		if f.Over(today.Format(time.DateOnly)) {
 			continue
 		}
-		if f.value == "" {
+		if f.Value == "" {
 			// The file is there, and a person may want to mend it.
-			f.value = "(no value; read " + string(e.Path) + ")"
+			f.Value = "(no value; read " + string(e.Path) + ")"
 		}
 		list = append(list, f)
 	}
 	slices.SortStableFunc(list, func(a, b fact) int {
-		return cmp.Or(cmp.Compare(b.confirmed, a.confirmed), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
 	})
 	return list, left, nil
 }
 
-// dateOf takes the day of a date or time; "" if it is none, so that a wrong one neither hides a fact nor puts it first.
-func dateOf(s string) string {
-	if len(s) < len(time.DateOnly) {
-		return ""
-	}
-	if _, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)]); err != nil {
-		return ""
-	}
-	return s[:len(time.DateOnly)]
-}
-
 func (f fact) line() string {
 	var about []string
-	switch f.source {
-	case "user_explicit", "":
-	case "inferred":
-		if f.hasSure {
-			about = append(about, fmt.Sprintf("inferred, confidence %.2g", f.sure))
+	switch f.Source {
+	case facts.Explicit, "":
+	case facts.Inferred:
+		if f.HasSure {
+			about = append(about, fmt.Sprintf("inferred, confidence %.2g", f.Sure))
 		} else {
 			about = append(about, "inferred")
 		}
 	default:
-		about = append(about, oneLine(f.source, 40))
+		about = append(about, oneLine(f.Source, 40))
 	}
-	if f.confirmed != "" {
-		about = append(about, f.confirmed)
+	if f.Confirmed != "" {
+		about = append(about, f.Confirmed)
 	}
-	s := fmt.Sprintf("- %s: %s", oneLine(f.key, 80), oneLine(f.value, 400))
+	s := fmt.Sprintf("- %s: %s", oneLine(f.key, 80), oneLine(f.Value, 400))
 	if len(about) > 0 {
 		s += " (" + strings.Join(about, ", ") + ")"
 	}

@@ -100,18 +100,12 @@ type changedFile struct {
 	Path, URL, What string
 }
 
-// AITools are the tools by which AIs change spaces; see tools. Whatever else a
-// commit names, or nothing, is a person's or the server's own. The server alone
-// says by which tool a commit was made, while a client calls itself what it likes:
-// so what a client did is only ever looked for among these.
-func AITools() []string { return []string{"bash", "write", "edit", "remember", "forget"} }
-
 // MakerOf reports what made a commit.
 func MakerOf(c space.Commit) string {
 	switch {
-	case slices.Contains(AITools(), c.Tool):
+	case space.IsAITool(c.Tool):
 		return "ai"
-	case ByPage(c.Tool):
+	case space.IsWebTool(c.Tool):
 		return "web"
 	case c.Tool == "":
 		return "git"
@@ -202,25 +196,25 @@ func parseTime(text string) (time.Time, error) {
 }
 
 // filterOf reads the filter of a request.
-func filterOf(q url.Values) (activityFilter, LogQuery, error) {
+func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
-	if ByPage(f.Tool) {
-		f.Tool = ByHand
+	if space.IsWebTool(f.Tool) {
+		f.Tool = space.ToolWeb
 	}
 	since, err := parseTime(f.Since)
 	if err != nil {
-		return f, LogQuery{}, err
+		return f, space.LogQuery{}, err
 	}
 	until, err := parseTime(f.Until)
 	if err != nil {
-		return f, LogQuery{}, err
+		return f, space.LogQuery{}, err
 	}
-	log := LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}
+	log := space.LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}
 	switch {
 	case f.Client != "":
-		log.Tools = AITools()
-	case f.Tool == ByHand: // however it was done there
-		log.Tool, log.Tools = "", PageTools()
+		log.Tools = space.AITools()
+	case f.Tool == space.ToolWeb: // however it was done there
+		log.Tool, log.Tools = "", space.WebTools()
 	}
 	return f, log, nil
 }
@@ -238,7 +232,7 @@ func (s *Site) showActivity(v *Visit) error {
 		if fault.CodeOf(err) != fault.Invalid {
 			return err
 		}
-		p.Problem, p.Field, log = fault.PublicOf(err), "since", LogQuery{}
+		p.Problem, p.Field, log = fault.PublicOf(err), "since", space.LogQuery{}
 		if _, bad := parseTime(f.Since); bad == nil {
 			p.Field = "until"
 		}
@@ -258,7 +252,7 @@ func (s *Site) showActivity(v *Visit) error {
 		next.Set("after", string(list[len(list)-1].ID))
 		body.Next = SpacePath(m.ID, "activity?"+next.Encode())
 	}
-	newest, err := s.History.Log(ctx, m.ID, LogQuery{Limit: activityNames})
+	newest, err := s.History.Log(ctx, m.ID, space.LogQuery{Limit: activityNames})
 	if err != nil {
 		return err
 	}
@@ -340,8 +334,8 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 			note(&clients, unversioned(c.Client))
 		}
 		switch {
-		case ByPage(c.Tool):
-			note(&by, ByHand)
+		case space.IsWebTool(c.Tool):
+			note(&by, space.ToolWeb)
 		default:
 			note(&by, c.Tool)
 		}

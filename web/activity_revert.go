@@ -70,7 +70,7 @@ const (
 func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	out := map[string]space.CommitID{}
 	for _, c := range newest {
-		if c.Tool != ByRevert || out[c.ID.Short()] != "" {
+		if c.Tool != space.ToolWebRevert || out[c.ID.Short()] != "" {
 			continue
 		}
 		_, body, _ := strings.Cut(c.Message, "\n\n")
@@ -131,7 +131,7 @@ func (s *Site) previewRevert(v *Visit) error {
 			if !space.CommitID(id).Valid() {
 				return ErrGone
 			}
-			found, err := s.History.Log(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
+			found, err := s.History.Log(ctx, m.ID, space.LogQuery{From: space.CommitID(id), Limit: 1})
 			if err != nil {
 				return Gone(err)
 			}
@@ -186,13 +186,13 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 // notUndone lists what a client did since a time and after a commit, the newest first,
 // without what is undone, and tells after which commit there may be more.
 func (s *Site) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
-	undoings, err := s.History.Log(ctx, id, LogQuery{Tool: ByRevert, Since: since, Limit: undoLooked})
+	undoings, err := s.History.Log(ctx, id, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
 	if err != nil {
 		return nil, "", 0, err
 	}
 	undone := undoneBy(undoings)
 	for range undoTurns {
-		found, err := s.History.Log(ctx, id, LogQuery{Client: client, Tools: AITools(), Since: since, After: after, Limit: undoLooked})
+		found, err := s.History.Log(ctx, id, space.LogQuery{Client: client, Tools: space.AITools(), Since: since, After: after, Limit: undoLooked})
 		if err != nil {
 			return nil, "", 0, err
 		}
@@ -230,7 +230,7 @@ func (s *Site) revert(v *Visit) error {
 			return ErrGone
 		}
 	}
-	c, err := s.History.Revert(v.R.Context(), m.ID, commits, v.Meta(ByRevert, ""))
+	c, err := s.History.Revert(v.R.Context(), m.ID, commits, v.Meta(space.ToolWebRevert, ""))
 	if err != nil {
 		return Gone(err)
 	}

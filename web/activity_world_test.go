@@ -39,7 +39,7 @@ func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *act
 	must(t, err)
 	t.Cleanup(func() { _ = a.git.Close() })
 	all := []func(*web.Options){func(o *web.Options) {
-		o.Workspace, o.History, o.Committer = a.git, activeHistory{a.git}, a.git
+		o.Workspace, o.History, o.Committer = a.git, a.git, a.git
 		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, lateReviews{a}, a.remotes, a.newSpace
 		o.WaitingTime = time.Hour
 	}}
@@ -104,24 +104,14 @@ func (a *active) head() space.CommitID {
 	return h
 }
 
-type activeHistory struct{ *gitstore.Store }
-
-func (h activeHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, space.LogQuery{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
-}
-
 // lateReviews are made once the world has its database.
 type lateReviews struct{ a *active }
 
 func (l lateReviews) get() *reviews.Reviews { return l.a.reviews }
 
-func (l lateReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, bool, error) {
+func (l lateReviews) Waiting(ctx context.Context, id space.SpaceID) ([]space.Review, bool, error) {
 	list, behind, err := l.get().Waiting(ctx, id)
-	var out []web.Review
-	for _, r := range list {
-		out = append(out, web.Review(r))
-	}
-	return out, behind || l.a.behind, err
+	return list, behind || l.a.behind, err
 }
 
 func (l lateReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
@@ -132,13 +122,8 @@ func (l lateReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID
 	return l.get().Undo(ctx, id, by, p, b, mode, m)
 }
 
-func (l lateReviews) Decided(ctx context.Context, id space.SpaceID, limit int) ([]web.ReviewDecision, error) {
-	list, err := l.get().Decisions(ctx, id, limit)
-	var out []web.ReviewDecision
-	for _, d := range list {
-		out = append(out, web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Kept, By: d.By, At: d.At})
-	}
-	return out, err
+func (l lateReviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([]space.ReviewDecision, error) {
+	return l.get().Decisions(ctx, id, limit)
 }
 
 // fakeRemotes remembers what it was asked.

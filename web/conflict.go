@@ -48,7 +48,7 @@ func (e *editing) sides(v *Visit, f found, there bool, had space.BlobID, sent st
 		base = ""
 	}
 	c.Had = merge.Plain(base)
-	if log, err := e.History.Log(v.R.Context(), f.ID, LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
+	if log, err := e.History.Log(v.R.Context(), f.ID, space.LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
 		c.By = &log[0]
 	}
 	if there {

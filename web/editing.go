@@ -12,9 +12,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"satchel/auth/store"
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/web/facts"
 )
 
 // EditLimits bound what the pages that change files take. Zero takes the default.
@@ -212,7 +212,7 @@ func (e *editing) commit(v *Visit, id space.SpaceID, tool string, changes []spac
 		}
 		back = append(back, u)
 	}
-	if _, uerr := e.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.Meta(ByRevert, "Take back a change that was refused in part")); uerr != nil {
+	if _, uerr := e.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.Meta(space.ToolWebRevert, "Take back a change that was refused in part")); uerr != nil {
 		return "", fault.Wrap(uerr, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(err))
 	}
 	return "", err

@@ -188,7 +188,7 @@ func (e *editing) saveRename(v *Visit) error {
 	if body.Message == "" {
 		body.Message = "Move " + ShownPath(f.path, 120) + " to " + ShownPath(to, 120)
 	}
-	remark, err := e.commit(v, f.ID, ByMove, changes, body.Message)
+	remark, err := e.commit(v, f.ID, space.ToolWebMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
 		return e.Saved(v, f.Membership, remark, told(dirURL(f.ID, to), "moved"))
@@ -262,7 +262,7 @@ func (e *editing) saveDelete(v *Visit) error {
 	if note == "" && f.Dir {
 		note = "Delete " + ShownPath(f.path, 120) + "/"
 	}
-	remark, err := e.commit(v, f.ID, ByHand, changes, note)
+	remark, err := e.commit(v, f.ID, space.ToolWeb, changes, note)
 	switch {
 	case err == nil:
 		return e.Saved(v, f.Membership, remark, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))

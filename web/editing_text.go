@@ -143,7 +143,7 @@ func (e *editing) waitsAt(v *Visit, id space.SpaceID, p space.Path) string {
 		return ""
 	}
 	list, _, err := e.Reviews.Waiting(v.R.Context(), id)
-	if err != nil || !slices.ContainsFunc(list, func(r Review) bool { return r.Path == p }) {
+	if err != nil || !slices.ContainsFunc(list, func(r space.Review) bool { return r.Path == p }) {
 		return "" // to edit is possible all the same
 	}
 	return SpacePath(id, "reviews?"+URLQuery("path", string(p)))
@@ -186,7 +186,7 @@ func (e *editing) saveEdit(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	remark, err := e.commit(v, f.ID, ByHand, []space.Change{{
+	remark, err := e.commit(v, f.ID, space.ToolWeb, []space.Change{{
 		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
 		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
 	}}, body.Message)
@@ -332,7 +332,7 @@ func (e *editing) saveNew(v *Visit) error {
 	if taken != "" {
 		return again(http.StatusConflict, taken, "path")
 	}
-	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
 		return e.Saved(v, m, remark, told(SpaceURL(m.ID, "files", p), "created"))

@@ -163,7 +163,7 @@ func (s *Site) noticeOf(v *Visit, l location, page string) (*notice, error) {
 		return nil, err
 	}
 	n := &notice{Commit: PageURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
-	log, err := s.History.Log(v.R.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
+	log, err := s.History.Log(v.R.Context(), l.space.ID, space.LogQuery{From: l.at, Limit: 1})
 	if err != nil {
 		return nil, err
 	}

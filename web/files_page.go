@@ -90,7 +90,7 @@ func (s *Site) showContent(v *Visit, l location, e space.Entry) error {
 	}
 	if len(log) == 1 {
 		body.Last, body.LastSubject, body.LastTime = &log[0], SubjectOf(log[0].Message), log[0].Time
-		if ByPage(log[0].Tool) {
+		if space.IsWebTool(log[0].Tool) {
 			body.LastHow = onPages
 		}
 		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)

@@ -43,7 +43,7 @@ func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	set, err := tools.New(tools.Options{Service: service.New(service.Options{}), Workspace: ws, Searcher: heldSearcher{h}, PublicURL: func() string { return issuer }})
 	must(t, err)
 	h.world = newWorld(t, func(o *web.Options) {
-		o.Workspace, o.History, o.Committer, o.Tools = ws, heldHistory{h.git}, h.git, set
+		o.Workspace, o.History, o.Committer, o.Tools = ws, h.git, h.git, set
 		with(o)
 	})
 	for _, id := range []space.SpaceID{h.space.ID, h.evil.ID} {
@@ -102,11 +102,4 @@ func (s heldSearcher) Search(ctx context.Context, cols []index.Collection, q ind
 		}
 	}
 	return s.h.index.Search(ctx, cols, q)
-}
-
-// heldHistory is the store of spaces as the server gives it to the pages.
-type heldHistory struct{ *gitstore.Store }
-
-func (h heldHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, space.LogQuery{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Limit: q.Limit})
 }

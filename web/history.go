@@ -216,7 +216,7 @@ const onPages = "on the pages"
 func madeBy(c space.Commit) string {
 	client, tool := Shorten(c.Client, 60), Shorten(c.Tool, 40)
 	switch {
-	case ByPage(c.Tool):
+	case space.IsWebTool(c.Tool):
 		return onPages
 	case c.ClaimedTool != "":
 		return "by git"
@@ -251,7 +251,7 @@ func (s *Site) restore(v *Visit) error {
 	} else if v.R.PostFormValue("all") != "1" {
 		return fault.New(fault.Invalid, "Say what to restore.")
 	}
-	c, err := s.History.Restore(v.R.Context(), m.ID, p, at, v.Meta(ByRestore, ""))
+	c, err := s.History.Restore(v.R.Context(), m.ID, p, at, v.Meta(space.ToolWebRestore, ""))
 	if err != nil {
 		return Gone(v.NamedError(err))
 	}

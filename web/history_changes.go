@@ -75,7 +75,7 @@ func (s *Site) showCommit(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	log, err := s.History.Log(v.R.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
 		return goneOr(Gone(err))
 	}
@@ -85,14 +85,14 @@ func (s *Site) showCommit(v *Visit) error {
 		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: Shorten(c.Tool, 60), Client: Shorten(c.Client, 120),
 		Files: PageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
-	if ByPage(c.Tool) {
+	if space.IsWebTool(c.Tool) {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
 	}
 	if c.ClaimedTool != "" {
 		body.Commit.How = "by git, and says that it was made here, of which this server knows nothing"
 	}
 	if c.Parent != "" {
-		newest, err := s.History.Log(v.R.Context(), m.ID, LogQuery{Limit: activityNames})
+		newest, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{Limit: activityNames})
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func goneOr(err error) error {
 }
 
 func (s *Site) rowAt(v *Visit, m store.Membership, at space.CommitID) (*commitRow, error) {
-	log, err := s.History.Log(v.R.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
 		return nil, Gone(err)
 	}

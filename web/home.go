@@ -200,7 +200,7 @@ func (s *Site) homeSpace(v *Visit, body *homePage) (err error) {
 		body.HasPush = true
 	}
 	if s.History != nil {
-		list, err := s.History.Log(ctx, id, LogQuery{Limit: homeCommits})
+		list, err := s.History.Log(ctx, id, space.LogQuery{Limit: homeCommits})
 		if err != nil && fault.CodeOf(err) != fault.NotFound { // it was never written to, then
 			return err
 		}

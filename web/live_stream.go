@@ -99,7 +99,7 @@ func (s *Site) missed(ctx context.Context, id space.SpaceID, since string) (_ []
 	if since == "" {
 		return nil, true
 	}
-	list, err := s.History.Log(ctx, id, LogQuery{Limit: missedEvents + 1})
+	list, err := s.History.Log(ctx, id, space.LogQuery{Limit: missedEvents + 1})
 	if err != nil {
 		return nil, false
 	}

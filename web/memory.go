@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/web/facts"
 )
 
 // factsShown is how many facts one page lists, and othersShown how many files

@@ -9,10 +9,10 @@ import (
 	"unicode"
 
 	"satchel/auth/store"
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
-	"satchel/web/facts"
 	"satchel/web/merge"
 )
 
@@ -216,7 +216,7 @@ func (e *editing) setFact(v *Visit, m store.Membership, f knownFact, data []byte
 	if err != nil {
 		return errDamaged
 	}
-	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, Shorten(note, 200))
+	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, Shorten(note, 200))
 	switch {
 	case err == nil:
 		return e.Saved(v, m, remark, e.factsBack(v, m))
@@ -274,7 +274,7 @@ func (e *editing) forgetFact(v *Visit) error {
 	if string(f.Base) != v.R.PostFormValue("base") {
 		return e.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+Shorten(f.Name, 120)+" says something else by now. Look at it again.")
 	}
-	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, Shorten("Forget the memory fact "+f.Name, 200))
+	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, Shorten("Forget the memory fact "+f.Name, 200))
 	if err != nil {
 		if refusal(err) {
 			return e.againFacts(v, m, AsPage(err).Status, fault.PublicOf(err))
@@ -333,7 +333,7 @@ func (e *editing) saveNewFact(v *Visit) error {
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")
 	}
-	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.Now()))}},
+	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.Now()))}},
 		Shorten("Remember "+body.Type+"/"+body.Key, 200))
 	switch {
 	case err == nil:

@@ -101,7 +101,7 @@ func (s *Site) answerQuestions(v *Visit) error {
 	if len(cs.Changes) == 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or go on without.", questions()[0].Key)
 	}
-	c, err := s.Committer.Commit(ctx, m.ID, cs, v.Meta(ByHand, "Remember what "+v.User.Name+" said about themselves"))
+	c, err := s.Committer.Commit(ctx, m.ID, cs, v.Meta(space.ToolWeb, "Remember what "+v.User.Name+" said about themselves"))
 	if err != nil {
 		if fault.CodeOf(err) == fault.Conflict {
 			return s.bring(v, m, http.StatusConflict, "Somebody changed these facts at the same moment. Send it again to replace theirs.", "")

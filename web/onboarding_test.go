@@ -40,7 +40,7 @@ func (k *kept) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p sp
 	return space.Entry{Path: p, Blob: space.BlobID("blob of " + string(p))}, nil
 }
 
-func (k *kept) Log(_ context.Context, _ space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
+func (k *kept) Log(_ context.Context, _ space.SpaceID, q space.LogQuery) ([]space.Commit, error) {
 	return k.commits[:min(len(k.commits), q.Limit)], nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"time"
 
 	"satchel/internal/space"
 	"satchel/tools"
@@ -16,7 +15,7 @@ type History interface {
 	// Resolve turns what an address names into a commit; "" is head.
 	Resolve(ctx context.Context, id space.SpaceID, at string) (space.CommitID, error)
 	// Log lists commits, newest first, without their files.
-	Log(ctx context.Context, id space.SpaceID, q LogQuery) ([]space.Commit, error)
+	Log(ctx context.Context, id space.SpaceID, q space.LogQuery) ([]space.Commit, error)
 	// LogPage is Log for pages that do not grow with the history: it looks at walk
 	// commits at most. cursor is the next of the page before, "" for the first;
 	// next is "" at the end.
@@ -26,8 +25,6 @@ type History interface {
 	LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error)
 	// Show is a commit with the files that it changed against its first parent.
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
-	// Diff lists the files that differ between two commits.
-	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	// Patch is a unified diff of a path, or of everything with "".
 	Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error)
 	// Changes lists the first files at or under a path that differ between two
@@ -46,16 +43,6 @@ type History interface {
 	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 	// Bundle writes a git bundle of the whole history.
 	Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
-}
-
-// LogQuery chooses commits; zero values choose all.
-type LogQuery struct {
-	From, After  space.CommitID
-	Path         space.Path
-	Tool, Client string
-	Tools        []string  // one of them
-	Since, Until time.Time // not before Since, and before Until
-	Limit        int
 }
 
 // Tools calls what AI clients call, so that a person finds what they find; a

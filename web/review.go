@@ -17,44 +17,13 @@ type Reviews interface {
 	// Waiting returns what differs from what a person last knew, as far as is known:
 	// behind reports that the history is being looked through still. It never takes
 	// long, and where ctx is over it tells at once what is known.
-	Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error)
+	Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error)
 	// Keep confirms, and Undo takes back, what a person saw; a fault.Conflict
 	// where that is not at the path any more.
 	Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode) error
 	Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error)
-	// Decided returns the latest decisions, newest first.
-	Decided(ctx context.Context, id space.SpaceID, limit int) ([]ReviewDecision, error)
-}
-
-// Review is a file that waits for a person.
-type Review struct {
-	Path space.Path
-	// Blob and Mode are what waits, at the commit Head; Blob is empty if the
-	// file was deleted.
-	Blob space.BlobID
-	Mode space.Mode
-	Head space.CommitID
-	// Was and WasMode are what a person last knew; empty if they knew nothing. Base
-	// is a commit that has it at the path, where one is known.
-	Was     space.BlobID
-	WasMode space.Mode
-	Base    space.CommitID
-	// Taken reports that something else is at the path or in its way, which Undo
-	// deletes.
-	Taken bool
-	// Commit changed it last, by Tool of Client.
-	Commit       space.CommitID
-	Tool, Client string
-	When         time.Time
-}
-
-// ReviewDecision is what somebody decided.
-type ReviewDecision struct {
-	Path   space.Path
-	Client string
-	Kept   bool // else it was undone
-	By     space.UserID
-	At     time.Time
+	// Decisions returns the latest decisions, newest first.
+	Decisions(ctx context.Context, id space.SpaceID, limit int) ([]space.ReviewDecision, error)
 }
 
 // routeReviews adds what confirms an AI's changes.
@@ -137,7 +106,7 @@ type reviewPage struct {
 }
 
 type decisionItem struct {
-	ReviewDecision
+	space.ReviewDecision
 	Shown, Who string
 }
 
@@ -168,7 +137,7 @@ func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
 		body.Said = "Undone. The version that you knew is back; a file that was new is gone, and its history stays."
 	}
 	if s.Reviews != nil {
-		list, err := s.Reviews.Decided(ctx, m.ID, decisionShown)
+		list, err := s.Reviews.Decisions(ctx, m.ID, decisionShown)
 		if err != nil {
 			return err
 		}
@@ -225,7 +194,7 @@ func (s *Site) keepReview(v *Visit) error {
 // undoReview is POST /spaces/{id}/reviews/undo.
 func (s *Site) undoReview(v *Visit) error {
 	return s.decide(v, "undone", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
-		_, err := s.Reviews.Undo(v.R.Context(), m.ID, v.User.ID, p, b, mode, v.Meta(ByUndo, "Undo what an AI changed in "+ShownPath(p, WholePath)))
+		_, err := s.Reviews.Undo(v.R.Context(), m.ID, v.User.ID, p, b, mode, v.Meta(space.ToolWebUndo, "Undo what an AI changed in "+ShownPath(p, WholePath)))
 		return err
 	})
 }

@@ -25,7 +25,7 @@ type room struct{ lines, bytes, some int }
 // waitingList returns what waits in a space, in the order in which people are asked:
 // what tells every client what to do first, so that no number of other files hides
 // it, and of files alike first what a person knows.
-func (s *Site) waitingList(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
+func (s *Site) waitingList(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
 	if s.Reviews == nil {
 		return nil, false, nil
 	}
@@ -34,7 +34,7 @@ func (s *Site) waitingList(ctx context.Context, id space.SpaceID) (list []Review
 		return nil, false, err
 	}
 	list = slices.Clone(known)
-	slices.SortStableFunc(list, func(a, b Review) int {
+	slices.SortStableFunc(list, func(a, b space.Review) int {
 		return cmp.Or(cmp.Compare(urgency(a.Path), urgency(b.Path)), cmp.Compare(number(a.Was == ""), number(b.Was == "")), cmp.Compare(a.Path, b.Path))
 	})
 	return list, behind, nil
@@ -114,7 +114,7 @@ func (s *Site) addReviews(v *Visit, body *reviewPage) error {
 }
 
 // itemOf is a file that waits without what is different in it.
-func itemOf(m store.Membership, r Review) reviewItem {
+func itemOf(m store.Membership, r space.Review) reviewItem {
 	return reviewItem{
 		Path: r.Path, Shown: ShownPath(r.Path, WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: Shorten(r.Client, 60), Tool: Shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: SpacePath(m.ID, "commits/"+string(r.Commit)),
@@ -126,11 +126,11 @@ func itemOf(m store.Membership, r Review) reviewItem {
 // howMade says in which way a tool that is no AI's changed a file that waits.
 func howMade(tool string) string {
 	switch {
-	case ByPage(tool):
+	case space.IsWebTool(tool):
 		return onPages
 	case tool == "" || tool == space.Elsewhere:
 		return "by a commit from elsewhere"
-	case !slices.Contains(AITools(), tool):
+	case !space.IsAITool(tool):
 		return toolWords(tool)
 	}
 	return ""
@@ -203,7 +203,7 @@ func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
 // patchOf is the difference of a file that waits; cut where it is longer than there
 // is room, and then only its beginning.
-func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r Review, left *room) (patch string, cut bool, err error) {
+func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r space.Review, left *room) (patch string, cut bool, err error) {
 	key := patchKey{id, r.Was, r.Blob}
 	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
@@ -234,7 +234,7 @@ func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r Review, left *ro
 	return patch, false, nil
 }
 
-func (s *Site) reviewItem(ctx context.Context, m store.Membership, r Review, left *room) reviewItem {
+func (s *Site) reviewItem(ctx context.Context, m store.Membership, r space.Review, left *room) reviewItem {
 	it := itemOf(m, r)
 	if r.Base != "" {
 		it.Compare = SpacePath(m.ID, "compare?"+URLQuery("from", string(r.Base), "path", string(r.Path)))

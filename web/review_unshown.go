@@ -10,6 +10,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
+	"satchel/internal/space"
 	"satchel/web/render"
 )
 
@@ -28,7 +29,7 @@ const versionShown = 12 // letters of a content's id
 
 // describe finds out what can be told of a file of which not all is shown; nil if
 // its content cannot be read, so that nobody can look at it.
-func (s *Site) describe(ctx context.Context, m store.Membership, r Review) *unshown {
+func (s *Site) describe(ctx context.Context, m store.Membership, r space.Review) *unshown {
 	if r.Blob == "" { // there is nothing of it to look at
 		return &unshown{Kind: "nothing: the file is deleted"}
 	}

@@ -21,7 +21,7 @@ type slowReviews struct {
 	until map[time.Time]int // how many spaces were to be looked at by then; zero: no end
 }
 
-func (s *slowReviews) Waiting(ctx context.Context, _ space.SpaceID) ([]web.Review, bool, error) {
+func (s *slowReviews) Waiting(ctx context.Context, _ space.SpaceID) ([]space.Review, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	end, _ := ctx.Deadline()
@@ -29,7 +29,7 @@ func (s *slowReviews) Waiting(ctx context.Context, _ space.SpaceID) ([]web.Revie
 	if !end.IsZero() {
 		<-ctx.Done()
 	}
-	return make([]web.Review, 3), true, nil
+	return make([]space.Review, 3), true, nil
 }
 
 // A page that tells what waits in many spaces takes one short time for all of them, and

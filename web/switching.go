@@ -73,7 +73,7 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 			continue
 		}
 		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.Waiting(look, &m)}
-		if list, err := s.History.Log(v.R.Context(), m.ID, LogQuery{Limit: 1}); err == nil && len(list) > 0 {
+		if list, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{Limit: 1}); err == nil && len(list) > 0 {
 			it.Changed = list[0].Time
 		}
 		if s.Remotes != nil {

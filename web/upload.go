@@ -223,7 +223,7 @@ func (e *editing) upload(v *Visit, m store.Membership, sent []*sentFile, body *u
 			return "", err
 		}
 		note := body.Message
-		c, err := e.Committer.Commit(v.R.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.Meta(ByHand, note))
+		c, err := e.Committer.Commit(v.R.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.Meta(space.ToolWeb, note))
 		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
 			continue
 		}

@@ -63,24 +63,6 @@ func (p pageReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID
 	return c, err
 }
 
-func (p pageReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, bool, error) {
-	list, behind, err := p.Reviews.Waiting(ctx, id)
-	out := make([]web.Review, len(list))
-	for i, r := range list {
-		out[i] = web.Review(r)
-	}
-	return out, behind, err
-}
-
-func (p pageReviews) Decided(ctx context.Context, id space.SpaceID, limit int) ([]web.ReviewDecision, error) {
-	list, err := p.Decisions(ctx, id, limit)
-	out := make([]web.ReviewDecision, len(list))
-	for i, d := range list {
-		out[i] = web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Kept, By: d.By, At: d.At}
-	}
-	return out, err
-}
-
 // pageRemotes is the remotes as the pages have them.
 type pageRemotes struct{ s *Server }
 

@@ -30,7 +30,7 @@ type Fact struct {
 	Sure    float64 // the confidence, where HasSure
 	HasSure bool
 	Client  string
-	// Days, as YYYY-MM-DD; empty if they are not told, or are none.
+	// Days, as YYYY-MM-DD; empty if the file has none.
 	FirstSeen, Confirmed, Expires string
 	// Problem says why the file is no fact that can be corrected here.
 	Problem string
@@ -38,7 +38,7 @@ type Fact struct {
 	More bool
 }
 
-// Read takes a fact's file apart.
+// Read reads the file of a fact.
 func Read(doc []byte) Fact {
 	d, err := frontmatter.Parse(doc)
 	switch {
@@ -51,7 +51,8 @@ func Read(doc []byte) Fact {
 	case d.String("value") == "":
 		return Fact{Problem: "Its front matter has no value."}
 	}
-	f := Fact{Value: d.String("value"), Source: d.String("source"), Client: d.String("client"), More: len(d.Body) > 0}
+	f := Of(d)
+	f.More = len(d.Body) > 0
 	if text, ok := d.Fields["value"].(string); ok {
 		f.Value = text // with its line ends
 	}
@@ -62,13 +63,22 @@ func Read(doc []byte) Fact {
 		}
 		f.Value, f.Cut = string([]byte(f.Value[:n])), true
 	}
-	f.Sure, f.HasSure = d.Number("confidence")
-	f.FirstSeen, f.Confirmed, f.Expires = Day(d.String("first_seen")), Day(d.String("last_confirmed")), Day(d.String("expires"))
-	f.Confirmed = cmp.Or(f.Confirmed, f.FirstSeen)
 	return f
 }
 
-// Day is the day of a date or time; "" where it is none.
+// Of reads the fields of a fact, with the value in one line. A wrong day is left out, so
+// that it neither hides a fact nor puts it first.
+func Of(d frontmatter.Document) Fact {
+	f := Fact{
+		Value: d.String("value"), Source: d.String("source"), Client: d.String("client"),
+		FirstSeen: Day(d.String("first_seen")), Expires: Day(d.String("expires")),
+	}
+	f.Sure, f.HasSure = d.Number("confidence")
+	f.Confirmed = cmp.Or(Day(d.String("last_confirmed")), f.FirstSeen)
+	return f
+}
+
+// Day is the day of a date or time; "" if it is neither.
 func Day(s string) string {
 	if len(s) < len(time.DateOnly) {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/internal/facts"
 	"satchel/internal/frontmatter"
-	"satchel/web/facts"
 )
 
 func TestRead(t *testing.T) {
