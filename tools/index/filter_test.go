@@ -73,10 +73,7 @@ func FuzzSearch(f *testing.F) {
 	h.commit(toBytes(map[string]string{"a.md": "# One\n\nalpha beta useAsyncData", "memory/b.md": "gamma NEAR OR AND NOT", "ja.md": "日本語の文章"}))
 	x := openIndex(f, Options{})
 	update(f, x, h)
-	for _, s := range []string{
-		`a OR b`, `"`, `""`, `a" OR "b`, `NEAR(a b, 2)`, `{title}: x`, `a*`, `^a`, `-`, `--a`, `-"`, `(((`, `path:*`, `path:[`, `path:**/**/**`, `since:9999-99`,
-		`since:99999y`, `limit:99999999999999999999`, `kind:memory`, `a:`, `日本 -語`, "\x00", `'; DROP TABLE docs; --`, `the of and`, `source:x`, `-path:a alpha`, `sort:path kind:file`,
-	} {
+	for _, s := range hostileQueries {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

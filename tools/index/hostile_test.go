@@ -11,7 +11,6 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/testenv"
-	"satchel/tools/index/parse"
 	"satchel/tools/index/postings"
 	"satchel/tools/index/present"
 	"satchel/tools/index/rank"
@@ -192,18 +191,6 @@ func TestManyTinyFiles(t *testing.T) {
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
 		t.Errorf("one query allocates %d bytes", got)
-	}
-}
-
-func BenchmarkHostileFiles(b *testing.B) {
-	for name, text := range hostileFiles() {
-		b.Run(name, func(b *testing.B) {
-			a := parse.NewAnalyzer()
-			for b.Loop() {
-				p := parse.Parse(name, []byte(text), postings.MaxChunks)
-				a.ChunkTerms(name, &p, []byte(text))
-			}
-		})
 	}
 }
 

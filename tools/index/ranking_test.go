@@ -209,6 +209,12 @@ func TestSeveralDatabasesScoreAsOne(t *testing.T) {
 			}
 		}
 	}
+	// A source filter and the path under which a file is shown choose it.
+	mounted := []Collection{parts[0], {ID: "two", Label: "two", Mount: "/library/docs/two"}}
+	r, err := both.Search(t.Context(), mounted, Query{Text: "rudder source:two path:/library/docs/two/docs/01-rudder.md"})
+	if err != nil || len(r.Hits) != 1 || r.Hits[0].Path != "/library/docs/two/docs/01-rudder.md" || r.Hits[0].File != "docs/01-rudder.md" || r.Hits[0].Source != "two" {
+		t.Errorf("%+v, %v", r.Hits, err)
+	}
 }
 
 // What is ranked for an evaluation begins as an answer does, and goes on.

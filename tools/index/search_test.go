@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/internal/space"
 	"satchel/tools/index/parse"
 	"satchel/tools/index/rank"
 )
@@ -158,76 +157,19 @@ func TestEmptyAnswerSaysWhatWasSearched(t *testing.T) {
 	}
 }
 
-// A word that is rare in one database and frequent in another is as rare as it
-// is in both together: FTS5's own bm25 would put the small database first.
-func TestSeveralDatabasesAreOneCollection(t *testing.T) {
-	x := openIndex(t, Options{})
-	put := func(id space.SpaceID, files map[string]string) {
-		h := newHistory()
-		h.commit(toBytes(files))
-		if err := x.Update(t.Context(), id, h); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := map[string]string{}
-	left, right := map[string]string{}, map[string]string{}
-	for i := range 40 {
-		all[fmt.Sprintf("l%d.md", i)] = fmt.Sprintf("Alpha common words number%d stand here", i)
-		left[fmt.Sprintf("l%d.md", i)] = all[fmt.Sprintf("l%d.md", i)]
-	}
-	for i := range 5 {
-		all[fmt.Sprintf("r%d.md", i)] = fmt.Sprintf("beta common text number%d stands there, alpha once", i+100)
-		right[fmt.Sprintf("r%d.md", i)] = all[fmt.Sprintf("r%d.md", i)]
-	}
-	put("all", all)
-	put("left", left)
-	put("right", right)
-	for _, q := range []string{"alpha beta", "common alpha", "number3 beta", "number101"} {
-		one, err := x.Search(t.Context(), []Collection{{ID: "all", Label: "all"}}, Query{Text: q})
-		if err != nil {
-			t.Fatal(err)
-		}
-		two, err := x.Search(t.Context(), []Collection{{ID: "left", Label: "left"}, {ID: "right", Label: "right", Mount: "/library/docs/right"}}, Query{Text: q})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if one.Total != two.Total || len(one.Hits) != len(two.Hits) {
-			t.Fatalf("%s: %d and %d hits", q, one.Total, two.Total)
-		}
-		for i := range one.Hits {
-			if d := one.Hits[i].Score - two.Hits[i].Score; d > 1e-9 || d < -1e-9 {
-				t.Errorf("%s: hit %d scores %f in one and %f in two databases", q, i, one.Hits[i].Score, two.Hits[i].Score)
-			}
-		}
-	}
-	r, err := x.Search(t.Context(), []Collection{{ID: "left", Label: "left"}, {ID: "right", Label: "right", Mount: "/library/docs/right"}}, Query{Text: "alpha source:right path:/library/docs/right/r1.md"})
-	if err != nil || len(r.Hits) != 1 || r.Hits[0].Path != "/library/docs/right/r1.md" || r.Hits[0].File != "r1.md" || r.Hits[0].Source != "right" {
-		t.Errorf("%+v, %v", r.Hits, err)
-	}
-}
-
-func TestSortByDate(t *testing.T) {
-	x, _ := indexOf(t, map[string]string{
-		"old.md": "---\ndate: 2020-01-01\n---\nlantern", "new.md": "---\ndate: 2026-01-01\n---\nlantern", "mid.md": "---\ndate: 2023-01-01\n---\nlantern lantern",
-	})
-	if got := paths(search(t, x, "lantern sort:recent")); !slices.Equal(got, []string{"new.md", "mid.md", "old.md"}) {
-		t.Errorf("%v", got)
-	}
-	if got := paths(search(t, x, "lantern sort:path limit:2")); !slices.Equal(got, []string{"mid.md", "new.md"}) {
-		t.Errorf("%v", got)
-	}
-}
-
 // A page that has all words is listed however often another one has them, and an
 // order alone lists all pages.
-func TestSortByDateHasEachPageWithTheWords(t *testing.T) {
+func TestSort(t *testing.T) {
 	files := map[string]string{
 		"sitemap.md": "---\ndate: 2020-01-01\n---\n# Sitemap\n\nThe sitemap: a sitemap is a sitemap.",
 		"notes.md":   "---\ndate: 2026-01-01\n---\n# Release\n\n" + strings.Repeat("Much of it is about pumps. ", 40) + "A sitemap too.",
 		"other.md":   "---\ndate: 2025-01-01\n---\n# Other\n\nPumps.",
 	}
 	x, _ := indexOf(t, files)
-	for query, want := range map[string]string{"sitemap sort:recent": "notes.md sitemap.md", "sort:recent": "notes.md other.md sitemap.md", "sort:path limit:2": "notes.md other.md"} {
+	for query, want := range map[string]string{
+		"sitemap sort:recent": "notes.md sitemap.md", "sort:recent": "notes.md other.md sitemap.md",
+		"sort:path limit:2": "notes.md other.md", "pumps sort:path limit:1": "notes.md",
+	} {
 		if got := strings.Join(paths(search(t, x, query)), " "); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}

@@ -66,11 +66,3 @@ func TestTokenEstimateGrowsWithEveryKindOfByte(t *testing.T) {
 		t.Errorf("nothing costs %d", n)
 	}
 }
-
-func BenchmarkEstimateTokens(b *testing.B) {
-	s := strings.Repeat("The useAsyncData composable, which takes a key: `const { data } = await useAsyncData('x')`.\n", 100)
-	b.SetBytes(int64(len(s)))
-	for b.Loop() {
-		EstimateTokens(s)
-	}
-}

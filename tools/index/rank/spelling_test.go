@@ -1,12 +1,10 @@
 package rank
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"satchel/tools/index/indextest"
 	"satchel/tools/index/language"
 )
 
@@ -119,25 +117,4 @@ func FuzzRespelling(f *testing.F) {
 			}
 		}
 	})
-}
-
-// BenchmarkRespelling compares a word with all of 100,000 terms.
-func BenchmarkRespelling(b *testing.B) {
-	g := indextest.NewGenerator(1)
-	var terms []string
-	for i := range 100_000 {
-		terms = append(terms, language.Term(g.Words[i%len(g.Words)]+[]string{"", "bre", "dro", "sta"}[i/len(g.Words)%4]))
-	}
-	slices.Sort(terms)
-	for _, raw := range []string{"badefixa", "seticodupa"} {
-		b.Run(fmt.Sprintf("letters=%d", len(raw)), func(b *testing.B) {
-			for b.Loop() {
-				m := newSpeller(raw, slipLetters)
-				for _, t := range terms {
-					m.compare(t, 1)
-				}
-				nearestFew(m.ranked(), maxRespellings)
-			}
-		})
-	}
 }
