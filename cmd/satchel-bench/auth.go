@@ -10,11 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -30,9 +26,8 @@ import (
 // manyClients is how many clients, grants and tokens must slow nothing.
 const manyClients = 100_000
 
-// authSuite measures what a token's check costs: by itself, beside the check of a
-// signature, which is what servers do that do not look tokens up; and of a request
-// to the server, beside an empty one.
+// authSuite measures the check of a token, beside the check of a signature, which servers do
+// that do not look tokens up, and with many clients.
 func authSuite(ctx context.Context, b *bench) error {
 	few, err := b.tokens(ctx, "auth-few", 10)
 	if err != nil {
@@ -74,56 +69,6 @@ func authSuite(ctx context.Context, b *bench) error {
 	}
 	b.versus("auth_overhead_p50", one.median(), "ms", "the check of an ES256 signature", signature.median())
 	b.versus("auth_overhead_many_p50", hundred.median(), "ms", "the same with 10 clients", one.median())
-	return b.authRequests(ctx, few, many)
-}
-
-// authRequests measures the least request that needs a token, at servers with few
-// and many clients in turn.
-func (b *bench) authRequests(ctx context.Context, few, many *tokenSet) error {
-	var pings [2]times
-	var urls, bearers [2]string
-	for i, set := range []*tokenSet{few, many} {
-		s, err := b.serve(ctx, set.name, "SATCHEL_SANDBOX_RUNTIME=none", "SATCHEL_SERVER_PUBLIC_URL="+benchIssuer)
-		if err != nil {
-			return err
-		}
-		defer s.stop()
-		urls[i], bearers[i] = "http://"+s.addr+"/mcp", set.access
-	}
-	const ping = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"satchel-bench","version":"1"}}}}`
-	for n := range b.runs(5000) + 50 {
-		if n == 50 {
-			pings = [2]times{}
-		}
-		for i := range urls {
-			err := pings[i].add(func() error {
-				r, err := http.NewRequestWithContext(ctx, http.MethodPost, urls[i], strings.NewReader(ping))
-				if err != nil {
-					return err
-				}
-				for k, v := range map[string]string{
-					"Authorization": "Bearer " + bearers[i], "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-					"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list",
-				} {
-					r.Header.Set(k, v)
-				}
-				res, err := http.DefaultClient.Do(r)
-				if err != nil {
-					return err
-				}
-				defer res.Body.Close()
-				body, err := io.ReadAll(res.Body)
-				if err == nil && res.StatusCode != http.StatusOK {
-					err = fmt.Errorf("status %d: %s", res.StatusCode, body)
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	b.versus("auth_request_many_p50", pings[1].median(), "ms", "the same with 10 clients", pings[0].median())
 	return nil
 }
 

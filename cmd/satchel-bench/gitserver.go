@@ -14,15 +14,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 )
 
 // gitServer serves bare repositories by git's own http-backend, on loopback.
 type gitServer struct {
-	root     string
-	addr     string
-	http     *http.Server
-	received atomic.Int64 // bytes of requests' bodies
+	root string
+	addr string
+	http *http.Server
 }
 
 func serveGit(root string) (*gitServer, error) {
@@ -63,7 +61,6 @@ func (s *gitServer) spool(r *http.Request) error {
 		return err
 	}
 	n, err := io.Copy(f, r.Body)
-	s.received.Add(n)
 	if err = errors.Join(err, os.Remove(f.Name())); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

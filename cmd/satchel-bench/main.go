@@ -22,16 +22,11 @@ import (
 	"syscall"
 )
 
-// First arguments with which the program becomes the alternative that it
-// measures, or what is measured from outside.
+// First arguments with which the program is something else than the bench.
 const (
-	echoCommand  = "echo-server"
-	cloneCommand = "clone-space"
+	echoCommand = "echo-server"  // the alternative to a read
+	docsCommand = "docs-queries" // makes queries of documentation: OUT NAME=TREE[:UNDER]...
 )
-
-// docsCommand makes queries of documentation trees: docs-queries OUT
-// NAME=TREE[:UNDER]...
-const docsCommand = "docs-queries"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == echoCommand {
@@ -44,8 +39,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	switch {
-	case len(os.Args) == 4 && os.Args[1] == cloneCommand:
-		err = cloneSpace(ctx, os.Args[2], os.Args[3])
 	case len(os.Args) > 3 && os.Args[1] == docsCommand:
 		err = docsQueries(os.Args[2], os.Args[3:])
 	default:

@@ -12,6 +12,5 @@ func sandboxSuite(ctx context.Context, b *bench) error {
 		step{"bash, cold", benchBashCold},
 		step{"bash, cold, a large space", benchBashColdLarge},
 		step{"grep", benchGrep},
-		step{"throughput", benchThroughput},
 	)
 }

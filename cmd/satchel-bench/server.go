@@ -144,8 +144,8 @@ func (s *server) user(ctx context.Context, name string) (*client, error) {
 	return connect(ctx, "http://"+s.addr+"/mcp", t.Token)
 }
 
-// users makes n people with the same space, who each have a sandbox that is up.
-func (s *server) users(ctx context.Context, n int, dir string) (_ []*client, err error) {
+// users makes n people, each with a running sandbox.
+func (s *server) users(ctx context.Context, n int) (_ []*client, err error) {
 	var all []*client
 	defer func() {
 		if err != nil {
@@ -153,17 +153,11 @@ func (s *server) users(ctx context.Context, n int, dir string) (_ []*client, err
 		}
 	}()
 	for i := range n {
-		name := fmt.Sprintf("user%d", i)
-		c, err := s.user(ctx, name)
+		c, err := s.user(ctx, fmt.Sprintf("user%d", i))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, c)
-		if dir != "" {
-			if err := s.importDir(ctx, name, dir); err != nil {
-				return nil, err
-			}
-		}
 		for range 3 {
 			if err := c.bash(ctx, "true"); err != nil {
 				return nil, err

@@ -27,10 +27,3 @@ func (t times) p(q float64) float64 {
 }
 
 func (t times) median() float64 { return t.p(0.5) }
-
-// middle returns the median of other figures.
-func middle(vs []float64) float64 {
-	s := slices.Clone(vs)
-	slices.Sort(s)
-	return s[len(s)/2]
-}
