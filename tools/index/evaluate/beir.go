@@ -169,7 +169,7 @@ func (b *BEIR) readQueries(file string) (map[string]int, error) {
 	return at, err
 }
 
-// qrelsFile finds the judgments: of the test split, where there are several.
+// qrelsFile finds the judgments, those of the test split if there are several.
 func qrelsFile(dir string) (string, error) {
 	for _, name := range []string{"qrels.tsv", "qrels/test.tsv"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -177,7 +177,7 @@ func qrelsFile(dir string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", fault.New(fault.NotFound, "%s has neither qrels.tsv nor qrels/test.tsv, so nothing says what its queries ought to find.", dir)
+	return "", fault.New(fault.NotFound, "%s has neither qrels.tsv nor qrels/test.tsv, so it does not say what its queries should find.", dir)
 }
 
 // readQrels reads lines of a query's id, a document's id and a grade, with tabs

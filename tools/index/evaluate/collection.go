@@ -9,7 +9,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Query is a search with what it ought to find.
+// Query is a search with the documents that it should find.
 type Query struct {
 	ID     string
 	Text   string
@@ -18,11 +18,10 @@ type Query struct {
 
 // Document is a file that is searched. Read may be called concurrently.
 type Document struct {
-	ID   string     // what judgments call it
+	ID   string     // in judgments
 	Path space.Path // under which it is indexed
 	Size int64      // about how many bytes Read returns
-	// Blob names the content, equal where the content is; empty if each
-	// document counts as one of its own.
+	// Blob names the content; empty if every document counts as different.
 	Blob space.BlobID
 	Read func() ([]byte, error)
 }
@@ -31,11 +30,11 @@ type Document struct {
 type Collection struct {
 	Documents []Document
 	Queries   []Query
-	// Notes are sentences on what in it is odd and how it was understood.
+	// Notes are sentences about oddities of the collection and how they were understood.
 	Notes []string
 }
 
-// note adds a sentence where something happened n times; example is the first.
+// note adds a sentence about something that happened n times; example is the first.
 func (c *Collection) note(n int, one, many, example string) {
 	switch {
 	case n == 1:
@@ -45,7 +44,7 @@ func (c *Collection) note(n int, one, many, example string) {
 	}
 }
 
-// oddity counts what is odd, and keeps the first example.
+// oddity counts oddities of a kind and keeps the first example.
 type oddity struct {
 	n     int
 	first string
@@ -58,8 +57,8 @@ func (o *oddity) add(example string) {
 	o.n++
 }
 
-// judged keeps the queries that have judgments, and tells of the rest. It is an
-// error where none has.
+// judged keeps the queries that have judgments and notes the others. It is an error if none
+// has.
 func (c *Collection) judged() error {
 	var without, hopeless oddity
 	c.Queries = slices.DeleteFunc(c.Queries, func(q Query) bool {
@@ -82,8 +81,7 @@ func (c *Collection) judged() error {
 type source struct {
 	docs  []Document
 	blobs map[space.BlobID]int // the document that has it
-	// read is told of each document that was read, and may be called
-	// concurrently.
+	// read is called after each read document, also concurrently.
 	read func()
 }
 
@@ -95,8 +93,8 @@ func newSource(docs []Document, read func()) *source {
 	return s
 }
 
-// blob names a content. Where the document does not, its number is as good as a
-// hash: nothing changes here.
+// blob names a content. If the document does not, its number is as good as a hash, because
+// nothing changes here.
 func (s *source) blob(i int) space.BlobID {
 	if b := s.docs[i].Blob; b != "" {
 		return b

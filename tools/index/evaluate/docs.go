@@ -17,13 +17,12 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Docs are queries that a documentation tree answers for itself.
+// Docs are queries made from a documentation tree, with its pages.
 type Docs struct {
 	// Documents are the pages without their descriptions.
 	Documents []Document
-	// Descriptions ask for a page in the words in which its author describes it,
-	// Words for an identifier in words ("use async data"), and Identifiers for
-	// one as it is written.
+	// Descriptions are the authors' descriptions of pages, Words are identifiers in words
+	// ("use async data"), and Identifiers are identifiers as they are written.
 	Descriptions, Words, Identifiers []Query
 }
 
@@ -70,7 +69,7 @@ func contentID(data []byte) space.BlobID {
 	return space.BlobID(hex.EncodeToString(sum[:20]))
 }
 
-// querySet collects queries; one text is one query, whatever it finds.
+// querySet collects queries, each text once.
 type querySet struct {
 	queries []Query
 	at      map[string]int

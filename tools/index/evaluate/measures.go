@@ -143,7 +143,7 @@ func distinct(ranking []string) []string {
 	return out
 }
 
-// figures returns the means; zeros where nothing was added.
+// figures returns the means; zeros if nothing was added.
 func (t *tally) figures() Figures {
 	if t.sum.Queries == 0 {
 		return Figures{}

@@ -16,7 +16,7 @@ import (
 )
 
 // ReadPairs reads a file that has on each line a query and the path of a page
-// that it ought to find, with a tab or an arrow (→) between them. Lines with the
+// that it should find, with a tab or an arrow (→) between them. Lines with the
 // same query name several pages. Blank lines, and those that begin with # and
 // have neither, are left out. The documents are added from elsewhere.
 func ReadPairs(file string) (*Collection, error) {
@@ -68,7 +68,7 @@ func cutPair(line string) (query, page string, ok bool) {
 	return strings.TrimSpace(query), strings.TrimSpace(page), true
 }
 
-// Relevant returns the documents that any query ought to find, sorted.
+// Relevant returns the documents that any query should find, sorted.
 func (c *Collection) Relevant() []space.Path {
 	var all []space.Path
 	for _, q := range c.Queries {
@@ -88,7 +88,7 @@ func (c *Collection) Missing(absent []space.Path, where string) error {
 	}
 	all := c.Relevant()
 	if len(absent) == len(all) {
-		return fault.New(fault.Invalid, "None of the %d pages that are to be found is in %s, such as %q: are the paths relative to it?", len(all), where, string(absent[0]))
+		return fault.New(fault.Invalid, "None of the %d pages to find is in %s, such as %q: are the paths relative to it?", len(all), where, string(absent[0]))
 	}
 	c.note(len(absent), "page is not in "+where+"; it counts as one that is not found", "pages are not in "+where+"; they count as not found", string(absent[0]))
 	return nil
@@ -140,7 +140,7 @@ func (c *Collection) AddDirectory(dir string) error {
 			Read: func() ([]byte, error) {
 				data, err := os.ReadFile(file)
 				if errors.Is(err, fs.ErrNotExist) {
-					return nil, nil // it went since
+					return nil, nil // it was removed since
 				}
 				return data, err
 			},

@@ -15,15 +15,14 @@ import (
 
 // Ranker answers the queries of a collection.
 type Ranker interface {
-	// Rank returns the ids of the documents that a query finds, best first, at
-	// most depth of them, and how long the search takes that a user gets.
+	// Rank returns the ids of the documents that a query finds, best first, at most depth
+	// of them, and how long a user's search takes.
 	Rank(ctx context.Context, query string, depth int) (ids []string, took time.Duration, err error)
 }
 
-// Run asks a ranker all queries, one after the other, and returns the means of
-// the measures over rankings of depth documents: Depth for all of them, TopDepth
-// where nDCG and the reciprocal rank are enough, which takes much less time.
-// progress, where it is set, is told after each query.
+// Run runs all queries, one after another, and returns the means of the measures over rankings
+// of depth documents: Depth for all measures, or TopDepth, which takes much less time, for
+// nDCG and the reciprocal rank alone. It calls progress after each query, unless that is nil.
 func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress func(done int)) (Figures, error) {
 	var t tally
 	for i, q := range queries {
@@ -39,7 +38,7 @@ func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress fun
 	return t.figures(), nil
 }
 
-// collectionID is what the one collection of an evaluation is called.
+// collectionID is the id of the one collection of an evaluation.
 const collectionID = space.SpaceID("evaluation")
 
 // Built is an index of a collection's documents in a directory of its own.
@@ -49,10 +48,9 @@ type Built struct {
 	ids   map[space.Path]string
 }
 
-// Build indexes documents in a new temporary directory. The options are those
-// of a user's index, but for its directory. progress, where it is set, is told
-// how many documents were read so far, and may be called concurrently. Close
-// must be called, and removes the directory; it is removed too where Build fails.
+// Build indexes documents in a new temporary directory, with the options of an index but its
+// directory. It calls progress with the number of documents read so far, unless that is nil.
+// Close removes the directory; so does Build if it fails.
 func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (_ *Built, err error) {
 	b := &Built{ids: make(map[space.Path]string, len(docs))}
 	for _, d := range docs {
@@ -73,7 +71,7 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 		}
 		return nil, err
 	}
-	var mu sync.Mutex // documents are read by several at a time, and told of one by one
+	var mu sync.Mutex // several goroutines read documents
 	done := 0
 	src := newSource(docs, func() {
 		mu.Lock()
@@ -84,7 +82,7 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 		}
 	})
 	if err := b.index.Update(ctx, collectionID, src); err != nil {
-		return nil, cmp.Or(ctx.Err(), err) // what fails as a consequence says less
+		return nil, cmp.Or(ctx.Err(), err) // errors that follow from it say less
 	}
 	return b, nil
 }
@@ -101,11 +99,11 @@ func (b *Built) Close() error {
 	return err
 }
 
-// patience is how long Wait is silent.
+// patience is the time between two calls of Wait's progress.
 const patience = time.Second / 2
 
-// Wait returns when all passages have their vectors, where the options have a
-// model for them. progress is told of how many have.
+// Wait returns when all passages have their vectors, if the options have an embedder. It calls
+// progress with the number of those that have one.
 func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
 	for {
 		some, cancel := context.WithTimeout(ctx, patience)
@@ -133,10 +131,9 @@ func (b *Built) Rank(ctx context.Context, query string, depth int) ([]string, ti
 	return ids, took, err
 }
 
-// RankPaths returns the paths that a query finds in an index, as hits show
-// them, best first, and how long the search takes that a user gets. Down to
-// TopDepth they are what that search answers, deeper the whole ranking, of which
-// an answer has a part.
+// RankPaths returns the paths that a query finds in an index, as hits show them, best first,
+// and how long a user's search takes. Up to TopDepth they are the hits of that search, deeper
+// the whole ranking.
 func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, query string, depth int) ([]space.Path, time.Duration, error) {
 	began := time.Now()
 	found, err := x.Search(ctx, cols, index.Query{Text: query})

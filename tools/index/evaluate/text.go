@@ -23,8 +23,7 @@ type textLine struct {
 	text   []byte
 }
 
-// openRegular opens a file, and nothing that a read could wait for without end,
-// such as a named pipe.
+// openRegular opens a regular file: a read of a named pipe could block for ever.
 func openRegular(file string) (*os.File, error) {
 	st, err := os.Stat(file)
 	if err != nil {
@@ -97,7 +96,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return whole, err
 }
 
-// lineError says what is wrong with a line, and where it is.
+// lineError describes the problem of a line.
 func lineError(file string, number int, format string, args ...any) error {
 	return fault.New(fault.Invalid, "Line %d of %s cannot be used: %s.", number, filepath.Base(file), fmt.Sprintf(format, args...))
 }

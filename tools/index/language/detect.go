@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is read of a page to tell its language, and how much must
-// speak for one.
+// How much of a page is read to detect its language, and how much evidence it needs.
 const (
 	sampleBytes = 6 << 10
 	sampleWords = 400
@@ -24,17 +23,17 @@ const (
 	cjkLetters  = 3
 )
 
-// Guess is what a text says of its language.
+// Guess is the language that a text may be in.
 type Guess struct {
-	// Langs are the languages that it may be in, the likeliest first; nil if
-	// nothing tells.
+	// Langs are the languages that it may be in, the likeliest first; nil if it is
+	// unknown.
 	Langs []string
 	// Sure is whether it is in the first.
 	Sure bool
 }
 
-// Detect returns the language of a page by its script and its stop words, ""
-// where too little tells. Fenced code is passed over.
+// Detect returns the language of a page by its script and stop words; "" if they are not
+// clear. It ignores fenced code.
 func Detect(text []byte) string {
 	var c count
 	fenced := false
@@ -82,7 +81,7 @@ func OfQuery(words []string) Guess {
 	return g
 }
 
-// count counts what tells languages apart.
+// count counts the words and letters that distinguish languages.
 type count struct {
 	letters, words, hits              int
 	kana, hangul, han, cyrillic       int
@@ -231,8 +230,8 @@ func accents(r rune) string {
 	return ""
 }
 
-// script returns the language that the text's letters tell alone, where they
-// are more than a share of all.
+// script returns the language that a text's letters alone identify, if they are more than a
+// share of all.
 func (c *count) script(share float64) string {
 	over := func(n int) bool { return n > 0 && float64(n) >= share*float64(c.letters) }
 	cjk := c.kana + c.han

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns what the spellings of a word have in common: lower case, without
+// Fold returns the common form of the spellings of a word: lower case, without
 // accents and points, in compatibility forms (full width, ligatures), with ß as
 // ss, dotless ı as i, ё as е, the forms of alef, ya and ta marbuta as one each,
 // without tatweel, and with European digits.

@@ -1,10 +1,10 @@
-// Package language knows what differs between human languages where text is
-// searched: which language a page or a query is in, how the spellings of a word
-// are folded into one, how it is stemmed, and which words carry no topic.
+// Package language knows the differences between human languages that matter to search: it
+// detects the language of a page or a query, folds the spellings of a word into one, stems
+// words, and knows stop words.
 //
-// A language is named by its lower-case code (ISO 639-1) and, where a page says
-// so, its region: "ja", "pt-br". Everything here is a function of its arguments
-// alone, so that a page and a query that holds the same word always agree.
+// A language is named by its lower-case code (ISO 639-1) and, if a page says so, its region:
+// "ja", "pt-br". Every function depends on its arguments alone, so a page and a query with
+// the same word always agree.
 package language
 
 import (
@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Normal returns a language tag as pages write it in the one form that is
-// compared: pt_BR is pt-br, "English" is en. It returns "" for what is no tag.
+// Normal returns a language tag of a page in its normal form: pt_BR is pt-br, "English" is
+// en. It returns "" for other texts.
 func Normal(tag string) string {
 	tag = strings.ToLower(strings.TrimSpace(strings.ReplaceAll(tag, "_", "-")))
 	tag, _, _ = strings.Cut(tag, ".") // de_DE.UTF-8
@@ -60,9 +60,8 @@ var names = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// codes are those that count as a language where a path is named by one. Codes
-// that are common names of directories (be, eu, is, ms, my, no, so, to) are
-// absent.
+// codes count as a language in a path. Codes that are common names of directories (be, eu,
+// is, ms, my, no, so, to) are absent.
 var codes = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for l := range strings.FieldsSeq(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ka ko lt lv nb nl nn pl pt ro ru sk sl
@@ -78,7 +77,7 @@ func Known(tag string) bool {
 	return codes()[code] || code == "no"
 }
 
-// isRegion reports what may follow a code of two letters: a country, a script, or
+// isRegion reports whether a text may follow a code of two letters: a country, a script, or
 // the United Nations' number of Latin America.
 func isRegion(s string) bool {
 	switch s {
@@ -104,7 +103,7 @@ var suffixed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.+)\.|(?i:(readme|index|changelog|contributing|license|security|code_of_conduct))[._-])([A-Za-z]{2}(?:[-_][A-Za-z0-9]{2,4})?)(\.[A-Za-z0-9]{1,8})$`)
 })
 
-// OfPath returns the language that a path names ("" where it names none) and the
+// OfPath returns the language that a path names ("" if it names none) and the
 // path without it, which the translations of a page have in common.
 func OfPath(name string) (lang, rest string) {
 	dir, base := path.Split(name)

@@ -28,9 +28,8 @@ var shortForms = sync.OnceValue(func() map[string][]string {
 	return forms
 })
 
-// OtherForms returns what else an English word of software, in lower case, is
-// written as: "repo" is "repository", and the other way round. A plural is taken
-// for its singular.
+// OtherForms returns the other forms of an English word of software, in lower case: "repo" is
+// "repository" and the reverse. A plural counts as its singular.
 func OtherForms(word string) []string {
 	forms := shortForms()
 	other := forms[word]

@@ -80,10 +80,9 @@ func Stems(lang string) bool {
 	return stemmer(lang) != nil
 }
 
-// Term returns the form under which every page and every query has a word,
-// whatever their language: it is folded, and stemmed as its script allows to
-// tell: Latin letters as English, Cyrillic ones as Russian, Arabic ones as
-// Arabic, Devanagari as Hindi.
+// Term returns the form under which every page and every query has a word, in any language:
+// folded, and stemmed by script (Latin as English, Cyrillic as Russian, Arabic as Arabic,
+// Devanagari as Hindi).
 func Term(word string) string {
 	if isASCII(word) {
 		return stemASCII(strings.ToLower(word))
@@ -121,9 +120,9 @@ func isSteady(word string) bool {
 	return true
 }
 
-// Stem returns the stem of a word in a language whose Stems is true, folded:
-// that of a word without accents may differ from that of the word with them. Of
-// Vietnamese, whose accents tell words apart, it is the word itself.
+// Stem returns the folded stem of a word in a language for which Stems is true. The stem of a
+// word without its accents may differ. For Vietnamese, whose accents distinguish words, it is
+// the word itself.
 func Stem(lang, word string) string {
 	lang = Base(lang)
 	if len(word) > maxStemBytes || !latin(word) {
@@ -163,7 +162,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// stemASCII stems a folded word as English where it is plain a–z.
+// stemASCII stems a folded word of a–z as English.
 func stemASCII(word string) string {
 	if len(word) <= 2 || len(word) > maxStemBytes {
 		return word
@@ -176,8 +175,8 @@ func stemASCII(word string) string {
 	return run(english.Stem, word)
 }
 
-// run runs a generated stemmer, which must neither lose a word altogether nor,
-// whatever letters it meets, panic its caller.
+// run runs a generated stemmer. It returns the word itself if the stemmer leaves nothing or
+// panics.
 func run(stem func(*snowballstem.Env) bool, word string) (stemmed string) {
 	if len(word) > maxStemBytes {
 		return word

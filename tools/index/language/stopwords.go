@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// lists are each language's words that carry no topic: articles, pronouns,
-// prepositions, conjunctions, auxiliary verbs and the words of questions. They
-// are dropped from queries, and tell what language a text is in.
+// lists are the stop words of each language: articles, pronouns, prepositions, conjunctions,
+// auxiliary verbs and the words of questions. They are dropped from queries, and identify the
+// language of a text.
 var lists = map[string]string{
 	"en": `a about above after again against all also am an and any are as at be because been before being below between both
 		but by can cannot could did do does doing down during each few for from further had has have having he her here hers him his
@@ -77,7 +77,7 @@ var lists = map[string]string{
 	"he": `של את על אל לא כן זה זו הוא היא הם אני אתה אנחנו מה מי איך למה מתי איפה אם או גם כי כל עם יש אין היה`,
 }
 
-// stops tells for each word which languages' lists have it: bit i for order[i].
+// stops has a bit for each language whose list has a word: bit i for order[i].
 type stops struct {
 	order []string
 	of    map[string]uint64
@@ -117,8 +117,7 @@ func IsStop(word string, langs ...string) bool {
 	return false
 }
 
-// requests are the English words with which somebody asks for a text about
-// something: they say what the text is wanted for.
+// requests are English words that introduce a request for a text about something.
 var requests = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields("describe discover explain find guide introduction learn overview show tell tutorial understand") {

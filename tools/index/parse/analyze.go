@@ -23,11 +23,10 @@ type Word struct {
 	Term       string // folded and stemmed, the same in every language
 	Parts      []string
 	// Joined is the term of a compound that ends here (use_async_data,
-	// use-async-data, 1.0.21, @nuxt/kit, C++), "" where there is none.
+	// use-async-data, 1.0.21, @nuxt/kit, C++); "" if there is none.
 	Joined string
-	// Own is another form that a page has the word under: its stem in the
-	// language that the analyzer was told of; the last character of a run without
-	// spaces, which begins no pair.
+	// Own is another form of the word: its stem in the language that In set, or the last
+	// character of a run without spaces, which begins no pair.
 	Own string
 }
 
@@ -41,8 +40,8 @@ type token struct {
 	joined, own termID
 }
 
-// Analyzer turns text into terms. It keeps what it made of words and is not safe
-// for concurrent use: every goroutine has its own.
+// Analyzer turns text into terms. It caches the forms of words and is not safe for
+// concurrent use.
 type Analyzer struct {
 	Known *vocabulary
 	lang  string // whose stems words are given beside their terms, "" for none
@@ -61,8 +60,8 @@ func NewAnalyzer() *Analyzer { return &Analyzer{Known: NewVocabulary(queryWords)
 // NewBuilder returns an analyzer for files that are indexed. It remembers more words than one for queries.
 func NewBuilder() *Analyzer { return &Analyzer{Known: NewVocabulary(buildWords)} }
 
-// In tells the analyzer what language the texts after it are in, "" where that
-// is not known. It changes nothing but word.own.
+// In sets the language of the following texts; "" if it is not known. It changes Word.Own
+// alone.
 func (a *Analyzer) In(lang string) {
 	if !language.Stems(lang) {
 		lang = ""
@@ -248,7 +247,7 @@ func (v *vocabulary) compound(parts []string, version bool) termID {
 	return t
 }
 
-// Join is compound, by the term's text; "" where there is none.
+// Join returns the text of the compound; "" if there is none.
 func (a *Analyzer) Join(parts []string, version bool) string {
 	a.refresh()
 	return a.Known.texts[a.Known.compound(parts, version)]
@@ -310,8 +309,8 @@ func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
 	return i
 }
 
-// cut returns where the parts of a camelCase, PascalCase or letter-digit word
-// begin after its first, none where it has only one; until it is called again.
+// cut returns the places where the parts of a camelCase, PascalCase or letter-digit word
+// begin, except the first. They are valid until the next call.
 func (v *vocabulary) cut(s string) []int {
 	v.marks = v.marks[:0]
 	if len(s) < 3 {
@@ -358,7 +357,7 @@ func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []stri
 
 // IsWhole reports whether a text's words make one identifier.
 func (a *Analyzer) IsWhole(text, identifier string) bool {
-	// Mostly the first letter tells, which no stemmer changes.
+	// Mostly the first letter decides, which no stemmer changes.
 	if identifier == "" || text != "" && IsWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
 		return false
 	}

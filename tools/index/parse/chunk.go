@@ -11,12 +11,11 @@ type Chunk struct {
 	Lines      [2]int   // first and last line, from 1
 	Crumbs     []string // the headings above its start, outermost first
 	Headings   []string // those within it; the first may begin it
-	// Anchors are those of the last heading above its start ("" where there is
+	// Anchors are those of the last heading above its start ("" if there is
 	// none) and of each of headings.
 	Anchors []string
-	// Head is the bytes of the lines that say what a chunk is a part of where a
-	// table or a code fence had to be cut: the table's header, the fence's first
-	// line. They lie before start; empty for most.
+	// Head is the bytes of the table header, or of the first line of the code fence, if the
+	// chunk begins within a table or fence that had to be cut. They lie before Start.
 	Head [2]int
 }
 
@@ -28,8 +27,7 @@ const (
 	MaxHead     = 1 << 10  // of a table's header
 )
 
-// Line is one line of a file, or a part of a very long one, with what the
-// parser made of it.
+// Line is one line of a file, or a part of a very long one, with its role.
 type Line struct {
 	Start, End int // bytes, the line feed included
 	Number     int // from 1
@@ -43,7 +41,7 @@ type Line struct {
 	First     int // of a group's lines: the index of the one that begins it
 }
 
-// Group is what a line is a further line of.
+// Group is the kind of block that a line continues.
 type group uint8
 
 const (
@@ -131,8 +129,8 @@ func softCut(b []byte) int {
 	return n
 }
 
-// cutChunks cuts at headings, merges small neighbours and splits what is large.
-// The chunks hold every line once, in order.
+// cutChunks cuts at headings, merges small neighbours and splits large sections. The chunks
+// have every line once, in order.
 func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 	if len(lines) == 0 {
 		return nil, false
@@ -157,8 +155,8 @@ func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 		switch {
 		case !open:
 		case l.Level > 0:
-			// A section begins a chunk of its own unless what is open and the
-			// section together stay small, or nothing is said yet.
+			// A section begins a chunk of its own unless the open chunk and the section
+			// together stay small, or the open chunk has no text yet.
 			if (says || size >= ChunkSplit) && size+sizes[i] > ChunkTarget {
 				closeAt(i)
 			}
@@ -214,7 +212,7 @@ func (l Line) mayCut(lines []Line) bool {
 	return size >= MaxFence
 }
 
-// Head returns what is repeated before a chunk that begins at the line.
+// head returns the bytes that are repeated before a chunk that begins at the line.
 func (l Line) head(lines []Line) [2]int {
 	if l.Group != InFence && l.Group != InTable {
 		return [2]int{}
@@ -230,8 +228,8 @@ func (l Line) head(lines []Line) [2]int {
 	return [2]int{first.Start, end}
 }
 
-// sectionSizes returns for each heading the bytes from it to the next heading
-// that has text before it: a heading stays with what it leads to.
+// sectionSizes returns for each heading the bytes from it to the next heading that has text
+// before it: a heading stays with its text.
 func sectionSizes(lines []Line) map[int]int {
 	sizes := map[int]int{}
 	end := lines[len(lines)-1].End

@@ -44,7 +44,7 @@ type termCount struct {
 	N  segment.Counts
 }
 
-// Kind is what a file of a space is for, told by where it is.
+// Kind is the purpose of a file in a space, known from its directory.
 type Kind string
 
 // The kinds.
@@ -59,7 +59,7 @@ const (
 // Kinds lists every kind.
 var Kinds = []Kind{KindMemory, KindResource, KindSkill, KindKnowledge, KindFile}
 
-// kindOf tells the kind of a file by its first directory.
+// kindOf returns the kind of a file by its first directory.
 func kindOf(p space.Path) Kind {
 	top, _, nested := strings.Cut(string(p), "/")
 	if nested {
@@ -104,8 +104,8 @@ func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxC
 	return d
 }
 
-// ChunkTerms analyses the chunks of a page. It must depend on nothing but its
-// arguments: where a page is deleted, its terms are what it gives once more.
+// ChunkTerms analyses the chunks of a page. It depends on its arguments alone, because the
+// terms of a deleted page are computed again.
 func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 	f := Format(name)
 	a.In(p.Lang)

@@ -13,7 +13,7 @@ type Page struct {
 	Truncated bool // the file has more chunks than are indexed
 }
 
-// Parse reads a file. It never fails: what it cannot make sense of is text.
+// Parse reads a file. It never fails: malformed markup counts as text.
 func Parse(name string, data []byte, maxChunks int) Page {
 	var p Page
 	var lines []Line
@@ -135,10 +135,8 @@ func titleOf(name string, lines []Line) string {
 	return stem
 }
 
-// Indexable returns the part of a chunk's text that is worth indexing, and
-// reading where it is shown by itself: targets of links, imports of MDX, the
-// marks of HTML, the times of subtitles and the JSON of notebooks only blur
-// what a page is about.
+// Indexable returns the part of a chunk's text that is worth indexing: without the targets of
+// links, imports of MDX, markup of HTML, times of subtitles and JSON of notebooks.
 func Indexable(f FileFormat, text string) string {
 	switch f {
 	case FormatMarkdown:

@@ -10,8 +10,8 @@ import (
 	"satchel/internal/frontmatter"
 )
 
-// frontMatter is what a page says about itself. What is malformed, or of
-// another type than expected, counts as absent.
+// frontMatter is what a page says about itself. Malformed values, and values of another type
+// than expected, count as absent.
 type frontMatter struct {
 	Title       string
 	Description string
@@ -22,7 +22,7 @@ type frontMatter struct {
 	Date        time.Time
 }
 
-// Bounds of what is kept of front matter, which is a stranger's.
+// Limits of untrusted front matter.
 const (
 	maxFieldBytes = 1 << 10
 	MaxListItems  = 64

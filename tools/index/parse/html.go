@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of one construct of HTML; what is longer is not taken for one.
+// Limits of one construct of HTML; longer ones count as text.
 const (
 	maxTag       = 4 << 10 // of a tag with its attributes
 	maxHTMLTitle = 1 << 10 // of what is between the tags of a title
@@ -85,8 +85,8 @@ func htmlLines(data []byte) []Line {
 	return lines
 }
 
-// tagEnds finds the ends of what is no text in HTML. It remembers which kinds
-// have none any more, so that a page of unclosed tags is read in linear time.
+// tagEnds finds the ends of elements without text. It remembers which kinds have no further
+// end, so a page of unclosed tags takes linear time.
 type tagEnds struct{ never [3]bool }
 
 var unseen = [...]struct{ start, end string }{{"<!--", "-->"}, {"<script", "</script>"}, {"<style", "</style>"}}

@@ -11,7 +11,7 @@ import (
 const maxHeadingBytes = 300
 
 // MarkdownLines marks the headings, code fences, comments and tables of Markdown
-// and MDX. The body begins at byte body; what is before it is front matter.
+// and MDX. The body begins at byte body, after the front matter.
 func MarkdownLines(data []byte, body int) []Line {
 	lines := PlainLines(data)
 	var fence FenceState
@@ -95,9 +95,8 @@ type commentEnds struct {
 
 var comments = [...]struct{ start, end string }{{"<!--", "-->"}, {"{/*", "*/}"}}
 
-// opened returns what ends a comment that begins with the line and goes on
-// beyond it, "" where there is none. One that is never ended, or only far
-// below, is text.
+// opened returns the end mark of a comment that begins with the line and continues beyond it;
+// "" if there is none. A comment that ends far below or never is text.
 func (c *commentEnds) opened(l Line) string {
 	text := c.data[l.Start:l.End]
 	t := bytes.TrimLeft(text, " ")
@@ -269,8 +268,7 @@ func withoutEmphasis(h string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(h, "__", ""), "*", "")
 }
 
-// dropLinkTargets turns [text](target) into [text] where the target is on one
-// line.
+// dropLinkTargets turns [text](target) into [text] if the target is on one line.
 func dropLinkTargets(text string) string {
 	if !strings.Contains(text, "](") {
 		return text
@@ -295,7 +293,7 @@ func dropLinkTargets(text string) string {
 	}
 }
 
-// targetLen returns the length of "(target)" at the start of text, 0 where it
+// targetLen returns the length of "(target)" at the start of text; 0 if it
 // is not closed on the line.
 func targetLen(text string) int {
 	depth := 0

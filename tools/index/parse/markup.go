@@ -47,7 +47,7 @@ func markupLines(name string, data []byte, body int) []Line {
 }
 
 // prefixedHeadings marks lines such as "== Part" and "** Part". opens returns
-// the line that ends a block which a line begins, "" where it begins none.
+// the line that ends the block which a line begins; "" if it begins none.
 func prefixedHeadings(lines []Line, from int, text func(int) string, mark byte, opens func(string) string) {
 	end, first := "", 0
 	for i := from; i < len(lines); i++ {
@@ -124,8 +124,7 @@ func tableLines(data []byte) []Line {
 	return lines
 }
 
-// spoken drops from subtitles what is not said: the numbers of cues, their
-// times, notes and tags.
+// spoken removes the numbers, times, notes and tags of cues from subtitles.
 func spoken(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -140,7 +139,7 @@ func spoken(text string) string {
 	return b.String()
 }
 
-// CueTime returns the time at which a cue begins, as 1:02:03, "" where the line
+// CueTime returns the time at which a cue begins, as 1:02:03; "" if the line
 // is not one of times.
 func CueTime(l string) string {
 	from, _, ok := strings.Cut(l, "-->")
@@ -159,8 +158,8 @@ func CueTime(l string) string {
 	return strings.TrimLeft(t, "0:")
 }
 
-// sourceLines marks what a program declares at the beginning of a line, and in
-// its classes: functions, types, classes. A comment right above belongs to it.
+// sourceLines marks the declarations of a program at the beginning of lines and in its
+// classes: functions, types, classes. A comment right above belongs to its declaration.
 func sourceLines(name string, data []byte) []Line {
 	lines := PlainLines(data)
 	python := strings.EqualFold(path.Ext(name), ".py")
@@ -184,8 +183,8 @@ func sourceLines(name string, data []byte) []Line {
 	return lines
 }
 
-// classMember tells whether an indented declaration is within one that is not:
-// functions within functions are no sections.
+// classMember reports whether an indented declaration is within an unindented one: functions
+// within functions are no sections.
 func classMember(above []Line, data []byte, indent int) bool {
 	for i := len(above) - 1; i >= 0 && len(above)-i < 200; i-- {
 		l := above[i]
@@ -209,7 +208,7 @@ func classMember(above []Line, data []byte, indent int) bool {
 	return false
 }
 
-// aboutNext tells whether a line is a comment or a decorator for what follows.
+// aboutNext reports whether a line is a comment or a decorator of the next declaration.
 func aboutNext(text []byte, indent int) bool {
 	t := bytes.TrimLeft(text, " \t")
 	if len(text)-len(t) < indent || len(bytes.TrimSpace(t)) == 0 {
@@ -239,7 +238,7 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// declaration returns the name that a line of a program declares, "" where it
+// declaration returns the name that a line of a program declares; "" if it
 // declares none.
 func declaration(s string) string {
 	exported := false

@@ -53,7 +53,7 @@ func jsonString(t []byte) (s string, ok bool) {
 	return s, json.Unmarshal(t, &s) == nil
 }
 
-// cellText returns what cells say and what they print, without pictures.
+// cellText returns the text and output of cells, without pictures.
 func cellText(text string) string {
 	var b strings.Builder
 	list := ""

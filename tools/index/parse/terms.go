@@ -16,15 +16,14 @@ func TermHash(term string) uint32 {
 	return max(1, h>>24^h&0xffffff)
 }
 
-// Tokens are the words of a chunk in order, for phrases and nearness, which a
-// list of counts cannot tell: for each field a varint of their number, then
-// three bytes each, their TermHash. A 0 stands between headings and names. Two
-// words of a chunk share a hash in one of 10⁵ chunks.
+// Tokens are the words of a chunk in order, for phrases and proximity: for each field a
+// varint of their number, then their TermHash in three bytes each. A 0 stands between headings
+// and names. Two words of a chunk share a hash in one of 10⁵ chunks.
 type Tokens []byte
 
 const tokenBytes = 3
 
-// sealBytes is what a checksum adds to them.
+// sealBytes is the size of their checksum.
 const sealBytes = 4
 
 // TokenBreak is no term's hash.

@@ -9,9 +9,8 @@ import (
 	"satchel/tools/index/language"
 )
 
-// pageLanguage returns the language of a page: what it says itself, else what
-// its path names, else what its words tell. Files of data and source code have
-// none.
+// pageLanguage returns the language of a page: from its front matter, or else its path, or
+// else its words. Files of data and source code have none.
 func pageLanguage(name, said string, text []byte) string {
 	if l := language.Normal(said); l != "" {
 		return l
@@ -43,7 +42,7 @@ func versionOf(name string) string {
 	return v
 }
 
-// cutVersion returns the version that a path names, "" where it names none, and
+// cutVersion returns the version that a path names; "" if it names none, and
 // the path without it.
 func cutVersion(name string) (version, rest string) {
 	dir, _ := path.Split(name)
@@ -63,8 +62,8 @@ func cutVersion(name string) (version, rest string) {
 // page's version, for they are common names of other directories too.
 var channels = []string{"latest", "stable", "current", "next", "nightly", "canary", "unstable"}
 
-// Family returns what the path of a page has in common with those of the same
-// page in other languages and versions.
+// Family returns the part of a page's path that is the same for its other languages and
+// versions.
 func Family(name string) string {
 	_, name = language.OfPath(name)
 	_, name = cutVersion(name)
@@ -81,8 +80,8 @@ func Family(name string) string {
 	return strings.Replace(key, "versioned_docs/", "docs/", 1)
 }
 
-// Newer reports whether version a is newer than b. A page without one is the
-// current one; what is no number is older than any.
+// Newer reports whether version a is newer than b. A page without a version is the current
+// one; a version that is no number is older than any.
 func Newer(a, b string) bool {
 	if a == "" || b == "" {
 		return a == "" && b != ""

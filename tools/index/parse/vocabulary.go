@@ -9,8 +9,8 @@ import (
 	"satchel/tools/index/language"
 )
 
-// How many words an analyzer keeps what it made of: a build meets every word of
-// a collection, a query few. A word takes about 150 bytes.
+// How many words an analyzer caches: a build sees every word of a collection, a query few. A
+// word takes about 150 bytes.
 const (
 	buildWords = 1 << 16
 	queryWords = 1 << 14
@@ -37,7 +37,7 @@ type vocabulary struct {
 	id    *VocabularyID
 }
 
-// VocabularyID tells vocabularies apart for those who outlive them.
+// VocabularyID identifies a vocabulary for code that outlives it.
 type VocabularyID struct{ _ byte }
 
 type (
@@ -48,7 +48,7 @@ type (
 // wordSlot is empty if word is 0; else that is the word's number and one.
 type wordSlot struct{ hash, word uint32 }
 
-// knownWord is a word as it is written, with what the analyzer makes of it.
+// knownWord is a word as it is written, with its forms.
 type knownWord struct {
 	from  uint32 // in raw
 	size  uint8
@@ -70,8 +70,8 @@ type stem struct {
 	term termID
 }
 
-// knownTerm is a term: its TermHash, the last chunk that has it, and where it is
-// among that chunk's terms.
+// knownTerm is a term: its TermHash, the last chunk that has it, and its place among that
+// chunk's terms.
 type knownTerm struct{ hash, chunk, at uint32 }
 
 func NewVocabulary(most int) *vocabulary {
@@ -97,7 +97,7 @@ func (v *vocabulary) term(text string) termID {
 	return t
 }
 
-// find returns a word's number, where it is known, and its hash.
+// find returns a word's number, if it is known, and its hash.
 func (v *vocabulary) find(raw string) (w wordID, hash uint64, ok bool) {
 	hash = maphash.String(v.seed, raw)
 	mask := uint64(len(v.slots) - 1)
@@ -142,7 +142,7 @@ func (v *vocabulary) place(hash uint64, w wordID) {
 	v.slots[i] = wordSlot{uint32(hash >> 32), uint32(w) + 1}
 }
 
-// more returns the forms of a word, which are made where it has none yet.
+// more returns the forms of a word, and makes them if it has none yet.
 func (v *vocabulary) more(w wordID) *wordForms {
 	k := &v.words[w]
 	if k.forms == 0 {
@@ -152,16 +152,15 @@ func (v *vocabulary) more(w wordID) *wordForms {
 	return &v.forms[k.forms]
 }
 
-// refresh begins another vocabulary where this one is full. What was known of
-// words before must not be mixed with what is after.
+// refresh begins another vocabulary if this one is full. Numbers of the two must not be
+// mixed.
 func (a *Analyzer) refresh() {
 	if v := a.Known; len(v.words) >= v.most || len(v.terms) >= 2*v.most {
 		a.Known = NewVocabulary(v.most)
 	}
 }
 
-// know returns the number of a word and its term, which it works out where it
-// does not know it.
+// know returns the number of a word and its term, and adds a new word.
 func (v *vocabulary) know(raw string) (wordID, termID) {
 	w, hash, ok := v.find(raw)
 	if ok {
@@ -216,8 +215,7 @@ func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
 	return s.term
 }
 
-// lowerASCII lower-cases a word that is ASCII alone: only that is as the word's
-// term has it whatever the rest.
+// lowerASCII lower-cases a word of ASCII, whose term then is the same.
 func lowerASCII(s string) string {
 	upper := false
 	for i := range len(s) {

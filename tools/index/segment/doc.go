@@ -1,26 +1,25 @@
 // Package segment is the inverted index of a run of chunks: a sorted dictionary
 // and, for each term, the chunks that hold it with its count in each field.
 //
-// A segment never changes. A build writes one (or several, where one would not
-// fit into memory), each update another small one, and [Merge] makes one of
-// neighbours. It consists of rows, which its user stores by number, and of a
-// head, which is kept in memory while the segment is used:
+// A segment never changes. A build writes one (or several, if one does not fit into memory),
+// each update another small one, and [Merge] makes one of neighbours. It consists of rows,
+// which its user stores by number, and of a head, which is in memory while the segment is
+// used:
 //
 //   - pages hold lists of postings. Short lists share a page; a long one has a
 //     row of its own;
-//   - blocks hold the dictionary: terms in order, each without what it has in
-//     common with the one before, with its frequencies and the place of its list;
+//   - blocks hold the dictionary: terms in order, each without the prefix that it shares
+//     with the one before, with its frequencies and the place of its list;
 //   - the head names the first term of each block, and the document, the part and
 //     the field lengths of each chunk.
 //
-// So a term costs two rows: its block and its page. Every row and the head end
-// in a checksum: what was damaged on disk is an error ([ErrDamaged]) and never a
-// wrong answer.
+// So a term costs two rows: its block and its page. Every row and the head end in a
+// checksum: damage on disk is an error ([ErrDamaged]) and never a wrong answer.
 //
-// Chunks are numbered from 0 within their segment. What was deleted stays in
-// its segment until that is merged; the segment of the update that deleted it
-// lowers the document frequencies of its terms, so that the sum of a term's DF
-// over all segments is always the number of live chunks that hold it.
+// Chunks are numbered from 0 within their segment. A deleted chunk stays in its segment until
+// that is merged. The segment of the update that deleted it lowers the document frequencies
+// of its terms, so the sum of a term's DF over all segments is always the number of live
+// chunks that have it.
 package segment
 
 import (

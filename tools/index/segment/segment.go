@@ -83,7 +83,7 @@ type Entry struct {
 	from, to int
 }
 
-// Lookup finds a term; a zero Entry where the segment has none.
+// Lookup finds a term; a zero Entry if the segment does not have it.
 func (s *Segment) Lookup(read Reader, term string) (Entry, error) {
 	i := sort.Search(len(s.firsts), func(i int) bool { return s.firsts[i] > term }) - 1
 	if i < 0 {
