@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// dated takes a qualifier of a date in, with as many words of the rest as make
-// one ("since:last week"), and returns what is left. A negated since is a
-// before, and the other way round.
+// dated adds a qualifier of a date, with as many of the following words as make a date
+// ("since:last week"), and returns the rest. A negated since is a before, and the reverse.
 func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) string {
 	f := &q.Filters
 	set := func(name string, from, to time.Time) {

@@ -11,8 +11,8 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Filters narrow down what is searched. Several values of one filter are
-// alternatives; filters add up.
+// Filters restrict a search. Several values of one filter are alternatives; all filters must
+// hold.
 type Filters struct {
 	Source, Path, Kind, Lang, Version, Tag Condition
 	Since, Before                          time.Time
@@ -21,7 +21,7 @@ type Filters struct {
 // Condition is the values of one qualifier.
 type Condition struct{ Is, Not []string }
 
-// Empty reports whether the condition lets everything through.
+// Empty reports whether the condition always holds.
 func (c Condition) Empty() bool { return len(c.Is)+len(c.Not) == 0 }
 
 // Empty reports whether the filters let everything through.
@@ -32,9 +32,8 @@ func (f Filters) Empty() bool {
 
 const qualifierNames = "source, path, kind, lang, version, tag, since, before, sort and limit"
 
-// otherNames are what people and models call a qualifier elsewhere. They count
-// where the value is one that the qualifier can have, so that code such as
-// type:button stays words.
+// otherNames are the names of qualifiers elsewhere. They count only if the qualifier can have
+// the value, so that code such as type:button stays words.
 var otherNames = map[string]string{
 	"repo": "source", "dir": "path", "folder": "path", "file": "path", "filename": "path", "in": "path",
 	"type": "kind", "language": "lang", "locale": "lang", "tags": "tag", "label": "tag", "topic": "tag",
@@ -290,7 +289,7 @@ func (f Filters) Single() []Filters {
 	return all
 }
 
-// Describe says what the filters narrow the search to, in the query language.
+// Describe returns the filters in the query language.
 func (f Filters) Describe() string {
 	var b []string
 	for _, c := range []struct {

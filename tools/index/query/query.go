@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Parsed is what a person or a model typed, taken apart. Nothing that can
-// be typed is an error: what is odd is a word, or is told in notes.
+// Parsed is a parsed query. No query is an error: unknown syntax counts as words, with notes.
 type Parsed struct {
 	Explain bool     // see Query.Explain
 	Words   []string // in order, as typed
@@ -66,9 +65,8 @@ func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	return q
 }
 
-// cleanQuery drops what nobody sees in a query: bytes that are no text,
-// controls, marks of direction and zero width, and accents beyond two on one
-// letter.
+// cleanQuery removes invalid and invisible characters of a query: controls, marks of direction
+// and zero width, and more than two accents on one letter.
 func cleanQuery(s string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {
@@ -196,7 +194,7 @@ func (q *Parsed) addPhrase(p string, not bool) {
 
 func isQuote(r rune) bool { return r == '"' || r == '“' || r == '„' || r == '«' }
 
-// closingQuotes are what may end a phrase; “ also ends one in German.
+// closingQuotes may end a phrase; “ also ends one in German.
 var closingQuotes = map[rune]string{'"': `"`, '“': `"”`, '„': `“”`, '«': `»`}
 
 // cutQuoted reads a quoted phrase. A quote that is never closed is none.

@@ -35,11 +35,10 @@ const Fields = 3
 // MaxTerm is the length of the longest term, in bytes. Longer ones are left out.
 const MaxTerm = 255
 
-// Counts is how often a term is in each field of a chunk; what is more than
-// fits is cut.
+// Counts is how often a term is in each field of a chunk, up to the largest value that fits.
 type Counts [Fields]uint16
 
-// Chunk is what is known of a chunk without any row.
+// Chunk is the part of a chunk that is in the head.
 type Chunk struct {
 	Doc    uint32
 	Part   uint16         // its number within the document
@@ -83,7 +82,7 @@ func Unseal(row []byte, number int64) ([]byte, error) {
 }
 
 // A posting is a varint of gap<<2|code, where gap is the distance to the chunk
-// before (from -1), and what the code demands:
+// before (from -1), and the data that the code requires:
 const (
 	bodyOnce  = iota // once in the last field
 	bodyTwice        // twice in the last field

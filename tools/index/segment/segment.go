@@ -72,7 +72,7 @@ func (s *Segment) Find(doc uint32) (chunk, n int) {
 	return chunk, n
 }
 
-// Entry is what a dictionary says of a term.
+// Entry is a term in a dictionary.
 type Entry struct {
 	// Count is how many chunks of the segment hold the term, deleted ones
 	// included; DF what the segment adds to its document frequency.
@@ -198,13 +198,13 @@ func (c *Cursor) Valid() bool { return c.err == nil && c.valid }
 // Term returns the current term, which is valid until Next is called.
 func (c *Cursor) Term() []byte { return c.term }
 
-// Entry returns what the dictionary says of the current term.
+// Entry returns the entry of the current term.
 func (c *Cursor) Entry() Entry { return c.entry }
 
 // Err reports what ended the walk before its end.
 func (c *Cursor) Err() error { return c.err }
 
-// decoder reads what may be damaged: once bad is set, it returns zeros.
+// decoder reads data that may be damaged: once bad is set, it returns zeros.
 type decoder struct {
 	data []byte
 	bad  bool

@@ -136,8 +136,8 @@ func (e *emitter) add(term string, count uint32, df int64, data []byte) error {
 		e.closeBlock()
 	}
 	if len(e.block) == 0 {
-		// The place of the first list: its page, counted from the segment's
-		// first row, and where it begins there.
+		// The place of the first list: its page, counted from the segment's first row, and its
+		// offset there.
 		e.firsts = append(e.firsts, term)
 		e.prev, turned = "", false
 		e.block = binary.AppendUvarint(e.block, uint64(e.pages))
@@ -186,7 +186,7 @@ func (e *emitter) closeBlock() {
 	}
 }
 
-// finish writes what is left and returns the head.
+// finish writes the rest and returns the head.
 func (e *emitter) finish(chunks []Chunk) ([]byte, error) {
 	if err := e.flush(); err != nil {
 		return nil, err

@@ -39,8 +39,7 @@ type job struct {
 	err    error
 }
 
-// asked is what queries asked for: the answers that are known, and those on
-// their way.
+// asked has the vectors of queries: those that are known, and those under way.
 type asked struct {
 	o Options
 

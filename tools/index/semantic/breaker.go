@@ -25,8 +25,8 @@ func NewBreaker(after int, first time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{after: after, first: first, now: now}
 }
 
-// Allow reports whether the model may be asked. After a rest one caller is let
-// through, and the others once its trial, as long as an answer may take, is over.
+// Allow reports whether the model may be called. After a rest it allows one caller to try, and
+// the others once that trial, which takes as long as an answer may, is over.
 func (b *Breaker) Allow(trial time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,9 +12,8 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// cache keeps what was embedded, by model and text, so that nothing is asked
-// for twice: not after a restart, and not for a text that moved. It is a SQLite
-// file beside the vectors, of a bounded size.
+// cache keeps vectors by model and text, so that no text is embedded twice, even after a
+// restart or if it moved. It is a SQLite file of limited size beside the vectors.
 type cache struct {
 	db       *sql.DB
 	maxBytes int64
@@ -36,7 +35,7 @@ func openCache(ctx context.Context, file string, maxBytes int64) (*cache, error)
 }
 
 func tryCache(ctx context.Context, file string, maxBytes int64) (_ *cache, err error) {
-	// secure_delete: what was purged must not stay in free pages.
+	// secure_delete: purged text must not stay in free pages.
 	dsn := "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() +
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_pragma=secure_delete(1)&_pragma=cache_size(-2048)&_txlock=immediate"
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -172,7 +171,7 @@ func (c *cache) remove(ctx context.Context, hashes []textHash) error {
 	return tx.Commit()
 }
 
-// trim drops what was kept longest ago, where the file has outgrown its bound.
+// trim removes the oldest vectors if the file exceeds its limit.
 func (c *cache) trim(ctx context.Context) error {
 	var pages, free, size, n int64
 	for q, into := range map[string]*int64{`PRAGMA page_count`: &pages, `PRAGMA freelist_count`: &free, `PRAGMA page_size`: &size} {

@@ -17,8 +17,8 @@ import (
 
 // Options configure an Engine. The zero value of a field means its default.
 type Options struct {
-	// Dir holds the vectors and the cache. It is made where it is missing;
-	// nothing else may be kept in it.
+	// Dir holds the vectors and the cache. It is made if it does not exist; nothing else
+	// may be kept in it.
 	Dir string
 	// Embedder makes the vectors.
 	Embedder Embedder
@@ -57,7 +57,7 @@ type Options struct {
 	// RetryAfter is when a collection is tried again after it failed; it doubles
 	// up to 64 times. Default 5 s.
 	RetryAfter time.Duration
-	// CacheBytes bounds the cache of what was embedded. Default 1 GiB.
+	// CacheBytes limits the cache of vectors. Default 1 GiB.
 	CacheBytes int64
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -111,7 +111,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// State is what a Source says of a collection.
+// State is the state of a collection in its Source.
 type State struct {
 	// Fingerprint names how documents are cut into chunks. Vectors of another
 	// one are looked up by their text again.
@@ -143,9 +143,8 @@ type Source interface {
 	Chunks(ctx context.Context, collection string, d Doc) ([]Chunk, error)
 }
 
-// Engine keeps the vectors of all collections. Its methods may be called
-// concurrently; on a nil Engine, which is how the leg is switched off, they do
-// nothing.
+// Engine keeps the vectors of all collections. Its methods may be called concurrently. A nil
+// Engine is switched off: its methods do nothing.
 type Engine struct {
 	o      Options
 	cache  *cache
@@ -198,8 +197,8 @@ type Status struct {
 	Err error
 }
 
-// Open opens the cache and starts the work of the source's collections: none
-// until they are told of with Changed. Close must be called.
+// Open opens the cache and starts the background work for collections that are reported with
+// Changed. Close must be called.
 func Open(ctx context.Context, src Source, o Options) (*Engine, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -255,8 +254,7 @@ func (e *Engine) Close() error {
 	return e.cache.close()
 }
 
-// collection returns a collection with what is on disk of it. The caller holds
-// e.mu.
+// collection returns a collection with its vectors on disk. The caller holds e.mu.
 func (e *Engine) collection(name string) *collection {
 	c := e.cols[name]
 	if c == nil {
@@ -308,8 +306,7 @@ func (e *Engine) file(name string, id Identity) string {
 	return filepath.Join(e.o.Dir, name+"."+id.slug()+".vec")
 }
 
-// Changed has a collection's vectors brought to what the source has. It never
-// blocks.
+// Changed requests an update of a collection's vectors. It never blocks.
 func (e *Engine) Changed(name string) {
 	if e == nil {
 		return
@@ -339,7 +336,7 @@ func (e *Engine) enqueue(c *collection) {
 	e.wake.Signal()
 }
 
-// Drop removes a collection's vectors, and what the cache has of its texts.
+// Drop removes a collection's vectors, also from the cache.
 func (e *Engine) Drop(ctx context.Context, name string) error {
 	if e == nil {
 		return nil

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// Forget removes a collection's vectors from a directory that no Engine has open, such
-// as one that is left of a model that was switched off. The cache has no names: of it
-// stays what a vector of another collection was made from, and all else goes, since it
-// may be what a run for this one had kept before it was broken off.
+// Forget removes a collection's vectors from a directory that no Engine has open, such as that
+// of a model that was switched off. The cache has no names: it keeps only the vectors of
+// other collections, because an interrupted run for this one may have stored any other.
 func Forget(ctx context.Context, dir, name string) error {
 	if _, err := os.Stat(dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +62,7 @@ func Forget(ctx context.Context, dir, name string) error {
 	return errors.Join(err, c.close())
 }
 
-// keepOnly removes all texts but those that are told to keep.
+// keepOnly removes all texts except those to keep.
 func (c *cache) keepOnly(ctx context.Context, tell func(keep func([]textHash) error) error) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// mapFile reads the file: where it cannot be mapped, it is held in memory.
+// mapFile reads the file into memory, because it cannot be mapped here.
 func mapFile(file string) (data []byte, unmap func() error, err error) {
 	data, err = os.ReadFile(file)
 	return data, func() error { return nil }, err

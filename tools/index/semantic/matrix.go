@@ -28,7 +28,7 @@ const hashSize = 16
 
 type textHash [hashSize]byte
 
-// header is what a file says of itself.
+// header is the header of a file.
 type header struct {
 	Identity    Identity `json:"identity"`
 	Dims        int      `json:"dims"`
@@ -85,7 +85,7 @@ func (m *matrix) release() {
 	}
 }
 
-// retire ends a matrix once nobody uses it, and removes its file if asked to.
+// retire closes a matrix once nobody uses it, and then removes its file if remove is set.
 func (m *matrix) retire(remove bool) {
 	m.mu.Lock()
 	first := !m.retired
@@ -337,7 +337,7 @@ func (m *matrix) best(q *query, first, last int) Near {
 	return n
 }
 
-// rows returns where a document's rows are; first == last where it has none.
+// rows returns the range of a document's rows; first == last if it has none.
 func (m *matrix) rows(doc int64) (first, last int) {
 	first, _ = slices.BinarySearch(m.ids, doc<<ChunkBits)
 	last = first

@@ -11,10 +11,9 @@ import (
 // Identity is everything that a vector depends on beside its text. Two that
 // differ make vectors that cannot be compared.
 type Identity struct {
-	// Model is what the endpoint, or the machine, calls the model.
+	// Model is the model's name at the endpoint or on the machine.
 	Model string `json:"model"`
-	// Dimensions is how many numbers a vector was asked to have; 0: the model's
-	// own number.
+	// Dimensions is the requested length of vectors; 0: the model's own.
 	Dimensions int `json:"dimensions,omitempty"`
 	// QueryPrefix and DocumentPrefix are put before texts, as some models want.
 	QueryPrefix    string `json:"query_prefix,omitempty"`
@@ -38,7 +37,7 @@ func (id Identity) slug() string {
 	return hex.EncodeToString(h[:6])
 }
 
-// Kind says what a text is to a model that tells the two apart.
+// Kind is the kind of a text, for models that distinguish queries and documents.
 type Kind int
 
 // The kinds.
@@ -58,8 +57,7 @@ type Embedder interface {
 	Embed(ctx context.Context, id Identity, kind Kind, texts []string) ([][]float32, error)
 }
 
-// Errors that an Embedder tells apart from all others, which may pass by
-// themselves.
+// Errors that retries do not fix; all others of an Embedder may be temporary.
 var (
 	// ErrInput means that the model refuses a text: fewer or shorter ones may
 	// pass.

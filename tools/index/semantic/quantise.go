@@ -23,7 +23,7 @@ const (
 
 func stride(dims int) int { return (dims + lanes - 1) / lanes * lanes }
 
-// normalise scales v to length 1. It refuses what has no direction.
+// normalise scales v to length 1. It rejects vectors without a direction.
 func normalise(v []float32) error {
 	sum := 0.0
 	for _, x := range v {

@@ -77,8 +77,7 @@ func (e *Engine) settle(c *collection, err error) {
 	c.timer = time.AfterFunc(c.delay, func() { e.Changed(c.name) })
 }
 
-// run embeds what a collection lacks and puts the whole in the place of what
-// answered before.
+// run embeds the chunks of a collection that have no vector, and replaces its vectors.
 func (e *Engine) run(ctx context.Context, c *collection) error {
 	docs, state, ok, err := e.src.Docs(ctx, c.name)
 	if err != nil || !ok {
@@ -263,8 +262,8 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 	return r.again(ctx)
 }
 
-// again asks once more for the texts that were refused, since the model may have
-// been broken when it was asked. What it refuses now is done without.
+// again retries the refused texts, because the model may have been broken. Texts that it
+// refuses again have no vector.
 func (r *run) again(ctx context.Context) error {
 	first := r.refused
 	r.refused = batch{}
@@ -299,7 +298,7 @@ func (r *run) report(total int) {
 	r.c.status.Done, r.c.status.Total = done, max(total, done)
 }
 
-// batch is what is embedded at once.
+// batch is the texts of one request.
 type batch struct {
 	texts  []string
 	hashes []textHash
@@ -375,8 +374,8 @@ func (r *run) rows(ctx context.Context, vectors [][]float32, want int) ([]row, e
 	return rows, nil
 }
 
-// maxRefused bounds what is remembered of refused texts; beyond it the
-// oldest are tried again.
+// maxRefused limits how many refused texts are remembered; beyond it the oldest are
+// retried.
 const maxRefused = 10_000
 
 // install writes the file and switches to it.
@@ -459,7 +458,7 @@ func hashOf(text string) textHash {
 	return textHash(h[:hashSize])
 }
 
-// cut shortens a text to what is embedded of it.
+// cut shortens a text to the part that is embedded.
 func (id Identity) cut(text string) string {
 	if id.MaxChars <= 0 || len(text) <= id.MaxChars {
 		return text

@@ -74,8 +74,8 @@ func (c *Chat) Expand(ctx context.Context, query string) ([]string, error) {
 	return expansions(text, query), nil
 }
 
-// expansions reads the lines of a model's answer; what is no short phrase is left
-// out, as are the query's own words.
+// expansions reads the short phrases in the lines of a model's answer, without the query's own
+// words.
 func expansions(text, query string) []string {
 	// Some models think aloud first.
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {

@@ -17,8 +17,8 @@ import (
 	"unicode"
 )
 
-// Options say where a model is served and within what bounds it is asked. The
-// zero value of a field means its default.
+// Options are the address of a model and the limits of requests. The zero value of a field
+// means its default.
 type Options struct {
 	// URL is the base, such as http://127.0.0.1:11434/v1; the operator's, so that
 	// it may be on any network. "unix:/path" is a socket on this machine.
@@ -36,9 +36,8 @@ type Options struct {
 	// MaxWait bounds every wait between tries, the endpoint's wish included.
 	// Default 2 min.
 	MaxWait time.Duration
-	// MaxAnswer bounds the answer to any request, in bytes. Default 64 MiB. Most
-	// requests need less: an answer may have what was asked for and Spare more.
-	// Default 64 KiB.
+	// MaxAnswer limits the answer to any request, in bytes. Default 64 MiB. Most requests need
+	// less: an answer may have the requested data and Spare more. Default 64 KiB.
 	MaxAnswer int64
 	Spare     int64
 	// Transport is for tests; default one that dials the URL's host alone.
@@ -85,8 +84,8 @@ type Error struct {
 	Message string
 	// After is how long the endpoint asks to be left alone; 0: it did not say.
 	After time.Duration
-	// broken tells of an answer that every try has got: the endpoint fails at the
-	// content, such as one that cannot write a number that is none.
+	// broken reports that every try got the same answer: the endpoint fails because of the
+	// content, for example because it cannot encode a NaN.
 	broken bool
 }
 
@@ -173,9 +172,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// post sends a request as JSON and decodes the answer, which takes about need
-// bytes at most, trying again what may pass. One that is urgent is tried once.
-// check judges the decoded answer: what it refuses is tried again as well.
+// post sends a request as JSON and decodes the answer of at most about need bytes. It retries
+// temporary failures and answers that check rejects, unless the request is urgent.
 func post[T any](ctx context.Context, c *client, path string, in any, need int64, urgent bool, check func(*T) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -234,7 +232,7 @@ func (c *client) once(ctx context.Context, path string, body []byte, most int64,
 		e.broken = res.StatusCode == http.StatusInternalServerError
 		return e
 	}
-	// One byte more than allowed tells an answer that is too large.
+	// One byte more than allowed shows that an answer is too large.
 	limited := &io.LimitedReader{R: res.Body, N: most + 1}
 	if err := json.NewDecoder(limited).Decode(out); err != nil {
 		if limited.N <= 0 {
@@ -257,7 +255,7 @@ func (c *client) reason(err error) string {
 	return c.clean(err.Error())
 }
 
-// maxMessage bounds what is repeated of an endpoint's own words, in bytes.
+// maxMessage limits how much of an endpoint's message is repeated, in bytes.
 const maxMessage = 200
 
 // message reads the endpoint's own words: {"error": {"message": …}}, {"error":

@@ -12,7 +12,7 @@ import (
 // EmbeddingOptions say which model makes vectors, and how it wants its texts.
 type EmbeddingOptions struct {
 	Options
-	// Identity is the model's. Its Dimensions are asked for where they are not 0.
+	// Identity is the model's. Its Dimensions are requested if they are not 0.
 	Identity semantic.Identity
 }
 

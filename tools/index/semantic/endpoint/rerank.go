@@ -38,8 +38,8 @@ type rerankAnswer struct {
 	} `json:"results"`
 }
 
-// What a judgment takes of an answer, in bytes, beside its passage, and what a
-// byte of that does where all of it is escaped.
+// The size of a judgment in an answer, in bytes, beside its passage, and the size of an
+// escaped byte of the passage.
 const (
 	maxJudgment = 256
 	maxEscaped  = 6

@@ -34,8 +34,7 @@ type Options struct {
 	// Socket is where the program listens. Its directory must be this user's
 	// alone.
 	Socket string
-	// Logger hears what the program says and how it ends. Default: nothing is
-	// logged.
+	// Logger receives the program's output and how it ends. Default: nothing is logged.
 	Logger *slog.Logger
 	// RestartAfter is the wait before the program is started again; it doubles up
 	// to 64 times while it keeps ending within a minute. Default 1 s.
@@ -134,8 +133,7 @@ func (h *Helper) run(ctx context.Context) error {
 	return cmd.Wait()
 }
 
-// log passes on what the program says, in lines of a bounded length, until it
-// closes its standard error.
+// log logs the program's standard error, in lines of limited length, until it is closed.
 func (h *Helper) log(r io.Reader) {
 	lines := bufio.NewReaderSize(r, 4096)
 	for {
