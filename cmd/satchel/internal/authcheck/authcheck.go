@@ -12,35 +12,40 @@ import (
 	"time"
 )
 
-// Options say what is looked at.
+// Options configure a check.
 type Options struct {
 	// URL is what a person types into their client: https://satchel.example.com/mcp.
 	URL string
-	// HTTP is the client whose transport is used; one with a timeout of Slow for
-	// each request where it is nil. Redirects are judged, not followed.
+	// HTTP is the client whose transport is used; nil: one with a timeout of Slow for each
+	// request. Redirects are judged, not followed.
 	HTTP *http.Client
-	// Register lets it register a client, and delete it again where the server can.
+	// Register makes the check register a client, and delete it if the server can.
 	Register bool
-	// Progress is told each finding as it is made; it may be nil.
+	// Progress is called with each finding; it may be nil.
 	Progress func(Finding)
-	// Lookup resolves a host name; the system's resolver where it is nil.
+	// Lookup resolves a host name; nil: the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to one address, to see that IPv4 works. Where it is nil it is a
-	// net.Dialer's, but where requests go through a proxy of the environment's, which
-	// alone may know addresses and reach them.
+	// Dial connects to one address, to check IPv4; nil: a net.Dialer's, unless requests go
+	// through a proxy, which alone may know addresses and reach them.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Now is the clock that the server's is compared with; time.Now where it is nil.
+	// Now is the clock to compare the server's with; nil: time.Now.
 	Now func() time.Time
 }
 
-// Limits that clients set: Claude's on one request, and what a certificate should
-// have left.
+// Limits: Slow is Claude's on one request.
 const (
 	Slow        = 10 * time.Second
 	sluggish    = 3 * time.Second
 	clockOff    = time.Minute
 	dialWait    = 5 * time.Second
 	expiresSoon = 14 * 24 * time.Hour
+)
+
+// Fixes that several checks name.
+const (
+	passWellKnown = "Configure the proxy in front to pass " + wellKnownResource + " and the paths below it to the server."
+	passChallenge = "Configure the proxy in front to pass the header WWW-Authenticate unchanged."
+	waitAMinute   = "Wait a minute and check again. Behind a proxy, name it in server.trusted_proxies, so that not all clients count as one."
 )
 
 // Status is how a check ended.
@@ -56,15 +61,15 @@ const (
 
 // Finding is what one check saw.
 type Finding struct {
-	Name   string `json:"name"` // what was looked at: "certificate"
+	Name   string `json:"name"` // of the check: "certificate"
 	Status Status `json:"status"`
 	What   string `json:"what"`          // what was seen
-	Fix    string `json:"fix,omitempty"` // what to do, in one sentence, where it failed or warns
-	// Clients are those that it may keep out; empty if that is all, or none.
+	Fix    string `json:"fix,omitempty"` // what to do, if it failed or warns
+	// Clients are those that cannot or may not connect; empty: all or none.
 	Clients []string `json:"clients,omitempty"`
 }
 
-// Verdict is what becomes of a client.
+// Verdict says whether a client can connect.
 type Verdict string
 
 // The verdicts of a [Client].
@@ -74,14 +79,14 @@ const (
 	Cannot   Verdict = "cannot connect"
 )
 
-// Client says what one client would meet.
+// Client is the verdict on one client.
 type Client struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	Reason  string  `json:"reason,omitempty"` // the first one, where it may not connect
+	Reason  string  `json:"reason,omitempty"` // the first one against it
 }
 
-// Report is all that was found, in the order in which clients go about it.
+// Report has all findings, in the order of the steps of a client.
 type Report struct {
 	URL      string    `json:"url"`
 	OK       bool      `json:"ok"` // whether nothing failed
@@ -89,11 +94,11 @@ type Report struct {
 	Clients  []Client  `json:"clients"`
 }
 
-// ErrURL is what Check returns where the URL is none that a client could be given.
+// ErrURL is the error of Check for a URL that no client accepts.
 var ErrURL = errors.New("the URL must be of the form https://satchel.example.com/mcp")
 
-// Check looks at the deployment and returns what it found. The error is ErrURL, or
-// ctx's: what is wrong with the deployment is in the report.
+// Check checks a deployment. The error is ErrURL or that of ctx: problems of the deployment are
+// in the report.
 func Check(ctx context.Context, o Options) (Report, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
@@ -123,7 +128,7 @@ func Check(ctx context.Context, o Options) (Report, error) {
 	return c.report, nil
 }
 
-// checker gathers the report.
+// checker makes the report.
 type checker struct {
 	o       Options
 	url     *url.URL
@@ -132,7 +137,7 @@ type checker struct {
 	reasons map[client]reason
 
 	slowest answer        // the request that took longest
-	off     time.Duration // between the server's clock and ours, where known
+	off     time.Duration // between the server's clock and ours, if dated
 	dated   bool
 	proto   string // of the first answer
 	tls     *tlsState
@@ -165,11 +170,11 @@ func (c *checker) run(ctx context.Context) {
 	c.checkForwarded(ctx)
 	c.checkBrowsers(ctx)
 	c.checkTimes()
-	c.skip("event streams", "whether a proxy holds events back can only be seen with a token: make a call that takes a while, and see whether its progress comes as it goes")
+	c.skip("event streams", "only a call with a token can show whether a proxy delays events: make a call that takes a while, and see whether its progress arrives meanwhile")
 }
 
-// pass, warn, fail and skip add a finding. hinders names the clients whom it keeps
-// out (fail; none named: all) or may keep out (warn; none named: none).
+// pass, warn, fail and skip add a finding. hinders names the clients that cannot connect (fail;
+// none named: all) or may not (warn; none named: none).
 func (c *checker) pass(name, format string, args ...any) {
 	c.add(Finding{Name: name, Status: OK, What: fmt.Sprintf(format, args...)})
 }
@@ -192,7 +197,7 @@ func (c *checker) fail(name, what, fix string, hinders ...client) {
 	c.add(Finding{Name: name, Status: Failed, What: what, Fix: fix, Clients: names(hinders)})
 }
 
-// danger fails without keeping a client out.
+// danger is a failure with which every client can still connect.
 func (c *checker) danger(name, what, fix string) {
 	c.add(Finding{Name: name, Status: Failed, What: what, Fix: fix})
 }
@@ -220,8 +225,7 @@ func (c *checker) finish() {
 	}
 }
 
-// local reports whether a URL is one of this machine, for which http is fine
-// (RFC 8252 section 8.3).
+// local reports whether a URL is on this machine, where http is allowed (RFC 8252 section 8.3).
 func local(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	a, err := netip.ParseAddr(host)

@@ -127,7 +127,7 @@ func TestWhatIsWrong(t *testing.T) {
 
 		{"no address", func(d *deployment) { d.addrs = nil }, "address", Failed, "no address", "A record", everybody, nil},
 		{"a private address", func(d *deployment) { d.addrs = []string{"192.168.1.7"} }, "address", Failed, "private", "tunnel", hosted(), nil},
-		{"a private address beside a public one", func(d *deployment) { d.addrs = []string{"93.184.216.34", "10.0.0.1"} }, "address", Failed, "10.0.0.1", "public addresses alone", hosted(), nil},
+		{"a private address beside a public one", func(d *deployment) { d.addrs = []string{"93.184.216.34", "10.0.0.1"} }, "address", Failed, "10.0.0.1", "only public addresses", hosted(), nil},
 		{"a tailnet's address", func(d *deployment) { d.addrs = []string{"100.100.1.2"} }, "address", Failed, "NAT", "tunnel", hosted(), nil},
 		{"IPv6 alone", func(d *deployment) { d.addrs = []string{"2606:2800:220:1::1"} }, "address", Failed, "IPv4", "A record", hosted(), nil},
 		{"IPv4 that does not answer", func(d *deployment) { d.dial = errors.New("refused") }, "IPv4", Warning, "port 443", "firewall", nil, hosted()},
@@ -177,7 +177,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{"metadata named under http", func(d *deployment) {
 			d.challenge = strings.ReplaceAll(d.challenge, base, "http://satchel.example.com")
 		}, "resource metadata", Failed, "http://satchel", "server.public_url", everybody, nil},
-		{"metadata named as no URL", func(d *deployment) { d.challenge = `Bearer resource_metadata="/x", scope="read"` }, "resource metadata", Failed, "no URL", "server.public_url", everybody, nil},
+		{"metadata named as no URL", func(d *deployment) { d.challenge = `Bearer resource_metadata="/x", scope="read"` }, "resource metadata", Failed, "not a URL", "server.public_url", everybody, nil},
 		{"no metadata", func(d *deployment) { d.resource = nil }, "resource metadata", Failed, "404", "proxy", everybody, nil},
 		{"a proxy's page in place of metadata", func(d *deployment) { d.instead[wellKnownResource+"/mcp"] = page }, "resource metadata", Failed, "text/html", "proxy", everybody, nil},
 		{"metadata behind a redirect", func(d *deployment) { d.instead[wellKnownResource+"/mcp"] = redirects("https://www.example.com/") }, "resource metadata", Failed, "302", "proxy", everybody, nil},
@@ -190,18 +190,18 @@ func TestWhatIsWrong(t *testing.T) {
 		{"metadata of the origin", func(d *deployment) { d.resource["resource"] = base }, "resource", Failed, "byte for byte", base, []client{claude, claudeCode}, nil},
 		{"metadata of nothing", func(d *deployment) { d.resource["resource"] = "" }, "resource", Failed, "no resource", "server", everybody, nil},
 		{"no authorization server", func(d *deployment) { d.resource["authorization_servers"] = []string{} }, "authorization server", Failed, "names no", "auth.issuer.url", everybody, nil},
-		{"two authorization servers", func(d *deployment) { d.resource["authorization_servers"] = []string{base, "https://b.example.com"} }, "authorization server", Warning, "first alone", "first", nil, nil},
+		{"two authorization servers", func(d *deployment) { d.resource["authorization_servers"] = []string{base, "https://b.example.com"} }, "authorization server", Warning, "only the first", "first", nil, nil},
 		{"an authorization server without https", func(d *deployment) {
 			d.resource["authorization_servers"] = []string{"http://login.example.com"}
 		}, "authorization server", Failed, "not https", "https", everybody, nil},
 		{"an authorization server on loopback", func(d *deployment) {
 			d.resource["authorization_servers"] = []string{"http://localhost:8080"}
 		}, "authorization server", Failed, "loopback", "server.public_url", everybody, nil},
-		{"an authorization server that is no URL", func(d *deployment) { d.resource["authorization_servers"] = []string{"login"} }, "authorization server", Failed, "no issuer", "plain URL", everybody, nil},
+		{"an authorization server that is no URL", func(d *deployment) { d.resource["authorization_servers"] = []string{"login"} }, "authorization server", Failed, "not an issuer", "plain URL", everybody, nil},
 		{"a scope that is no right", func(d *deployment) { d.resource["scopes_supported"] = []string{"read", "offline_access"} }, "scopes", Warning, "offline_access", "authorization server", nil, nil},
 
 		{"no server metadata", func(d *deployment) { d.server = nil }, "server metadata", Failed, "404", "/.well-known/oauth-authorization-server", everybody, nil},
-		{"server metadata that is something else", func(d *deployment) { delete(d.server, "authorization_endpoint") }, "server metadata", Failed, "no metadata", "authorization server", everybody, nil},
+		{"server metadata that is something else", func(d *deployment) { delete(d.server, "authorization_endpoint") }, "server metadata", Failed, "not the metadata", "authorization server", everybody, nil},
 		{"another issuer by a slash", func(d *deployment) { d.server["issuer"] = base + "/" }, "server metadata", Failed, "byte for byte", "slash", everybody, nil},
 		{"OpenID's place alone", func(d *deployment) { d.serverAt = []string{"/.well-known/openid-configuration"} }, "server metadata", Warning, "openid-configuration", "there too", nil, nil},
 		{"no token endpoint", func(d *deployment) { delete(d.server, "token_endpoint") }, "endpoints", Failed, "token_endpoint", "both", everybody, nil},
@@ -210,7 +210,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{"PKCE that is not said", func(d *deployment) { delete(d.server, "code_challenge_methods_supported") }, "PKCE", Failed, "S256", "S256", everybody, nil},
 		{"plain PKCE", func(d *deployment) { d.server["code_challenge_methods_supported"] = []string{"plain"} }, "PKCE", Failed, "S256", "S256", everybody, nil},
 		{"no registration", func(d *deployment) { delete(d.server, "registration_endpoint") }, "client identification", Warning, "cannot register", "auth.registration", nil, []client{cursor, tools}},
-		{"no documents", func(d *deployment) { delete(d.server, "client_id_metadata_document_supported") }, "client identification", Warning, "fresh connection", "auth.client_documents", nil, nil},
+		{"no documents", func(d *deployment) { delete(d.server, "client_id_metadata_document_supported") }, "client identification", Warning, "new connection", "auth.client_documents", nil, nil},
 		{"documents with secrets alone", func(d *deployment) {
 			d.server["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"}
 		}, "client identification", Warning, "no none", "none", nil, nil},
@@ -244,10 +244,10 @@ func TestWhatIsWrong(t *testing.T) {
 				}
 				return ""
 			}
-		}, "unknown client", Failed, "does not know", "page", nil, nil},
+		}, "unknown client", Failed, "unknown client", "page", nil, nil},
 		{"sign-in for anybody's client", func(d *deployment) {
 			d.redirect = func(string, string) string { return "/signin" }
-		}, "unknown client", Warning, "does not know", "refuse", nil, nil},
+		}, "unknown client", Warning, "unknown client", "refuse", nil, nil},
 		{"no authorization endpoint", func(d *deployment) { d.instead["/oauth/authorize"] = answers(404, "text/plain", "") }, "unknown client", Failed, "404", "proxy", everybody, nil},
 		{"an authorization endpoint that fails", func(d *deployment) { d.instead["/oauth/authorize"] = answers(500, "text/plain", "") }, "unknown client", Failed, "500", "proxy", everybody, nil},
 		{"Claude's document that cannot be fetched", func(d *deployment) {
@@ -271,13 +271,13 @@ func TestWhatIsWrong(t *testing.T) {
 				}
 				return ""
 			}
-		}, "sign-in for VS Code", Failed, "without asking", "consent", []client{vsCode}, nil},
+		}, "sign-in for VS Code", Failed, "without consent", "consent", []client{vsCode}, nil},
 
 		{"a token endpoint that is a page", func(d *deployment) { d.instead["/oauth/token"] = page }, "token endpoint", Failed, "HTML", "proxy", everybody, nil},
 		{"a token endpoint that is not there", func(d *deployment) { d.instead["/oauth/token"] = answers(404, "text/plain", "") }, "token endpoint", Failed, "404", "proxy", everybody, nil},
 		{"attack: tokens for nothing", func(d *deployment) {
 			d.instead["/oauth/token"] = answers(200, "application/json", `{"access_token":"a"}`)
-		}, "token endpoint", Failed, "nobody gave", "Do not use", nil, nil},
+		}, "token endpoint", Failed, "never issued", "Do not use", nil, nil},
 		{"errors of another form", func(d *deployment) {
 			d.instead["/oauth/token"] = answers(400, "application/json", `{"code":400,"error_code":"bad"}`)
 		}, "token endpoint", Warning, "RFC 6749", "invalid_grant", nil, []client{claude, claudeCode, tools}},
@@ -308,7 +308,7 @@ func TestWhatIsWrong(t *testing.T) {
 				w.Header().Set("WWW-Authenticate", `Bearer `+e+`resource_metadata="https://`+host+wellKnownResource+`/mcp", scope="read"`)
 				w.WriteHeader(401)
 			}
-		}, "forwarded host", Failed, "made-up", "configuration", nil, nil},
+		}, "forwarded host", Failed, "forged", "configuration", nil, nil},
 		{"pages that may not call", func(d *deployment) { d.cors = false }, "browser clients", Warning, "/oauth/token", "allowed_origins", nil, nil},
 		{"a clock that is slow", func(d *deployment) { d.date = now().Add(-10 * time.Minute) }, "clock", Warning, "10m0s", "NTP", nil, nil},
 	} {

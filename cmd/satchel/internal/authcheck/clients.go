@@ -1,6 +1,6 @@
 package authcheck
 
-// client is one that people connect.
+// client is a kind of client that people connect.
 type client int
 
 const (
@@ -20,8 +20,8 @@ func allClients() (all []client) {
 	return all
 }
 
-// hosted are the clients that come from their vendor's machines, so that the
-// server must be on the public internet.
+// hosted are the clients that run on their vendor's machines, so the server must be on the
+// public internet.
 func hosted() []client { return []client{claude, chatGPT} }
 
 func (c client) name() string {
@@ -41,8 +41,7 @@ type reason struct {
 	why     string
 }
 
-// blame keeps the first reason of each client; one that keeps it out counts before
-// one that may.
+// blame keeps the first reason against each client; Cannot replaces Doubtful.
 func (c *checker) blame(v Verdict, why string, who []client) {
 	for _, id := range who {
 		if r, ok := c.reasons[id]; !ok || v == Cannot && r.verdict != Cannot {
@@ -51,15 +50,15 @@ func (c *checker) blame(v Verdict, why string, who []client) {
 	}
 }
 
-// known is a client that has a metadata document, and so an id that every server
-// sees, and a redirect URI that it sends.
+// known is a client with a metadata document, and therefore with the same id everywhere, and a
+// redirect URI that it sends.
 type known struct {
 	client       client
 	id, redirect string
 }
 
-// knownClients are what the vendors' documents say. ChatGPT's one address for all
-// its connectors is used where answers name their issuer (RFC 9207).
+// knownClients are from the vendors' documents. ChatGPT uses this one address for all its
+// connectors if answers name their issuer (RFC 9207).
 func knownClients() []known {
 	return []known{
 		{claude, "https://claude.ai/oauth/mcp-oauth-client-metadata", "https://claude.ai/api/mcp/auth_callback"},

@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// maxBody bounds what is read of an answer.
+// maxBody limits how much of an answer is read.
 const maxBody = 1 << 20
 
-// tlsState is what is kept of the first connection over TLS.
+// tlsState is from the first connection over TLS.
 type tlsState struct{ leaf *x509.Certificate }
 
-// answer is what the server said to one request.
+// answer is the answer to one request.
 type answer struct {
 	method, url string
 	status      int
 	header      http.Header
 	body        []byte
 	took        time.Duration
-	err         error // where nothing was said
+	err         error // if there is no answer
 }
 
 // clientOf returns a client that follows no redirect.
@@ -63,7 +63,7 @@ func (c *checker) ask(ctx context.Context, method, target, body string, header .
 	}
 	defer res.Body.Close()
 	a.status, a.header = res.StatusCode, res.Header
-	// What cannot be read whole is judged by what came: an event stream may stay open.
+	// An event stream may stay open, so it is not read.
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/event-stream" {
 		a.body, _ = io.ReadAll(io.LimitReader(res.Body, maxBody))
 		a.took = time.Since(started)
@@ -72,7 +72,7 @@ func (c *checker) ask(ctx context.Context, method, target, body string, header .
 	return a
 }
 
-// notice keeps what all answers show.
+// notice records what every answer shows.
 func (c *checker) notice(a answer, res *http.Response) {
 	if a.took > c.slowest.took {
 		c.slowest = a
@@ -96,7 +96,7 @@ func (c *checker) postForm(ctx context.Context, target string, form url.Values) 
 	return c.ask(ctx, http.MethodPost, target, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json")
 }
 
-// is reports whether the answer's body is of that media type.
+// is reports whether the answer has a media type.
 func (a answer) is(media string) bool {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return kind == media
@@ -107,7 +107,7 @@ func (a answer) html() bool {
 	return a.is("text/html") || bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(a.body)), []byte("<!doctype html"))
 }
 
-// location is where a redirect leads; nil if the answer is none.
+// location returns the target of a redirect; nil if the answer is none.
 func (a answer) location() *url.URL {
 	if a.status < 300 || a.status > 399 {
 		return nil
@@ -123,7 +123,7 @@ func (a answer) location() *url.URL {
 	return u
 }
 
-// object reads the answer as a JSON object; why says what it is instead.
+// object decodes the answer as a JSON object; why says why it is none.
 func (a answer) object(into any) (why string) {
 	switch {
 	case a.err != nil:
@@ -134,7 +134,7 @@ func (a answer) object(into any) (why string) {
 		return fmt.Sprintf("%s is sent as %s, not application/json", a.url, orNothing(a.header.Get("Content-Type")))
 	}
 	if err := json.Unmarshal(a.body, into); err != nil {
-		return a.url + " is no valid JSON: " + err.Error()
+		return a.url + " is not valid JSON: " + err.Error()
 	}
 	return ""
 }
@@ -168,7 +168,7 @@ func (a answer) oauthError() (code string) {
 	return e.Error
 }
 
-// reasonOf drops from an error what names the request again.
+// reasonOf removes the name of the request from an error.
 func reasonOf(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes one finding as text: its status, its name and what was seen, and
-// below what to do.
+// Write writes a finding as text: its status, name and text, and below what to do.
 func (f Finding) Write(w io.Writer) error {
 	mark := map[Status]string{OK: "ok", Warning: "warning", Failed: "FAILED", Skipped: "skipped"}[f.Status]
 	b := bufio.NewWriter(w)
@@ -50,7 +49,7 @@ func (r Report) Write(w io.Writer) error {
 	return r.WriteClients(w)
 }
 
-// line makes another server's words fit for one line of a terminal.
+// line makes another server's text safe for one line of a terminal.
 func line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {

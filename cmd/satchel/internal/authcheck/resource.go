@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// resourceMetadata is what is used of RFC 9728 section 2.
+// resourceMetadata is the used part of RFC 9728 section 2.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -23,8 +23,8 @@ const wellKnownResource = "/.well-known/oauth-protected-resource"
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// checkResourceMetadata looks for the metadata where clients do: at the URL that
-// the challenge names, else with the path inserted, else at the root.
+// checkResourceMetadata looks for the metadata as clients do: at the URL in the challenge, or else
+// with the path inserted, or else at the root.
 func (c *checker) checkResourceMetadata(ctx context.Context) {
 	const name = "resource metadata"
 	inserted := origin(c.url) + wellKnownResource + strings.TrimSuffix(c.url.EscapedPath(), "/")
@@ -46,7 +46,7 @@ func (c *checker) checkResourceMetadata(ctx context.Context) {
 		why := a.object(&m)
 		switch {
 		case why != "" && place == c.named:
-			c.fail(name, why+", though the challenge names it.", "Let the proxy in front pass "+wellKnownResource+" and what is below it to the server.")
+			c.fail(name, why+", though the challenge names it.", passWellKnown)
 			return
 		case why != "":
 			missing = append(missing, why)
@@ -54,16 +54,16 @@ func (c *checker) checkResourceMetadata(ctx context.Context) {
 			m.at = place
 			c.metadata = &m
 		case m.Resource != c.metadata.Resource:
-			c.fail(name, fmt.Sprintf("%s and %s describe different resources: %q and %q.", c.metadata.at, place, c.metadata.Resource, m.Resource), "Let both come from the same server.")
+			c.fail(name, fmt.Sprintf("%s and %s describe different resources: %q and %q.", c.metadata.at, place, c.metadata.Resource, m.Resource), "Serve both from the same server.")
 			return
 		}
 	}
 	switch {
 	case c.metadata == nil:
-		c.fail(name, missing[0]+".", "Let the proxy in front pass "+wellKnownResource+" and what is below it to the server.")
+		c.fail(name, missing[0]+".", passWellKnown)
 		return
 	case len(missing) > 0:
-		c.warn(name, missing[0]+"; clients that do not read the challenge look there.", "Let the proxy in front pass "+wellKnownResource+" and what is below it to the server.")
+		c.warn(name, missing[0]+"; clients that do not read the challenge look there.", passWellKnown)
 	default:
 		c.pass(name, "at %s", strings.Join(places, " and "))
 	}
@@ -71,12 +71,12 @@ func (c *checker) checkResourceMetadata(ctx context.Context) {
 	c.checkServers()
 }
 
-// checkNamed judges the URL in the challenge by itself.
+// checkNamed checks the URL in the challenge.
 func (c *checker) checkNamed(name string) bool {
 	u, err := url.Parse(c.named)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		c.fail(name, fmt.Sprintf("The challenge names %q, which is no URL.", short(c.named)), "Set server.public_url to "+origin(c.url)+".")
+		c.fail(name, fmt.Sprintf("The challenge names %q, which is not a URL.", short(c.named)), "Set server.public_url to "+origin(c.url)+".")
 	case !strings.EqualFold(u.Host, c.url.Host) || u.Scheme != c.url.Scheme:
 		c.fail(name, "The challenge names "+short(c.named)+", which is not under "+origin(c.url)+".", "Set server.public_url to "+origin(c.url)+", under which clients reach the server.")
 	default:
@@ -85,8 +85,8 @@ func (c *checker) checkNamed(name string) bool {
 	return false
 }
 
-// checkResource compares the resource with what the person types. Claude wants the
-// same bytes; the SDKs a prefix of the path at the same origin.
+// checkResource compares the resource with the URL. Claude requires the same bytes; the SDKs
+// require a prefix of the path at the same origin.
 func (c *checker) checkResource() {
 	const name = "resource"
 	got, typed := c.metadata.Resource, c.o.URL
@@ -99,7 +99,7 @@ func (c *checker) checkResource() {
 	case under:
 		c.fail(name, fmt.Sprintf("The metadata describes %q, not %q: Claude compares them byte for byte.", short(got), typed), "Give clients the URL "+short(got)+".", claude, claudeCode)
 	case got == "":
-		c.fail(name, "The metadata names no resource.", "Let the server that answers "+c.metadata.at+" be the one that is checked.")
+		c.fail(name, "The metadata names no resource.", "Make sure that "+c.metadata.at+" is answered by the server that is checked.")
 	case err == nil && strings.EqualFold(u.Hostname(), c.url.Hostname()) && u.Scheme == c.url.Scheme && u.Port() == c.url.Port():
 		c.fail(name, fmt.Sprintf("The metadata describes %q, not %q.", short(got), typed), "Give clients the URL "+short(got)+".")
 	default:
@@ -117,7 +117,7 @@ func (c *checker) checkServers() {
 	u, err := url.Parse(first)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "":
-		c.fail(name, fmt.Sprintf("%q is no issuer (RFC 8414 section 2).", short(first)), "Set server.public_url, or auth.issuer.url, to a plain URL.")
+		c.fail(name, fmt.Sprintf("%q is not an issuer (RFC 8414 section 2).", short(first)), "Set server.public_url, or auth.issuer.url, to a plain URL.")
 		c.metadata = nil
 		return
 	case u.Scheme != "https" && !local(u):
@@ -125,17 +125,17 @@ func (c *checker) checkServers() {
 	case local(u) && !local(c.url):
 		c.fail(name, first+" is a loopback address, which no client elsewhere can reach.", "Set server.public_url to "+origin(c.url)+".")
 	case len(c.metadata.AuthorizationServers) > 1:
-		c.warn(name, fmt.Sprintf("The metadata names %d authorization servers; Claude uses the first alone, %s.", len(c.metadata.AuthorizationServers), first), "Name the one first that all clients should use.")
+		c.warn(name, fmt.Sprintf("The metadata names %d authorization servers; Claude uses only the first, %s.", len(c.metadata.AuthorizationServers), first), "Name the server first that all clients should use.")
 	default:
 		c.pass(name, "%s", first)
 	}
 	if slices.Contains(c.metadata.ScopesSupported, "offline_access") {
-		c.warn("scopes", "The metadata lists the scope offline_access, which is no right of a resource.", "Leave it to the authorization server's scopes_supported.")
+		c.warn("scopes", "The metadata lists the scope offline_access, which is not a scope of a resource.", "Leave it to the authorization server's scopes_supported.")
 	}
 }
 
-// checkForwarded asks under a made-up name, as anybody can: an answer that follows
-// it can be planted in a cache for others, and sends their clients elsewhere.
+// checkForwarded makes requests with a forged host, as anybody can. An answer that follows it can
+// poison a cache and redirect the clients of others.
 func (c *checker) checkForwarded(ctx context.Context) {
 	const name, evil = "forwarded host", "forwarded.invalid"
 	forged := []string{"X-Forwarded-Host", evil, "X-Forwarded-Proto", "http", "X-Forwarded-Prefix", "/" + evil, "X-Original-Host", evil, "X-Host", evil, "Forwarded", "host=" + evil + ";proto=http"}
@@ -156,14 +156,13 @@ func (c *checker) checkForwarded(ctx context.Context) {
 		}
 	}
 	if fooled != "" {
-		c.danger(name, fooled+" answers differently under a made-up X-Forwarded-Host, with which anybody can lead clients to another server.", "Let the server's own name come from its configuration, and no cache in front keep such answers.")
+		c.danger(name, fooled+" answers differently to a forged X-Forwarded-Host, so anybody can redirect clients to another server.", "Take the server's own name from its configuration, and make sure that no cache in front keeps such answers.")
 		return
 	}
-	c.pass(name, "a made-up X-Forwarded-Host changes nothing")
+	c.pass(name, "a forged X-Forwarded-Host changes nothing")
 }
 
-// checkBrowsers asks as a page does, as the Inspector's does where it connects
-// by itself.
+// checkBrowsers makes the requests of a web page, such as the Inspector's in direct mode.
 func (c *checker) checkBrowsers(ctx context.Context) {
 	const name = "browser clients"
 	page := "http://localhost:6274"
@@ -185,7 +184,7 @@ func (c *checker) checkBrowsers(ctx context.Context) {
 		closed = append(closed, c.o.URL)
 	}
 	if len(closed) > 0 {
-		c.warn(name, "Pages of another origin may not use "+strings.Join(closed, ", ")+"; that hinders clients that are web pages, such as the Inspector where it connects by itself.", "Where you use such a client, name its origin in server.allowed_origins, and let the proxy pass OPTIONS and Access-Control headers.")
+		c.warn(name, "Pages of another origin may not use "+strings.Join(closed, ", ")+", so clients that are web pages, such as the Inspector in direct mode, cannot connect.", "If you use such a client, name its origin in server.allowed_origins, and configure the proxy to pass OPTIONS and Access-Control headers.")
 		return
 	}
 	c.pass(name, "cross-origin requests are allowed")

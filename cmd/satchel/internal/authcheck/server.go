@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// serverMetadata is what is used of RFC 8414 section 2.
+// serverMetadata is the used part of RFC 8414 section 2.
 type serverMetadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -25,13 +25,13 @@ type serverMetadata struct {
 	at string // where it was found
 }
 
-// documents reports whether clients may name a metadata document: Claude does where
-// it also needs no secret.
+// documents reports whether clients may name a metadata document. Claude does only if it also
+// needs no secret.
 func (s *serverMetadata) documents() bool {
 	return s.Documents && slices.Contains(s.AuthMethods, "none")
 }
 
-// places are where clients look for the metadata of an issuer, in their order.
+// places returns the URLs at which clients look for the metadata of an issuer, in order.
 func places(issuer *url.URL) []string {
 	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	path := strings.TrimSuffix(issuer.EscapedPath(), "/")
@@ -60,7 +60,7 @@ func (c *checker) checkServerMetadata(ctx context.Context) {
 		a := c.get(ctx, place)
 		why := a.object(&m)
 		if why == "" && m.AuthorizationEndpoint == "" {
-			why = place + " is no metadata of an authorization server"
+			why = place + " is not the metadata of an authorization server"
 		}
 		if why == "" {
 			m.at = place
@@ -73,54 +73,54 @@ func (c *checker) checkServerMetadata(ctx context.Context) {
 	}
 	switch {
 	case c.server == nil:
-		c.fail(name, first+".", "Start the authorization server, let the public internet reach it, and let its metadata be at "+places(u)[0]+".")
+		c.fail(name, first+".", "Start the authorization server, make it reachable from the public internet, and serve its metadata at "+places(u)[0]+".")
 	case c.server.Issuer != issuer:
-		c.fail(name, fmt.Sprintf("%s says that its issuer is %q, not %q: clients compare them byte for byte.", c.server.at, short(c.server.Issuer), issuer), "Let both have the same bytes, the slash at the end included: auth.issuer.url, or server.public_url.")
+		c.fail(name, fmt.Sprintf("%s names the issuer %q, not %q; clients compare them byte for byte.", c.server.at, short(c.server.Issuer), issuer), "Make both identical, including the slash at the end: auth.issuer.url, or server.public_url.")
 	case first != "":
-		c.warn(name, "It is at "+c.server.at+" alone: "+first+". Clients of the time before November 2025 look there.", "Use current clients, or let the authorization server answer there too.")
+		c.warn(name, "It is only at "+c.server.at+": "+first+". Clients from before November 2025 look there.", "Use current clients, or make the authorization server answer there too.")
 	default:
 		c.pass(name, "at %s", c.server.at)
 	}
 }
 
-// checkIdentification judges by the metadata how clients say who they are, and
-// whether they will go on.
+// checkIdentification checks in the metadata how clients identify themselves, and what they
+// require.
 func (c *checker) checkIdentification() {
 	s := c.server
 	switch {
 	case s.AuthorizationEndpoint == "" || s.TokenEndpoint == "":
-		c.fail("endpoints", "The metadata names no authorization_endpoint and token_endpoint.", "Let the authorization server name both.")
+		c.fail("endpoints", "The metadata names no authorization_endpoint and token_endpoint.", "Make the authorization server name both.")
 	case !secure(s.AuthorizationEndpoint) || !secure(s.TokenEndpoint) || s.RegistrationEndpoint != "" && !secure(s.RegistrationEndpoint):
 		c.fail("endpoints", "The metadata names endpoints that are not https.", "Set server.public_url to an https URL; at another issuer, its own.")
 	case s.ResponseTypes != nil && !slices.Contains(s.ResponseTypes, "code"):
-		c.fail("endpoints", "The authorization server gives no codes: response_types_supported has no code.", "Let it support the authorization code grant.")
+		c.fail("endpoints", "The authorization server issues no codes: response_types_supported has no code.", "Make it support the authorization code grant.")
 	case s.GrantTypes != nil && !slices.Contains(s.GrantTypes, "refresh_token"):
-		c.warn("endpoints", "The authorization server gives no refresh tokens, so that people sign in again whenever a token ends.", "Let it support the grant refresh_token.")
+		c.warn("endpoints", "The authorization server issues no refresh tokens, so people must sign in again whenever a token expires.", "Make it support the grant refresh_token.")
 	default:
 		c.pass("endpoints", "%s, %s", s.AuthorizationEndpoint, s.TokenEndpoint)
 	}
 	if slices.Contains(s.Challenges, "S256") {
 		c.pass("PKCE", "S256")
 	} else {
-		c.fail("PKCE", "The metadata does not list S256 in code_challenge_methods_supported, without which clients stop.", "Let the authorization server support PKCE with S256, and say so.")
+		c.fail("PKCE", "The metadata does not list S256 in code_challenge_methods_supported, which clients require.", "Make the authorization server support PKCE with S256, and list it.")
 	}
 	const name = "client identification"
 	register := s.RegistrationEndpoint != ""
-	const preset = "Make a client at the authorization server, and give its id to each client in its settings."
+	const preset = "Create a client at the authorization server, and enter its id in the settings of each client."
 	switch {
 	case s.documents() && register:
 		c.pass(name, "by metadata document or registration")
 	case s.documents():
-		c.warn(name, "Clients cannot register, and Cursor and others have no metadata document.", "Set auth.registration, or make a client for these and give them its id.", cursor, tools)
+		c.warn(name, "Clients cannot register, but Cursor and others have no metadata document.", "Set auth.registration, or create a client for these and give them its id.", cursor, tools)
 	case register && s.Documents:
-		c.warn(name, "Clients may name metadata documents, but Claude registers at each fresh connection, since token_endpoint_auth_methods_supported has no none.", "Let it list none, for public clients.")
+		c.warn(name, "Clients may name metadata documents, but Claude registers at each new connection, because token_endpoint_auth_methods_supported has no none.", "Make it list none, for public clients.")
 	case register:
-		c.warn(name, "Clients cannot name metadata documents, and register at each fresh connection.", "Set auth.client_documents; at another issuer, let it expire unused clients.")
+		c.warn(name, "Clients cannot name metadata documents, so they register at each new connection.", "Set auth.client_documents; at another issuer, make it expire unused clients.")
 	default:
 		c.warn(name, "Clients can neither name a metadata document nor register.", preset, allClients()...)
 	}
 	if !s.Iss {
-		c.warn("issuer in answers", "Authorization answers do not name their issuer (RFC 9207), so that a client cannot tell a mixed-up answer; ChatGPT uses another redirect URI for each app.", "Where ChatGPT is preset, allow the redirect URI that it shows.")
+		c.warn("issuer in answers", "Authorization answers do not name their issuer (RFC 9207), so clients cannot detect mixed-up answers, and ChatGPT uses another redirect URI for each app.", "If ChatGPT is preset, allow the redirect URI that it shows.")
 	}
 }
 
@@ -130,7 +130,7 @@ func secure(s string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && local(u))
 }
 
-// checkRegistration registers a client where that was asked for.
+// checkRegistration registers a client, with Options.Register.
 func (c *checker) checkRegistration(ctx context.Context) {
 	const name = "registration"
 	switch {
@@ -138,7 +138,7 @@ func (c *checker) checkRegistration(ctx context.Context) {
 		c.skip(name, "there is none")
 		return
 	case !c.o.Register:
-		c.skip(name, "only with --register, since it leaves a client behind until it expires")
+		c.skip(name, "only with --register, because it leaves a client until that expires")
 		return
 	}
 	const redirect = "http://127.0.0.1:49154/callback"
@@ -156,11 +156,11 @@ func (c *checker) checkRegistration(ctx context.Context) {
 	}
 	switch why := created.object(&got); {
 	case a.status == http.StatusTooManyRequests:
-		c.warn(name, a.said()+": its limit is reached.", "Check again later; behind a proxy, name it in server.trusted_proxies, so that not all clients are counted as one.")
+		c.warn(name, a.said()+": its limit is reached.", waitAMinute)
 	case why != "":
-		c.fail(name, a.said()+reported(a)+".", "Set auth.registration, and let the proxy pass POST to the endpoint.", c.registering()...)
+		c.fail(name, a.said()+reported(a)+".", "Set auth.registration, and configure the proxy to pass POST to the endpoint.", c.registering()...)
 	case got.ID == "" || !slices.Contains(got.URIs, redirect):
-		c.fail(name, "The answer has no client_id, or not the redirect URI that was asked for.", "Let the authorization server take http redirect URIs on loopback addresses (RFC 8252 section 7.3).", c.registering()...)
+		c.fail(name, "The answer has no client_id, or not the requested redirect URI.", "Make the authorization server accept http redirect URIs on loopback addresses (RFC 8252 section 7.3).", c.registering()...)
 	default:
 		c.pass(name, "a client was registered")
 		if why, fix := c.refused(ctx, got.ID, redirect); why != "" {
@@ -174,7 +174,7 @@ func (c *checker) checkRegistration(ctx context.Context) {
 	}
 }
 
-// registering are the clients that must register here.
+// registering returns the clients that must register here; nil: all.
 func (c *checker) registering() []client {
 	if c.server.documents() {
 		return []client{cursor, tools}
@@ -182,7 +182,7 @@ func (c *checker) registering() []client {
 	return nil
 }
 
-// reported is what an error of OAuth says.
+// reported returns the code of an OAuth error.
 func reported(a answer) string {
 	if code := a.oauthError(); code != "" {
 		return ": " + short(code)
