@@ -99,6 +99,9 @@ func (s *server) waitAsleep(ctx context.Context) error {
 	return s.waitGauge(ctx, "satchel_sandboxes", 0)
 }
 
+// rareWord is in few pages of a corpus.
+const rareWord = "banufa"
+
 // benchGrep searches 1,000 Markdown files, 10 MB, in a sandbox and on the host.
 func benchGrep(ctx context.Context, b *bench) error {
 	dir, err := b.corpusRepository(ctx, "corpus", b.size(1000), 10_000)
@@ -114,7 +117,7 @@ func benchGrep(ctx context.Context, b *bench) error {
 	if err := s.importDir(ctx, "ada", dir); err != nil {
 		return err
 	}
-	const command = "grep -rn banufa knowledge || true" // a rare word
+	const command = "grep -rn " + rareWord + " knowledge || true"
 	var ours, host times
 	for i := range b.runs(60) + 2 {
 		if i == 2 {
