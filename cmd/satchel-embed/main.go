@@ -1,15 +1,15 @@
 // Command satchel-embed runs an embedding model on this machine and serves it in
-// OpenAI's format (POST /v1/embeddings), on a socket for satchel, which starts it if
-// search.embeddings.model names a directory, or on an address.
+// OpenAI's form (POST /v1/embeddings), on a socket for satchel, which starts it
+// where search.embeddings.model names a directory, or on an address.
 //
 // The directory holds one .onnx file, tokenizer.json and config.json, as models
 // for sentence-transformers are published. The model runs in Go (hugot over
-// gomlx's simplego backend), so it needs neither cgo nor a library. It is slower than the
-// runtimes that do.
+// gomlx's simplego backend), so that neither cgo nor a library is needed; it is
+// slower than the runtimes that need them.
 //
-// It is a separate program and module: its dependencies would slow down the start of every
-// process of satchel, also in sandboxes, and a text that the tokenizer cannot read ends the
-// process.
+// It is a program and a module of its own: what it links would cost every
+// process of satchel, which is each sandbox's too, its initialisation, and a text
+// that the tokenizer cannot read ends the process.
 package main
 
 import (
