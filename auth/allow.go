@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Claimant is somebody who signs in and is no user yet, as an identity provider
-// knows them. Empty fields are not known.
-type Claimant struct {
+// ExternalIdentity is a person as an identity provider knows them. An empty field is
+// unknown.
+type ExternalIdentity struct {
 	Issuer, Subject string
-	// Email is set only where the provider says that it is verified.
+	// Email is set only if the provider says that it is verified.
 	Email       string
 	Name        string   // how a person would write it
 	Login       string   // what the provider calls them, such as a GitHub login
@@ -17,8 +17,8 @@ type Claimant struct {
 	GitHubOrgs  []string // organisations of which GitHub says that they are an active member
 }
 
-// AllowList says who may become a user without an invitation. All comparisons
-// ignore the case of ASCII letters.
+// AllowList lists the people who can become users without an invitation. All
+// comparisons ignore the case of ASCII letters.
 type AllowList struct {
 	Emails      []string // whole addresses
 	Domains     []string // of addresses
@@ -26,9 +26,9 @@ type AllowList struct {
 	GitHubOrgs  []string
 }
 
-// Admits returns the entry that lets somebody in, such as "domain:example.com";
+// Admits returns the entry that admits a person, such as "domain:example.com";
 // ok is false if none does.
-func (a AllowList) Admits(c Claimant) (entry string, ok bool) {
+func (a AllowList) Admits(c ExternalIdentity) (entry string, ok bool) {
 	email := strings.TrimSpace(c.Email)
 	_, domain, _ := cutLast(email, '@')
 	candidates := []string{"email:" + email, "domain:" + domain, "github:" + c.GitHubLogin}

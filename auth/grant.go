@@ -59,8 +59,8 @@ type Redemption struct {
 	Resource    string // empty: the client did not name it again
 }
 
-// Renewal is a token request with a refresh token.
-type Renewal struct {
+// RefreshRequest is a token request with a refresh token.
+type RefreshRequest struct {
 	Refresh  string
 	Client   string
 	Resource string        // empty: the client did not name it again

@@ -22,7 +22,7 @@ func callback(code, state string) string {
 func withGitHub(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.github.known = map[string]auth.Claimant{
+	w.github.known = map[string]auth.ExternalIdentity{
 		"ada":    {Issuer: hub, Subject: "1", Login: "ada-l"},
 		"eve":    {Issuer: hub, Subject: "2", Login: "eve-il"},
 		"grace":  {Issuer: hub, Subject: "3", Login: "grace", Email: "grace@listed.test"},

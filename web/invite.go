@@ -97,7 +97,7 @@ func (s *Site) useInvite(v *Visit) error {
 	if problem != "" {
 		return s.askInvite(v, http.StatusBadRequest, name, problem)
 	}
-	u, in, err := s.join(v, auth.Claimant{}, token, name)
+	u, in, err := s.join(v, auth.ExternalIdentity{}, token, name)
 	switch fault.CodeOf(err) {
 	case fault.Invalid, fault.Conflict:
 		return s.askInvite(v, http.StatusBadRequest, name, fault.PublicOf(err))
@@ -150,7 +150,7 @@ func (s *Site) beginJoin(p NamedProvider) Handler {
 
 // joinWith ends beginJoin. Who is a user already is signed in and asked whether
 // to join as that user.
-func (s *Site) joinWith(v *Visit, method string, c auth.Claimant, f signInFlow) error {
+func (s *Site) joinWith(v *Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation
 	if fault.CodeOf(err) == fault.NotFound {
@@ -168,7 +168,7 @@ func (s *Site) joinWith(v *Visit, method string, c auth.Claimant, f signInFlow) 
 }
 
 // join makes a user of somebody with an invitation, which that uses up.
-func (s *Site) join(v *Visit, c auth.Claimant, token, name string) (store.User, store.Invitation, error) {
+func (s *Site) join(v *Visit, c auth.ExternalIdentity, token, name string) (store.User, store.Invitation, error) {
 	in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 	if err != nil {
 		return store.User{}, store.Invitation{}, err

@@ -26,7 +26,7 @@ type Admitter interface {
 	// claimant. The error is a fault.Forbidden if nobody lets them in, a
 	// fault.NotFound if the invitation is over, and a fault.Conflict or
 	// fault.Invalid for the name.
-	Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error)
+	Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error)
 }
 
 // Provider is another service with which people sign in. One that also has a
@@ -37,7 +37,7 @@ type Provider interface {
 	// Begin returns where to send the browser, and what Finish must be given.
 	Begin(ctx context.Context, redirectURI, state string) (location string, flow []byte, err error)
 	// Finish proves who came back; q is the query of their request.
-	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (auth.Claimant, error)
+	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (auth.ExternalIdentity, error)
 }
 
 // PasskeyService makes and checks passkeys.

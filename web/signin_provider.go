@@ -121,7 +121,7 @@ func (s *Site) finishSignIn(p NamedProvider) Handler {
 
 // enter signs somebody in whom a provider knows, and who is a user or may become
 // one.
-func (s *Site) enter(v *Visit, method string, c auth.Claimant, f signInFlow) error {
+func (s *Site) enter(v *Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
 		u, err = s.People.Admit(v.R.Context(), c, "", "")
@@ -140,7 +140,7 @@ func (s *Site) enter(v *Visit, method string, c auth.Claimant, f signInFlow) err
 
 // notInvited tells somebody that they are known, as whom, and why they are not let
 // in.
-func notInvited(c auth.Claimant, why string) error {
+func notInvited(c auth.ExternalIdentity, why string) error {
 	name := c.Login
 	if name == "" {
 		name = c.Email
@@ -155,7 +155,7 @@ func notInvited(c auth.Claimant, why string) error {
 }
 
 // link gives the signed-in person a further way to sign in.
-func (s *Site) link(v *Visit, c auth.Claimant) error {
+func (s *Site) link(v *Visit, c auth.ExternalIdentity) error {
 	err := s.Accounts.LinkIdentity(v.R.Context(), v.By(), identityOf(c, v.User))
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *Site) link(v *Visit, c auth.Claimant) error {
 	return s.See(v, "/account#sign-ins")
 }
 
-func identityOf(c auth.Claimant, u store.User) store.Identity {
+func identityOf(c auth.ExternalIdentity, u store.User) store.Identity {
 	label := c.Login
 	for _, other := range []string{c.Email, c.Name, c.Subject} {
 		if label == "" {

@@ -86,7 +86,7 @@ func TestLinkThatIsNone(t *testing.T) {
 // is TestLocalPath's; this is every way in which one is used.
 func TestReturnStaysHere(t *testing.T) {
 	w := newWorld(t)
-	w.github.known = map[string]auth.Claimant{"ada": {Issuer: "https://github.com", Subject: "1", Login: "ada-l"}}
+	w.github.known = map[string]auth.ExternalIdentity{"ada": {Issuer: "https://github.com", Subject: "1", Login: "ada-l"}}
 	must(t, w.LinkIdentity(t.Context(), cli, store.Identity{User: w.ada.ID, Issuer: "https://github.com", Subject: "1"}))
 	must(t, w.AddPasskey(t.Context(), cli, store.Passkey{ID: []byte("k"), User: w.ada.ID, Name: "k", Credential: []byte("credential k")}))
 	for _, evil := range []string{"https://evil.test/", "//evil.test", `/\evil.test`, "/\t/evil.test", "javascript:alert(1)", `/\/evil.test`} {

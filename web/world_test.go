@@ -130,7 +130,7 @@ type admitter struct {
 	before func() // what happens right before the user is made
 }
 
-func (a *admitter) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
+func (a *admitter) Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error) {
 	if invitation == "" && !strings.HasSuffix(c.Email, "@listed.test") {
 		return store.User{}, fault.New(fault.Forbidden, "Nobody lets you in.")
 	}
@@ -151,7 +151,7 @@ func (a *admitter) Admit(ctx context.Context, c auth.Claimant, invitation, name 
 // fakeProvider knows who brings a code: the claimant of that name.
 type fakeProvider struct {
 	label string
-	known map[string]auth.Claimant
+	known map[string]auth.ExternalIdentity
 }
 
 func (p *fakeProvider) Label() string { return p.label }
@@ -160,13 +160,13 @@ func (p *fakeProvider) Begin(_ context.Context, redirectURI, state string) (stri
 	return "https://provider.test/authorize?" + url.Values{"state": {state}, "redirect_uri": {redirectURI}}.Encode(), []byte("verifier"), nil
 }
 
-func (p *fakeProvider) Finish(_ context.Context, redirectURI string, flow []byte, q url.Values) (auth.Claimant, error) {
+func (p *fakeProvider) Finish(_ context.Context, redirectURI string, flow []byte, q url.Values) (auth.ExternalIdentity, error) {
 	if string(flow) != "verifier" || redirectURI != issuer+"/signin/github/callback" {
-		return auth.Claimant{}, errors.New("another flow")
+		return auth.ExternalIdentity{}, errors.New("another flow")
 	}
 	c, ok := p.known[q.Get("code")]
 	if !ok {
-		return auth.Claimant{}, fault.New(fault.Unauthenticated, "GitHub does not know you.")
+		return auth.ExternalIdentity{}, fault.New(fault.Unauthenticated, "GitHub does not know you.")
 	}
 	return c, nil
 }

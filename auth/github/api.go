@@ -76,8 +76,8 @@ func (p *Provider) get(ctx context.Context, token, path string, v any) (*http.Re
 	return p.do(r, v)
 }
 
-// claimant asks who the token's person is.
-func (p *Provider) claimant(ctx context.Context, token string) (auth.Claimant, error) {
+// identity returns the person to whom the token belongs.
+func (p *Provider) identity(ctx context.Context, token string) (auth.ExternalIdentity, error) {
 	var user struct {
 		ID        int64   `json:"id"`
 		Login     string  `json:"login"`
@@ -86,27 +86,27 @@ func (p *Provider) claimant(ctx context.Context, token string) (auth.Claimant, e
 		Suspended *string `json:"suspended_at"` // of GitHub Enterprise
 	}
 	if resp, err := p.get(ctx, token, "/user", &user); err != nil {
-		return auth.Claimant{}, p.requestError("the person", resp, err)
+		return auth.ExternalIdentity{}, p.requestError("the person", resp, err)
 	}
 	switch {
 	case user.ID <= 0 || user.Login == "" || len(user.Login) > 100:
-		return auth.Claimant{}, p.unavailable(errors.New("github: the person has no id or no login"))
+		return auth.ExternalIdentity{}, p.unavailable(errors.New("github: the person has no id or no login"))
 	case user.Suspended != nil && *user.Suspended != "":
-		return auth.Claimant{}, p.suspended(errors.New("github: suspended since " + cut(*user.Suspended, 40)))
+		return auth.ExternalIdentity{}, p.suspended(errors.New("github: suspended since " + cut(*user.Suspended, 40)))
 	case user.Type != "" && user.Type != "User":
-		return auth.Claimant{}, fault.Wrap(fmt.Errorf("github: a %q signed in", user.Type), fault.Forbidden, "Only people can sign in with %s.", p.o.Label)
+		return auth.ExternalIdentity{}, fault.Wrap(fmt.Errorf("github: a %q signed in", user.Type), fault.Forbidden, "Only people can sign in with %s.", p.o.Label)
 	}
-	who := auth.Claimant{
+	who := auth.ExternalIdentity{
 		Issuer: p.o.URL, Subject: strconv.FormatInt(user.ID, 10),
 		Name: label(user.Name), Login: user.Login, GitHubLogin: user.Login,
 	}
 	var err error
 	if who.Email, err = p.email(ctx, token); err != nil {
-		return auth.Claimant{}, err
+		return auth.ExternalIdentity{}, err
 	}
 	if p.o.NeedOrgs {
 		if who.GitHubOrgs, err = p.orgs(ctx, token); err != nil {
-			return auth.Claimant{}, err
+			return auth.ExternalIdentity{}, err
 		}
 	}
 	return who, nil

@@ -1,7 +1,7 @@
 // Package github signs people in with GitHub, or a GitHub Enterprise server, by
 // its web application flow with PKCE.
 //
-// It promises that a [satchel/auth.Claimant] names its person by the number that
+// It promises that a [satchel/auth.ExternalIdentity] names its person by the number that
 // GitHub never gives to another, that an address counts only where it is the
 // primary one and GitHub verified it, that organisations count only where the
 // person is an active member, and that the token by which GitHub was asked is

@@ -30,25 +30,25 @@ func (p *Provider) Begin(_ context.Context, redirectURI, state string) (location
 // the person said no or GitHub suspended them, Invalid where the sign-in must
 // begin again, Limited where GitHub asks to wait, and Unavailable while it is
 // down or where this server is not set up properly there.
-func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.Claimant, error) {
+func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.ExternalIdentity, error) {
 	f, code, err := OpenWebFlow(redirectURI, data, q)
 	var refused *AnswerError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "access_denied":
-		return auth.Claimant{}, fault.Wrap(err, fault.Forbidden, "The sign-in was refused or cancelled. You can try again, or sign in another way.")
+		return auth.ExternalIdentity{}, fault.Wrap(err, fault.Forbidden, "The sign-in was refused or cancelled. You can try again, or sign in another way.")
 	case refused != nil:
-		return auth.Claimant{}, p.misconfigured(err)
+		return auth.ExternalIdentity{}, p.misconfigured(err)
 	case err != nil:
-		return auth.Claimant{}, again(err)
+		return auth.ExternalIdentity{}, again(err)
 	case f.GitHub != p.o.URL || f.App != 0:
-		return auth.Claimant{}, again(errors.New("of another sign-in"))
+		return auth.ExternalIdentity{}, again(errors.New("of another sign-in"))
 	}
 	token, err := p.exchange(ctx, f, code)
 	if err != nil {
-		return auth.Claimant{}, err
+		return auth.ExternalIdentity{}, err
 	}
 	defer p.revoke(ctx, token)
-	return p.claimant(ctx, token)
+	return p.identity(ctx, token)
 }
 
 // exchange redeems the code.

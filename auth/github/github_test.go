@@ -59,7 +59,7 @@ func (w *world) begin(t *testing.T) (flow []byte, q url.Values) {
 	return flow, q
 }
 
-func (w *world) signIn(t *testing.T) (auth.Claimant, error) {
+func (w *world) signIn(t *testing.T) (auth.ExternalIdentity, error) {
 	t.Helper()
 	flow, q := w.begin(t)
 	return w.provider.Finish(t.Context(), redirect, flow, q)
@@ -308,7 +308,7 @@ func TestRefusals(t *testing.T) {
 			who, err := w.provider.Finish(t.Context(), redirect, flow, q)
 			refused(t, err, c.code)
 			if who.Subject != "" {
-				t.Errorf("a claimant came with the error: %+v", who)
+				t.Errorf("an identity came with the error: %+v", who)
 			}
 			if good, _ := w.github.Tokens(); good != 0 {
 				t.Errorf("%d tokens are left", good)

@@ -43,7 +43,7 @@ type memory struct {
 	clients   map[string]auth.Client
 	consents  []auth.Consent
 	redeemed  []auth.Redemption
-	refreshed []auth.Renewal
+	refreshed []auth.RefreshRequest
 	revoked   [][2]string
 	tokens    auth.Tokens
 	err       error
@@ -93,7 +93,7 @@ func (m *memory) Redeem(_ context.Context, r auth.Redemption) (auth.Tokens, erro
 	return m.tokens, m.err
 }
 
-func (m *memory) Refresh(_ context.Context, r auth.Renewal) (auth.Tokens, error) {
+func (m *memory) Refresh(_ context.Context, r auth.RefreshRequest) (auth.Tokens, error) {
 	m.refreshed = append(m.refreshed, r)
 	return m.tokens, m.err
 }

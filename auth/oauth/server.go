@@ -42,7 +42,7 @@ type Store interface {
 	// Redeem and Refresh fail with a fault.Invalid that wraps one of auth's
 	// errors of token requests.
 	Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error)
-	Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error)
+	Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens, error)
 	// RevokeToken ends the grant of a token of the client; nil if there is
 	// none.
 	RevokeToken(ctx context.Context, client, token string) error

@@ -95,7 +95,7 @@ func (s *Server) refresh(r *http.Request, form url.Values, client, resource stri
 	if !ok {
 		return auth.Tokens{}, &protocolError{"invalid_scope", "The scope is malformed."}
 	}
-	return s.o.Store.Refresh(r.Context(), auth.Renewal{Refresh: token, Client: client, Resource: resource, Scopes: scopes})
+	return s.o.Store.Refresh(r.Context(), auth.RefreshRequest{Refresh: token, Client: client, Resource: resource, Scopes: scopes})
 }
 
 // tokenError answers what a token request fails with (RFC 6749 section 5.2).

@@ -59,13 +59,13 @@ func TestTokenIsRefreshed(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		pairs  []string
-		expect auth.Renewal
+		expect auth.RefreshRequest
 	}{
-		{"as before", nil, auth.Renewal{}},
-		{"with an empty scope", []string{"scope", "", "resource", ""}, auth.Renewal{Resource: resource}},
-		{"with less", []string{"scope", "read"}, auth.Renewal{Scopes: []space.Scope{"read"}}},
-		{"with scopes that are not known", []string{"scope", "offline_access openid"}, auth.Renewal{}},
-		{"for the resource under another name", []string{"resource", "http://127.0.0.1:8080/mcp/"}, auth.Renewal{Resource: resource}},
+		{"as before", nil, auth.RefreshRequest{}},
+		{"with an empty scope", []string{"scope", "", "resource", ""}, auth.RefreshRequest{Resource: resource}},
+		{"with less", []string{"scope", "read"}, auth.RefreshRequest{Scopes: []space.Scope{"read"}}},
+		{"with scopes that are not known", []string{"scope", "offline_access openid"}, auth.RefreshRequest{}},
+		{"for the resource under another name", []string{"resource", "http://127.0.0.1:8080/mcp/"}, auth.RefreshRequest{Resource: resource}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMemory()

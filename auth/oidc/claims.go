@@ -51,11 +51,11 @@ func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	return payload, err
 }
 
-// claimant checks the ID token as OpenID Connect Core 1.0 section 3.1.3.7 says.
-func (p *Provider) claimant(ctx context.Context, i *issuer, token *oauth2.Token, nonce string) (auth.Claimant, error) {
+// identity checks the ID token as OpenID Connect Core 1.0 section 3.1.3.7 says.
+func (p *Provider) identity(ctx context.Context, i *issuer, token *oauth2.Token, nonce string) (auth.ExternalIdentity, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
-		return auth.Claimant{}, p.misconfigured(errors.New("oidc: the token response has no id_token"))
+		return auth.ExternalIdentity{}, p.misconfigured(errors.New("oidc: the token response has no id_token"))
 	}
 	now := p.o.Now()
 	var keyErr error
@@ -67,13 +67,13 @@ func (p *Provider) claimant(ctx context.Context, i *issuer, token *oauth2.Token,
 	id, err := verifier.Verify(ctx, raw)
 	if err != nil {
 		if outage(keyErr) {
-			return auth.Claimant{}, p.wrap(keyErr)
+			return auth.ExternalIdentity{}, p.wrap(keyErr)
 		}
-		return auth.Claimant{}, p.untrusted(err)
+		return auth.ExternalIdentity{}, p.untrusted(err)
 	}
 	var c claims
 	if err := id.Claims(&c); err != nil {
-		return auth.Claimant{}, p.untrusted(err)
+		return auth.ExternalIdentity{}, p.untrusted(err)
 	}
 	switch {
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1:
@@ -90,7 +90,7 @@ func (p *Provider) claimant(ctx context.Context, i *issuer, token *oauth2.Token,
 		err = id.VerifyAccessToken(token.AccessToken)
 	}
 	if err != nil {
-		return auth.Claimant{}, p.untrusted(err)
+		return auth.ExternalIdentity{}, p.untrusted(err)
 	}
 	// With a code an issuer may keep what the scopes ask for to the userinfo
 	// endpoint (OpenID Connect Core 1.0 section 5.4).
@@ -98,11 +98,11 @@ func (p *Provider) claimant(ctx context.Context, i *issuer, token *oauth2.Token,
 		more, err := p.userinfo(ctx, i, token)
 		switch {
 		case outage(err):
-			return auth.Claimant{}, p.wrap(err)
+			return auth.ExternalIdentity{}, p.wrap(err)
 		case err != nil:
 			p.o.Logger.Warn("the OpenID provider does not say more about who signed in", "issuer", p.o.Issuer, "error", err)
 		case more.Subject != c.Subject:
-			return auth.Claimant{}, p.untrusted(errors.New("the userinfo response is about somebody else"))
+			return auth.ExternalIdentity{}, p.untrusted(errors.New("the userinfo response is about somebody else"))
 		default:
 			if c.Email == "" {
 				c.Email, c.EmailVerified = more.Email, more.EmailVerified
@@ -115,7 +115,7 @@ func (p *Provider) claimant(ctx context.Context, i *issuer, token *oauth2.Token,
 			}
 		}
 	}
-	who := auth.Claimant{Issuer: p.o.Issuer, Subject: c.Subject, Name: label(c.Name), Login: label(c.PreferredUsername)}
+	who := auth.ExternalIdentity{Issuer: p.o.Issuer, Subject: c.Subject, Name: label(c.Name), Login: label(c.PreferredUsername)}
 	if c.verified() {
 		who.Email = address(c.Email)
 	}

@@ -5,7 +5,7 @@
 //
 // It promises that the issuer need not be up when the server starts, that every
 // answer of the issuer is bounded in size and time, and that a
-// [satchel/auth.Claimant] comes only of an ID token that the issuer signed with
+// [satchel/auth.ExternalIdentity] comes only of an ID token that the issuer signed with
 // an asymmetric key for this client, for this very sign-in (state, nonce,
 // verifier and redirect URI of Begin), now. An address counts only where the
 // issuer says that it is verified. What the issuer or the browser sends as an

@@ -61,41 +61,41 @@ func (p *Provider) config(i *issuer, redirectURI string) *oauth2.Config {
 // the person or the issuer said no, Invalid where the sign-in must begin again,
 // Unauthenticated where the issuer's answer cannot be trusted, and Unavailable
 // while it is down or where this server is not set up properly there.
-func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.Claimant, error) {
+func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.ExternalIdentity, error) {
 	var f flow
 	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Issuer != p.o.Issuer || f.Redirect != redirectURI || f.Verifier == "" || f.Nonce == "" {
-		return auth.Claimant{}, again("of another sign-in")
+		return auth.ExternalIdentity{}, again("of another sign-in")
 	}
 	for name, values := range q {
 		// RFC 6749 section 3.1: a parameter must not come more than once.
 		if len(values) != 1 || len(values[0]) > maxParameter {
-			return auth.Claimant{}, again("the parameter " + name[:min(len(name), 40)] + " came several times or is too long")
+			return auth.ExternalIdentity{}, again("the parameter " + name[:min(len(name), 40)] + " came several times or is too long")
 		}
 	}
 	if f.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
-		return auth.Claimant{}, again("another state")
+		return auth.ExternalIdentity{}, again("another state")
 	}
 	i, err := p.issuer(ctx)
 	if err != nil {
-		return auth.Claimant{}, err
+		return auth.ExternalIdentity{}, err
 	}
 	// RFC 9207 section 2.4: before anything else of the response is believed, an
 	// error too.
 	if iss := q.Get("iss"); (i.namesItself || q.Has("iss")) && iss != p.o.Issuer {
-		return auth.Claimant{}, again(fmt.Sprintf("the response is of the issuer %q", cut(iss, 200)))
+		return auth.ExternalIdentity{}, again(fmt.Sprintf("the response is of the issuer %q", cut(iss, 200)))
 	}
 	if code := q.Get("error"); code != "" {
-		return auth.Claimant{}, p.refused(code, q.Get("error_description"))
+		return auth.ExternalIdentity{}, p.refused(code, q.Get("error_description"))
 	}
 	if q.Get("code") == "" {
-		return auth.Claimant{}, again("no code")
+		return auth.ExternalIdentity{}, again("no code")
 	}
 	ctx = goidc.ClientContext(ctx, p.client)
 	token, err := p.config(i, redirectURI).Exchange(ctx, q.Get("code"), oauth2.VerifierOption(f.Verifier))
 	if err != nil {
-		return auth.Claimant{}, p.exchangeError(err)
+		return auth.ExternalIdentity{}, p.exchangeError(err)
 	}
-	return p.claimant(ctx, i, token, f.Nonce)
+	return p.identity(ctx, i, token, f.Nonce)
 }
 
 // again is for what is cured by beginning again.

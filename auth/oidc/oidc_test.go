@@ -67,7 +67,7 @@ func (w *world) browse(t *testing.T) (flow []byte, q url.Values) {
 }
 
 // signIn goes the whole way; edit may change the query that comes back.
-func (w *world) signIn(t *testing.T, edit func(url.Values)) (auth.Claimant, error) {
+func (w *world) signIn(t *testing.T, edit func(url.Values)) (auth.ExternalIdentity, error) {
 	t.Helper()
 	flow, q := w.browse(t)
 	if edit != nil {
@@ -98,7 +98,7 @@ func unasked(t *testing.T, w *world) {
 }
 
 func TestSignsIn(t *testing.T) {
-	ada := auth.Claimant{Subject: "248289761001", Email: "ada@example.com", Name: "Ada Lovelace", Login: "ada"}
+	ada := auth.ExternalIdentity{Subject: "248289761001", Email: "ada@example.com", Name: "Ada Lovelace", Login: "ada"}
 	for _, c := range []struct {
 		name      string
 		server    oidctest.Options
@@ -371,7 +371,7 @@ func TestIDTokenAttacks(t *testing.T) {
 			who, err := w.signIn(t, nil)
 			refused(t, err, fault.Unauthenticated)
 			if who.Subject != "" || who.Email != "" {
-				t.Errorf("a claimant came with the error: %+v", who)
+				t.Errorf("an identity came with the error: %+v", who)
 			}
 		})
 	}

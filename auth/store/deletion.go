@@ -13,26 +13,6 @@ import (
 	"satchel/internal/space"
 )
 
-// deletedSpaces is the step that adds what is left of spaces that were deleted.
-func deletedSpaces() database.Migration {
-	return database.Migration{
-		Package: "auth/store", Version: 4, Name: "deleted spaces", SQLite: deletedTable, Postgres: deletedTable,
-	}
-}
-
-// A row stays for good, so that no id is given twice and the audit log has a name
-// for it. ended is when the last of what the space held was removed.
-const deletedTable = `
-CREATE TABLE auth_deleted_spaces (
-	id TEXT PRIMARY KEY,
-	name TEXT NOT NULL,
-	owner_id TEXT NOT NULL,
-	at BIGINT NOT NULL,
-	ended BIGINT NOT NULL
-);
-CREATE INDEX auth_deleted_spaces_ended ON auth_deleted_spaces (ended) WHERE ended = 0;
-`
-
 type deletedRow struct {
 	ID      string `gorm:"primaryKey"`
 	Name    string

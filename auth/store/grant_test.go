@@ -34,8 +34,8 @@ func redemption(code auth.Secret) auth.Redemption {
 	return auth.Redemption{Code: code.Reveal(), Client: "client-1", RedirectURI: redirect, Verifier: verifier, Resource: resource}
 }
 
-func renewal(refresh auth.Secret) auth.Renewal {
-	return auth.Renewal{Refresh: refresh.Reveal(), Client: "client-1", Resource: resource}
+func renewal(refresh auth.Secret) auth.RefreshRequest {
+	return auth.RefreshRequest{Refresh: refresh.Reveal(), Client: "client-1", Resource: resource}
 }
 
 func (w *world) code(c auth.Consent) auth.Secret {
@@ -57,7 +57,7 @@ func (w *world) connect(u store.User, sp store.Space) auth.Tokens {
 	return t
 }
 
-func (w *world) refresh(r auth.Renewal) auth.Tokens {
+func (w *world) refresh(r auth.RefreshRequest) auth.Tokens {
 	w.t.Helper()
 	t, err := w.Refresh(w.t.Context(), r)
 	if err != nil {

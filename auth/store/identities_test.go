@@ -188,16 +188,16 @@ func TestRemovedUserIsBarredUntilInvited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		barred := func(issuer, subject, email string) bool {
+		blocked := func(issuer, subject, email string) bool {
 			t.Helper()
-			b, err := w.Barred(t.Context(), issuer, subject, email)
+			b, err := w.Blocked(t.Context(), issuer, subject, email)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return b
 		}
-		if barred(id.Issuer, id.Subject, "bob@example.com") {
-			t.Error("a user is barred")
+		if blocked(id.Issuer, id.Subject, "bob@example.com") {
+			t.Error("a user is blocked")
 		}
 		if err := w.RemoveUser(t.Context(), cli, bob.ID); err != nil {
 			t.Fatal(err)
@@ -206,15 +206,15 @@ func TestRemovedUserIsBarredUntilInvited(t *testing.T) {
 			"the identity": {id.Issuer, id.Subject, ""}, "another with their address": {"https://id.example", "9", "BOB@example.com"},
 			"another with the address of the identity": {"https://id.example", "9", "work@example.com"},
 		} {
-			if !barred(who[0], who[1], who[2]) {
-				t.Errorf("%s is not barred", name)
+			if !blocked(who[0], who[1], who[2]) {
+				t.Errorf("%s is not blocked", name)
 			}
 		}
 		for name, who := range map[string][3]string{
 			"somebody else": {id.Issuer, "2", "eve@example.com"}, "the subject at another issuer": {"https://id.example", id.Subject, ""}, "nobody": {"", "", ""},
 		} {
-			if barred(who[0], who[1], who[2]) {
-				t.Errorf("%s is barred", name)
+			if blocked(who[0], who[1], who[2]) {
+				t.Errorf("%s is blocked", name)
 			}
 		}
 		back, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "bob", Email: "bob@example.com", Identity: &id})
@@ -228,8 +228,8 @@ func TestRemovedUserIsBarredUntilInvited(t *testing.T) {
 		if _, err := w.AcceptInvitation(t.Context(), cli, inv.Reveal(), back.ID); err != nil {
 			t.Fatal(err)
 		}
-		if barred(id.Issuer, id.Subject, "") || barred("https://id.example", "9", "bob@example.com") {
-			t.Error("who was invited again is barred")
+		if blocked(id.Issuer, id.Subject, "") || blocked("https://id.example", "9", "bob@example.com") {
+			t.Error("who was invited again is blocked")
 		}
 	})
 }

@@ -266,7 +266,7 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 			return Invitation{}, err
 		}
 	}
-	if err := unbar(tx, u); err != nil {
+	if err := unblock(tx, u); err != nil {
 		return Invitation{}, err
 	}
 	r.Row.Used, r.Row.UsedBy = now.UnixMilli(), u.ID

@@ -12,34 +12,6 @@ import (
 	"satchel/internal/space"
 )
 
-// linkNotices is the step that adds what people are told of links with which
-// somebody else could sign in as them.
-func linkNotices() database.Migration {
-	return database.Migration{
-		Package: "auth/store", Version: 6, Name: "what people are told of links to their accounts",
-		SQLite: fmt.Sprintf(linkNoticesTable, "BLOB"), Postgres: fmt.Sprintf(linkNoticesTable, "BYTEA"),
-	}
-}
-
-// A row outlives its link, so that it can be shown after it.
-const linkNoticesTable = `
-CREATE TABLE auth_link_notices (
-	id TEXT PRIMARY KEY,
-	hash %s NOT NULL,
-	user_id TEXT NOT NULL REFERENCES auth_users (id),
-	by_user TEXT NOT NULL,
-	created BIGINT NOT NULL,
-	expires BIGINT NOT NULL,
-	used BIGINT NOT NULL,
-	state BIGINT NOT NULL,
-	seen BIGINT NOT NULL
-);
-CREATE UNIQUE INDEX auth_link_notices_hash ON auth_link_notices (hash);
-CREATE INDEX auth_link_notices_user ON auth_link_notices (user_id, state, created);
-CREATE INDEX auth_link_notices_unseen ON auth_link_notices (user_id, state, created) WHERE seen < state;
-CREATE INDEX auth_link_notices_unused ON auth_link_notices (expires) WHERE state = 1;
-`
-
 // States of a notice. In the column seen, linkOwn marks a link that the person made;
 // everything else in that column means nothing.
 const (

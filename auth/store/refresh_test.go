@@ -140,29 +140,29 @@ func TestRefreshRefuses(t *testing.T) {
 		}
 		for _, tt := range []struct {
 			name  string
-			wrong func(*auth.Renewal)
+			wrong func(*auth.RefreshRequest)
 			want  error
 		}{
-			{"Attack: another client", func(r *auth.Renewal) { r.Client = "client-2" }, auth.ErrInvalidGrant},
-			{"Attack: another client with a used one", func(r *auth.Renewal) { *r = renewal(first.Refresh); r.Client = "client-2" }, auth.ErrInvalidGrant},
-			{"no client", func(r *auth.Renewal) { r.Client = "" }, auth.ErrInvalidGrant},
-			{"Attack: another resource", func(r *auth.Renewal) { r.Resource = "https://other.example/mcp" }, auth.ErrInvalidTarget},
-			{"an unknown scope", func(r *auth.Renewal) { r.Scopes = []space.Scope{"read", "admin"} }, auth.ErrInvalidScope},
-			{"an access token", func(r *auth.Renewal) { r.Refresh = current.Access.Reveal() }, auth.ErrInvalidGrant},
-			{"an unknown token", func(r *auth.Renewal) { r.Refresh = auth.NewSecret(auth.KindRefresh).Reveal() }, auth.ErrInvalidGrant},
-			{"Attack: forged for another family", func(r *auth.Renewal) { r.Refresh = forged(8, 24) }, auth.ErrInvalidGrant},
-			{"Attack: forged with another's secret", func(r *auth.Renewal) { r.Refresh = forged(32, 64) }, auth.ErrInvalidGrant},
-			{"Attack: forged for a key that is not there", func(r *auth.Renewal) {
+			{"Attack: another client", func(r *auth.RefreshRequest) { r.Client = "client-2" }, auth.ErrInvalidGrant},
+			{"Attack: another client with a used one", func(r *auth.RefreshRequest) { *r = renewal(first.Refresh); r.Client = "client-2" }, auth.ErrInvalidGrant},
+			{"no client", func(r *auth.RefreshRequest) { r.Client = "" }, auth.ErrInvalidGrant},
+			{"Attack: another resource", func(r *auth.RefreshRequest) { r.Resource = "https://other.example/mcp" }, auth.ErrInvalidTarget},
+			{"an unknown scope", func(r *auth.RefreshRequest) { r.Scopes = []space.Scope{"read", "admin"} }, auth.ErrInvalidScope},
+			{"an access token", func(r *auth.RefreshRequest) { r.Refresh = current.Access.Reveal() }, auth.ErrInvalidGrant},
+			{"an unknown token", func(r *auth.RefreshRequest) { r.Refresh = auth.NewSecret(auth.KindRefresh).Reveal() }, auth.ErrInvalidGrant},
+			{"Attack: forged for another family", func(r *auth.RefreshRequest) { r.Refresh = forged(8, 24) }, auth.ErrInvalidGrant},
+			{"Attack: forged with another's secret", func(r *auth.RefreshRequest) { r.Refresh = forged(32, 64) }, auth.ErrInvalidGrant},
+			{"Attack: forged for a key that is not there", func(r *auth.RefreshRequest) {
 				_, b, _ := auth.ParseSecret(auth.KindRefresh, first.Refresh.Reveal())
 				b[0] = 0xff
 				r.Refresh = auth.SecretOf(auth.KindRefresh, b).Reveal()
 			}, auth.ErrInvalidGrant},
-			{"Attack: a used one as one of a generation to come", func(r *auth.Renewal) {
+			{"Attack: a used one as one of a generation to come", func(r *auth.RefreshRequest) {
 				_, b, _ := auth.ParseSecret(auth.KindRefresh, first.Refresh.Reveal())
 				b[31] = 9
 				r.Refresh = auth.SecretOf(auth.KindRefresh, b).Reveal()
 			}, auth.ErrInvalidGrant},
-			{"nothing", func(r *auth.Renewal) { r.Refresh = "" }, auth.ErrInvalidGrant},
+			{"nothing", func(r *auth.RefreshRequest) { r.Refresh = "" }, auth.ErrInvalidGrant},
 		} {
 			r := renewal(current.Refresh)
 			tt.wrong(&r)

@@ -166,7 +166,10 @@ func TestTextThatNoRowCanHold(t *testing.T) {
 				"EndSession":       {func() error { return w.EndSession(t.Context(), cli, ann.ID, bad) }, fault.NotFound},
 				"RemovePasskey":    {func() error { return w.RemovePasskey(t.Context(), cli, ann.ID, []byte(bad)) }, fault.NotFound},
 				"Redeem":           {func() error { _, err := w.Redeem(t.Context(), auth.Redemption{Code: bad, Client: bad}); return err }, fault.Invalid},
-				"Refresh":          {func() error { _, err := w.Refresh(t.Context(), auth.Renewal{Refresh: bad, Client: bad}); return err }, fault.Invalid},
+				"Refresh": {func() error {
+					_, err := w.Refresh(t.Context(), auth.RefreshRequest{Refresh: bad, Client: bad})
+					return err
+				}, fault.Invalid},
 				"External": {func() error {
 					x := external("nobody")
 					x.Subject = bad

@@ -30,7 +30,7 @@ func errUnknownRefresh() error {
 //
 // The error is a fault.Invalid of auth.ErrInvalidGrant, auth.ErrInvalidTarget or
 // auth.ErrInvalidScope.
-func (s *Store) Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error) {
+func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens, error) {
 	p, ok := parseRefresh(r.Refresh)
 	if !ok {
 		return auth.Tokens{}, errUnknownRefresh()
@@ -55,7 +55,7 @@ func (s *Store) Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error
 		if err != nil {
 			return err
 		}
-		role, err := s.checkRenewal(tx, r, g, f, u)
+		role, err := s.checkRefresh(tx, r, g, f, u)
 		if err != nil {
 			return err
 		}
@@ -125,8 +125,8 @@ func readFamily(tx *gorm.DB, grant string) (g grantRow, f familyRow, err error) 
 	return g, f, nil
 }
 
-// checkRenewal reports whether the client may have tokens of the grant now.
-func (s *Store) checkRenewal(tx *gorm.DB, r auth.Renewal, g grantRow, f familyRow, u userRow) (space.Role, error) {
+// checkRefresh reports whether the client may have tokens of the grant now.
+func (s *Store) checkRefresh(tx *gorm.DB, r auth.RefreshRequest, g grantRow, f familyRow, u userRow) (space.Role, error) {
 	switch {
 	case g.Revoked != 0:
 		return "", refuse(auth.ErrInvalidGrant, "The grant was revoked; begin again.")

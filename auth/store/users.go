@@ -130,7 +130,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		if err := s.fillEmail(tx, by, &u, i.Email); err != nil {
 			return err
 		}
-		return unbar(tx, u) // by the address, too
+		return unblock(tx, u) // by the address, too
 	})
 	if err != nil {
 		return User{}, Space{}, err
@@ -227,7 +227,7 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 		if err != nil {
 			return err
 		}
-		if err := bar(tx, u, now); err != nil {
+		if err := block(tx, u, now); err != nil {
 			return err
 		}
 		if err := s.endUser(tx, u.ID); err != nil {

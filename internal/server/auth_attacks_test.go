@@ -374,11 +374,11 @@ func TestAllowListThatChanged(t *testing.T) {
 	cfg := settings(t)
 	cfg.Auth.AllowDomains = []string{"example.com"}
 	r := boot(t, cfg)
-	u, err := r.Service.Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "Eve@Example.com", Name: "Eve"}, "", "")
+	u, err := r.Service.Admit(t.Context(), auth.ExternalIdentity{Issuer: "https://id.example", Subject: "1", Email: "Eve@Example.com", Name: "Eve"}, "", "")
 	if err != nil || u.Name != "eve" {
 		t.Fatalf("%+v, %v", u, err)
 	}
-	if _, err := r.Service.Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "2", Email: "x@example.com.evil.example"}, "", ""); err == nil {
+	if _, err := r.Service.Admit(t.Context(), auth.ExternalIdentity{Issuer: "https://id.example", Subject: "2", Email: "x@example.com.evil.example"}, "", ""); err == nil {
 		t.Error("somebody whom nothing lets in was let in")
 	}
 	key, err := r.Service.CreateKey(t.Context(), service.Operator(), service.CreateKeyInput{Space: service.SpaceRef{User: "eve"}, Scopes: []space.Scope{space.ScopeRead}})
@@ -405,7 +405,7 @@ func TestAllowListThatChanged(t *testing.T) {
 	if status, _ := r.bearing(key.Secret, ""); status != http.StatusUnauthorized {
 		t.Errorf("before they sign in: status %d", status)
 	}
-	back, err := r.Service.Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "eve@example.com"}, "", "")
+	back, err := r.Service.Admit(t.Context(), auth.ExternalIdentity{Issuer: "https://id.example", Subject: "1", Email: "eve@example.com"}, "", "")
 	if err != nil || back.ID != u.ID {
 		t.Errorf("%+v, %v", back, err)
 	}

@@ -52,10 +52,10 @@ func (a *appSignIn) Begin(ctx context.Context, redirectURI, state string) (strin
 }
 
 // Finish implements web.Provider.
-func (a *appSignIn) Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (auth.Claimant, error) {
+func (a *appSignIn) Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (auth.ExternalIdentity, error) {
 	p, err := a.current(ctx)
 	if err != nil {
-		return auth.Claimant{}, err
+		return auth.ExternalIdentity{}, err
 	}
 	return p.Finish(ctx, redirectURI, flow, q)
 }

@@ -23,7 +23,7 @@ type verifier struct {
 
 // issuer verifies the tokens of another authorization server; see access.Verifier.
 type issuer interface {
-	Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error)
+	Verify(ctx context.Context, bearer string) (auth.External, auth.ExternalIdentity, error)
 }
 
 var _ issuer = (*access.Verifier)(nil)
@@ -61,7 +61,7 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 }
 
 // suspended reports whether another entry of the allow list may let somebody back in.
-func (v verifier) suspended(ctx context.Context, c auth.Claimant) bool {
+func (v verifier) suspended(ctx context.Context, c auth.ExternalIdentity) bool {
 	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
 	return err == nil && !u.Suspended.IsZero() && v.people.Allows(c)
 }

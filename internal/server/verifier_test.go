@@ -13,11 +13,11 @@ import (
 )
 
 // anIssuer vouches for one person, whose bearer is their subject.
-type anIssuer struct{ claimant auth.Claimant }
+type anIssuer struct{ claimant auth.ExternalIdentity }
 
-func (i anIssuer) Verify(_ context.Context, bearer string) (auth.External, auth.Claimant, error) {
+func (i anIssuer) Verify(_ context.Context, bearer string) (auth.External, auth.ExternalIdentity, error) {
 	if bearer != i.claimant.Subject {
-		return auth.External{}, auth.Claimant{}, fault.New(fault.Unauthenticated, "The token is not valid.")
+		return auth.External{}, auth.ExternalIdentity{}, fault.New(fault.Unauthenticated, "The token is not valid.")
 	}
 	c := i.claimant
 	return auth.External{Issuer: c.Issuer, Subject: c.Subject, Email: c.Email, Client: "client", Scopes: []space.Scope{space.ScopeRead}}, c, nil
@@ -32,7 +32,7 @@ func TestPeopleOfAnotherIssuer(t *testing.T) {
 	admitting := func(a auth.AllowList) *service.Service {
 		return service.New(service.Options{Accounts: r.Accounts, Git: r.Git, Allow: a})
 	}
-	v.issuer = anIssuer{auth.Claimant{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
+	v.issuer = anIssuer{auth.ExternalIdentity{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
 	refused := func(what, bearer string, want fault.Code) {
 		t.Helper()
 		if p, err := v.Verify(ctx, bearer); fault.CodeOf(err) != want {
@@ -70,7 +70,7 @@ func TestFirstCallsAtOnceMakeOneUser(t *testing.T) {
 	admitting := func(a auth.AllowList) *service.Service {
 		return service.New(service.Options{Accounts: r.Accounts, Git: r.Git, Allow: a})
 	}
-	v.issuer = anIssuer{auth.Claimant{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
+	v.issuer = anIssuer{auth.ExternalIdentity{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
 	v.people = admitting(auth.AllowList{Domains: []string{"example.com"}})
 	var calls sync.WaitGroup
 	for range 20 {

@@ -17,7 +17,7 @@ import (
 // chose; if it is empty, Admit makes one from the claims. The error is a fault.Forbidden
 // if nothing lets them in, a fault.NotFound if the invitation is over, and a
 // fault.Conflict or fault.Invalid for the name.
-func (s *Service) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
+func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error) {
 	n := store.NewUser{Display: display(c.Name), Email: c.Email}
 	by := store.Actor{Via: "sign-in"}
 	if invitation != "" {
@@ -34,7 +34,7 @@ func (s *Service) Admit(ctx context.Context, c auth.Claimant, invitation, name s
 		if !ok {
 			return store.User{}, fault.New(fault.Forbidden, "Nobody here knows you yet. Ask whoever runs this server for an invitation.")
 		}
-		if barred, err := s.accounts.Barred(ctx, c.Issuer, c.Subject, c.Email); err != nil {
+		if barred, err := s.accounts.Blocked(ctx, c.Issuer, c.Subject, c.Email); err != nil {
 			return store.User{}, err
 		} else if barred {
 			return store.User{}, fault.New(fault.Forbidden, "You were removed from this server. Ask whoever runs it for an invitation.")
@@ -73,13 +73,13 @@ func (s *Service) Admit(ctx context.Context, c auth.Claimant, invitation, name s
 }
 
 // Allows reports whether the allow list admits a person without an invitation.
-func (s *Service) Allows(c auth.Claimant) bool {
+func (s *Service) Allows(c auth.ExternalIdentity) bool {
 	_, ok := s.o.Allow.Admits(c)
 	return ok
 }
 
 // label names a sign-in in lists.
-func label(c auth.Claimant) string {
+func label(c auth.ExternalIdentity) string {
 	for _, name := range []string{c.GitHubLogin, c.Email, c.Login, c.Name} {
 		if name = display(name); name != "" {
 			return name
@@ -105,7 +105,7 @@ func display(s string) string {
 }
 
 // nameOf makes a user name from the claims.
-func nameOf(c auth.Claimant) string {
+func nameOf(c auth.ExternalIdentity) string {
 	local, _, _ := strings.Cut(c.Email, "@")
 	for _, s := range []string{c.GitHubLogin, c.Login, local, c.Name} {
 		var b strings.Builder

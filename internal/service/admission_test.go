@@ -11,7 +11,7 @@ import (
 // What a provider says of a person becomes a user name that a shell, a URL and a
 // file name take, whatever it is.
 func TestNameOfAClaimant(t *testing.T) {
-	for want, c := range map[string]auth.Claimant{
+	for want, c := range map[string]auth.ExternalIdentity{
 		"ada-l":       {GitHubLogin: "Ada-L", Email: "x@example.com"},
 		"ada":         {Email: "ada@example.com", Name: "Ada Lovelace"},
 		"ada-lovelac": {Name: "Ada Lovelacé"},
@@ -27,7 +27,7 @@ func TestNameOfAClaimant(t *testing.T) {
 			t.Errorf("%q: %v", got, err)
 		}
 	}
-	if long := nameOf(auth.Claimant{Login: strings.Repeat("a", 500)}); store.CheckName(long) != nil {
+	if long := nameOf(auth.ExternalIdentity{Login: strings.Repeat("a", 500)}); store.CheckName(long) != nil {
 		t.Errorf("a long login makes %q", long)
 	}
 }

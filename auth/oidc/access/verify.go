@@ -55,7 +55,7 @@ func (v *Verifier) Close() { v.keys.close() }
 // good one without any scope that counts here, so that a client asks for more;
 // fault.Unavailable if no current keys of the issuer are known, and where a key
 // is unknown while the issuer cannot be asked for it; fault.Canceled.
-func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error) {
+func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.ExternalIdentity, error) {
 	e, who, err := v.verify(ctx, bearer)
 	if err != nil {
 		v.o.Logger.DebugContext(ctx, "token of another issuer refused", "issuer", v.o.Issuer, "error", err)
@@ -63,24 +63,24 @@ func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, au
 	return e, who, err
 }
 
-func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error) {
+func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, auth.ExternalIdentity, error) {
 	t, err := parse(bearer)
 	if err != nil {
-		return auth.External{}, auth.Claimant{}, notValid(err)
+		return auth.External{}, auth.ExternalIdentity{}, notValid(err)
 	}
 	if !slices.Contains(v.o.Algorithms, t.alg) {
-		return auth.External{}, auth.Claimant{}, notValid(fmt.Errorf("the algorithm %.40q", t.alg))
+		return auth.External{}, auth.ExternalIdentity{}, notValid(fmt.Errorf("the algorithm %.40q", t.alg))
 	}
 	if err := v.keys.verify(ctx, t); err != nil {
-		return auth.External{}, auth.Claimant{}, err
+		return auth.External{}, auth.ExternalIdentity{}, err
 	}
 	payload, err := decode(t.payload)
 	if err != nil {
-		return auth.External{}, auth.Claimant{}, notValid(err)
+		return auth.External{}, auth.ExternalIdentity{}, notValid(err)
 	}
 	c, err := readObject(payload)
 	if err != nil {
-		return auth.External{}, auth.Claimant{}, notValid(fmt.Errorf("claims: %w", err))
+		return auth.External{}, auth.ExternalIdentity{}, notValid(fmt.Errorf("claims: %w", err))
 	}
 	return v.judge(t, c)
 }
@@ -163,9 +163,9 @@ func (t token) verify(k key) bool {
 
 // judge applies the rules to what the issuer signed. Its messages may say what
 // is wrong: only who holds a token of the issuer gets to see them.
-func (v *Verifier) judge(t token, c claims) (auth.External, auth.Claimant, error) {
-	refuse := func(format string, args ...any) (auth.External, auth.Claimant, error) {
-		return auth.External{}, auth.Claimant{}, fault.New(fault.Unauthenticated, format, args...)
+func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentity, error) {
+	refuse := func(format string, args ...any) (auth.External, auth.ExternalIdentity, error) {
+		return auth.External{}, auth.ExternalIdentity{}, fault.New(fault.Unauthenticated, format, args...)
 	}
 	if iss, _ := c["iss"].(string); iss != v.o.Issuer {
 		return refuse("The token is of another issuer than this server asks.")
@@ -195,9 +195,9 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.Claimant, error
 	scopes := v.scopes(c)
 	if len(scopes) == 0 {
 		none := auth.Principal{}.Require(space.ScopeRead) // what auth.ErrorCode knows
-		return auth.External{}, auth.Claimant{}, fault.Wrap(none, fault.Forbidden, "The token has no scope that lets its client read or write here.")
+		return auth.External{}, auth.ExternalIdentity{}, fault.Wrap(none, fault.Forbidden, "The token has no scope that lets its client read or write here.")
 	}
-	who := auth.Claimant{Issuer: v.o.Issuer, Subject: sub, Email: c.email(v.o.EmailClaim, v.o.VerifiedClaim),
+	who := auth.ExternalIdentity{Issuer: v.o.Issuer, Subject: sub, Email: c.email(v.o.EmailClaim, v.o.VerifiedClaim),
 		Name: c.name(v.o.NameClaim), Login: c.name("preferred_username")}
 	sp, _ := c.lookup(v.o.SpaceClaim)
 	name, _ := text(sp, maxName)

@@ -30,7 +30,7 @@ func TestVerify(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
-			wantWho := auth.Claimant{Issuer: issuerURL, Subject: "person-1", Email: "ada@example.com", Name: "Ada Lovelace", Login: "ada"}
+			wantWho := auth.ExternalIdentity{Issuer: issuerURL, Subject: "person-1", Email: "ada@example.com", Name: "Ada Lovelace", Login: "ada"}
 			if !reflect.DeepEqual(who, wantWho) {
 				t.Errorf("got  %+v\nwant %+v", who, wantWho)
 			}
