@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// errHung is why a sandbox was ended that gave no sign of life.
+// errHung is why the pool ended a sandbox that gave no sign of life.
 var errHung = errors.New("the agent does not answer")
 
-// heartbeat asks the agent of an instance for a sign of life, so that one that hangs
-// (a sentry that is stopped or starved, an agent that reads nothing) ends in
-// bounded time, with whatever waits for it. The caller holds Pool.mu.
+// heartbeat asks the agent for a sign of life. A sandbox that hangs (a stopped or
+// starved sentry, an agent that reads nothing) thus ends in bounded time, with
+// everything that waits for it. The caller holds Pool.mu.
 func (b *instance) heartbeat(now time.Time) {
 	if b.asked || !b.busy() && b.state == live || now.Sub(b.answered) < b.pool.o.AnswerTime/4 {
 		return
@@ -34,7 +34,7 @@ func (b *instance) ask() {
 	case live:
 		b.die(errHung)
 	default:
-		// What waits for its answers while it is stopped goes on without them.
+		// The stop waits for answers; it goes on without them.
 		p.o.Logger.Warn("a sandbox that is being stopped does not answer", "space", b.key.space, "generation", b.gen)
 		p.destroy(b.sandbox)
 	}

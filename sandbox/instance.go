@@ -17,7 +17,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// key names what has at most one sandbox at a time.
+// key is a user and a space, which have at most one sandbox at a time.
 type key struct {
 	user  space.UserID
 	space space.SpaceID
@@ -47,7 +47,7 @@ type instance struct {
 	lastUsed  time.Time
 	memory    int64
 	idleStop  time.Duration // of the newest command; zero: the pool's
-	ephemeral bool          // nothing is remembered of it
+	ephemeral bool          // its end leaves no record
 	jobs      map[string]job
 	ended     map[string]agent.JobEnd // before the answer that names them was read
 	notices   []string                // for the next answer
@@ -78,10 +78,10 @@ type job struct {
 	label   string
 	save    bool // it could write
 	wall    time.Duration
-	expires time.Time // by when its end must have been told
+	expires time.Time // when its end is overdue
 }
 
-// lock is a mutex that can be waited for with a context.
+// lock is a mutex with a context for the wait.
 type lock chan struct{}
 
 func (l lock) lock(ctx context.Context) error {
@@ -95,7 +95,7 @@ func (l lock) lock(ctx context.Context) error {
 
 func (l lock) unlock() { <-l }
 
-// library gives a seed what the user may read of the library.
+// library adds the part of the library that the user can read to a checkout.
 func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Checkout) error {
 	if p.o.Library == nil {
 		return nil
@@ -238,8 +238,8 @@ func reasonOf(cause error) StopReason {
 	return StopDied
 }
 
-// cause says why the sandbox is no more. A broken connection is told before the
-// runtime knows why, so it waits a little for the better answer.
+// cause returns why the sandbox ended. A broken connection shows before the runtime
+// knows the reason, so cause waits a little for the better answer.
 func (b *instance) cause() error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()
@@ -256,8 +256,8 @@ func (b *instance) cause() error {
 	return errors.New("it was stopped from outside")
 }
 
-// diedError is what a command is told whose sandbox died under it; some of what
-// it had changed may have been committed before.
+// diedError is the error of a command whose sandbox died. some reports that part of
+// its changes was committed before.
 func (b *instance) diedError(cause error, some bool) error {
 	b.pool.mu.Lock()
 	reason := b.reason
@@ -281,7 +281,7 @@ func (b *instance) diedError(cause error, some bool) error {
 		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
 }
 
-// memoryLimit names the limit, and what the operator raises it with.
+// memoryLimit names the limit and the option that raises it.
 func memoryLimit(n int64) string {
 	if n <= 0 {
 		return "of the machine"
@@ -296,8 +296,8 @@ func (b *instance) leave(to state, why StopReason) {
 	b.drain()
 }
 
-// drain closes drained where nothing uses an instance any more that takes no new
-// commands. The caller holds Pool.mu.
+// drain closes drained if the instance takes no new commands and nothing uses it.
+// The caller holds Pool.mu.
 func (b *instance) drain() {
 	if b.state == live || b.refs > 0 {
 		return
@@ -320,8 +320,8 @@ func (b *instance) release() {
 	p.dispatch()
 }
 
-// stop makes the instance take no more commands and sees to its end. The caller
-// holds Pool.mu; an instance that is ending already is left to itself.
+// stop makes the instance take no more commands, and ends it. An instance that is
+// ending already is left alone. The caller holds Pool.mu.
 func (b *instance) stop(why StopReason, grace time.Duration) {
 	if b.state == stopping && !why.optional() {
 		b.reason = why // what was optional is no more
@@ -338,7 +338,7 @@ func (b *instance) stop(why StopReason, grace time.Duration) {
 	b.pool.wg.Go(func() { b.retire(grace) })
 }
 
-// optional reports whether a stop can wait until what changed is committed.
+// optional reports whether a stop can wait until the changes are committed.
 func (r StopReason) optional() bool {
 	return r == StopIdle || r == StopEvicted || r == StopRefresh || r == StopFull
 }
@@ -347,8 +347,8 @@ func (r StopReason) optional() bool {
 // committed.
 const keepTime = 30 * time.Second
 
-// revive makes an instance live again whose stop was optional, so that changes which
-// cannot be committed now are not lost; false if it has to go.
+// revive makes an instance live again if its stop was optional, so that changes that
+// cannot be committed now are not lost. It returns false if the instance must go.
 func (b *instance) revive(err error) bool {
 	p := b.pool
 	p.mu.Lock()
@@ -363,7 +363,7 @@ func (b *instance) revive(err error) bool {
 	return true
 }
 
-// retire ends what runs, commits what changed and stops the sandbox.
+// retire ends the commands, commits the changes and stops the sandbox.
 func (b *instance) retire(grace time.Duration) {
 	p := b.pool
 	ctx, cancel := context.WithTimeout(p.hard, grace+p.o.CollectTime)
@@ -396,7 +396,7 @@ func (b *instance) retire(grace time.Duration) {
 	b.bury()
 }
 
-// bury removes what is left of an instance and gives its room to the next.
+// bury removes an instance that has ended, and gives its room to the next.
 func (b *instance) bury() {
 	p := b.pool
 	p.destroy(b.sandbox)

@@ -12,9 +12,9 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// JobOwner is whose jobs are meant. Where ReadOnly is set they are those of a
-// caller who can only read: what others run is none of its business, as inside
-// the sandbox, where it can neither read their output nor signal them.
+// JobOwner selects jobs. With ReadOnly it selects those of callers who can only
+// read: they must not see what others run. Inside the sandbox, too, they can neither
+// read the others' output nor signal them.
 type JobOwner struct {
 	User     space.UserID
 	Space    space.SpaceID
@@ -23,8 +23,8 @@ type JobOwner struct {
 
 func (o JobOwner) key() key { return key{o.User, o.Space} }
 
-// Jobs lists the background jobs of a user's sandbox that o may know of; none
-// where it does not run. It never starts one.
+// Jobs lists the background jobs that o selects in the user's sandbox; none if the
+// sandbox does not run. It never starts one.
 func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]agent.Job, error) {
 	b := p.running(o.key())
 	if b == nil {
@@ -39,8 +39,7 @@ func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]agent.Job, error) {
 }
 
 // KillJob sends a signal ("SIGTERM") to all processes of a job. It returns
-// fault.NotFound if the sandbox does not run, and where o may not know of
-// the job.
+// fault.NotFound if the sandbox does not run or o does not select the job.
 func (p *Pool) KillJob(ctx context.Context, o JobOwner, jobID, signal string) error {
 	b := p.running(o.key())
 	if b == nil {
@@ -59,14 +58,14 @@ func (p *Pool) KillJob(ctx context.Context, o JobOwner, jobID, signal string) er
 	return b.agent.Kill(ctx, jobID, signal)
 }
 
-// jobSlack is how long after its time limit the end of a job is waited for.
+// jobSlack is how long the pool waits for the end of a job after its time limit.
 const jobSlack = time.Minute
 
-// maxNotices bounds what is kept for the next answer.
+// maxNotices bounds the notices for the next answer.
 const maxNotices = 20
 
-// keepJob notes a command that goes on, so that the instance stays and the job's
-// changes are committed with its own comment.
+// keepJob records a command that goes on as a job, so that the instance stays and
+// the job's changes get its own comment.
 func (c *command) keepJob(er agent.ExecResult) {
 	p, o := c.pool, &c.pool.o
 	j := job{
@@ -83,7 +82,7 @@ func (c *command) keepJob(er agent.ExecResult) {
 	c.jobs[er.JobID] = j
 }
 
-// jobEnded is told by the agent's client; it must not block.
+// jobEnded is called by the agent's client; it must not block.
 func (b *instance) jobEnded(end agent.JobEnd) {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
@@ -98,8 +97,7 @@ func (b *instance) jobEnded(end agent.JobEnd) {
 	b.endJob(j, end)
 }
 
-// endJob commits what a job changed. An instance that is being stopped does that
-// itself. The caller holds Pool.mu.
+// endJob commits what a job changed. The stop of an instance does that itself. The caller holds Pool.mu.
 func (b *instance) endJob(j job, end agent.JobEnd) {
 	if b.state != live {
 		return
@@ -129,7 +127,7 @@ func (b *instance) saveJob(ctx context.Context, meta space.Meta) ([]space.Commit
 	return b.since(mark), s
 }
 
-// notice keeps the news of a job's end for the next answer.
+// notice reports a job's end in the next answer.
 func (b *instance) notice(j job, end agent.JobEnd, commits []space.Commit, s saved) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Job %s (%q) ended", Clean([]byte(end.ID)), j.label)
@@ -174,8 +172,8 @@ func (b *instance) notice(j job, end agent.JobEnd, commits []space.Commit, s sav
 	}
 }
 
-// checkJobs drops the jobs that ran out of time and whose end was never told,
-// so that they do not keep an instance for ever.
+// checkJobs drops jobs that are past their time and whose end never came, so that
+// they do not keep an instance for ever.
 func (b *instance) checkJobs(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()

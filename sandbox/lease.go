@@ -12,15 +12,15 @@ import (
 	"satchel/internal/space"
 )
 
-// lease is an instance in use, and how it was come by.
+// lease is one use of an instance.
 type lease struct {
 	*instance
-	cold bool   // the caller waited for its start
-	note string // on a long wait for room
+	cold bool   // the caller waited for the start
+	note string // about a long wait for room
 }
 
-// acquire returns the live instance of k, in use, starting it where there is none.
-// The caller releases it.
+// acquire returns a lease of the live instance of k, which it starts if there is
+// none. The caller releases it.
 func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, error) {
 	for {
 		p.mu.Lock()
@@ -69,7 +69,7 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, er
 		if b.stateNow() == live {
 			return lease{instance: b, cold: true, note: s.waitNote()}, nil
 		}
-		b.release() // it was stopped as soon as it ran; that was told to nobody
+		b.release() // it was stopped as soon as it ran, and nobody has seen it
 	}
 }
 
@@ -79,7 +79,7 @@ func (b *instance) stateNow() state {
 	return b.state
 }
 
-// await waits for a start of which the caller is one of the waiters.
+// await waits for s. The caller is one of its waiters.
 func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 	patience := time.NewTimer(p.o.QueueTime)
 	defer patience.Stop()
@@ -121,7 +121,7 @@ func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	return why()
 }
 
-// errFull says why a start found no room. The caller holds mu.
+// errFull explains why a start found no room. The caller holds mu.
 func (p *Pool) errFull(s *startup) error {
 	f := fault.New(fault.Limited, "All sandboxes of this server are in use by others. Try again in a minute.")
 	if s.short {
@@ -132,10 +132,10 @@ func (p *Pool) errFull(s *startup) error {
 	return f
 }
 
-// longWait is the wait for a sandbox that an answer speaks of.
+// longWait is the least wait for a sandbox that an answer mentions.
 const longWait = 2 * time.Second
 
-// waitNote says for what a command waited that long; empty for less.
+// waitNote explains a long wait; it is empty after a short one.
 func (s *startup) waitNote() string {
 	if s.waited < longWait {
 		return ""
@@ -154,8 +154,8 @@ func canceled(ctx context.Context) error {
 	return fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled before the command began.")
 }
 
-// dispatch gives free room to those who wait, and makes room where it can. The
-// caller holds mu.
+// dispatch gives free room to waiting starts, and makes room if it can. The caller
+// holds mu.
 func (p *Pool) dispatch() {
 	for p.queue.len() > 0 && !p.closed {
 		if !p.room() {
@@ -192,9 +192,9 @@ func (p *Pool) room() bool {
 	return memory <= p.o.MaxMemory
 }
 
-// lacking returns how many bytes of the machine's memory there are too few for
-// a start that takes so many; 0 if there is enough, or nobody knows. What
-// sandboxes that are ending hold counts as available. The caller holds mu.
+// lacking returns how many bytes of memory the machine lacks for a start that takes
+// start bytes; 0 if it has enough or nobody knows. Memory of sandboxes that are
+// ending counts as available. The caller holds mu.
 func (p *Pool) lacking(start int64) int64 {
 	if p.o.FreeMemory < 0 {
 		return 0
@@ -291,11 +291,11 @@ func (p *Pool) boot(s *startup) {
 	b.refs = s.waiters
 }
 
-// killedRetry is when to try again what was ended from outside: a new runtime
-// is up by then.
+// killedRetry is when to retry after something outside ended a sandbox: a new
+// runtime is up by then.
 const killedRetry = time.Second
 
-// startError is what a caller is told of a failed start.
+// startError is the error that a caller gets for a failed start.
 func startError(err error) error {
 	if errors.Is(err, space.ErrKilled) {
 		f := fault.Wrap(err, fault.Unavailable, "The sandbox runtime was ended while the sandbox started; nothing was run. Try again.")

@@ -107,27 +107,26 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Metrics are told what happens. Any of them may be nil. They are called from
-// many goroutines, some of them under the pool's lock: they must not block and
-// not call the pool.
+// Metrics are called when something happens; each may be nil. They are called from
+// many goroutines, some under the pool's lock: they must not block or call the pool.
 type Metrics struct {
-	// Started is told each start of a sandbox, how long it took and how it went.
+	// Started is called after each start of a sandbox.
 	Started func(took time.Duration, err error)
-	// Stopped is told each end of a sandbox.
+	// Stopped is called after each end of a sandbox.
 	Stopped func(StopReason)
-	// Waited is told how long a start waited for room.
+	// Waited is called with the time that a start waited for room.
 	Waited func(time.Duration)
-	// Command is told each command that ran.
+	// Command is called after each command.
 	Command func(took time.Duration, end agent.End)
-	// Collected is told each collection that found changes.
+	// Collected is called after each collection that found changes.
 	Collected func(took time.Duration, files int, err error)
-	// Reaped is told each look for what no sandbox owns: how many it removed.
+	// Reaped is called after each Reap with the number of orphans that it removed.
 	Reaped func(sandboxes int, err error)
-	// Pending is told each time that files are held or dropped.
+	// Pending is called when pending files are stored or dropped.
 	Pending func(took time.Duration, files int, err error)
 }
 
-// StopReason says why a sandbox ended.
+// StopReason is why a sandbox ended.
 type StopReason string
 
 // The reasons.

@@ -25,15 +25,15 @@ type pendingFile struct {
 	why  string
 	code fault.Code
 	lost string
-	// unkept says why Options.Pending does not have it; it is offered again with
-	// each collection that tells it.
+	// unkept says why Options.Pending does not have it. Each collection that reports
+	// it offers it again.
 	unkept string
-	// acked reports that the agent tells the path only when it changes; else each
-	// collection tells it for as long as it is there.
+	// acked means that the agent reports the path only when it changes; otherwise each
+	// collection reports it.
 	acked bool
-	// outside reports that it could not be put back into the sandbox.
+	// outside means that it could not be put back into the sandbox.
 	outside bool
-	seen    uint64 // the last collection that told it
+	seen    uint64 // the last collection that reported it
 }
 
 func pendingFileOf(f pending.File) pendingFile {
@@ -43,7 +43,7 @@ func pendingFileOf(f pending.File) pendingFile {
 	}
 }
 
-// same reports whether Options.Pending need not be told again.
+// same reports whether Options.Pending is up to date.
 func (h pendingFile) same(o pendingFile) bool {
 	return h.sum == o.sum && h.mode == o.mode && h.base == o.base && h.why == o.why && h.lost == o.lost
 }
@@ -60,7 +60,7 @@ func (d *draft) keep(e agent.Entry, base file, err error) {
 }
 
 // possible reports whether a file system can have a file at a path below the
-// space: what else an agent tells of is a lie, and is not put anywhere.
+// space. Any other path is a lie of the agent's, and is ignored.
 func possible(p string) bool {
 	if len(p) > maxHeldPath || strings.IndexByte(p, 0) >= 0 {
 		return false

@@ -31,7 +31,7 @@ type Pool struct {
 	quit      chan struct{} // closed by Close
 }
 
-// life is what is remembered of the sandboxes that a key has had.
+// life is the record of a key's earlier sandboxes.
 type life struct {
 	gen   uint64
 	ended StopReason
@@ -119,8 +119,8 @@ func (p *Pool) reapOrphans() {
 	}
 }
 
-// Check says why no sandbox can start here, as a fault.Unavailable; nil means
-// that one can.
+// Check returns a fault.Unavailable that explains why no sandbox can start here, or
+// nil if one can.
 func (p *Pool) Check(ctx context.Context) error { return p.o.Runtime.Check(ctx) }
 
 func errClosed() error {
@@ -183,27 +183,25 @@ func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// StopUser ends every sandbox of a user, in order, and returns when they are
-// gone: for a user who was removed.
+// StopUser ends every sandbox of a removed user, in order, and returns when they are
+// gone.
 func (p *Pool) StopUser(ctx context.Context, u space.UserID) error {
 	return p.stop(ctx, func(k key) bool { return k.user == u }, StopAsked)
 }
 
-// StopSpace ends every sandbox over a space, in order, and returns when they
-// are gone: for a person who changes the space's history, which the next
-// answers of those who had one give as the reason.
+// StopSpace ends every sandbox over a space, in order, and returns when they are
+// gone. It is for a change of the space's history, which the next answers give as
+// the reason.
 func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopHistory)
 }
 
-// EndSpace ends every sandbox over a space, as StopSpace does, for one that was
-// deleted.
+// EndSpace is StopSpace for a space that was deleted.
 func (p *Pool) EndSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopAsked)
 }
 
-// StopMember ends the sandbox of one user in one space: for a member who was
-// taken out.
+// StopMember ends the sandbox of one user in one space, for a removed member.
 func (p *Pool) StopMember(ctx context.Context, u space.UserID, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k == key{u, id} }, StopAsked)
 }
@@ -269,7 +267,7 @@ func (p *Pool) running(k key) *instance {
 // Memory is how many bytes one sandbox may use.
 func (p *Pool) Memory() int64 { return p.o.Limits.Memory }
 
-// Status is what a pool holds and has done since it was made.
+// Status describes a pool now and since its start.
 type Status struct {
 	Sandboxes int   `json:"sandboxes"` // started and not gone
 	Busy      int   `json:"busy"`      // with a command or a job
@@ -287,7 +285,7 @@ type Status struct {
 	Reaped      uint64 `json:"reaped"` // left by no sandbox of this pool
 }
 
-// Status reports how the pool is.
+// Status returns the pool's status.
 func (p *Pool) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()

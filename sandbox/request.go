@@ -7,31 +7,31 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// Request is one command of one user in one space. Who may do that was decided
-// before.
+// Request is one command of one user in one space. The caller has checked the
+// user's rights.
 type Request struct {
 	User    space.UserID
 	Space   space.SpaceID
 	Command string // for bash -c
 	Comment string // the message of the commits that it leads to
-	// ReadOnly runs it where the space cannot be written.
+	// ReadOnly runs the command with a space that it cannot write to.
 	ReadOnly bool
-	// Background makes it a job at once, and Attached keeps it from ever becoming
-	// one: it ends, at the latest with its time.
+	// Background makes the command a job at once. Attached keeps it from ever
+	// becoming one: it ends by its time limit at the latest.
 	Background, Attached bool
-	// WallTime, of the command, and IdleStop, of the sandbox after it, take the
-	// place of the pool's; zero: the pool's.
+	// WallTime of the command and IdleStop of its sandbox replace the pool's; zero
+	// means the pool's.
 	WallTime, IdleStop time.Duration
-	// Ephemeral sandboxes leave nothing to be remembered by: the next one of the same
-	// user and space counts as the first. It is for spaces whose names callers
-	// make up, of which there may be any number.
+	// Ephemeral makes the pool forget the sandbox when it ends: the next one of the
+	// same user and space counts as the first. It is for spaces whose names callers
+	// make up, which would otherwise add up.
 	Ephemeral bool
 	Author    space.Person // of the commits
 	Tool      string       // for the commits' trailers
 	Client    string
-	// OnProgress, which may be nil, is told what happens, at most four times a
-	// second and at least every five seconds, from one goroutine, and never
-	// after Exec has returned. It must not block.
+	// OnProgress reports what happens, at most four times a second and at least
+	// every five seconds, from one goroutine, and never after Exec has returned. It
+	// must not block, and may be nil.
 	OnProgress func(Progress)
 }
 
@@ -39,10 +39,10 @@ func (r Request) meta() space.Meta {
 	return space.Meta{Author: r.Author, Message: r.Comment, Tool: r.Tool, Client: r.Client}
 }
 
-// Phase says what a command is waiting for.
+// Phase is what a command waits for.
 type Phase string
 
-// The phases, in order. All but PhaseRunning may be left out.
+// The phases, in order. A command may skip all but PhaseRunning.
 const (
 	PhaseQueued   Phase = "queued"   // other users' sandboxes fill the server
 	PhaseStarting Phase = "starting" // the sandbox starts
@@ -58,7 +58,7 @@ type Progress struct {
 	Line    string        // the newest line of output, cleaned, at most 200 characters
 }
 
-// Result is how a command went.
+// Result is the outcome of a command.
 type Result struct {
 	Stdout, Stderr Output
 	End            agent.End
@@ -66,11 +66,11 @@ type Result struct {
 	Signal         string // "SIGKILL"; empty if it exited
 	JobID, JobDir  string // of a job
 	Duration       time.Duration
-	// Commits hold what changed in the space since the command began, oldest
-	// first; with the same author where another command's end made one.
+	// Commits changed the space since the command began, oldest first. They include
+	// those that the end of another command made.
 	Commits []space.Commit
-	// Refused lists what could not be committed and was not told before. It
-	// stays in the sandbox while that lives.
+	// Refused lists what could not be committed and no earlier answer named. It
+	// stays in the sandbox until the sandbox ends.
 	Refused []space.Rejection
 	// Pending lists everything that could not be committed, of this command and of
 	// earlier ones, until it is committed, deleted or dropped: also in the answer
@@ -80,12 +80,11 @@ type Result struct {
 	// Conflicts lists the paths that someone else had changed as well. Both
 	// versions are in the space and, by now, in the sandbox.
 	Conflicts []space.Conflict
-	// NotSaved is why changes could not be committed as a whole, nil if
-	// they were. They stay in the sandbox and are tried again at the end of
-	// the next command.
+	// NotSaved is why no change could be committed; nil if they were. The changes
+	// stay in the sandbox, and the end of the next command tries again.
 	NotSaved error
-	// Applied lists the files that others had changed and that were brought
-	// into the sandbox before the command ran.
+	// Applied lists the files that others had changed and that the pool updated in
+	// the sandbox before the command ran.
 	Applied []space.FileChange
 	// Cold is true if the command waited for the sandbox to start.
 	Cold bool
@@ -93,9 +92,9 @@ type Result struct {
 	// of the same user and space; Notes then say what is gone.
 	Restarted  bool
 	Generation uint64 // counts the sandboxes of this user and space
-	// Limits are those that the command met, as far as can be told from what it
-	// said and left; Notes say what each is.
+	// Limits are those that the command met, as far as its output and its files show.
+	// Notes explain each.
 	Limits []Limit
-	// Notes are sentences for the caller that fit nowhere else.
+	// Notes are other sentences for the caller.
 	Notes []string
 }

@@ -14,9 +14,9 @@ import (
 	"satchel/sandbox/pending"
 )
 
-// restore puts what is held for the user into a sandbox that was just started,
-// as changes that the next collection sees again. What the space has meanwhile
-// keeps its path. Its error is the agent's: the sandbox is of no use.
+// restore puts the user's pending files into a new sandbox, as changes that the next
+// collection sees again. A newer file of the space keeps its path. An error is the
+// agent's: the sandbox is useless.
 func (b *instance) restore(ctx context.Context) error {
 	o := &b.pool.o
 	if o.Pending == nil {

@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// errTooMuch says that bringing a sandbox up to head would take too long.
+// errTooMuch means that updating the sandbox to head would take too long.
 var errTooMuch = errors.New("too much changed in the space")
 
 // syncToHead brings the sandbox's files to head, but for those that have changes
@@ -87,7 +87,7 @@ func (b *instance) syncToHead(ctx context.Context, bounded bool) (applied []spac
 	return applied, notes, nil
 }
 
-// maxOutside is how many files one note names that no sandbox can have.
+// maxOutside bounds the rejected files that one note names.
 const maxOutside = 3
 
 // rejectedPaths gathers what a commit of others holds that no sandbox can have:
@@ -116,8 +116,7 @@ func (b *instance) rejectPaths(list []space.FileChange) *rejectedPaths {
 	return o
 }
 
-// add notes one path. Each is told once, and is not asked for again until it
-// changes.
+// add notes a path once, until it changes.
 func (o *rejectedPaths) add(p space.Path, err error) {
 	if o.instance.outside[p] {
 		return
@@ -155,7 +154,7 @@ func (b *instance) smallEnough(list []space.FileChange) (small []space.FileChang
 	return small, notes
 }
 
-// behindFor tells once why a file inside stays older than head.
+// behindFor notes once why a file in the sandbox stays older than head.
 func (b *instance) behindFor(notes []string, p space.Path, why string) []string {
 	if b.failed[p] == why {
 		return notes

@@ -12,7 +12,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// treeState is what the host knows of a sandbox's files. Guarded by instance.tree.
+// treeState is what the host knows about a sandbox's files. Guarded by instance.tree.
 type treeState struct {
 	view    view
 	head    space.CommitID          // what the sandbox was last brought to
@@ -54,8 +54,8 @@ type saved struct {
 // maxRounds bounds the batches of one collection.
 const maxRounds = 1000
 
-// save commits what changed in the sandbox since it was last saved. It must
-// run to its end though the caller has gone: ctx is the pool's.
+// save commits what changed in the sandbox since the last save. It must finish even
+// if the caller has gone, so ctx is the pool's.
 func (b *instance) save(ctx context.Context, meta space.Meta) saved {
 	var s saved
 	if err := b.tree.lock(ctx); err != nil {
@@ -149,8 +149,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	}
 }
 
-// commit makes a commit of one batch and returns the paths that the agent
-// shall tell again.
+// commit commits one batch and returns the paths that the agent must report again.
 func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
 	d, err := makeDraft(ctx, &b.view, batch, limits, b.pool.o.MaxFile)
 	if err != nil {
@@ -210,7 +209,7 @@ func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.C
 	return append(except, b.keepBack(ctx, batch, d)...), nil
 }
 
-// refuse notes a refusal, and tells it unless the same was told before.
+// refuse records a rejection, and reports it unless an earlier answer did.
 func (b *instance) refuse(s *saved, r space.Rejection) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
 		return
@@ -229,7 +228,7 @@ func (b *instance) refuse(s *saved, r space.Rejection) {
 	}
 }
 
-// maxRefused bounds the refusals that are remembered and told.
+// maxRefused bounds the rejections that are remembered and reported.
 const maxRefused = 1000
 
 // maxRemembered bounds the commits that are kept for commands that still run.
@@ -243,7 +242,7 @@ func (b *instance) remember(c space.Commit) {
 	}
 }
 
-// forget drops the commits that no command is interested in.
+// forget drops the commits that no running command needs.
 func (b *instance) forget() {
 	b.made += len(b.commits)
 	b.commits = nil
@@ -257,7 +256,7 @@ func (b *instance) since(mark int) []space.Commit {
 	return slices.Clone(b.commits[max(0, min(mark-b.made, len(b.commits))):])
 }
 
-// notSaved is what a caller is told where changes could not be committed.
+// notSaved is the error for a caller whose changes could not be committed.
 func notSaved(err error) error {
 	if err == nil {
 		return nil
