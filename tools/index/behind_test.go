@@ -221,3 +221,25 @@ func TestAWaitForTheIndexEnds(t *testing.T) {
 		}
 	})
 }
+
+// A commit that changes no page is no lag, so a later lag begins with the later commit.
+func TestALagBeginsWithTheFirstPageThatIsMissing(t *testing.T) {
+	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
+	now := time.Now()
+	x.opts.Now = func() time.Time { return now }
+	e, err := x.entry(testSpace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := h.head
+	e.follower = &Follower{index: x, src: h} // it never updates
+	e.noteHead(h.commit(map[string][]byte{"a.md": []byte("alpha")}), now)
+	if age, _, err := x.lag(t.Context(), e, at, true); age != 0 || err != nil {
+		t.Errorf("behind for %s by no page, %v", age, err)
+	}
+	now = now.Add(time.Hour)
+	e.noteHead(h.commit(map[string][]byte{"b.md": []byte("beta")}), now)
+	if age, pages, err := x.lag(t.Context(), e, at, true); age != leastAge || pages != 1 || err != nil {
+		t.Errorf("behind for %s by %d pages, %v", age, pages, err)
+	}
+}
