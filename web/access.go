@@ -5,21 +5,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"satchel/auth"
 )
-
-// PageFrom is where a list that is shown in parts begins.
-func PageFrom(r *http.Request) int {
-	n, err := strconv.Atoi(r.URL.Query().Get("from"))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
 
 // accessPage is who may come in, how, and by which clients.
 type accessPage struct {

@@ -66,7 +66,7 @@ func (s *Site) account(v *Visit, status int, problem, field string) error {
 		return err
 	}
 	for _, p := range s.Offered() {
-		body.Links = append(body.Links, ProviderButton{p.Label(), "/account/link/" + p.Name})
+		body.Links = append(body.Links, ProviderButton{Label: p.Label(), Action: "/account/link/" + p.Name})
 	}
 	if body.Sessions, err = a.Sessions(ctx, v.User.ID); err != nil {
 		return err
@@ -108,17 +108,6 @@ func (s *Site) account(v *Visit, status int, problem, field string) error {
 		return err
 	}
 	return s.Page(v, status, "account", Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: DoneIn(v, accountDone())})
-}
-
-// MaxShown bounds a list on a page that was not asked for all of it.
-const MaxShown = 30
-
-// FirstOf cuts a list to what a page shows, and says how many it leaves out.
-func FirstOf[T any](list []T, all bool) (shown []T, more int) {
-	if all || len(list) <= MaxShown {
-		return list, 0
-	}
-	return list[:MaxShown], len(list) - MaxShown
 }
 
 // latest is when a grant was used, or made.
@@ -255,11 +244,3 @@ func (s *Site) showNewKey(v *Visit) error {
 	return s.Page(v, http.StatusOK, "key", Page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: body})
 }
 
-// Gone makes one answer of everything that is not there for this person.
-func Gone(err error) error {
-	switch fault.CodeOf(err) {
-	case fault.NotFound, fault.Invalid:
-		return ErrGone
-	}
-	return err
-}

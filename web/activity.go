@@ -18,18 +18,18 @@ import (
 
 // routeActivity adds what happened lately in a space, how its pushes go, and the
 // stream of what happens now.
-func (s *Site) routeActivity(add adder) {
+func (s *Site) routeActivity() {
 	s.shown, _ = lru.New[commitKey, commitFiles](cachedCommits)
 	s.long = newLongPatches()
 	if s.Live == nil {
 		s.Live = NewLive(LiveOptions{})
 	}
-	add("GET /spaces/{id}/activity", LimitPage, SignedIn, s.showActivity)
-	add("GET /spaces/{id}/revert", LimitPage, SignedIn, s.previewRevert)
-	add("POST /spaces/{id}/revert", LimitPage, SignedIn, s.revert)
-	add("GET /spaces/{id}/events", LimitPage, SignedIn, s.Events)
-	s.routeReviews(add)
-	s.routeRemote(add)
+	s.Handle("GET /spaces/{id}/activity", LimitPage, SignedIn, s.showActivity)
+	s.Handle("GET /spaces/{id}/revert", LimitPage, SignedIn, s.previewRevert)
+	s.Handle("POST /spaces/{id}/revert", LimitPage, SignedIn, s.revert)
+	s.Handle("GET /spaces/{id}/events", LimitPage, SignedIn, s.Events)
+	s.routeReviews()
+	s.routeRemote()
 }
 
 const (
@@ -112,9 +112,6 @@ func MakerOf(c space.Commit) string {
 	}
 	return "server"
 }
-
-// SpacePath is the address of a page of a space.
-func SpacePath(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
 
 // item makes of a commit what lists show.
 func (s *Site) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {

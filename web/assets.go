@@ -1,12 +1,10 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"net/http"
 	"path"
@@ -69,68 +67,4 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(a.body)))
-}
-
-// pageTemplate is the template of a page.
-type pageTemplate struct {
-	*template.Template
-	times bool // it prints some
-}
-
-// loadTemplates parses each page together with the layout. labels are what the
-// providers are called, by their names.
-func loadTemplates(assets map[string]asset, labels map[string]string, now func() time.Time) (map[string]pageTemplate, error) {
-	base, err := template.New("layout").Funcs(template.FuncMap{
-		"count":  count,
-		"asset":  func(name string) string { return assets[name].url },
-		"time":   timesAt(now),
-		"span":   Span,
-		"device": DeviceOf,
-		"method": func(m string) string { return method(m, labels) },
-		"short":  func(s string) string { return Shorten(s, 80) },
-		"path":   func(p string) string { return ShownPath(p, 120) },
-	}).ParseFS(files, "templates/layout.html")
-	if err != nil {
-		return nil, fmt.Errorf("layout: %w", err)
-	}
-	list, err := fs.Glob(files, "templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]pageTemplate{}
-	for _, f := range list {
-		name := strings.TrimSuffix(path.Base(f), ".html")
-		if name == "layout" {
-			continue
-		}
-		t, err := base.Clone()
-		if err == nil {
-			t, err = t.ParseFS(files, f)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("page %s: %w", name, err)
-		}
-		text, err := fs.ReadFile(files, f)
-		if err != nil {
-			return nil, fmt.Errorf("page %s: %w", name, err)
-		}
-		out[name] = pageTemplate{t, bytes.Contains(text, []byte("{{time "))}
-	}
-	return out, nil
-}
-
-// method is what a way to sign in is called on pages.
-func method(m string, labels map[string]string) string {
-	if l := labels[m]; l != "" {
-		return l
-	}
-	switch m {
-	case "link":
-		return "one-time link"
-	case "github":
-		return "GitHub"
-	case "oidc":
-		return "single sign-on"
-	}
-	return m
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // routeConnect adds the pages that say how each client is connected.
-func (s *Site) routeConnect(add adder) {
-	add("GET /connect", LimitPage, SignedIn, s.showConnect)
-	add("GET /connect/status", LimitPage, SignedIn, s.connectStatus)
-	add("GET /connect/{client}", LimitPage, SignedIn, s.showClient)
+func (s *Site) routeConnect() {
+	s.Handle("GET /connect", LimitPage, SignedIn, s.showConnect)
+	s.Handle("GET /connect/status", LimitPage, SignedIn, s.connectStatus)
+	s.Handle("GET /connect/{client}", LimitPage, SignedIn, s.showClient)
 }
 
 // connectPage lists the clients.

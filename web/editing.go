@@ -3,10 +3,7 @@ package web
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"path"
-	"regexp"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -63,55 +60,24 @@ type editing struct {
 	facts   *lru.Cache[space.BlobID, facts.Fact] // by blob, which never changes; whoever can name a blob may read it
 }
 
-// routeEditing adds the pages that change files, and those of memory facts. What
-// takes uploads is added to the mux with a limit of its own.
-func (s *Site) routeEditing(mux *http.ServeMux, add adder) {
+// routeEditing adds the pages that change files, and those of memory facts.
+func (s *Site) routeEditing() {
 	kept, _ := lru.New[space.BlobID, facts.Fact](factCacheEntries)
 	e := &editing{Site: s, limits: s.Editing, facts: kept}
 	e.uploads = make(chan struct{}, e.limits.Uploads)
 	// A text is sent with its line ends doubled, or each byte as three.
 	text := 3*e.limits.MaxText + MaxFormBytes
-	for _, p := range []struct {
-		pattern string
-		body    int64
-		h       Handler
-	}{
-		{"POST /spaces/{id}/edit/{path...}", text, e.saveEdit},
-		{"POST /spaces/{id}/new", text, e.saveNew},
-		{"POST /spaces/{id}/upload", e.limits.MaxChange + 1<<20, e.saveUpload},
-	} {
-		mux.Handle(p.pattern, e.large(p.body, p.h))
-	}
-	add("GET /spaces/{id}/edit/{path...}", LimitPage, SignedIn, e.showEdit)
-	add("GET /spaces/{id}/new", LimitPage, SignedIn, e.showNew)
-	add("GET /spaces/{id}/upload", LimitPage, SignedIn, e.showUpload)
-	add("GET /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.showRename)
-	add("POST /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.saveRename)
-	add("GET /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.showDelete)
-	add("POST /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.saveDelete)
-	e.routeMemory(add)
-}
-
-// large is a page that takes a large form, of those alone who may send one.
-func (e *editing) large(body int64, h Handler) http.Handler {
-	big, small := e.serve(LimitPage, SignedIn, body, h), e.serve(LimitPage, SignedIn, MaxFormBytes, h)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &Visit{W: w, R: r}
-		if err := e.FindSession(v); err == nil && v.In && e.SameOrigin(r) == nil {
-			if _, err := e.WritableSpace(v); err == nil {
-				big.ServeHTTP(w, r)
-				return
-			}
-		}
-		small.ServeHTTP(w, r)
-	})
-}
-
-// SpaceURL is the address of what a space's page of a kind shows at a path, on
-// this server.
-func SpaceURL(id space.SpaceID, kind string, p space.Path) string {
-	u := url.URL{Path: "/spaces/" + string(id) + "/" + kind + "/" + string(p)}
-	return u.EscapedPath()
+	e.HandleLarge("POST /spaces/{id}/edit/{path...}", text, e.saveEdit)
+	e.HandleLarge("POST /spaces/{id}/new", text, e.saveNew)
+	e.HandleLarge("POST /spaces/{id}/upload", e.limits.MaxChange+1<<20, e.saveUpload)
+	s.Handle("GET /spaces/{id}/edit/{path...}", LimitPage, SignedIn, e.showEdit)
+	s.Handle("GET /spaces/{id}/new", LimitPage, SignedIn, e.showNew)
+	s.Handle("GET /spaces/{id}/upload", LimitPage, SignedIn, e.showUpload)
+	s.Handle("GET /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.showRename)
+	s.Handle("POST /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.saveRename)
+	s.Handle("GET /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.showDelete)
+	s.Handle("POST /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.saveDelete)
+	e.routeMemory()
 }
 
 // dirURL is the address of the listing of a directory.
@@ -217,79 +183,6 @@ func (e *editing) commit(v *Visit, id space.SpaceID, tool string, changes []spac
 	}
 	return "", err
 }
-
-// Named puts the visitor's user name into the commands that a text tells them to
-// run.
-func (v *Visit) Named(text string) string {
-	if !shellName.MatchString(v.User.Name) {
-		return text
-	}
-	return strings.ReplaceAll(text, " --user NAME ", " --user "+v.User.Name+" ")
-}
-
-// shellName is what a shell takes as it is.
-var shellName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-
-// NamedError does the same with what an error says.
-func (v *Visit) NamedError(err error) error {
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		return err
-	}
-	if text := v.Named(f.Public); text != f.Public {
-		g := *f
-		g.Public = text
-		return &g
-	}
-	return err
-}
-
-// maxRemarks limits how many warnings of a commit a page shows.
-const maxRemarks = 5
-
-// Remark says what a person must know about a commit: that its message was left out,
-// or that something in it looks like a secret.
-func (v *Visit) Remark(c space.Commit) string {
-	var said []string
-	for _, r := range c.Rejected {
-		if r.Path == space.CommentPath {
-			said = append(said, v.Named(r.Why))
-		}
-	}
-	for i, w := range c.Warnings {
-		if i == maxRemarks {
-			said = append(said, plainCount(len(c.Warnings)-i, "There is 1 more warning.", "There are %d more warnings."))
-			break
-		}
-		at := "The note"
-		if w.Path != space.CommentPath {
-			at = ShownPath(w.Path, 200)
-		}
-		said = append(said, at+": "+v.Named(w.Why))
-	}
-	return strings.Join(said, " ")
-}
-
-// refusal reports whether an error is about what was sent, so that the page shows
-// it beside what was sent.
-func refusal(err error) bool {
-	switch fault.CodeOf(err) {
-	case fault.Invalid, fault.Forbidden, fault.TooLarge, fault.Conflict, fault.Limited:
-		return true
-	}
-	return false
-}
-
-// Saved answers after a change: it redirects to the result or, if there is a remark,
-// shows a page with it.
-func (s *Site) Saved(v *Visit, m store.Membership, remark, where string) error {
-	if remark == "" {
-		return s.See(v, where)
-	}
-	return s.Page(v, http.StatusOK, "edited", Page{Title: "Saved, with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
-}
-
-type editedPage struct{ Text, Back string }
 
 // message is the note of a form.
 func message(v *Visit) string {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"satchel/web/pages"
 	"strings"
 	"testing"
 
@@ -333,7 +334,7 @@ func (h *held) serve(change func(*web.Options)) {
 	h.t.Helper()
 	o := h.made
 	change(&o)
-	s, err := web.New(o)
+	s, err := pages.New(o)
 	must(h.t, err)
 	h.t.Cleanup(s.Close)
 	h.server = s

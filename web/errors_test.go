@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"satchel/web/pages"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestInternalError(t *testing.T) {
 func TestOverHTTP(t *testing.T) {
 	const local = "http://localhost:8080"
 	w := newWorld(t)
-	s, err := web.New(web.Options{Issuer: local + "/", MCPURL: local + "/mcp", Accounts: w.Store, People: w.people})
+	s, err := pages.New(web.Options{Issuer: local + "/", MCPURL: local + "/mcp", Accounts: w.Store, People: w.people})
 	must(t, err)
 	defer s.Close()
 	r := httptest.NewRequest("POST", local+w.link(w.ada), strings.NewReader(""))

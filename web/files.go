@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -17,8 +16,8 @@ import (
 
 // routeFiles adds the pages that show what a space holds and held: files,
 // history, differences, search, downloads.
-func (s *Site) routeFiles(add adder) {
-	get := func(pattern string, h Handler) { add("GET /spaces/{id}/"+pattern, LimitPage, SignedIn, h) }
+func (s *Site) routeFiles() {
+	get := func(pattern string, h Handler) { s.Handle("GET /spaces/{id}/"+pattern, LimitPage, SignedIn, h) }
 	get("files", s.toFiles)
 	get("files/{path...}", s.showFile)
 	get("raw/{path...}", s.rawFile)
@@ -26,7 +25,7 @@ func (s *Site) routeFiles(add adder) {
 	get("history/{path...}", s.showHistory)
 	get("commits/{commit}", s.showCommit)
 	get("compare", s.showCompare)
-	add("POST /spaces/{id}/restore", LimitPage, SignedIn, s.restore)
+	s.Handle("POST /spaces/{id}/restore", LimitPage, SignedIn, s.restore)
 	get("search", s.showSearch)
 	get("download/{kind}", s.download)
 }
@@ -93,27 +92,6 @@ func (s *Site) toHistory(v *Visit) error {
 		return err
 	}
 	return s.See(v, PageURL(m.ID, "history", "", ""))
-}
-
-// PageURL is the address of one of a space's pages: about a path, where it is
-// not empty, and at a commit, where that is not.
-func PageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
-	u := "/spaces/" + url.PathEscape(string(id)) + "/" + page + "/"
-	if p != "" {
-		segs := strings.Split(string(p), "/")
-		for i, seg := range segs {
-			segs[i] = url.PathEscape(seg)
-		}
-		u += strings.Join(segs, "/")
-	}
-	return u + atQuery(at)
-}
-
-func atQuery(at space.CommitID) string {
-	if at == "" {
-		return ""
-	}
-	return "?at=" + string(at)
 }
 
 // url is the address of another page about the same.

@@ -52,25 +52,25 @@ type GitHubApp interface {
 
 // routeGitHub adds the pages on which an admin makes the GitHub App, and people
 // connect a repository to a space.
-func (s *Site) routeGitHub(add adder) {
+func (s *Site) routeGitHub() {
 	if s.App == nil {
 		return
 	}
-	add("GET /admin/github", LimitPage, Admins, s.showApp)
-	add("POST /admin/github/manifest", LimitPage, Admins, s.beginManifest)
-	add("GET "+app.PathCreated, LimitPage, Admins, s.finishManifest)
-	add("POST /admin/github/enter", LimitSignIn, Admins, s.enterApp)
-	add("POST /admin/github/forget", LimitPage, Admins, s.forgetApp)
+	s.Handle("GET /admin/github", LimitPage, Admins, s.showApp)
+	s.Handle("POST /admin/github/manifest", LimitPage, Admins, s.beginManifest)
+	s.Handle("GET "+app.PathCreated, LimitPage, Admins, s.finishManifest)
+	s.Handle("POST /admin/github/enter", LimitSignIn, Admins, s.enterApp)
+	s.Handle("POST /admin/github/forget", LimitPage, Admins, s.forgetApp)
 
-	add("GET "+app.PathSetup, LimitSignIn, Anyone, s.afterInstall)
-	add("GET "+app.PathCallback, LimitSignIn, Anyone, s.finishGitHub)
+	s.Handle("GET "+app.PathSetup, LimitSignIn, Anyone, s.afterInstall)
+	s.Handle("GET "+app.PathCallback, LimitSignIn, Anyone, s.finishGitHub)
 
-	add("GET /spaces/{id}/github", LimitPage, SignedIn, s.showGitHub)
-	add("POST /spaces/{id}/github/install", LimitSignIn, SignedIn, s.beginInstall)
-	add("POST /spaces/{id}/github/connect", LimitSignIn, SignedIn, s.beginConnect)
-	add("GET /spaces/{id}/github/pick", LimitPage, SignedIn, s.pickRepository)
-	add("POST /spaces/{id}/github/pick", LimitSignIn, SignedIn, s.linkRepository)
-	add("POST /spaces/{id}/github/create", LimitSignIn, SignedIn, s.beginCreate)
-	add("POST /spaces/{id}/github/check", LimitSignIn, SignedIn, s.checkRepository)
-	add("POST /spaces/{id}/github/disconnect", LimitPage, SignedIn, s.unlinkRepository)
+	s.Handle("GET /spaces/{id}/github", LimitPage, SignedIn, s.showGitHub)
+	s.Handle("POST /spaces/{id}/github/install", LimitSignIn, SignedIn, s.beginInstall)
+	s.Handle("POST /spaces/{id}/github/connect", LimitSignIn, SignedIn, s.beginConnect)
+	s.Handle("GET /spaces/{id}/github/pick", LimitPage, SignedIn, s.pickRepository)
+	s.Handle("POST /spaces/{id}/github/pick", LimitSignIn, SignedIn, s.linkRepository)
+	s.Handle("POST /spaces/{id}/github/create", LimitSignIn, SignedIn, s.beginCreate)
+	s.Handle("POST /spaces/{id}/github/check", LimitSignIn, SignedIn, s.checkRepository)
+	s.Handle("POST /spaces/{id}/github/disconnect", LimitPage, SignedIn, s.unlinkRepository)
 }

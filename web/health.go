@@ -89,11 +89,11 @@ type Access struct {
 
 // routeHealth adds what an admin sees of the server: health, usage, who may come
 // in; and what a person sees of their keys.
-func (s *Site) routeHealth(add adder) {
-	add("GET /admin/access", LimitPage, Admins, s.showAccess)
-	add("POST /admin/clients/delete", LimitPage, Admins, s.deleteClient)
-	add("GET /admin/health", LimitPage, Admins, s.showHealth)
-	add("GET /account/keys", LimitPage, SignedIn, s.showKeys)
+func (s *Site) routeHealth() {
+	s.Handle("GET /admin/access", LimitPage, Admins, s.showAccess)
+	s.Handle("POST /admin/clients/delete", LimitPage, Admins, s.deleteClient)
+	s.Handle("GET /admin/health", LimitPage, Admins, s.showHealth)
+	s.Handle("GET /account/keys", LimitPage, SignedIn, s.showKeys)
 }
 
 // healthPage is how the server is, and what people use.

@@ -52,12 +52,12 @@ type HeldSecret struct {
 }
 
 // routeHeld adds what becomes of held files.
-func (s *Site) routeHeld(add adder) {
+func (s *Site) routeHeld() {
 	if s.Held == nil {
 		return
 	}
-	add("POST /spaces/{id}/held/allow", LimitPage, SignedIn, s.allowHeld)
-	add("POST /spaces/{id}/held/discard", LimitPage, SignedIn, s.discardHeld)
+	s.Handle("POST /spaces/{id}/held/allow", LimitPage, SignedIn, s.allowHeld)
+	s.Handle("POST /spaces/{id}/held/discard", LimitPage, SignedIn, s.discardHeld)
 }
 
 // Bounds of lists of held files.
@@ -89,20 +89,6 @@ type heldItem struct {
 func heldKey(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:16])
-}
-
-// HeldIn counts what is held for the visitor in a space; -1 where that cannot be
-// told, so that no page says that nothing is.
-func (s *Site) HeldIn(v *Visit, id space.SpaceID) int {
-	if s.Held == nil {
-		return 0
-	}
-	all, err := s.Held.Paths(v.R.Context(), v.User.ID, id)
-	if err != nil {
-		s.Logger.WarnContext(v.R.Context(), "what is held cannot be read", "space", id, "err", err)
-		return -1
-	}
-	return len(all)
 }
 
 // heldOf is what is held for the visitor in a space; nil for nothing.

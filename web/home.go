@@ -14,12 +14,12 @@ import (
 )
 
 // routeHome adds the first page, and those that connect a client.
-func (s *Site) routeHome(add adder) {
-	add("GET /{$}", LimitPage, Anyone, s.home)
-	add("POST /start/local", LimitPage, SignedIn, s.stayLocal)
-	add("POST /start/skip", LimitPage, SignedIn, s.skipBringing)
-	s.routeConnect(add)
-	s.routeOnboarding(add)
+func (s *Site) routeHome() {
+	s.Handle("GET /{$}", LimitPage, Anyone, s.home)
+	s.Handle("POST /start/local", LimitPage, SignedIn, s.stayLocal)
+	s.Handle("POST /start/skip", LimitPage, SignedIn, s.skipBringing)
+	s.routeConnect()
+	s.routeOnboarding()
 }
 
 // The first steps that somebody said they do without, in a cookie each: what they
@@ -165,7 +165,7 @@ func (s *Site) home(v *Visit) error {
 // homeOthers lists the spaces beside the one that the page is about; one that the
 // visitor was just invited to comes first.
 func (s *Site) homeOthers(v *Visit, all []store.Membership, body *homePage) {
-	if i := slices.IndexFunc(all, joinedIn(v.R.URL.Query())); i >= 0 {
+	if i := slices.IndexFunc(all, JoinedIn(v.R.URL.Query())); i >= 0 {
 		body.Joined = &all[i]
 		body.Others = append(body.Others, all[i])
 	}

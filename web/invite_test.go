@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"satchel/web/pages"
 	"strings"
 	"sync"
 	"testing"
@@ -313,12 +314,12 @@ func TestKeyIsShownOnce(t *testing.T) {
 func TestNewNeedsAnOrigin(t *testing.T) {
 	w := newWorld(t)
 	for _, bad := range []string{"", "satchel.test", "ftp://satchel.test", "https://satchel.test/path", "https://u@satchel.test", "https://satchel.test?x", "https://"} {
-		if s, err := web.New(web.Options{Issuer: bad, Accounts: w.Store, People: w.people}); err == nil {
+		if s, err := pages.New(web.Options{Issuer: bad, Accounts: w.Store, People: w.people}); err == nil {
 			s.Close()
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	if _, err := web.New(web.Options{Issuer: issuer}); err == nil {
+	if _, err := pages.New(web.Options{Issuer: issuer}); err == nil {
 		t.Error("no accounts are needed")
 	}
 }

@@ -19,14 +19,14 @@ import (
 // maxFactValue bounds what a person writes as a fact, in bytes.
 const maxFactValue = 8 << 10
 
-func (e *editing) routeMemory(add adder) {
-	add("GET /spaces/{id}/memory", LimitPage, SignedIn, e.showMemory)
-	add("GET /spaces/{id}/memory/new", LimitPage, SignedIn, e.showNewFact)
-	add("POST /spaces/{id}/memory/new", LimitPage, SignedIn, e.saveNewFact)
-	add("GET /spaces/{id}/memory/fact/{path...}", LimitPage, SignedIn, e.showFact)
-	add("POST /spaces/{id}/memory/fact/{path...}", LimitPage, SignedIn, e.correctFact)
-	add("POST /spaces/{id}/memory/confirm", LimitPage, SignedIn, e.confirmFact)
-	add("POST /spaces/{id}/memory/forget", LimitPage, SignedIn, e.forgetFact)
+func (e *editing) routeMemory() {
+	e.Handle("GET /spaces/{id}/memory", LimitPage, SignedIn, e.showMemory)
+	e.Handle("GET /spaces/{id}/memory/new", LimitPage, SignedIn, e.showNewFact)
+	e.Handle("POST /spaces/{id}/memory/new", LimitPage, SignedIn, e.saveNewFact)
+	e.Handle("GET /spaces/{id}/memory/fact/{path...}", LimitPage, SignedIn, e.showFact)
+	e.Handle("POST /spaces/{id}/memory/fact/{path...}", LimitPage, SignedIn, e.correctFact)
+	e.Handle("POST /spaces/{id}/memory/confirm", LimitPage, SignedIn, e.confirmFact)
+	e.Handle("POST /spaces/{id}/memory/forget", LimitPage, SignedIn, e.forgetFact)
 }
 
 // factPage corrects one fact, or adds one.

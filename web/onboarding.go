@@ -57,11 +57,11 @@ type ImportState struct {
 }
 
 // routeOnboarding adds the ways to bring what one has.
-func (s *Site) routeOnboarding(add adder) {
-	add("GET /spaces/{id}/bring", LimitPage, SignedIn, s.showBring)
-	add("POST /spaces/{id}/bring/questions", LimitPage, SignedIn, s.answerQuestions)
+func (s *Site) routeOnboarding() {
+	s.Handle("GET /spaces/{id}/bring", LimitPage, SignedIn, s.showBring)
+	s.Handle("POST /spaces/{id}/bring/questions", LimitPage, SignedIn, s.answerQuestions)
 	if s.Setup != nil {
-		add("GET /spaces/{id}/bring/import", LimitPage, SignedIn, s.showImport)
-		add("POST /spaces/{id}/bring/import", LimitSignIn, SignedIn, s.beginImport)
+		s.Handle("GET /spaces/{id}/bring/import", LimitPage, SignedIn, s.showImport)
+		s.Handle("POST /spaces/{id}/bring/import", LimitSignIn, SignedIn, s.beginImport)
 	}
 }

@@ -25,14 +25,14 @@ type Ownership interface {
 }
 
 // routeOwnership adds deleting a space and giving it away.
-func (s *Site) routeOwnership(add adder) {
+func (s *Site) routeOwnership() {
 	if s.Ownership == nil {
 		return
 	}
-	add("GET /spaces/{id}/end", LimitPage, SignedIn, s.askDelete)
-	add("POST /spaces/{id}/end", LimitPage, SignedIn, s.deleteSpace)
-	add("GET /spaces/{id}/give", LimitPage, SignedIn, s.askGive)
-	add("POST /spaces/{id}/give", LimitPage, SignedIn, s.giveSpace)
+	s.Handle("GET /spaces/{id}/end", LimitPage, SignedIn, s.askDelete)
+	s.Handle("POST /spaces/{id}/end", LimitPage, SignedIn, s.deleteSpace)
+	s.Handle("GET /spaces/{id}/give", LimitPage, SignedIn, s.askGive)
+	s.Handle("POST /spaces/{id}/give", LimitPage, SignedIn, s.giveSpace)
 }
 
 // deletePage says what goes with a space, and what stays.

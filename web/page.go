@@ -182,3 +182,12 @@ type failure struct {
 	Text string
 	In   bool
 }
+
+// Gone makes one answer of everything that is not there for this person.
+func Gone(err error) error {
+	switch fault.CodeOf(err) {
+	case fault.NotFound, fault.Invalid:
+		return ErrGone
+	}
+	return err
+}

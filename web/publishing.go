@@ -15,18 +15,18 @@ import (
 
 // routePublishing adds the pages on which spaces are published as sources, and
 // those on which published ones are read.
-func (s *Site) routePublishing(add adder) {
+func (s *Site) routePublishing() {
 	if s.Service == nil {
 		return
 	}
-	add("GET /spaces/{id}/publish", LimitPage, SignedIn, s.showPublish)
-	add("POST /spaces/{id}/publish", LimitPage, SignedIn, s.publish)
-	add("POST /spaces/{id}/publish/{source}/end", LimitPage, SignedIn, s.unpublish)
-	add("GET /library", LimitPage, SignedIn, s.showLibrary)
-	add("POST /library/sync/{source}", LimitPage, SignedIn, s.syncSource)
-	add("GET /library/docs/{source}", LimitPage, SignedIn, s.toSource)
-	add("GET /library/docs/{source}/{path...}", LimitPage, SignedIn, s.showShared)
-	add("GET /library/raw/{source}/{path...}", LimitPage, SignedIn, s.rawShared)
+	s.Handle("GET /spaces/{id}/publish", LimitPage, SignedIn, s.showPublish)
+	s.Handle("POST /spaces/{id}/publish", LimitPage, SignedIn, s.publish)
+	s.Handle("POST /spaces/{id}/publish/{source}/end", LimitPage, SignedIn, s.unpublish)
+	s.Handle("GET /library", LimitPage, SignedIn, s.showLibrary)
+	s.Handle("POST /library/sync/{source}", LimitPage, SignedIn, s.syncSource)
+	s.Handle("GET /library/docs/{source}", LimitPage, SignedIn, s.toSource)
+	s.Handle("GET /library/docs/{source}/{path...}", LimitPage, SignedIn, s.showShared)
+	s.Handle("GET /library/raw/{source}/{path...}", LimitPage, SignedIn, s.rawShared)
 }
 
 // Bounds of the page on which people publish.

@@ -75,12 +75,12 @@ type NewRemote struct {
 }
 
 // routeRemote adds how the pushes of a space go.
-func (s *Site) routeRemote(add adder) {
-	add("GET /spaces/{id}/remote", LimitPage, SignedIn, s.showRemote)
-	add("POST /spaces/{id}/remote", LimitPage, SignedIn, s.setRemote)
-	add("POST /spaces/{id}/remote/sync", LimitPage, SignedIn, s.syncRemote)
-	add("POST /spaces/{id}/remote/remove", LimitPage, SignedIn, s.removeRemote)
-	s.routeHeld(add)
+func (s *Site) routeRemote() {
+	s.Handle("GET /spaces/{id}/remote", LimitPage, SignedIn, s.showRemote)
+	s.Handle("POST /spaces/{id}/remote", LimitPage, SignedIn, s.setRemote)
+	s.Handle("POST /spaces/{id}/remote/sync", LimitPage, SignedIn, s.syncRemote)
+	s.Handle("POST /spaces/{id}/remote/remove", LimitPage, SignedIn, s.removeRemote)
+	s.routeHeld()
 }
 
 // remotePage is how a space and its remote stand.
@@ -282,11 +282,3 @@ func (s *Site) removeRemote(v *Visit) error {
 	return s.See(v, SpacePath(m.ID, "remote?done=removed"))
 }
 
-// URLQuery encodes names and values.
-func URLQuery(pairs ...string) string {
-	q := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		q.Set(pairs[i], pairs[i+1])
-	}
-	return q.Encode()
-}

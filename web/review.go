@@ -27,10 +27,10 @@ type Reviews interface {
 }
 
 // routeReviews adds what confirms an AI's changes.
-func (s *Site) routeReviews(add adder) {
-	add("GET /spaces/{id}/reviews", LimitPage, SignedIn, s.showReviews)
-	add("POST /spaces/{id}/reviews/keep", LimitPage, SignedIn, s.keepReview)
-	add("POST /spaces/{id}/reviews/undo", LimitPage, SignedIn, s.undoReview)
+func (s *Site) routeReviews() {
+	s.Handle("GET /spaces/{id}/reviews", LimitPage, SignedIn, s.showReviews)
+	s.Handle("POST /spaces/{id}/reviews/keep", LimitPage, SignedIn, s.keepReview)
+	s.Handle("POST /spaces/{id}/reviews/undo", LimitPage, SignedIn, s.undoReview)
 }
 
 // reviewItem is a file that waits, as pages show it.
@@ -75,19 +75,6 @@ const (
 	aloneBytes    = 512 << 10 // of all lines of a page of one difference
 	decisionShown = 10        // decisions
 )
-
-// Waiting reports how many files of a space wait for the visitor: none if they
-// may only read it.
-func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
-	if s.Reviews == nil || m == nil || m.Role == space.Reader {
-		return 0
-	}
-	list, _, err := s.Reviews.Waiting(ctx, m.ID)
-	if err != nil {
-		return 0 // a page that is about something else goes without
-	}
-	return len(list)
-}
 
 // reviewPage is what waits in a space, and what was decided.
 type reviewPage struct {

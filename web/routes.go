@@ -27,82 +27,69 @@ const (
 // the session's forms, which may be another one by then; see finishCeremony.
 const ByCeremony Audience = 1 << 4
 
+// Handler answers a visit, or returns the error that Fail answers with.
 type Handler func(v *Visit) error
 
-// adder adds a page to the routes.
-type adder func(pattern, limit string, w Audience, h Handler)
+// Handle adds a page. A pattern with GET serves HEAD too. limit is one of the
+// limits of Options.Limit.
+func (s *Site) Handle(pattern, limit string, who Audience, h Handler) {
+	s.mux.Handle(pattern, s.serve(limit, who, MaxFormBytes, h))
+}
 
-// routes lists every page. A pattern with GET serves HEAD too.
-func (s *Site) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	add := func(pattern, limit string, w Audience, h Handler) {
-		mux.Handle(pattern, s.serve(limit, w, MaxFormBytes, h))
-	}
-	mux.HandleFunc("GET /static/{name}", s.static)
-	s.routeHome(add)
-	s.routeGitHub(add)
-	s.routeFiles(add)
-	s.routeEditing(mux, add)
-	s.routeActivity(add)
-	s.routeSpaces(add)
-	s.routePublishing(add)
-	s.routeHealth(add)
+// HandleLarge adds a page of a space that takes a form of up to max bytes from
+// members who can write to the space, and a small one from everybody else.
+func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
+	large, small := s.serve(LimitPage, SignedIn, max, h), s.serve(LimitPage, SignedIn, MaxFormBytes, h)
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		v := &Visit{W: w, R: r}
+		if err := s.findSession(v); err == nil && v.In && s.sameOrigin(r) == nil {
+			if _, err := s.WritableSpace(v); err == nil {
+				large.ServeHTTP(w, r)
+				return
+			}
+		}
+		small.ServeHTTP(w, r)
+	})
+}
 
-	add("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
+// routes adds the pages of this package.
+func (s *Site) routes() {
+	s.mux.HandleFunc("GET /static/{name}", s.static)
+	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
+	s.routeHome()
+	s.routeGitHub()
+	s.routeFiles()
+	s.routeEditing()
+	s.routeActivity()
+	s.routeSpaces()
+	s.routePublishing()
+	s.routeHealth()
 
-	add("GET /signin", LimitPage, Anyone, s.showSignIn)
-	add("GET /signin/link/{token}", LimitPage, Anyone, s.showLink)
-	add("POST /signin/link/{token}", LimitSignIn, Anyone, s.useLink)
-	if s.Mail != nil {
-		add("POST /signin/mail", LimitMail, Anyone, s.mailLink)
-	}
-	for _, p := range s.Providers() {
-		add("GET /signin/"+p.Name, LimitSignIn, Anyone, s.beginSignIn(p))
-		add("GET "+p.Callback(), LimitSignIn, Anyone, s.finishSignIn(p))
-		add("POST /account/link/"+p.Name, LimitSignIn, SignedIn, s.beginLink(p))
-		add("POST /invite/{token}/with/"+p.Name, LimitInvite, Anyone, s.beginJoin(p))
-	}
-	if s.Passkeys != nil {
-		add("POST /signin/passkey/begin", LimitSignIn, Anyone, s.beginPasskey)
-		add("POST /signin/passkey/finish", LimitSignIn, Anyone|ByCeremony, s.finishPasskey)
-		add("POST /account/passkeys/begin", LimitSignIn, SignedIn, s.beginAddPasskey)
-		add("POST /account/passkeys/finish", LimitSignIn, SignedIn|ByCeremony, s.finishAddPasskey)
-	}
-	add("POST /signout", LimitPage, Anyone, s.signOut)
+	s.Handle("POST /signout", LimitPage, Anyone, s.signOut)
 
-	if s.OAuth != nil {
-		add("GET /oauth/authorize", LimitPage, Anyone, s.showConsent)
-		add("POST /oauth/authorize", LimitPage, SignedIn, s.giveConsent)
-	}
+	s.Handle("GET /account", LimitPage, SignedIn, s.showAccount)
+	s.Handle("POST /account/sessions/end", LimitPage, SignedIn, s.endSession)
+	s.Handle("POST /account/sessions/end-others", LimitPage, SignedIn, s.endOtherSessions)
+	s.Handle("POST /account/passkeys/remove", LimitPage, SignedIn, s.removePasskey)
+	s.Handle("POST /account/identities/unlink", LimitPage, SignedIn, s.unlink)
+	s.Handle("POST /account/grants/revoke", LimitPage, SignedIn, s.revokeGrant)
+	s.Handle("POST /account/keys", LimitPage, SignedIn, s.createKey)
+	s.Handle("GET /account/keys/made", LimitPage, SignedIn, s.showNewKey)
+	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)
 
-	add("GET /invite/{token}", LimitInvite, Anyone, s.showInvite)
-	add("POST /invite/{token}", LimitInvite, Anyone, s.useInvite)
-	add("GET /welcome", LimitPage, SignedIn, s.welcome)
+	s.Handle("GET /spaces/{id}", LimitPage, SignedIn, s.showSpace)
+	s.Handle("POST /spaces/{id}/invite", LimitPage, SignedIn, s.inviteToSpace)
+	s.Handle("POST /spaces/{id}/invitations/revoke", LimitPage, SignedIn, s.revokeSpaceInvitation)
+	s.Handle("POST /spaces/{id}/members/{user}/role", LimitPage, SignedIn, s.setRole)
+	s.Handle("POST /spaces/{id}/members/{user}/remove", LimitPage, SignedIn, s.removeMember)
 
-	add("GET /account", LimitPage, SignedIn, s.showAccount)
-	add("POST /account/sessions/end", LimitPage, SignedIn, s.endSession)
-	add("POST /account/sessions/end-others", LimitPage, SignedIn, s.endOtherSessions)
-	add("POST /account/passkeys/remove", LimitPage, SignedIn, s.removePasskey)
-	add("POST /account/identities/unlink", LimitPage, SignedIn, s.unlink)
-	add("POST /account/grants/revoke", LimitPage, SignedIn, s.revokeGrant)
-	add("POST /account/keys", LimitPage, SignedIn, s.createKey)
-	add("GET /account/keys/made", LimitPage, SignedIn, s.showNewKey)
-	add("GET /invited", LimitPage, SignedIn, s.showInvited)
-
-	add("GET /spaces/{id}", LimitPage, SignedIn, s.showSpace)
-	add("POST /spaces/{id}/invite", LimitPage, SignedIn, s.inviteToSpace)
-	add("POST /spaces/{id}/invitations/revoke", LimitPage, SignedIn, s.revokeSpaceInvitation)
-	add("POST /spaces/{id}/members/{user}/role", LimitPage, SignedIn, s.setRole)
-	add("POST /spaces/{id}/members/{user}/remove", LimitPage, SignedIn, s.removeMember)
-
-	add("GET /admin", LimitPage, Admins, s.showAdmin)
-	add("POST /admin/invite", LimitPage, Admins, s.inviteToServer)
-	add("POST /admin/invitations/revoke", LimitPage, Admins, s.revokeInvitation)
-	add("POST /admin/people/{user}/remove", LimitPage, Admins, s.removePerson)
-	add("POST /admin/people/{user}/link", LimitPage, Admins, s.makeLink)
-	add("GET /admin/link", LimitPage, Admins, s.showMadeLink)
-	add("POST /admin/people/{user}/admin", LimitPage, Admins, s.setAdmin)
-	return mux
+	s.Handle("GET /admin", LimitPage, Admins, s.showAdmin)
+	s.Handle("POST /admin/invite", LimitPage, Admins, s.inviteToServer)
+	s.Handle("POST /admin/invitations/revoke", LimitPage, Admins, s.revokeInvitation)
+	s.Handle("POST /admin/people/{user}/remove", LimitPage, Admins, s.removePerson)
+	s.Handle("POST /admin/people/{user}/link", LimitPage, Admins, s.makeLink)
+	s.Handle("GET /admin/link", LimitPage, Admins, s.showMadeLink)
+	s.Handle("POST /admin/people/{user}/admin", LimitPage, Admins, s.setAdmin)
 }
 
 // serve wraps the handler of a page in what holds for every page. body bounds, in
@@ -131,7 +118,7 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 	}
 	// Who is signed in has signed in at a rate that is limited; a page that is open
 	// in their browser elsewhere, or a neighbour, must not keep them out.
-	if err := s.FindSession(v); err != nil {
+	if err := s.findSession(v); err != nil {
 		return err
 	}
 	if !v.In || limit != LimitPage {
@@ -144,7 +131,7 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 	}
 	unsafe := v.R.Method != http.MethodGet && v.R.Method != http.MethodHead
 	if unsafe {
-		if err := s.SameOrigin(v.R); err != nil {
+		if err := s.sameOrigin(v.R); err != nil {
 			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.Origin)
 		}
 	}

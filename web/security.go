@@ -55,11 +55,11 @@ func (s *Site) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// SameOrigin refuses what a browser sends for another site. The protection of
+// sameOrigin refuses what a browser sends for another site. The protection of
 // net/http compares hosts alone where a browser does not say Sec-Fetch-Site, and
 // so would take the http page of an https server, which who is on the way can
 // write.
-func (s *Site) SameOrigin(r *http.Request) error {
+func (s *Site) sameOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if r.Header.Get("Sec-Fetch-Site") == "" && origin != "" && !strings.EqualFold(origin, strings.TrimSuffix(s.Origin.String(), defaultPort(s.Origin.Scheme))) {
 		return errOrigin
@@ -136,3 +136,6 @@ func CheckForm(v *Visit) error {
 	}
 	return errStale
 }
+
+// Host is the host, and the port, of this server's address.
+func (s *Site) Host() string { return s.Origin.Host }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -22,7 +22,8 @@ import (
 type Site struct {
 	Options
 	Origin    *url.URL
-	Secure    bool // the issuer is https
+	Secure    bool               // the issuer is https
+	base      *template.Template // layout, fragments and functions of every page
 	templates map[string]pageTemplate
 	assets    map[string]asset
 	cross     *http.CrossOriginProtection
@@ -33,15 +34,12 @@ type Site struct {
 	shown *lru.Cache[commitKey, commitFiles] // what commits changed, which never changes
 	long  *longPatches
 
-	mail *outbox
-	// notices are letters that nobody can ask for, and that no number of those that
-	// anybody can ask for keeps waiting.
-	notices *outbox
-	stop    context.CancelFunc
-	work    sync.WaitGroup
+	// TellOfLink reports a sign-in link that somebody else made or used to its user.
+	TellOfLink func(ctx context.Context, link string)
+	closers    []func()
 }
 
-// New returns the pages. Close ends the goroutine that sends mail.
+// New returns a site; the packages of the subjects add their pages to it.
 func New(o Options) (*Site, error) {
 	u, err := url.Parse(o.Issuer)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -100,41 +98,28 @@ func New(o Options) (*Site, error) {
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	labels := map[string]string{}
-	for _, p := range s.Providers() {
-		labels[p.Name] = p.Label()
-	}
-	if s.templates, err = loadTemplates(s.assets, labels, s.Now); err != nil {
+	if err := s.baseTemplate(); err != nil {
 		return nil, err
 	}
-	s.mux = s.routes()
-	if o.Mail != nil {
-		var ctx context.Context
-		ctx, s.stop = context.WithCancel(context.Background())
-		s.mail = newOutbox()
-		for range mailers {
-			s.work.Go(func() { s.mail.run(ctx, s.sendLink) })
-		}
-		s.notices = newOutbox()
-		s.work.Go(func() { s.notices.run(ctx, s.sendNotice) })
+	if err := s.AddTemplates(files); err != nil {
+		return nil, err
 	}
+	s.mux = http.NewServeMux()
+	s.routes()
 	return s, nil
 }
 
 // Handler serves every page; whatever it does not know is a page that says so.
 func (s *Site) Handler() http.Handler { return s.mux }
 
-// Close waits for the mail that is being sent, ten seconds at most.
+// OnClose adds what Close runs.
+func (s *Site) OnClose(f func()) { s.closers = append(s.closers, f) }
+
+// Close ends what the pages do in the background.
 func (s *Site) Close() {
-	if s.mail == nil {
-		return
+	for _, f := range s.closers {
+		f()
 	}
-	s.mail.close()
-	s.notices.close()
-	end := time.AfterFunc(10*time.Second, s.stop)
-	s.work.Wait()
-	end.Stop()
-	s.stop()
 }
 
 // URL returns the absolute address of a path of this server, which no Host

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -73,8 +72,8 @@ func (s *Site) cookie(r *http.Request, name string, kind auth.Kind) string {
 	return all[0].Value
 }
 
-// FindSession sets who is signed in. A session that is over is as none.
-func (s *Site) FindSession(v *Visit) error {
+// findSession sets who is signed in. A session that is over is as none.
+func (s *Site) findSession(v *Visit) error {
 	secret := s.cookie(v.R, SessionCookie, auth.KindSession)
 	if secret == "" {
 		return nil
@@ -116,15 +115,6 @@ func (s *Site) RotateSession(v *Visit) error {
 	return nil
 }
 
-// signOutPage asks somebody who could not come back by themselves.
-type signOutPage struct {
-	Action string
-	ID     string // the session's, where Action asks for it
-	Return string
-	// Passkeys and Others tell which ways to sign in can be added.
-	Passkeys, Others bool
-}
-
 // Stranded reports whether the person could sign in again only by a link from
 // an admin or who runs the server.
 func (s *Site) Stranded(v *Visit) (bool, error) {
@@ -144,43 +134,6 @@ func (s *Site) Stranded(v *Visit) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// SureToSignOut reports whether the session may end: at once where the person can
-// come back, else once they said that they are sure. Where it is false the answer
-// asks them, or err says what went wrong.
-func (s *Site) SureToSignOut(v *Visit) (bool, error) {
-	if v.R.PostFormValue("sure") == "1" {
-		return true, nil
-	}
-	alone, err := s.Stranded(v)
-	if err != nil || !alone {
-		return !alone, err
-	}
-	return false, s.Page(v, http.StatusOK, "signout", Page{Title: "Sign out?", Script: s.Passkeys != nil, Body: signOutPage{
-		Action: v.R.URL.Path, ID: v.R.PostFormValue("id"), Return: LocalPath(v.R.PostFormValue("return")),
-		Passkeys: s.Passkeys != nil, Others: len(s.Offered()) > 0,
-	}})
-}
-
-// signOut is POST /signout. It answers alike to who is signed out already.
-func (s *Site) signOut(v *Visit) error {
-	if v.In {
-		if ok, err := s.SureToSignOut(v); !ok {
-			return err
-		}
-		if err := s.Accounts.EndSession(v.R.Context(), v.By(), v.User.ID, v.Session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
-			return err
-		}
-		s.Live.EndSession(v.User.ID, v.Session.ID)
-	}
-	s.SetCookie(v.W, SessionCookie, "", time.Time{})
-	s.forgetFlows(v)
-	to := "/signin"
-	if back := LocalPath(v.R.PostFormValue("return")); back != "/" {
-		to += "?return=" + url.QueryEscape(back)
-	}
-	return s.See(v, to)
 }
 
 // agentOf is what the browser calls itself, cut to what is worth keeping.

@@ -1,14 +1,10 @@
 package web
 
 import (
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
-	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -27,56 +23,6 @@ type spacePage struct {
 	Lifetime    time.Duration
 	// More are those that the lists leave out.
 	MoreMembers, MoreInvitations int
-}
-
-// Spaces returns the visitor's spaces, their own first.
-func (s *Site) Spaces(v *Visit) ([]store.Membership, error) {
-	if v.spaces == nil {
-		all, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
-		if err != nil {
-			return nil, err
-		}
-		v.spaces = all
-	}
-	return v.spaces, nil
-}
-
-// Space returns the space of the path as the visitor has it. One that they
-// are no member of does not exist.
-func (s *Site) Space(v *Visit) (store.Membership, error) {
-	id := space.SpaceID(v.R.PathValue("id"))
-	all, err := s.Spaces(v)
-	if err != nil {
-		return store.Membership{}, err
-	}
-	if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id }); i >= 0 {
-		return all[i], nil
-	}
-	return store.Membership{}, ErrGone
-}
-
-// WritableSpace is membership for what a reader may not do.
-func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
-	m, err := s.Space(v)
-	if err == nil && m.Role == space.Reader {
-		return m, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
-	}
-	return m, err
-}
-
-// Meta says who makes a commit on these pages, and by what.
-func (v *Visit) Meta(tool, message string) space.Meta {
-	p := auth.Principal{UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
-	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
-}
-
-// OwnedSpace is membership for what an owner alone may do.
-func (s *Site) OwnedSpace(v *Visit) (store.Membership, error) {
-	m, err := s.Space(v)
-	if err == nil && m.Role != space.Owner {
-		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may do that.", m.Name)
-	}
-	return m, err
 }
 
 // showSpace is GET /spaces/{id}.
@@ -110,16 +56,6 @@ func (s *Site) showSpace(v *Visit) error {
 	return s.Page(v, http.StatusOK, "space", Page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: DoneIn(v, words)})
 }
 
-// invitedPage shows the link of a new invitation, once.
-type invitedPage struct {
-	Link     string
-	What     string
-	Lifetime time.Duration
-	Back     string
-	// Here: the link opens on the server's machine alone.
-	Here bool
-}
-
 // inviteToSpace is POST /spaces/{id}/invite.
 func (s *Site) inviteToSpace(v *Visit) error {
 	m, err := s.OwnedSpace(v)
@@ -135,39 +71,6 @@ func (s *Site) inviteToSpace(v *Visit) error {
 		what = "to read and change the space " + m.Name
 	}
 	return s.Invite(v, store.NewInvitation{Space: m.ID, Role: role}, what, "/spaces/"+string(m.ID))
-}
-
-// Invite makes an invitation and shows its link.
-func (s *Site) Invite(v *Visit, n store.NewInvitation, what, back string) error {
-	n.By, n.Note, n.Lifetime = v.User.ID, Shorten(v.R.PostFormValue("note"), 150), s.InviteLifetime
-	secret, _, err := s.Accounts.CreateInvitation(v.R.Context(), v.By(), n)
-	if err != nil {
-		return err
-	}
-	return s.ShowOnce(v, FlowInvitation, "/invited", invitedPage{
-		Link: s.URL("/invite/" + secret.Reveal()), What: what, Lifetime: s.InviteLifetime, Back: back, Here: s.Loopback(),
-	})
-}
-
-// showInvited is GET /invited, where invite leads.
-func (s *Site) showInvited(v *Visit) error {
-	var body invitedPage
-	if ok, err := s.TakeOnce(v, FlowInvitation, &body); err != nil {
-		return err
-	} else if !ok {
-		return &PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "The link of an invitation is shown once. If you have not copied it, revoke the invitation and make another."}
-	}
-	return s.Page(v, http.StatusOK, "invited", Page{Title: "The invitation is made", Script: true, Body: body})
-}
-
-// Loopback reports whether the pages are at an address of their own machine alone.
-func (s *Site) Loopback() bool {
-	u, err := url.Parse(s.Issuer)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.

@@ -20,14 +20,14 @@ type NewSpace func(ctx context.Context, by store.Actor, owner space.UserID, name
 const DefaultMaxSpaces = 50
 
 // routeSpaces adds the list of a person's spaces, and making one.
-func (s *Site) routeSpaces(add adder) {
+func (s *Site) routeSpaces() {
 	if s.MaxSpaces == 0 {
 		s.MaxSpaces = DefaultMaxSpaces
 	}
-	add("GET /spaces", LimitPage, SignedIn, s.listSpaces)
-	add("POST /spaces", LimitPage, SignedIn, s.createSpace)
-	add("POST /spaces/{id}/name", LimitPage, SignedIn, s.renameSpace)
-	s.routeOwnership(add)
+	s.Handle("GET /spaces", LimitPage, SignedIn, s.listSpaces)
+	s.Handle("POST /spaces", LimitPage, SignedIn, s.createSpace)
+	s.Handle("POST /spaces/{id}/name", LimitPage, SignedIn, s.renameSpace)
+	s.routeOwnership()
 }
 
 // spaceList is a person's spaces.

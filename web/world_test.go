@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"satchel/web/pages"
 	"slices"
 	"strings"
 	"sync"
@@ -98,7 +99,7 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 		f(&o)
 	}
 	w.made = o
-	w.server, err = web.New(o)
+	w.server, err = pages.New(o)
 	must(t, err)
 	t.Cleanup(w.server.Close)
 

@@ -30,6 +30,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
+	"satchel/web/pages"
 )
 
 // front is how people and clients come in: the pages, and either the built-in
@@ -239,7 +240,7 @@ func (s *Server) openPages() error {
 	o.Service = s.Service
 	s.addHealth(&o)
 	var err error
-	s.pages, err = web.New(o)
+	s.pages, err = pages.New(o)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package web
+package signin
 
 import (
 	"crypto/rand"
@@ -10,19 +10,20 @@ import (
 	"satchel/auth/passkey"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/web"
 )
 
 // passkeyFlow is what the server remembers of a ceremony. Each tab has its own, which
 // the script names when it finishes; the name is worth nothing without the secret that
 // the browser keeps.
 type passkeyFlow struct {
-	Flow
+	web.Flow
 	Data []byte `json:"data"` // the service's own
 }
 
 // beginCeremony keeps what the service remembers, and answers with its options and the
 // name of the ceremony.
-func (s *Site) beginCeremony(v *Visit, kind FlowKind, options, data []byte) error {
+func (s *pages) beginCeremony(v *web.Visit, kind web.FlowKind, options, data []byte) error {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(options, &answer); err != nil {
 		return fmt.Errorf("options of a passkey: %w", err)
@@ -48,21 +49,21 @@ type finished struct {
 // to a page of this server alone, and its secret to this browser, so that no other site
 // can finish it. A token of the session proves no more, and would be another one where
 // a ceremony in another tab was faster: the device has made its passkey by then.
-func (s *Site) finishCeremony(v *Visit, kind FlowKind) (in finished, f passkeyFlow, err error) {
+func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f passkeyFlow, err error) {
 	ok := false
-	if err = ReadJSON(v, &in); err == nil {
+	if err = web.ReadJSON(v, &in); err == nil {
 		ok, err = s.TakeFlow(v, kind, in.Ceremony, &f)
 	}
 	if ok && err == nil {
 		return in, f, nil
 	}
 	if v.In {
-		if forged := CheckForm(v); forged != nil {
+		if forged := web.CheckForm(v); forged != nil {
 			return in, f, forged
 		}
 	}
 	if err == nil {
-		err = ErrFlowOver()
+		err = web.ErrFlowOver()
 	}
 	return in, f, err
 }
@@ -73,17 +74,17 @@ type next struct {
 }
 
 // beginPasskey is POST /signin/passkey/begin.
-func (s *Site) beginPasskey(v *Visit) error {
+func (s *pages) beginPasskey(v *web.Visit) error {
 	options, data, err := s.Passkeys.BeginSignIn()
 	if err != nil {
 		return err
 	}
-	return s.beginCeremony(v, FlowPasskeySignIn, options, data)
+	return s.beginCeremony(v, web.FlowPasskeySignIn, options, data)
 }
 
 // finishPasskey is POST /signin/passkey/finish.
-func (s *Site) finishPasskey(v *Visit) error {
-	in, f, err := s.finishCeremony(v, FlowPasskeySignIn)
+func (s *pages) finishPasskey(v *web.Visit) error {
+	in, f, err := s.finishCeremony(v, web.FlowPasskeySignIn)
 	if err != nil {
 		return err
 	}
@@ -111,13 +112,13 @@ func (s *Site) finishPasskey(v *Visit) error {
 	if err := s.SignIn(v, user.ID, "passkey"); err != nil {
 		return err
 	}
-	s.JSON(v, http.StatusOK, next{s.URL(LocalPath(in.Return))})
+	s.JSON(v, http.StatusOK, next{s.URL(web.LocalPath(in.Return))})
 	return nil
 }
 
 // passkeyUser is a user as passkeys know them. The handle is the id, which says
 // nothing about the person.
-func (s *Site) passkeyUser(v *Visit, u store.User) (passkey.User, error) {
+func (s *pages) passkeyUser(v *web.Visit, u store.User) (passkey.User, error) {
 	keys, err := s.Accounts.Passkeys(v.R.Context(), u.ID)
 	if err != nil {
 		return passkey.User{}, err
@@ -130,7 +131,7 @@ func (s *Site) passkeyUser(v *Visit, u store.User) (passkey.User, error) {
 }
 
 // beginAddPasskey is POST /account/passkeys/begin.
-func (s *Site) beginAddPasskey(v *Visit) error {
+func (s *pages) beginAddPasskey(v *web.Visit) error {
 	u, err := s.passkeyUser(v, v.User)
 	if err != nil {
 		return err
@@ -139,12 +140,12 @@ func (s *Site) beginAddPasskey(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.beginCeremony(v, FlowPasskeyAdd, options, data)
+	return s.beginCeremony(v, web.FlowPasskeyAdd, options, data)
 }
 
 // finishAddPasskey is POST /account/passkeys/finish.
-func (s *Site) finishAddPasskey(v *Visit) error {
-	in, f, err := s.finishCeremony(v, FlowPasskeyAdd)
+func (s *pages) finishAddPasskey(v *web.Visit) error {
+	in, f, err := s.finishCeremony(v, web.FlowPasskeyAdd)
 	if err != nil {
 		return err
 	}
@@ -156,9 +157,9 @@ func (s *Site) finishAddPasskey(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	name := Shorten(in.Name, 60)
+	name := web.Shorten(in.Name, 60)
 	if name == "" {
-		name = DeviceOf(v.Session.Agent)
+		name = web.DeviceOf(v.Session.Agent)
 	}
 	err = s.Accounts.AddPasskey(v.R.Context(), v.By(), store.Passkey{ID: id, User: v.User.ID, Name: name, Credential: credential})
 	if err != nil {
@@ -168,6 +169,6 @@ func (s *Site) finishAddPasskey(v *Visit) error {
 	if err := s.RotateSession(v); err != nil && fault.CodeOf(err) != fault.Unauthenticated {
 		return err
 	}
-	s.JSON(v, http.StatusOK, next{s.URL(LocalPath(in.Return))})
+	s.JSON(v, http.StatusOK, next{s.URL(web.LocalPath(in.Return))})
 	return nil
 }

@@ -1,4 +1,4 @@
-package web
+package signin
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/web"
 )
 
 const (
@@ -143,20 +144,20 @@ type mailedPage struct {
 }
 
 // mailLink is POST /signin/mail. The answer is the same for everybody.
-func (s *Site) mailLink(v *Visit) error {
+func (s *pages) mailLink(v *web.Visit) error {
 	to := strings.TrimSpace(v.R.PostFormValue("email"))
-	back := LocalPath(v.R.PostFormValue("return"))
+	back := web.LocalPath(v.R.PostFormValue("return"))
 	if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > maxAddress || !strings.Contains(to, "@") {
 		return s.askSignIn(v, http.StatusBadRequest, back, "That is no mail address.", "email")
 	}
 	if s.mail.put(letter{to: to, back: back}, s.Now()) == crowded {
 		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
 	}
-	return s.Page(v, http.StatusOK, "mailed", Page{Title: "Look into your mail", Body: mailedPage{s.LinkLifetime, back}})
+	return s.Page(v, http.StatusOK, "mailed", web.Page{Title: "Look into your mail", Body: mailedPage{s.LinkLifetime, back}})
 }
 
 // sendLink sends a link to who has the address, and nothing to others.
-func (s *Site) sendLink(ctx context.Context, l letter) {
+func (s *pages) sendLink(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	if err := s.sendLinkTo(ctx, l); err != nil {
@@ -164,7 +165,7 @@ func (s *Site) sendLink(ctx context.Context, l letter) {
 	}
 }
 
-func (s *Site) sendLinkTo(ctx context.Context, l letter) error {
+func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	u, err := s.Accounts.UserByEmail(ctx, l.to)
 	if fault.CodeOf(err) == fault.NotFound {
 		s.Logger.InfoContext(ctx, "a sign-in link was asked for by mail for an address of nobody")
@@ -186,25 +187,9 @@ func (s *Site) sendLinkTo(ctx context.Context, l letter) error {
 		link += "?return=" + url.QueryEscape(l.back)
 	}
 	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
-		u.Name, s.Origin.Host, Span(s.LinkLifetime), link)
+		u.Name, s.Host(), web.Span(s.LinkLifetime), link)
 	if err := s.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
 		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // it counts for nothing
 	}
 	return nil
-}
-
-// Span writes a duration for people.
-func Span(d time.Duration) string {
-	for _, unit := range [...]struct {
-		d    time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if d >= unit.d && d%unit.d == 0 {
-			if d == unit.d {
-				return "1 " + unit.name
-			}
-			return fmt.Sprintf("%d %ss", d/unit.d, unit.name)
-		}
-	}
-	return d.String()
 }

@@ -1,10 +1,11 @@
-package web
+package signin
 
 import (
 	"context"
 	"net/http"
 
 	"satchel/internal/fault"
+	"satchel/web"
 )
 
 // linkPage is the page of a one-time link: it says whom it signs in, and uses
@@ -18,13 +19,13 @@ type linkPage struct {
 }
 
 // showLink is GET /signin/link/{token}.
-func (s *Site) showLink(v *Visit) error {
+func (s *pages) showLink(v *web.Visit) error {
 	token := v.R.PathValue("token")
 	u, _, err := s.Accounts.PeekLink(v.R.Context(), token)
 	if err != nil {
 		return deadLink(err)
 	}
-	back := LocalPath(v.R.URL.Query().Get("return"))
+	back := web.LocalPath(v.R.URL.Query().Get("return"))
 	if back == "/" {
 		back = s.Remembered(v.R)
 	}
@@ -32,11 +33,11 @@ func (s *Site) showLink(v *Visit) error {
 	if v.In && v.User.ID != u.ID {
 		body.Other = v.User.Name
 	}
-	return s.Page(v, http.StatusOK, "link", Page{Title: "Sign in as " + u.Name, Body: body})
+	return s.Page(v, http.StatusOK, "link", web.Page{Title: "Sign in as " + u.Name, Body: body})
 }
 
 // useLink is POST /signin/link/{token}.
-func (s *Site) useLink(v *Visit) error {
+func (s *pages) useLink(v *web.Visit) error {
 	u, method, err := s.Accounts.UseLink(v.R.Context(), v.R.PathValue("token"))
 	if err != nil {
 		return deadLink(err)
@@ -45,14 +46,14 @@ func (s *Site) useLink(v *Visit) error {
 	if err := s.SignIn(v, u.ID, method); err != nil {
 		return err
 	}
-	return s.See(v, LocalPath(v.R.PostFormValue("return")))
+	return s.See(v, web.LocalPath(v.R.PostFormValue("return")))
 }
 
 // deadLink says of a link that is over what to do.
 func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:
-		return &PageError{Status: http.StatusNotFound, Title: "This link is over",
+		return &web.PageError{Status: http.StatusNotFound, Title: "This link is over",
 			Text: fault.PublicOf(err) + " A sign-in link works once and for a short time; an admin makes another one on the page People, or who runs the server with the command bin/satchel login-link."}
 	}
 	return err

@@ -1,4 +1,4 @@
-package web
+package signin
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // clientName is what a client is called on pages.
@@ -24,7 +25,7 @@ type clientName struct {
 }
 
 func nameOf(req *oauth.Request) clientName {
-	return clientName{Client: Shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App}
+	return clientName{Client: web.Shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App}
 }
 
 // consentPage is what a person is asked before a client is given anything.
@@ -63,23 +64,23 @@ func (c spaceChoice) ReadOnly() bool { return c.Role == space.Reader }
 // showConsent is GET /oauth/authorize. Nobody is asked before the request is
 // right, and everybody is asked each time: a client's name is nobody's secret,
 // so that an earlier consent proves nothing.
-func (s *Site) showConsent(v *Visit) error {
+func (s *pages) showConsent(v *web.Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
 		return err
 	}
 	if !v.In {
-		return s.See(v, "/signin?return="+url.QueryEscape(LocalPath(v.R.URL.RequestURI())))
+		return s.See(v, "/signin?return="+url.QueryEscape(web.LocalPath(v.R.URL.RequestURI())))
 	}
 	return s.askConsent(v, req, http.StatusOK, "", "")
 }
 
 // authorize checks the request of the client; nil if it answered itself, or
 // with the error.
-func (s *Site) authorize(v *Visit) (*oauth.Request, error) {
+func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {
-		return nil, &PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: "Its address cannot be read."}
+		return nil, &web.PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: "Its address cannot be read."}
 	}
 	req, err := s.OAuth.Authorize(v.R.Context(), q)
 	var show *oauth.PageError
@@ -89,7 +90,7 @@ func (s *Site) authorize(v *Visit) (*oauth.Request, error) {
 		if show.Status == http.StatusInternalServerError {
 			s.Logger.ErrorContext(v.R.Context(), "an authorization request could not be checked", "error", show.Err)
 		}
-		return nil, &PageError{Status: show.Status, Title: show.Title, Text: show.Text}
+		return nil, &web.PageError{Status: show.Status, Title: show.Title, Text: show.Text}
 	case errors.As(err, &send):
 		if !send.Known {
 			return nil, s.OfferToSend(v, send.URL)
@@ -102,30 +103,30 @@ func (s *Site) authorize(v *Visit) (*oauth.Request, error) {
 }
 
 // askConsent answers with the page of consent.
-func (s *Site) askConsent(v *Visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
+func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
 	spaces, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
 	if len(spaces) == 0 {
-		return &PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is nothing that this application could be given. Ask who runs the server for a space."}
+		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is nothing that this application could be given. Ask who runs the server for a space."}
 	}
 	body := consentPage{
 		Client: nameOf(req),
 		Preset: req.Client.Kind == auth.ClientPreset,
-		Host:   Shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
+		Host:   web.Shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
 		Spaces: choices(spaces, chosen), CanRead: slices.Contains(req.Scopes, space.ScopeRead),
-		Action: "/oauth/authorize?" + v.R.URL.RawQuery, Return: LocalPath(v.R.URL.RequestURI()),
+		Action: "/oauth/authorize?" + v.R.URL.RawQuery, Return: web.LocalPath(v.R.URL.RequestURI()),
 	}
 	if u, err := url.Parse(req.Client.ID); err == nil && req.Client.Kind == auth.ClientDocument {
-		body.Document = Shorten(u.Host, 300)
+		body.Document = web.Shorten(u.Host, 300)
 	}
 	body.AsksWrite = slices.Contains(req.Scopes, space.ScopeWrite)
 	body.CanWrite = body.AsksWrite && slices.ContainsFunc(body.Spaces, func(c spaceChoice) bool { return !c.ReadOnly() })
 	body.SomeRead = slices.ContainsFunc(body.Spaces, spaceChoice.ReadOnly)
-	p := Page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
+	p := web.Page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
 	if u, err := url.Parse(req.RedirectURI); err == nil {
-		p.FormsTo = FormSources(u)
+		p.FormsTo = web.FormSources(u)
 	}
 	return s.Page(v, status, "consent", p)
 }
@@ -145,7 +146,7 @@ func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
 
 // giveConsent is POST /oauth/authorize. The request is read from the address
 // again: the form says only what the person chose.
-func (s *Site) giveConsent(v *Visit) error {
+func (s *pages) giveConsent(v *web.Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
 		return err

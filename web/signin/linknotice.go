@@ -1,4 +1,4 @@
-package web
+package signin
 
 import (
 	"context"
@@ -9,43 +9,11 @@ import (
 	"satchel/auth/store"
 )
 
-// Bounds of what is told of links that others made.
-const (
-	homeLinks = 3
-	maxLinks  = 500 // on the page Account, where all are asked for
-)
-
-// MadeLink is a sign-in link that somebody else made for the visitor.
-type MadeLink struct {
-	store.LinkNotice
-	Over bool // nobody used it, and nobody can
-}
-
-func (s *Site) MadeLinks(all []store.LinkNotice) []MadeLink {
-	out := make([]MadeLink, len(all))
-	for i, n := range all {
-		out[i] = MadeLink{n, n.Used.IsZero() && !n.Expires.After(s.Now())}
-	}
-	return out
-}
-
-// RecentLinks are sign-in links that others made for the visitor, as the first page
-// shows them.
-type RecentLinks struct {
-	Lines []MadeLink
-	More  int
-}
-
-func (s *Site) RecentLinks(v *Visit) (RecentLinks, error) {
-	all, more, err := s.Accounts.RecentLinks(v.R.Context(), v.User.ID, homeLinks)
-	return RecentLinks{s.MadeLinks(all), more}, err
-}
-
-// TellOfLink has the person told by mail of a sign-in link to their account that
+// tellOfLink has the person told by mail of a sign-in link to their account that
 // somebody else made or used, where mail is sent and their address is known. It
 // waits for no mail. Who makes links beside the pages calls it; of what needs no
 // telling it tells nobody.
-func (s *Site) TellOfLink(ctx context.Context, link string) {
+func (s *pages) tellOfLink(ctx context.Context, link string) {
 	if s.notices == nil {
 		return
 	}
@@ -62,7 +30,7 @@ func (s *Site) TellOfLink(ctx context.Context, link string) {
 }
 
 // sendNotice tells one person of one link.
-func (s *Site) sendNotice(ctx context.Context, l letter) {
+func (s *pages) sendNotice(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	if err := s.sendNoticeOf(ctx, *l.notice); err != nil {
@@ -70,7 +38,7 @@ func (s *Site) sendNotice(ctx context.Context, l letter) {
 	}
 }
 
-func (s *Site) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
+func (s *pages) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
 	u, err := s.Accounts.User(ctx, n.User)
 	if err != nil {
 		return err
@@ -88,7 +56,7 @@ func (s *Site) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
 	}
 	text := fmt.Sprintf("Hello %s,\n\n%s made a sign-in link to your account at %s, at %s. %s\n\n"+
 		"If you asked for it, all is well. If you did not, ask who made it, and end sessions that are not yours:\n\n%s\n",
-		u.Name, maker, s.Origin.Host, mailTime(n.Created), what, s.URL("/account"))
+		u.Name, maker, s.Host(), mailTime(n.Created), what, s.URL("/account"))
 	return s.Mail.Send(ctx, u.Email, subject, text)
 }
 

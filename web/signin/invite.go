@@ -1,4 +1,4 @@
-package web
+package signin
 
 import (
 	"net/http"
@@ -10,6 +10,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // invitePage says who invites to what, and asks a new person for a name.
@@ -21,19 +22,17 @@ type invitePage struct {
 	Action    string
 	Return    string // the page itself, for who signs in first
 	Name      string // wished
-	Providers []ProviderButton
+	Providers []web.ProviderButton
 	// Own: it is the visitor's own, for somebody else.
 	Own bool
 }
 
-type ProviderButton struct{ Label, Action string }
-
 // showInvite is GET /invite/{token}, which uses nothing up.
-func (s *Site) showInvite(v *Visit) error {
+func (s *pages) showInvite(v *web.Visit) error {
 	return s.askInvite(v, http.StatusOK, "", "")
 }
 
-func (s *Site) askInvite(v *Visit, status int, name, problem string) error {
+func (s *pages) askInvite(v *web.Visit, status int, name, problem string) error {
 	token := v.R.PathValue("token")
 	in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 	if err != nil {
@@ -48,18 +47,18 @@ func (s *Site) askInvite(v *Visit, status int, name, problem string) error {
 		return err
 	}
 	for _, p := range s.Offered() {
-		body.Providers = append(body.Providers, ProviderButton{p.Label(), path + "/with/" + p.Name})
+		body.Providers = append(body.Providers, web.ProviderButton{Label: p.Label(), Action: path + "/with/" + p.Name})
 	}
 	title := "You are invited"
 	if body.Own {
 		title = "Your invitation"
 	}
-	return s.Page(v, status, "invite", Page{Title: title, Body: body, Problem: problem, Field: "name"})
+	return s.Page(v, status, "invite", web.Page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
 
 // ownInvitation reports whether the visitor made the invitation, or owns the space
 // that it is to: accepting it would give them nothing, and use it up.
-func (s *Site) ownInvitation(v *Visit, in store.Invitation) (bool, error) {
+func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	switch {
 	case !v.In:
 		return false, nil
@@ -75,7 +74,7 @@ func (s *Site) ownInvitation(v *Visit, in store.Invitation) (bool, error) {
 // useInvite is POST /invite/{token}: a signed-in person joins as themselves,
 // anybody else becomes a user first. The latter then are asked for a way to come
 // back.
-func (s *Site) useInvite(v *Visit) error {
+func (s *pages) useInvite(v *web.Visit) error {
 	token := v.R.PathValue("token")
 	if v.In {
 		in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
@@ -119,20 +118,20 @@ func (s *Site) useInvite(v *Visit) error {
 }
 
 // wishedName reads the name that a new person wishes.
-func wishedName(v *Visit) (name, problem string) {
+func wishedName(v *web.Visit) (name, problem string) {
 	name = strings.TrimSpace(v.R.PostFormValue("name"))
 	if err := store.CheckName(name); err != nil {
 		if name == "" {
 			return "", "Choose a user name."
 		}
-		return Shorten(name, 80), fault.PublicOf(err)
+		return web.Shorten(name, 80), fault.PublicOf(err)
 	}
 	return name, ""
 }
 
 // beginJoin is POST /invite/{token}/with/github and the like.
-func (s *Site) beginJoin(p NamedProvider) Handler {
-	return func(v *Visit) error {
+func (s *pages) beginJoin(p web.NamedProvider) web.Handler {
+	return func(v *web.Visit) error {
 		token := v.R.PathValue("token")
 		if v.In {
 			return s.See(v, "/invite/"+token)
@@ -150,7 +149,7 @@ func (s *Site) beginJoin(p NamedProvider) Handler {
 
 // joinWith ends beginJoin. Who is a user already is signed in and asked whether
 // to join as that user.
-func (s *Site) joinWith(v *Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
+func (s *pages) joinWith(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation
 	if fault.CodeOf(err) == fault.NotFound {
@@ -168,7 +167,7 @@ func (s *Site) joinWith(v *Visit, method string, c auth.ExternalIdentity, f sign
 }
 
 // join makes a user of somebody with an invitation, which that uses up.
-func (s *Site) join(v *Visit, c auth.ExternalIdentity, token, name string) (store.User, store.Invitation, error) {
+func (s *pages) join(v *web.Visit, c auth.ExternalIdentity, token, name string) (store.User, store.Invitation, error) {
 	in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 	if err != nil {
 		return store.User{}, store.Invitation{}, err
@@ -186,15 +185,10 @@ func afterInvitation(in store.Invitation) string {
 	return "/"
 }
 
-// joinedIn tells of a space whether afterInvitation named it.
-func joinedIn(q url.Values) func(store.Membership) bool {
-	return func(m store.Membership) bool { return m.Role != space.Owner && string(m.ID) == q.Get("joined") }
-}
-
 func deadInvitation(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Unauthenticated:
-		return &PageError{Status: http.StatusNotFound, Title: "This invitation is over", Text: fault.PublicOf(err)}
+		return &web.PageError{Status: http.StatusNotFound, Title: "This invitation is over", Text: fault.PublicOf(err)}
 	}
 	return err
 }
@@ -203,30 +197,30 @@ func deadInvitation(err error) error {
 type welcomePage struct {
 	Next      string // where they were on the way to
 	Passkeys  bool
-	Providers []ProviderButton
+	Providers []web.ProviderButton
 	// Stranded: without one they need a link from an admin or who runs the server.
 	Stranded bool
 	Joined   *store.Membership // the space to which they were invited
 }
 
 // welcome is GET /welcome.
-func (s *Site) welcome(v *Visit) error {
-	body := welcomePage{Passkeys: s.Passkeys != nil, Next: LocalPath(v.R.URL.Query().Get("return"))}
+func (s *pages) welcome(v *web.Visit) error {
+	body := welcomePage{Passkeys: s.Passkeys != nil, Next: web.LocalPath(v.R.URL.Query().Get("return"))}
 	var err error
 	if body.Stranded, err = s.Stranded(v); err != nil {
 		return err
 	}
 	for _, p := range s.Offered() {
-		body.Providers = append(body.Providers, ProviderButton{p.Label(), "/account/link/" + p.Name})
+		body.Providers = append(body.Providers, web.ProviderButton{Label: p.Label(), Action: "/account/link/" + p.Name})
 	}
 	if u, err := url.Parse(body.Next); err == nil && u.Path == "/" {
 		all, err := s.Spaces(v)
 		if err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(all, joinedIn(u.Query())); i >= 0 {
+		if i := slices.IndexFunc(all, web.JoinedIn(u.Query())); i >= 0 {
 			body.Joined = &all[i]
 		}
 	}
-	return s.Page(v, http.StatusOK, "welcome", Page{Title: "Welcome, " + v.User.Name, Script: body.Passkeys, Body: body})
+	return s.Page(v, http.StatusOK, "welcome", web.Page{Title: "Welcome, " + v.User.Name, Script: body.Passkeys, Body: body})
 }

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+)
+
+// invitedPage shows the link of a new invitation, once.
+type invitedPage struct {
+	Link     string
+	What     string
+	Lifetime time.Duration
+	Back     string
+	// Here: the link opens on the server's machine alone.
+	Here bool
+}
+
+// Invite makes an invitation and shows its link.
+func (s *Site) Invite(v *Visit, n store.NewInvitation, what, back string) error {
+	n.By, n.Note, n.Lifetime = v.User.ID, Shorten(v.R.PostFormValue("note"), 150), s.InviteLifetime
+	secret, _, err := s.Accounts.CreateInvitation(v.R.Context(), v.By(), n)
+	if err != nil {
+		return err
+	}
+	return s.ShowOnce(v, FlowInvitation, "/invited", invitedPage{
+		Link: s.URL("/invite/" + secret.Reveal()), What: what, Lifetime: s.InviteLifetime, Back: back, Here: s.Loopback(),
+	})
+}
+
+// showInvited is GET /invited, where invite leads.
+func (s *Site) showInvited(v *Visit) error {
+	var body invitedPage
+	if ok, err := s.TakeOnce(v, FlowInvitation, &body); err != nil {
+		return err
+	} else if !ok {
+		return &PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "The link of an invitation is shown once. If you have not copied it, revoke the invitation and make another."}
+	}
+	return s.Page(v, http.StatusOK, "invited", Page{Title: "The invitation is made", Script: true, Body: body})
+}
+
+// Loopback reports whether the pages are at an address of their own machine alone.
+func (s *Site) Loopback() bool {
+	u, err := url.Parse(s.Issuer)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
+}

@@ -1,0 +1,94 @@
+package web
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Spaces returns the visitor's spaces, their own first.
+func (s *Site) Spaces(v *Visit) ([]store.Membership, error) {
+	if v.spaces == nil {
+		all, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
+		if err != nil {
+			return nil, err
+		}
+		v.spaces = all
+	}
+	return v.spaces, nil
+}
+
+// Space returns the space of the path as the visitor has it. One that they
+// are no member of does not exist.
+func (s *Site) Space(v *Visit) (store.Membership, error) {
+	id := space.SpaceID(v.R.PathValue("id"))
+	all, err := s.Spaces(v)
+	if err != nil {
+		return store.Membership{}, err
+	}
+	if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id }); i >= 0 {
+		return all[i], nil
+	}
+	return store.Membership{}, ErrGone
+}
+
+// WritableSpace is membership for what a reader may not do.
+func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
+	m, err := s.Space(v)
+	if err == nil && m.Role == space.Reader {
+		return m, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
+	}
+	return m, err
+}
+
+// Meta says who makes a commit on these pages, and by what.
+func (v *Visit) Meta(tool, message string) space.Meta {
+	p := auth.Principal{UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
+	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
+}
+
+// OwnedSpace is membership for what an owner alone may do.
+func (s *Site) OwnedSpace(v *Visit) (store.Membership, error) {
+	m, err := s.Space(v)
+	if err == nil && m.Role != space.Owner {
+		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may do that.", m.Name)
+	}
+	return m, err
+}
+
+// Waiting reports how many files of a space wait for the visitor: none if they
+// may only read it.
+func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
+	if s.Reviews == nil || m == nil || m.Role == space.Reader {
+		return 0
+	}
+	list, _, err := s.Reviews.Waiting(ctx, m.ID)
+	if err != nil {
+		return 0 // a page that is about something else goes without
+	}
+	return len(list)
+}
+
+// HeldIn counts what is held for the visitor in a space; -1 where that cannot be
+// told, so that no page says that nothing is.
+func (s *Site) HeldIn(v *Visit, id space.SpaceID) int {
+	if s.Held == nil {
+		return 0
+	}
+	all, err := s.Held.Paths(v.R.Context(), v.User.ID, id)
+	if err != nil {
+		s.Logger.WarnContext(v.R.Context(), "what is held cannot be read", "space", id, "err", err)
+		return -1
+	}
+	return len(all)
+}
+
+// JoinedIn tells of a space whether afterInvitation named it.
+func JoinedIn(q url.Values) func(store.Membership) bool {
+	return func(m store.Membership) bool { return m.Role != space.Owner && string(m.ID) == q.Get("joined") }
+}

@@ -1,0 +1,24 @@
+// Package pages makes the site of a server: the kit, and the pages of every subject.
+package pages
+
+import (
+	"satchel/web"
+	"satchel/web/signin"
+)
+
+// New returns the pages of a server. Close ends what they do in the background.
+func New(o web.Options) (*web.Site, error) {
+	s, err := web.New(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, register := range []func(*web.Site) error{
+		signin.Register,
+	} {
+		if err := register(s); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}

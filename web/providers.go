@@ -1,0 +1,35 @@
+package web
+
+import "slices"
+
+// NamedProvider is one service to sign in with, and the name that it has in paths.
+type NamedProvider struct {
+	Provider
+	Name string
+}
+
+func (p NamedProvider) FlowKind() FlowKind { return FlowProvider + FlowKind(p.Name) }
+func (p NamedProvider) Callback() string   { return "/signin/" + p.Name + "/callback" }
+
+// Providers are those that are configured.
+func (s *Site) Providers() []NamedProvider {
+	var out []NamedProvider
+	if s.GitHub != nil {
+		out = append(out, NamedProvider{s.GitHub, "github"})
+	}
+	if s.OIDC != nil {
+		out = append(out, NamedProvider{s.OIDC, "oidc"})
+	}
+	return out
+}
+
+// Offered are those with which somebody can sign in now.
+func (s *Site) Offered() []NamedProvider {
+	return slices.DeleteFunc(s.Providers(), func(p NamedProvider) bool {
+		r, can := p.Provider.(interface{ Ready() bool })
+		return can && !r.Ready()
+	})
+}
+
+// ProviderButton is the button of a provider on a page.
+type ProviderButton struct{ Label, Action string }

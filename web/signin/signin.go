@@ -1,0 +1,140 @@
+// Package signin is the pages on which people sign in, accept an invitation, and
+// let a client use a space.
+package signin
+
+import (
+	"context"
+	"embed"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/web"
+)
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct {
+	*web.Site
+	mail *outbox // sign-in links that people ask for
+	// notices are letters that nobody can ask for. No number of requested links
+	// delays them.
+	notices *outbox
+}
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{Site: site}
+	if err := s.AddTemplates(templates); err != nil {
+		return err
+	}
+	s.startMail()
+	s.TellOfLink = s.tellOfLink
+	s.Handle("GET /signin", web.LimitPage, web.Anyone, s.showSignIn)
+	s.Handle("GET /signin/link/{token}", web.LimitPage, web.Anyone, s.showLink)
+	s.Handle("POST /signin/link/{token}", web.LimitSignIn, web.Anyone, s.useLink)
+	if s.Mail != nil {
+		s.Handle("POST /signin/mail", web.LimitMail, web.Anyone, s.mailLink)
+	}
+	for _, p := range s.Providers() {
+		s.Handle("GET /signin/"+p.Name, web.LimitSignIn, web.Anyone, s.beginSignIn(p))
+		s.Handle("GET "+p.Callback(), web.LimitSignIn, web.Anyone, s.finishSignIn(p))
+		s.Handle("POST /account/link/"+p.Name, web.LimitSignIn, web.SignedIn, s.beginLink(p))
+		s.Handle("POST /invite/{token}/with/"+p.Name, web.LimitInvite, web.Anyone, s.beginJoin(p))
+	}
+	if s.Passkeys != nil {
+		s.Handle("POST /signin/passkey/begin", web.LimitSignIn, web.Anyone, s.beginPasskey)
+		s.Handle("POST /signin/passkey/finish", web.LimitSignIn, web.Anyone|web.ByCeremony, s.finishPasskey)
+		s.Handle("POST /account/passkeys/begin", web.LimitSignIn, web.SignedIn, s.beginAddPasskey)
+		s.Handle("POST /account/passkeys/finish", web.LimitSignIn, web.SignedIn|web.ByCeremony, s.finishAddPasskey)
+	}
+
+	if s.OAuth != nil {
+		s.Handle("GET /oauth/authorize", web.LimitPage, web.Anyone, s.showConsent)
+		s.Handle("POST /oauth/authorize", web.LimitPage, web.SignedIn, s.giveConsent)
+	}
+
+	s.Handle("GET /invite/{token}", web.LimitInvite, web.Anyone, s.showInvite)
+	s.Handle("POST /invite/{token}", web.LimitInvite, web.Anyone, s.useInvite)
+	s.Handle("GET /welcome", web.LimitPage, web.SignedIn, s.welcome)
+	return nil
+}
+
+// startMail starts to send mail in the background. Closing the site waits for the
+// mail that is being sent, ten seconds at most.
+func (s *pages) startMail() {
+	if s.Mail == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.mail, s.notices = newOutbox(), newOutbox()
+	var work sync.WaitGroup
+	for range mailers {
+		work.Go(func() { s.mail.run(ctx, s.sendLink) })
+	}
+	work.Go(func() { s.notices.run(ctx, s.sendNotice) })
+	s.OnClose(func() {
+		s.mail.close()
+		s.notices.close()
+		end := time.AfterFunc(10*time.Second, stop)
+		work.Wait()
+		end.Stop()
+		stop()
+	})
+}
+
+// signInPage offers what is configured.
+type signInPage struct {
+	Return       string
+	Passkeys     bool
+	GitHub, OIDC string // labels; empty if not configured
+	Mail         bool
+	// Waits is the client that is to be connected once somebody is signed in; nil
+	// where none waits.
+	Waits *clientName
+}
+
+// showSignIn is GET /signin.
+func (s *pages) showSignIn(v *web.Visit) error {
+	back := web.LocalPath(v.R.URL.Query().Get("return"))
+	if v.In {
+		return s.See(v, back)
+	}
+	s.Remember(v, back)
+	return s.askSignIn(v, http.StatusOK, back, "", "")
+}
+
+func (s *pages) askSignIn(v *web.Visit, status int, back, problem, field string) error {
+	body := signInPage{Return: back, Passkeys: s.Passkeys != nil, Mail: s.Mail != nil, Waits: s.waiting(v, back)}
+	for _, p := range s.Offered() {
+		switch p.Name {
+		case "github":
+			body.GitHub = p.Label()
+		case "oidc":
+			body.OIDC = p.Label()
+		}
+	}
+	return s.Page(v, status, "signin", web.Page{Title: "Sign in", Script: body.Passkeys || body.Waits != nil, Body: body, Problem: problem, Field: field})
+}
+
+// waiting returns the client whose authorization request somebody comes back to;
+// nil if it is none, or a wrong one, which is told once they are signed in.
+func (s *pages) waiting(v *web.Visit, back string) *clientName {
+	path, query, _ := strings.Cut(back, "?")
+	if s.OAuth == nil || path != "/oauth/authorize" {
+		return nil
+	}
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil
+	}
+	req, err := s.OAuth.Authorize(v.R.Context(), q)
+	if err != nil {
+		return nil
+	}
+	name := nameOf(req)
+	return &name
+}

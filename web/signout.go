@@ -1,0 +1,55 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"satchel/internal/fault"
+)
+
+// signOutPage asks somebody who could not come back by themselves.
+type signOutPage struct {
+	Action string
+	ID     string // the session's, where Action asks for it
+	Return string
+	// Passkeys and Others tell which ways to sign in can be added.
+	Passkeys, Others bool
+}
+
+// SureToSignOut reports whether the session may end: at once where the person can
+// come back, else once they said that they are sure. Where it is false the answer
+// asks them, or err says what went wrong.
+func (s *Site) SureToSignOut(v *Visit) (bool, error) {
+	if v.R.PostFormValue("sure") == "1" {
+		return true, nil
+	}
+	alone, err := s.Stranded(v)
+	if err != nil || !alone {
+		return !alone, err
+	}
+	return false, s.Page(v, http.StatusOK, "signout", Page{Title: "Sign out?", Script: s.Passkeys != nil, Body: signOutPage{
+		Action: v.R.URL.Path, ID: v.R.PostFormValue("id"), Return: LocalPath(v.R.PostFormValue("return")),
+		Passkeys: s.Passkeys != nil, Others: len(s.Offered()) > 0,
+	}})
+}
+
+// signOut is POST /signout. It answers alike to who is signed out already.
+func (s *Site) signOut(v *Visit) error {
+	if v.In {
+		if ok, err := s.SureToSignOut(v); !ok {
+			return err
+		}
+		if err := s.Accounts.EndSession(v.R.Context(), v.By(), v.User.ID, v.Session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		s.Live.EndSession(v.User.ID, v.Session.ID)
+	}
+	s.SetCookie(v.W, SessionCookie, "", time.Time{})
+	s.forgetFlows(v)
+	to := "/signin"
+	if back := LocalPath(v.R.PostFormValue("return")); back != "/" {
+		to += "?return=" + url.QueryEscape(back)
+	}
+	return s.See(v, to)
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// fragments names the file of a package that holds what several of its pages
+// include. The kit's fragments are there for every page.
+const fragments = "fragments.html"
+
+// pageTemplate is the template of a page.
+type pageTemplate struct {
+	*template.Template
+	times bool // it prints some
+}
+
+// baseTemplate parses the layout and the kit's fragments.
+func (s *Site) baseTemplate() (err error) {
+	labels := map[string]string{}
+	for _, p := range s.Providers() {
+		labels[p.Name] = p.Label()
+	}
+	s.templates = map[string]pageTemplate{}
+	s.base, err = template.New("layout").Funcs(template.FuncMap{
+		"count":  count,
+		"asset":  func(name string) string { return s.assets[name].url },
+		"time":   timesAt(s.Now),
+		"span":   Span,
+		"device": DeviceOf,
+		"method": func(m string) string { return method(m, labels) },
+		"short":  func(text string) string { return Shorten(text, 80) },
+		"path":   func(p string) string { return ShownPath(p, 120) },
+	}).ParseFS(files, "templates/layout.html", "templates/"+fragments)
+	return err
+}
+
+// AddTemplates adds the pages in the directory templates of a package: one for
+// each file, named after it. A page includes fragments of its package's
+// fragments.html and of the kit's.
+func (s *Site) AddTemplates(fsys fs.FS) error {
+	list, err := fs.Glob(fsys, "templates/*.html")
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		name := strings.TrimSuffix(path.Base(f), ".html")
+		if path.Base(f) == fragments || name == "layout" {
+			continue
+		}
+		if _, ok := s.templates[name]; ok {
+			return fmt.Errorf("two pages are called %s", name)
+		}
+		t, err := s.base.Clone()
+		if err == nil {
+			if _, serr := fs.Stat(fsys, "templates/"+fragments); serr == nil {
+				t, err = t.ParseFS(fsys, "templates/"+fragments, f)
+			} else if errors.Is(serr, fs.ErrNotExist) {
+				t, err = t.ParseFS(fsys, f)
+			} else {
+				err = serr
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("page %s: %w", name, err)
+		}
+		s.templates[name] = pageTemplate{t, printsTime(t, "layout", map[string]bool{})}
+	}
+	return nil
+}
+
+var included = regexp.MustCompile(`\{\{template "([^"]+)"`)
+
+// printsTime reports whether a template, or one that it includes, prints a time.
+func printsTime(t *template.Template, name string, seen map[string]bool) bool {
+	part := t.Lookup(name)
+	if seen[name] || part == nil || part.Tree == nil {
+		return false
+	}
+	seen[name] = true
+	text := part.Tree.Root.String()
+	if strings.Contains(text, "{{time ") {
+		return true
+	}
+	for _, m := range included.FindAllStringSubmatch(text, -1) {
+		if printsTime(t, m[1], seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// method is what a way to sign in is called on pages.
+func method(m string, labels map[string]string) string {
+	if l := labels[m]; l != "" {
+		return l
+	}
+	switch m {
+	case "link":
+		return "one-time link"
+	case "github":
+		return "GitHub"
+	case "oidc":
+		return "single sign-on"
+	}
+	return m
+}
