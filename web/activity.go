@@ -100,19 +100,6 @@ type changedFile struct {
 	Path, URL, What string
 }
 
-// MakerOf reports what made a commit.
-func MakerOf(c space.Commit) string {
-	switch {
-	case space.IsAITool(c.Tool):
-		return "ai"
-	case space.IsWebTool(c.Tool):
-		return "web"
-	case c.Tool == "":
-		return "git"
-	}
-	return "server"
-}
-
 // item makes of a commit what lists show.
 func (s *Site) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
 	files, err := s.filesOf(ctx, m.ID, c)

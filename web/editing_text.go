@@ -285,7 +285,7 @@ func (e *editing) showNew(v *Visit) error {
 	}
 	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
 	if kind == "fact" {
-		body.Text = newFact("", "", e.Now())
+		body.Text = NewFact("", "", e.Now())
 	}
 	if dir != "" && (kind == "" || kind == "note") {
 		body.Path = dir + "/"

@@ -91,13 +91,6 @@ func githubTitle(b githubPage) string {
 	return "Connect GitHub"
 }
 
-// TroubleOf is a connection's Trouble for a page. The names in it are GitHub's, and do
-// nothing to the text around them.
-func TroubleOf(l auth.RepositoryLink) (what, way string) {
-	l.Account, l.FullName, l.GitHubLogin = Shorten(l.Account, 80), Shorten(l.FullName, 100), Shorten(l.GitHubLogin, 80)
-	return l.Trouble()
-}
-
 func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/github" }
 
 // beginInstall is POST /spaces/{id}/github/install: to where people install the App,
@@ -286,4 +279,16 @@ func (s *Site) unlinkRepository(v *Visit) error {
 		return s.githubProblem(v, m, err)
 	}
 	return s.See(v, githubPath(m.ID)+"?done=disconnected")
+}
+
+// githubDone are the words of a space's GitHub page as it stands: an address that
+// was kept says nothing that is not so any more.
+func githubDone(b githubPage) map[string]string {
+	if b.Linked {
+		if b.Link.State != auth.LinkConnected {
+			return map[string]string{"checked": "GitHub was asked just now."}
+		}
+		return map[string]string{"checked": "GitHub was asked just now, and what is new there is being fetched."}
+	}
+	return map[string]string{"disconnected": "The repository is disconnected. Both it and the space stay as they are."}
 }

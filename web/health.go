@@ -93,7 +93,6 @@ func (s *Site) routeHealth() {
 	s.Handle("GET /admin/access", LimitPage, Admins, s.showAccess)
 	s.Handle("POST /admin/clients/delete", LimitPage, Admins, s.deleteClient)
 	s.Handle("GET /admin/health", LimitPage, Admins, s.showHealth)
-	s.Handle("GET /account/keys", LimitPage, SignedIn, s.showKeys)
 }
 
 // healthPage is how the server is, and what people use.

@@ -24,3 +24,6 @@ func PageFrom(r *http.Request) int {
 	}
 	return n
 }
+
+// SpacesShown bounds how many of a person's spaces one page looks into.
+const SpacesShown = 50

@@ -45,19 +45,6 @@ type factPage struct {
 	Now          string // what it says now, where it changed meanwhile
 }
 
-// newFact is the file of a fact that a person adds.
-func newFact(value, expires string, now time.Time) string {
-	today := facts.Raw(now.UTC().Format(time.DateOnly))
-	f := []facts.Field{
-		{Key: "value", Value: value}, {Key: "confidence", Value: facts.Raw("1")}, {Key: "source", Value: facts.Explicit}, {Key: "client", Value: "browser"},
-		{Key: "first_seen", Value: today}, {Key: "last_confirmed", Value: today},
-	}
-	if expires != "" {
-		f = append(f, facts.Field{Key: "expires", Value: facts.Raw(expires)})
-	}
-	return string(facts.New(f...))
-}
-
 func (e *editing) factForm(v *Visit, status int, m store.Membership, body factPage, p *problem) error {
 	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
 	title := "Add a fact"
@@ -333,7 +320,7 @@ func (e *editing) saveNewFact(v *Visit) error {
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")
 	}
-	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.Now()))}},
+	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(NewFact(body.Value, body.Expires, e.Now()))}},
 		Shorten("Remember "+body.Type+"/"+body.Key, 200))
 	switch {
 	case err == nil:

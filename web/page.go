@@ -191,3 +191,13 @@ func Gone(err error) error {
 	}
 	return err
 }
+
+// DoneIn is what a page says of the act that led to it: the words of the address's
+// done, which come from the page itself, so that no link can have it say another
+// thing. A page that says what is wrong says nothing of the kind.
+func DoneIn(v *Visit, words map[string]string) string {
+	if v.R.Method == http.MethodPost {
+		return ""
+	}
+	return words[v.R.URL.Query().Get("done")]
+}

@@ -281,4 +281,3 @@ func (s *Site) removeRemote(v *Visit) error {
 	}
 	return s.See(v, SpacePath(m.ID, "remote?done=removed"))
 }
-

@@ -56,7 +56,6 @@ func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
 func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
-	s.routeHome()
 	s.routeGitHub()
 	s.routeFiles()
 	s.routeEditing()
@@ -65,16 +64,6 @@ func (s *Site) routes() {
 	s.routePublishing()
 	s.routeHealth()
 
-	s.Handle("POST /signout", LimitPage, Anyone, s.signOut)
-
-	s.Handle("GET /account", LimitPage, SignedIn, s.showAccount)
-	s.Handle("POST /account/sessions/end", LimitPage, SignedIn, s.endSession)
-	s.Handle("POST /account/sessions/end-others", LimitPage, SignedIn, s.endOtherSessions)
-	s.Handle("POST /account/passkeys/remove", LimitPage, SignedIn, s.removePasskey)
-	s.Handle("POST /account/identities/unlink", LimitPage, SignedIn, s.unlink)
-	s.Handle("POST /account/grants/revoke", LimitPage, SignedIn, s.revokeGrant)
-	s.Handle("POST /account/keys", LimitPage, SignedIn, s.createKey)
-	s.Handle("GET /account/keys/made", LimitPage, SignedIn, s.showNewKey)
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)
 
 	s.Handle("GET /spaces/{id}", LimitPage, SignedIn, s.showSpace)

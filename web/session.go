@@ -2,9 +2,7 @@ package web
 
 import (
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -44,7 +42,7 @@ func (s *Site) CookieName(name string) string {
 	return name
 }
 
-const SessionCookie = "satchel"
+const sessionCookie = "satchel"
 
 // SetCookie keeps a secret in the browser until it expires; an empty one is
 // forgotten. Lax, since Strict cookies are not sent when GitHub sends somebody
@@ -74,7 +72,7 @@ func (s *Site) cookie(r *http.Request, name string, kind auth.Kind) string {
 
 // findSession sets who is signed in. A session that is over is as none.
 func (s *Site) findSession(v *Visit) error {
-	secret := s.cookie(v.R, SessionCookie, auth.KindSession)
+	secret := s.cookie(v.R, sessionCookie, auth.KindSession)
 	if secret == "" {
 		return nil
 	}
@@ -98,7 +96,7 @@ func (s *Site) SignIn(v *Visit, user space.UserID, method string) error {
 	if err != nil {
 		return err
 	}
-	s.SetCookie(v.W, SessionCookie, secret.Reveal(), ss.Expires)
+	s.SetCookie(v.W, sessionCookie, secret.Reveal(), ss.Expires)
 	s.forget(v)
 	return nil
 }
@@ -111,8 +109,14 @@ func (s *Site) RotateSession(v *Visit) error {
 		return err
 	}
 	v.Secret = secret.Reveal()
-	s.SetCookie(v.W, SessionCookie, v.Secret, v.Session.Expires)
+	s.SetCookie(v.W, sessionCookie, v.Secret, v.Session.Expires)
 	return nil
+}
+
+// ForgetSession has the browser forget its session and what it has open.
+func (s *Site) ForgetSession(v *Visit) {
+	s.SetCookie(v.W, sessionCookie, "", time.Time{})
+	s.forgetFlows(v)
 }
 
 // Stranded reports whether the person could sign in again only by a link from
@@ -138,25 +142,3 @@ func (s *Site) Stranded(v *Visit) (bool, error) {
 
 // agentOf is what the browser calls itself, cut to what is worth keeping.
 func agentOf(r *http.Request) string { return Shorten(r.UserAgent(), 200) }
-
-// Shorten makes text of unknown origin fit to show: without characters that are
-// not visible or change the direction of others, at most n characters.
-func Shorten(text string, n int) string {
-	var b strings.Builder
-	count := 0
-	for _, c := range strings.ToValidUTF8(text, "") {
-		if c != ' ' && !unicode.IsPrint(c) {
-			if !unicode.IsSpace(c) {
-				continue
-			}
-			c = ' '
-		}
-		if count == n {
-			b.WriteString("…")
-			break
-		}
-		b.WriteRune(c)
-		count++
-	}
-	return strings.TrimSpace(b.String())
-}

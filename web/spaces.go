@@ -151,3 +151,23 @@ func (s *Site) removeMember(v *Visit) error {
 	}
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=removed")
 }
+
+// spaceDone are the words of a space's page.
+func spaceDone() map[string]string {
+	return map[string]string{
+		"role":    "The role is changed.",
+		"same":    "Nothing is changed: that was the role already.",
+		"removed": "The member is removed.",
+		"revoked": "The invitation is revoked.",
+	}
+}
+
+// givenDone are the words of the page of a space that its visitor does not own.
+func givenDone() map[string]string {
+	return map[string]string{"given": "The space is given away. You are an " + string(space.Editor) + " of it now."}
+}
+
+// spacesDone are the words of the list of spaces.
+func spacesDone() map[string]string {
+	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and its files are being removed from this server."}
+}

@@ -48,8 +48,6 @@ type spaceItem struct {
 	Waiting int
 }
 
-const spacesShown = 50
-
 // listSpaces is GET /spaces.
 func (s *Site) listSpaces(v *Visit) error {
 	return s.spacesPage(v, "", Page{Done: DoneIn(v, spacesDone())})
@@ -68,7 +66,7 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 		if m.Role == space.Owner {
 			own++
 		}
-		if i >= spacesShown && !v.R.URL.Query().Has("all") {
+		if i >= SpacesShown && !v.R.URL.Query().Has("all") {
 			body.More++
 			continue
 		}

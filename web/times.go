@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"html/template"
 	"strconv"
 	"time"
@@ -83,20 +82,4 @@ func agoOf(now, t time.Time) string {
 		return count(int(d/(24*time.Hour)), "day")
 	}
 	return ""
-}
-
-// Span writes a duration for people.
-func Span(d time.Duration) string {
-	for _, unit := range [...]struct {
-		d    time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if d >= unit.d && d%unit.d == 0 {
-			if d == unit.d {
-				return "1 " + unit.name
-			}
-			return fmt.Sprintf("%d %ss", d/unit.d, unit.name)
-		}
-	}
-	return d.String()
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
+	"satchel/auth"
 	"satchel/internal/database"
 	"satchel/internal/space"
 )
@@ -18,6 +20,11 @@ type GrantInfo struct {
 	Client    string // the client's id; empty for a key
 	Issuer    string // of an external client
 	SpaceName string
+}
+
+// Stdio reports whether "satchel stdio" made the key for one run.
+func (g GrantInfo) Stdio() bool {
+	return g.Kind == "key" && strings.HasPrefix(g.Name, auth.StdioKey)
 }
 
 // Grants returns what is good of a user's grants of all kinds, newest first:

@@ -3,6 +3,8 @@ package pages
 
 import (
 	"satchel/web"
+	"satchel/web/account"
+	"satchel/web/connect"
 	"satchel/web/signin"
 )
 
@@ -14,6 +16,8 @@ func New(o web.Options) (*web.Site, error) {
 	}
 	for _, register := range []func(*web.Site) error{
 		signin.Register,
+		account.Register,
+		connect.Register,
 	} {
 		if err := register(s); err != nil {
 			s.Close()

@@ -1,10 +1,11 @@
-package web
+package account
 
 import (
 	"net/http"
 	"slices"
 
 	"satchel/auth/store"
+	"satchel/web"
 )
 
 // keysPage is a person's keys, and what can be done with one.
@@ -17,30 +18,30 @@ type keysPage struct {
 }
 
 // showKeys is GET /account/keys.
-func (s *Site) showKeys(v *Visit) error { return s.keys(v, http.StatusOK, "", "") }
+func (s *pages) showKeys(v *web.Visit) error { return s.keys(v, http.StatusOK, "", "") }
 
-func (s *Site) keys(v *Visit, status int, problem, field string) error {
+func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	ctx := v.R.Context()
 	grants, err := s.Accounts.Grants(ctx, v.User.ID)
 	if err != nil {
 		return err
 	}
-	grants = slices.DeleteFunc(grants, func(g store.GrantInfo) bool { return g.Kind != "key" || !s.InUse(g) })
+	grants = slices.DeleteFunc(grants, func(g store.GrantInfo) bool { return g.Kind != "key" })
 	slices.SortStableFunc(grants, func(a, b store.GrantInfo) int { return latest(b).Compare(latest(a)) })
 	body := keysPage{Lifetimes: keyDays(), API: s.URL("/api")}
-	from := min(PageFrom(v.R), max(0, len(grants)-1))
-	body.Keys = grants[from:min(from+MaxShown, len(grants))]
+	from := min(web.PageFrom(v.R), max(0, len(grants)-1))
+	body.Keys = grants[from:min(from+web.MaxShown, len(grants))]
 	if n := from + len(body.Keys); n < len(grants) {
 		body.More = n
 	}
 	if body.Spaces, err = s.Accounts.SpacesOf(ctx, v.User.ID); err != nil {
 		return err
 	}
-	return s.Page(v, status, "keys", Page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: DoneIn(v, accountDone())})
+	return s.Page(v, status, "keys", web.Page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
 // keyProblem shows again the form from which a key was not made.
-func (s *Site) keyProblem(v *Visit, problem, field string) error {
+func (s *pages) keyProblem(v *web.Visit, problem, field string) error {
 	if v.R.PostFormValue("from") == "keys" {
 		return s.keys(v, http.StatusBadRequest, problem, field)
 	}

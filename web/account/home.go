@@ -1,4 +1,4 @@
-package web
+package account
 
 import (
 	"context"
@@ -11,16 +11,8 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
-
-// routeHome adds the first page, and those that connect a client.
-func (s *Site) routeHome() {
-	s.Handle("GET /{$}", LimitPage, Anyone, s.home)
-	s.Handle("POST /start/local", LimitPage, SignedIn, s.stayLocal)
-	s.Handle("POST /start/skip", LimitPage, SignedIn, s.skipBringing)
-	s.routeConnect()
-	s.routeOnboarding()
-}
 
 // The first steps that somebody said they do without, in a cookie each: what they
 // leave out is of no matter to anybody else, and another browser asks again.
@@ -49,11 +41,11 @@ type homePage struct {
 	// there.
 	Overview bool
 	Joined   *store.Membership // the space to which the visitor was just invited
-	Clients  []Client
+	Clients  []client
 	More     int
 	Commits  []change
 	Brought  bool // somebody put something in, and not the server alone
-	Push     PushState
+	Push     web.PushState
 	HasPush  bool
 	Held     int // files of the visitor's that are not saved; -1: nobody knows
 	Link     *auth.RepositoryLink
@@ -63,7 +55,7 @@ type homePage struct {
 	Others     []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
-	Links      RecentLinks
+	Links      recentLinks
 	// Waiting is what AIs changed that the person confirms, in any space of theirs.
 	Waiting []waitingSpace
 }
@@ -96,7 +88,7 @@ type step struct {
 }
 
 // home is GET /.
-func (s *Site) home(v *Visit) error {
+func (s *pages) home(v *web.Visit) error {
 	if !v.In {
 		return s.See(v, "/signin")
 	}
@@ -110,17 +102,17 @@ func (s *Site) home(v *Visit) error {
 		return err
 	}
 	body.Space = ownSpace(all)
-	if body.Links, err = s.RecentLinks(v); err != nil {
+	if body.Links, err = s.recentLinks(v); err != nil {
 		return err
 	}
 	look, stop := context.WithTimeout(ctx, s.WaitingTime)
 	defer stop()
-	for _, m := range all[:min(len(all), spacesShown)] {
+	for _, m := range all[:min(len(all), web.SpacesShown)] {
 		if n := s.Waiting(look, &m); n > 0 {
 			body.Waiting = append(body.Waiting, waitingSpace{m, n})
 		}
 	}
-	clients, err := s.Clients(v)
+	clients, err := s.clientsOf(v)
 	if err != nil {
 		return err
 	}
@@ -129,7 +121,7 @@ func (s *Site) home(v *Visit) error {
 			body.Clients = append(body.Clients, c)
 		}
 	}
-	slices.SortStableFunc(body.Clients, func(a, b Client) int { return b.LastUsed.Compare(a.LastUsed) })
+	slices.SortStableFunc(body.Clients, func(a, b client) int { return b.LastUsed.Compare(a.LastUsed) })
 	called := len(body.Clients) > 0
 	if !called {
 		if called, err = s.Accounts.EverUsed(ctx, v.User.ID); err != nil {
@@ -155,17 +147,17 @@ func (s *Site) home(v *Visit) error {
 			body.Left++
 		}
 	}
-	title := "Welcome, " + Shorten(body.Name, 60)
+	title := "Welcome, " + web.Shorten(body.Name, 60)
 	if body.Overview {
 		title = "Your Satchel"
 	}
-	return s.Page(v, http.StatusOK, "home", Page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
 }
 
 // homeOthers lists the spaces beside the one that the page is about; one that the
 // visitor was just invited to comes first.
-func (s *Site) homeOthers(v *Visit, all []store.Membership, body *homePage) {
-	if i := slices.IndexFunc(all, JoinedIn(v.R.URL.Query())); i >= 0 {
+func (s *pages) homeOthers(v *web.Visit, all []store.Membership, body *homePage) {
+	if i := slices.IndexFunc(all, web.JoinedIn(v.R.URL.Query())); i >= 0 {
 		body.Joined = &all[i]
 		body.Others = append(body.Others, all[i])
 	}
@@ -180,7 +172,7 @@ func (s *Site) homeOthers(v *Visit, all []store.Membership, body *homePage) {
 }
 
 // homeSpace reads how the space stands.
-func (s *Site) homeSpace(v *Visit, body *homePage) (err error) {
+func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	ctx, id := v.R.Context(), body.Space.ID
 	body.Held = s.HeldIn(v, id)
 	if body.GitHub = s.App != nil; body.GitHub {
@@ -190,7 +182,7 @@ func (s *Site) homeSpace(v *Visit, body *homePage) (err error) {
 		}
 		if ok {
 			body.Link = &l
-			body.Wrong, body.Way = TroubleOf(l)
+			body.Wrong, body.Way = web.TroubleOf(l)
 		}
 	}
 	if s.Setup != nil {
@@ -207,25 +199,25 @@ func (s *Site) homeSpace(v *Visit, body *homePage) (err error) {
 		for _, c := range list {
 			body.Brought = body.Brought || c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel"
 			subject, _, _ := strings.Cut(c.Message, "\n")
-			body.Commits = append(body.Commits, change{ID: c.ID, Subject: Shorten(subject, 100), By: MakerOf(c), Client: Shorten(c.Client, 60), Time: c.Time})
+			body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(c.Client, 60), Time: c.Time})
 		}
 	}
 	return nil
 }
 
 // steps are the first steps of somebody new.
-func (s *Site) steps(v *Visit, h homePage, called bool) []step {
+func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.User.Name + ".", Done: true}}
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
 		if s.App != nil && h.Space.Role == space.Owner {
 			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a repository at GitHub, in which everything is kept as commits of your own; or let it stay on this server.",
-				Go: githubPath(h.Space.ID), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
+				Go: web.SpacePath(h.Space.ID, "github"), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
 			switch {
 			case h.Wrong != "" && !called:
 				st.Text, st.Label, st.Skip = h.Wrong+" "+h.Way, "Put it right", ""
 			case h.Link != nil:
-				st.Done, st.Text = true, "Kept in "+Shorten(h.Link.FullName, 100)+" at GitHub."
+				st.Done, st.Text = true, "Kept in "+web.Shorten(h.Link.FullName, 100)+" at GitHub."
 			case h.Push.Remote != "":
 				st.Done, st.Text = true, "Kept at a remote, too."
 			case s.skipped(v, localCookie) || called:
@@ -250,18 +242,29 @@ func (s *Site) steps(v *Visit, h homePage, called bool) []step {
 	return append(out, st)
 }
 
-func (s *Site) skipped(v *Visit, name string) bool {
+func (s *pages) skipped(v *web.Visit, name string) bool {
 	return len(v.R.CookiesNamed(s.CookieName(name))) > 0
 }
 
 // stayLocal is POST /start/local.
-func (s *Site) stayLocal(v *Visit) error {
+func (s *pages) stayLocal(v *web.Visit) error {
 	s.SetCookie(v.W, localCookie, "1", s.Now().Add(skipFor))
 	return s.See(v, "/")
 }
 
 // skipBringing is POST /start/skip.
-func (s *Site) skipBringing(v *Visit) error {
+func (s *pages) skipBringing(v *web.Visit) error {
 	s.SetCookie(v.W, skipCookie, "1", s.Now().Add(skipFor))
 	return s.See(v, "/")
+}
+
+// ownSpace is the space that the first steps are about: the first that the visitor
+// owns, else the first that they may change.
+func ownSpace(all []store.Membership) *store.Membership {
+	for _, role := range []space.Role{space.Owner, space.Editor, space.Reader} {
+		if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.Role == role }); i >= 0 {
+			return &all[i]
+		}
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
-package web
+// Package account is the pages of one person: the first page, the account, API
+// keys, and signing out.
+package account
 
 import (
+	"embed"
 	"encoding/hex"
 	"net/http"
 	"slices"
@@ -12,7 +15,32 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct{ *web.Site }
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{site}
+	s.Handle("GET /{$}", web.LimitPage, web.Anyone, s.home)
+	s.Handle("POST /start/local", web.LimitPage, web.SignedIn, s.stayLocal)
+	s.Handle("POST /start/skip", web.LimitPage, web.SignedIn, s.skipBringing)
+	s.Handle("GET /account/keys", web.LimitPage, web.SignedIn, s.showKeys)
+	s.Handle("POST /signout", web.LimitPage, web.Anyone, s.signOut)
+	s.Handle("GET /account", web.LimitPage, web.SignedIn, s.showAccount)
+	s.Handle("POST /account/sessions/end", web.LimitPage, web.SignedIn, s.endSession)
+	s.Handle("POST /account/sessions/end-others", web.LimitPage, web.SignedIn, s.endOtherSessions)
+	s.Handle("POST /account/passkeys/remove", web.LimitPage, web.SignedIn, s.removePasskey)
+	s.Handle("POST /account/identities/unlink", web.LimitPage, web.SignedIn, s.unlink)
+	s.Handle("POST /account/grants/revoke", web.LimitPage, web.SignedIn, s.revokeGrant)
+	s.Handle("POST /account/keys", web.LimitPage, web.SignedIn, s.createKey)
+	s.Handle("GET /account/keys/made", web.LimitPage, web.SignedIn, s.showNewKey)
+	return s.AddTemplates(templates)
+}
 
 // accountPage is all that belongs to one person.
 type accountPage struct {
@@ -23,14 +51,14 @@ type accountPage struct {
 	// ByMail: links are mailed to the person; NoAddress: they could be, were the
 	// address known.
 	ByMail, NoAddress bool
-	Links             []ProviderButton // providers to link
+	Links             []web.ProviderButton // providers to link
 	Sessions          []store.Session
 	Here              string     // the id of this browser's session
 	Others            int        // sessions but this one
-	MadeLinks         []MadeLink // by others, to sign in as the person
+	MadeLinks         []madeLink // by others, to sign in as the person
 	MoreLinks         int
 	LinksLeftOut      int64 // of all, past what the page lists
-	Clients, Keys     []Client
+	Clients, Keys     []client
 	Stdio             bool // of Clients
 	Spaces            []store.Membership
 	// More are those that the lists leave out.
@@ -49,11 +77,11 @@ type passkeyRow struct {
 func keyDays() []int { return []int{30, 90, 365, 0} }
 
 // showAccount is GET /account.
-func (s *Site) showAccount(v *Visit) error { return s.account(v, http.StatusOK, "", "") }
+func (s *pages) showAccount(v *web.Visit) error { return s.account(v, http.StatusOK, "", "") }
 
-func (s *Site) account(v *Visit, status int, problem, field string) error {
+func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 	ctx, a := v.R.Context(), s.Accounts
-	body := accountPage{User: v.User, AddPasskey: s.Passkeys != nil, Here: v.Session.ID, Lifetimes: keyDays(), NewName: DeviceOf(v.Session.Agent)}
+	body := accountPage{User: v.User, AddPasskey: s.Passkeys != nil, Here: v.Session.ID, Lifetimes: keyDays(), NewName: web.DeviceOf(v.Session.Agent)}
 	body.ByMail, body.NoAddress = s.Mail != nil && v.User.Email != "", s.Mail != nil && v.User.Email == ""
 	keys, err := a.Passkeys(ctx, v.User.ID)
 	if err != nil {
@@ -66,7 +94,7 @@ func (s *Site) account(v *Visit, status int, problem, field string) error {
 		return err
 	}
 	for _, p := range s.Offered() {
-		body.Links = append(body.Links, ProviderButton{Label: p.Label(), Action: "/account/link/" + p.Name})
+		body.Links = append(body.Links, web.ProviderButton{Label: p.Label(), Action: "/account/link/" + p.Name})
 	}
 	if body.Sessions, err = a.Sessions(ctx, v.User.ID); err != nil {
 		return err
@@ -76,7 +104,7 @@ func (s *Site) account(v *Visit, status int, problem, field string) error {
 			body.Others++
 		}
 	}
-	clients, err := s.Clients(v)
+	clients, err := s.clientsOf(v)
 	if err != nil {
 		return err
 	}
@@ -100,14 +128,14 @@ func (s *Site) account(v *Visit, status int, problem, field string) error {
 		}
 		body.LinksLeftOut = max(0, n-maxLinks)
 	}
-	body.MadeLinks, body.MoreLinks = FirstOf(s.MadeLinks(links), all)
-	body.Clients, body.MoreClients = FirstOf(body.Clients, all)
-	body.Keys, body.MoreKeys = FirstOf(body.Keys, all)
-	body.Sessions, body.MoreSessions = FirstOf(body.Sessions, all)
+	body.MadeLinks, body.MoreLinks = web.FirstOf(s.madeLinks(links), all)
+	body.Clients, body.MoreClients = web.FirstOf(body.Clients, all)
+	body.Keys, body.MoreKeys = web.FirstOf(body.Keys, all)
+	body.Sessions, body.MoreSessions = web.FirstOf(body.Sessions, all)
 	if body.Spaces, err = a.SpacesOf(ctx, v.User.ID); err != nil {
 		return err
 	}
-	return s.Page(v, status, "account", Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: DoneIn(v, accountDone())})
+	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
 // latest is when a grant was used, or made.
@@ -118,32 +146,27 @@ func latest(g store.GrantInfo) time.Time {
 	return g.Created
 }
 
-// InUse reports whether a grant is neither revoked nor over.
-func (s *Site) InUse(g store.GrantInfo) bool {
-	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.Now()))
-}
-
 // endSession is POST /account/sessions/end.
-func (s *Site) endSession(v *Visit) error {
+func (s *pages) endSession(v *web.Visit) error {
 	id := v.R.PostFormValue("id")
 	if id == v.Session.ID {
-		if ok, err := s.SureToSignOut(v); !ok {
+		if ok, err := s.sureToSignOut(v); !ok {
 			return err
 		}
 	}
 	if err := s.Accounts.EndSession(v.R.Context(), v.By(), v.User.ID, id); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	s.Live.EndSession(v.User.ID, id)
 	if id == v.Session.ID {
-		s.SetCookie(v.W, SessionCookie, "", time.Time{})
+		s.ForgetSession(v)
 		return s.See(v, "/signin")
 	}
 	return s.See(v, "/account?done=ended")
 }
 
 // endOtherSessions is POST /account/sessions/end-others.
-func (s *Site) endOtherSessions(v *Visit) error {
+func (s *pages) endOtherSessions(v *web.Visit) error {
 	if _, err := s.Accounts.EndOtherSessions(v.R.Context(), v.By(), v.User.ID, v.Session.ID); err != nil {
 		return err
 	}
@@ -152,30 +175,30 @@ func (s *Site) endOtherSessions(v *Visit) error {
 }
 
 // removePasskey is POST /account/passkeys/remove.
-func (s *Site) removePasskey(v *Visit) error {
+func (s *pages) removePasskey(v *web.Visit) error {
 	id, err := hex.DecodeString(v.R.PostFormValue("id"))
 	if err != nil {
-		return ErrGone
+		return web.ErrGone
 	}
 	if err := s.Accounts.RemovePasskey(v.R.Context(), v.By(), v.User.ID, id); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/account?done=removed")
 }
 
 // unlink is POST /account/identities/unlink.
-func (s *Site) unlink(v *Visit) error {
+func (s *pages) unlink(v *web.Visit) error {
 	err := s.Accounts.UnlinkIdentity(v.R.Context(), v.By(), v.User.ID, v.R.PostFormValue("issuer"), v.R.PostFormValue("subject"))
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/account#sign-ins")
 }
 
 // revokeGrant is POST /account/grants/revoke, for clients and keys alike.
-func (s *Site) revokeGrant(v *Visit) error {
+func (s *pages) revokeGrant(v *web.Visit) error {
 	if err := s.Accounts.RevokeGrant(v.R.Context(), v.By(), space.GrantID(v.R.PostFormValue("id")), v.User.ID); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	s.Ended(v.R.Context(), v.User.ID)
 	switch v.R.PostFormValue("from") {
@@ -199,7 +222,7 @@ type keyPage struct {
 }
 
 // createKey is POST /account/keys.
-func (s *Site) createKey(v *Visit) error {
+func (s *pages) createKey(v *web.Visit) error {
 	form := v.R.PostForm
 	days, err := strconv.Atoi(form.Get("days"))
 	if err != nil || !slices.Contains(keyDays(), days) {
@@ -228,19 +251,30 @@ func (s *Site) createKey(v *Visit) error {
 	default:
 		return err
 	}
-	return s.ShowOnce(v, FlowNewKey, "/account/keys/made", keyPage{
+	return s.ShowOnce(v, web.FlowNewKey, "/account/keys/made", keyPage{
 		Secret: secret.Reveal(), Name: g.Name, Space: m.Name, Scopes: auth.ScopeList(g.Scopes), Expires: g.Expires, MCPURL: s.MCPURL, API: s.URL("/api"),
 	})
 }
 
 // showNewKey is GET /account/keys/made, where createKey leads.
-func (s *Site) showNewKey(v *Visit) error {
+func (s *pages) showNewKey(v *web.Visit) error {
 	var body keyPage
-	if ok, err := s.TakeOnce(v, FlowNewKey, &body); err != nil {
+	if ok, err := s.TakeOnce(v, web.FlowNewKey, &body); err != nil {
 		return err
 	} else if !ok {
 		return s.See(v, "/account/keys?done=shown")
 	}
-	return s.Page(v, http.StatusOK, "key", Page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "key", web.Page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: body})
 }
 
+// accountDone are the words of the account's pages.
+func accountDone() map[string]string {
+	return map[string]string{
+		"disconnected": "The client is disconnected. What it did stays.",
+		"revoked":      "The key is revoked.",
+		"passkey":      "The passkey is added. Next time you sign in with it.",
+		"removed":      "The passkey is removed.",
+		"shown":        "A new key is shown once, and that was it. If you have not copied it, revoke it and make another.",
+		"ended":        "The session is ended.",
+	}
+}

@@ -1,17 +1,35 @@
-package web
+// Package connect is the pages that connect a client, and bring what a person has
+// into a space.
+package connect
 
 import (
+	"embed"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
+
+	"satchel/web"
 )
 
-// routeConnect adds the pages that say how each client is connected.
-func (s *Site) routeConnect() {
-	s.Handle("GET /connect", LimitPage, SignedIn, s.showConnect)
-	s.Handle("GET /connect/status", LimitPage, SignedIn, s.connectStatus)
-	s.Handle("GET /connect/{client}", LimitPage, SignedIn, s.showClient)
+//go:embed templates
+var templates embed.FS
+
+type pages struct{ *web.Site }
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{site}
+	s.Handle("GET /connect", web.LimitPage, web.SignedIn, s.showConnect)
+	s.Handle("GET /connect/status", web.LimitPage, web.SignedIn, s.connectStatus)
+	s.Handle("GET /connect/{client}", web.LimitPage, web.SignedIn, s.showClient)
+	s.Handle("GET /spaces/{id}/bring", web.LimitPage, web.SignedIn, s.showBring)
+	s.Handle("POST /spaces/{id}/bring/questions", web.LimitPage, web.SignedIn, s.answerQuestions)
+	if s.Setup != nil {
+		s.Handle("GET /spaces/{id}/bring/import", web.LimitPage, web.SignedIn, s.showImport)
+		s.Handle("POST /spaces/{id}/bring/import", web.LimitSignIn, web.SignedIn, s.beginImport)
+	}
+	return s.AddTemplates(templates)
 }
 
 // connectPage lists the clients.
@@ -56,19 +74,19 @@ type arrival struct {
 }
 
 // showConnect is GET /connect.
-func (s *Site) showConnect(v *Visit) error {
+func (s *pages) showConnect(v *web.Visit) error {
 	w, err := s.awaited(v, "")
 	if err != nil {
 		return err
 	}
-	return s.Page(v, http.StatusOK, "connect", Page{
+	return s.Page(v, http.StatusOK, "connect", web.Page{
 		Title: "Connect a client", Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
 		Body: connectPage{MCPURL: s.MCPURL, Local: !s.Secure, Clients: s.clients(), Waiting: w},
 	})
 }
 
 // showClient is GET /connect/{client}.
-func (s *Site) showClient(v *Visit) error {
+func (s *pages) showClient(v *web.Visit) error {
 	for _, c := range s.clients() {
 		if c.Slug != v.R.PathValue("client") {
 			continue
@@ -81,16 +99,16 @@ func (s *Site) showClient(v *Visit) error {
 		if own {
 			c.Snippet = desktopOf(s.Stdio)
 		}
-		return s.Page(v, http.StatusOK, "connectclient", Page{
+		return s.Page(v, http.StatusOK, "connectclient", web.Page{
 			Title: "Connect " + c.Called(), Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
 			Body: clientPage{MCPURL: s.MCPURL, Local: !s.Secure, Client: c, Waiting: w, Own: own},
 		})
 	}
-	return ErrNoPage
+	return web.ErrNoPage
 }
 
 // awaited reads since when the page of a client waits, and what came.
-func (s *Site) awaited(v *Visit, client string) (w waiting, err error) {
+func (s *pages) awaited(v *web.Visit, client string) (w waiting, err error) {
 	since, ok := sinceOf(v.R)
 	if !ok {
 		since = s.Now()
@@ -127,7 +145,7 @@ const maxArrivals = 10
 
 // arrived lists the clients that were connected or called since then, for the page of
 // one of them.
-func (s *Site) arrived(v *Visit, since time.Time, client string) ([]arrival, error) {
+func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival, error) {
 	if early := s.Now().Add(-maxWaiting); since.Before(early) {
 		since = early
 	}
@@ -138,10 +156,10 @@ func (s *Site) arrived(v *Visit, since time.Time, client string) ([]arrival, err
 	out := []arrival{}
 	for _, g := range grants {
 		called := !g.LastUsed.IsZero() && !g.LastUsed.Before(since)
-		if !s.InUse(g) || !called && (g.Created.Before(since) || g.Kind == "key") {
+		if !called && (g.Created.Before(since) || g.Kind == "key") {
 			continue
 		}
-		a := arrival{Name: Shorten(g.Name, 80), Space: Shorten(g.SpaceName, 80), Called: called, At: g.Created}
+		a := arrival{Name: web.Shorten(g.Name, 80), Space: web.Shorten(g.SpaceName, 80), Called: called, At: g.Created}
 		if called {
 			a.At = g.LastUsed
 		}
@@ -154,7 +172,7 @@ func (s *Site) arrived(v *Visit, since time.Time, client string) ([]arrival, err
 			b := a
 			b.Other = !isClient(client, g, as.Name) && (g.Kind == "key" || a.Other)
 			if g.Kind == "key" {
-				b.Name, b.Key = Shorten(as.Name, 80), a.Name
+				b.Name, b.Key = web.Shorten(as.Name, 80), a.Name
 			} else if len(out) > of { // it is one client, whatever it calls itself
 				out[of].Other = out[of].Other && b.Other
 				continue
@@ -184,7 +202,7 @@ func (s *Site) arrived(v *Visit, since time.Time, client string) ([]arrival, err
 }
 
 // connectStatus is GET /connect/status, which the script asks.
-func (s *Site) connectStatus(v *Visit) error {
+func (s *pages) connectStatus(v *web.Visit) error {
 	since, ok := sinceOf(v.R)
 	if !ok {
 		since = s.Now()

@@ -1,11 +1,11 @@
-package web
+package account
 
 import (
 	"net/http"
 	"net/url"
-	"time"
 
 	"satchel/internal/fault"
+	"satchel/web"
 )
 
 // signOutPage asks somebody who could not come back by themselves.
@@ -17,10 +17,10 @@ type signOutPage struct {
 	Passkeys, Others bool
 }
 
-// SureToSignOut reports whether the session may end: at once where the person can
+// sureToSignOut reports whether the session may end: at once where the person can
 // come back, else once they said that they are sure. Where it is false the answer
 // asks them, or err says what went wrong.
-func (s *Site) SureToSignOut(v *Visit) (bool, error) {
+func (s *pages) sureToSignOut(v *web.Visit) (bool, error) {
 	if v.R.PostFormValue("sure") == "1" {
 		return true, nil
 	}
@@ -28,16 +28,16 @@ func (s *Site) SureToSignOut(v *Visit) (bool, error) {
 	if err != nil || !alone {
 		return !alone, err
 	}
-	return false, s.Page(v, http.StatusOK, "signout", Page{Title: "Sign out?", Script: s.Passkeys != nil, Body: signOutPage{
-		Action: v.R.URL.Path, ID: v.R.PostFormValue("id"), Return: LocalPath(v.R.PostFormValue("return")),
+	return false, s.Page(v, http.StatusOK, "signout", web.Page{Title: "Sign out?", Script: s.Passkeys != nil, Body: signOutPage{
+		Action: v.R.URL.Path, ID: v.R.PostFormValue("id"), Return: web.LocalPath(v.R.PostFormValue("return")),
 		Passkeys: s.Passkeys != nil, Others: len(s.Offered()) > 0,
 	}})
 }
 
 // signOut is POST /signout. It answers alike to who is signed out already.
-func (s *Site) signOut(v *Visit) error {
+func (s *pages) signOut(v *web.Visit) error {
 	if v.In {
-		if ok, err := s.SureToSignOut(v); !ok {
+		if ok, err := s.sureToSignOut(v); !ok {
 			return err
 		}
 		if err := s.Accounts.EndSession(v.R.Context(), v.By(), v.User.ID, v.Session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
@@ -45,10 +45,9 @@ func (s *Site) signOut(v *Visit) error {
 		}
 		s.Live.EndSession(v.User.ID, v.Session.ID)
 	}
-	s.SetCookie(v.W, SessionCookie, "", time.Time{})
-	s.forgetFlows(v)
+	s.ForgetSession(v)
 	to := "/signin"
-	if back := LocalPath(v.R.PostFormValue("return")); back != "/" {
+	if back := web.LocalPath(v.R.PostFormValue("return")); back != "/" {
 		to += "?return=" + url.QueryEscape(back)
 	}
 	return s.See(v, to)

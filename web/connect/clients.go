@@ -1,4 +1,4 @@
-package web
+package connect
 
 import (
 	"encoding/base64"
@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/auth"
 	"satchel/auth/store"
 )
 
@@ -57,14 +56,9 @@ func isClient(slug string, g store.GrantInfo, name string) bool {
 	case "vscode":
 		return says("visualstudiocode", "vscode") && !says("cursor")
 	case "key":
-		return g.Kind == "key" && !IsStdio(g)
+		return g.Kind == "key" && !g.Stdio()
 	}
 	return true // a page of any client
-}
-
-// IsStdio reports that a key was made by "satchel stdio" for a run of its own.
-func IsStdio(g store.GrantInfo) bool {
-	return g.Kind == "key" && strings.HasPrefix(g.Name, auth.StdioKey)
 }
 
 // serverName is what the server is called in clients' settings.
@@ -80,7 +74,7 @@ func desktopOf(command []string) string {
 }
 
 // clients are those that have a page. None of what they are given is a secret.
-func (s *Site) clients() []client {
+func (s *pages) clients() []client {
 	mcp := s.MCPURL
 	// A shell takes what is in single quotes as it is, and no address has one.
 	quoted := "'" + strings.ReplaceAll(mcp, "'", "%27") + "'"

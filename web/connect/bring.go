@@ -1,14 +1,14 @@
-package web
+package connect
 
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // bringPage is how somebody brings what they have.
@@ -18,7 +18,7 @@ type bringPage struct {
 	Imports   bool // from an address
 	URL       string
 	Questions []answered
-	Import    *ImportState
+	Import    *web.ImportState
 }
 
 // question becomes a memory fact: memory/<Type>/<Key>.md.
@@ -45,7 +45,7 @@ func questions() []question {
 }
 
 // showBring is GET /spaces/{id}/bring.
-func (s *Site) showBring(v *Visit) error {
+func (s *pages) showBring(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -53,8 +53,8 @@ func (s *Site) showBring(v *Visit) error {
 	return s.bring(v, m, http.StatusOK, "", "")
 }
 
-func (s *Site) bring(v *Visit, m store.Membership, status int, problem, field string) error {
-	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Imports: s.Setup != nil, URL: Shorten(v.R.PostFormValue("url"), 300)}
+func (s *pages) bring(v *web.Visit, m store.Membership, status int, problem, field string) error {
+	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Imports: s.Setup != nil, URL: web.Shorten(v.R.PostFormValue("url"), 300)}
 	for _, q := range questions() {
 		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
 	}
@@ -63,11 +63,11 @@ func (s *Site) bring(v *Visit, m store.Membership, status int, problem, field st
 			body.Import = &i
 		}
 	}
-	return s.Page(v, status, "onboardingbring", Page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "onboardingbring", web.Page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // answerQuestions is POST /spaces/{id}/bring/questions.
-func (s *Site) answerQuestions(v *Visit) error {
+func (s *pages) answerQuestions(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *Site) answerQuestions(v *Visit) error {
 			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters; longer things are better as a page.", q.Key)
 		}
 		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
-		c := space.Change{Path: string(path), Content: []byte(newFact(value, "", s.Now()))}
+		c := space.Change{Path: string(path), Content: []byte(web.NewFact(value, "", s.Now()))}
 		// What a person says themselves replaces what is there (DESIGN section 12).
 		switch e, err := s.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
 		case "":
@@ -109,7 +109,7 @@ func (s *Site) answerQuestions(v *Visit) error {
 		return err
 	}
 	if len(c.Rejected) > 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+Shorten(c.Rejected[0].Why, 300), "")
+		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+web.Shorten(c.Rejected[0].Why, 300), "")
 	}
 	return s.Saved(v, m, v.Remark(c), "/?kept")
 }
@@ -117,7 +117,7 @@ func (s *Site) answerQuestions(v *Visit) error {
 // importPage is how an import goes.
 type importPage struct {
 	Space  store.Membership
-	Import ImportState
+	Import web.ImportState
 	Action string
 	// Every is after how many seconds the page is loaded again; 0 if it is done.
 	Every int
@@ -127,7 +127,7 @@ type importPage struct {
 const importEvery = 2
 
 // showImport is GET /spaces/{id}/bring/import.
-func (s *Site) showImport(v *Visit) error {
+func (s *pages) showImport(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -145,11 +145,11 @@ func (s *Site) showImport(v *Visit) error {
 	case i.Problem != "":
 		title = "The import did not work"
 	}
-	return s.Page(v, http.StatusOK, "onboardingimport", Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "onboardingimport", web.Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
 }
 
 // beginImport is POST /spaces/{id}/bring/import.
-func (s *Site) beginImport(v *Visit) error {
+func (s *pages) beginImport(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -159,23 +159,12 @@ func (s *Site) beginImport(v *Visit) error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	err = s.Setup.Import(v.R.Context(), v.User.ID, m.ID, from, v.Meta("import", "Import "+Shorten(from, 200)))
+	err = s.Setup.Import(v.R.Context(), v.User.ID, m.ID, from, v.Meta("import", "Import "+web.Shorten(from, 200)))
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID)+"/bring/import")
 	case fault.Internal:
 		return err
 	}
-	return s.bring(v, m, AsPage(err).Status, fault.PublicOf(err), "url")
-}
-
-// ownSpace is the space that the first steps are about: the first that the visitor
-// owns, else the first that they may change.
-func ownSpace(all []store.Membership) *store.Membership {
-	for _, role := range []space.Role{space.Owner, space.Editor, space.Reader} {
-		if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.Role == role }); i >= 0 {
-			return &all[i]
-		}
-	}
-	return nil
+	return s.bring(v, m, web.AsPage(err).Status, fault.PublicOf(err), "url")
 }

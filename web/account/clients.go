@@ -1,46 +1,44 @@
-package web
+package account
 
 import (
 	"slices"
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/web"
 )
 
-// Client is a client, or a key, as its person is shown it.
-type Client struct {
+// client is a client, or a key, as its person is shown it.
+type client struct {
 	store.GrantInfo
 	As    string // what calls with the key calls itself; empty: nothing is known
 	Stdio bool   // "satchel stdio" made the key for a run
 	Over  bool   // the run is over, and its key with it
 }
 
-func (s *Site) clientRow(g store.GrantInfo) Client {
-	r := Client{GrantInfo: g, Stdio: IsStdio(g)}
+func (s *pages) clientRow(g store.GrantInfo) client {
+	r := client{GrantInfo: g, Stdio: g.Stdio()}
 	if as := s.Called(g.ID); g.Kind == "key" && len(as) > 0 {
-		r.As = Shorten(as[0].Name, 60)
+		r.As = web.Shorten(as[0].Name, 60)
 	}
 	return r
 }
 
-// Clients returns a person's clients and keys that are good, the one that was used or
+// clientsOf returns a person's clients and keys that are good, the one that was used or
 // made last first. Programs that are started for each use stand there between their
 // runs, too: each run has a key of its own, which ends with it.
-func (s *Site) Clients(v *Visit) ([]Client, error) {
+func (s *pages) clientsOf(v *web.Visit) ([]client, error) {
 	ctx := v.R.Context()
 	grants, err := s.Accounts.Grants(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
 	}
-	var out []Client
+	var out []client
 	type of struct{ name, space string }
 	runs := map[of]bool{}
 	for _, g := range grants {
-		if !s.InUse(g) {
-			continue
-		}
 		out = append(out, s.clientRow(g))
-		if IsStdio(g) {
+		if g.Stdio() {
 			runs[of{g.Name, string(g.Space)}] = true
 		}
 	}
@@ -49,11 +47,11 @@ func (s *Site) Clients(v *Visit) ([]Client, error) {
 		return nil, err
 	}
 	for _, g := range last {
-		if r := s.clientRow(g); !runs[of{g.Name, string(g.Space)}] && !s.InUse(g) {
+		if r := s.clientRow(g); !runs[of{g.Name, string(g.Space)}] {
 			r.Over = true
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Client) int { return latest(b.GrantInfo).Compare(latest(a.GrantInfo)) })
+	slices.SortStableFunc(out, func(a, b client) int { return latest(b.GrantInfo).Compare(latest(a.GrantInfo)) })
 	return out, nil
 }

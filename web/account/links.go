@@ -1,0 +1,38 @@
+package account
+
+import (
+	"satchel/auth/store"
+	"satchel/web"
+)
+
+// Bounds of what is told of links that others made.
+const (
+	homeLinks = 3
+	maxLinks  = 500 // on the page Account, where all are asked for
+)
+
+// madeLink is a sign-in link that somebody else made for the visitor.
+type madeLink struct {
+	store.LinkNotice
+	Over bool // nobody used it, and nobody can
+}
+
+func (s *pages) madeLinks(all []store.LinkNotice) []madeLink {
+	out := make([]madeLink, len(all))
+	for i, n := range all {
+		out[i] = madeLink{n, n.Used.IsZero() && !n.Expires.After(s.Now())}
+	}
+	return out
+}
+
+// recentLinks are sign-in links that others made for the visitor, as the first page
+// shows them.
+type recentLinks struct {
+	Lines []madeLink
+	More  int
+}
+
+func (s *pages) recentLinks(v *web.Visit) (recentLinks, error) {
+	all, more, err := s.Accounts.RecentLinks(v.R.Context(), v.User.ID, homeLinks)
+	return recentLinks{s.madeLinks(all), more}, err
+}
