@@ -344,7 +344,7 @@ func runCanary(t *testing.T, direct bool) {
 		c.search("the status after "+st.name, append(text, fmt.Sprintf("%+v", got)...))
 		c.search("a notice", []byte(strings.Join(m.Notices(id, space.NewUserID()), "\n")))
 		c.search("what answers say", []byte(m.Trouble(id)))
-		if good := st.inject == nil && st.hook == (remotetest.Refusal{}); good != (got.State == remotes.Pushed) && !st.lands {
+		if good := st.inject == nil && st.hook == (remotetest.Refusal{}); good != (got.State == space.RemotePushed) && !st.lands {
 			t.Errorf("%s: %+v", st.name, got)
 		}
 	}

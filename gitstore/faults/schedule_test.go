@@ -19,7 +19,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"satchel/gitstore/remotes"
 	"satchel/gitstore/remotetest"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -337,11 +336,11 @@ func (s *schedule) heal() {
 		s.start(p)
 		testenv.WaitFor(s.t, fmt.Sprintf("seed %d: %s pushes by itself what it has", s.seed, p.Name), func() bool {
 			at := p.send(order{Do: "status", Op: "heal"})
-			return s.await(p, at, "status", "heal").Status.State == remotes.Pushed || s.t.Failed()
+			return s.await(p, at, "status", "heal").Status.State == space.RemotePushed || s.t.Failed()
 		})
 	}
 	const rounds = 6
-	var last []remotes.Status
+	var last []space.RemoteStatus
 	for range rounds {
 		last = nil
 		for _, p := range s.procs {
@@ -356,7 +355,7 @@ func (s *schedule) heal() {
 		s.must(err)
 		same := true
 		for _, st := range last {
-			same = same && st.State == remotes.Pushed && string(st.Head) == tip && st.Head == st.Pushed
+			same = same && st.State == space.RemotePushed && string(st.Head) == tip && st.Head == st.Pushed
 		}
 		if same {
 			return

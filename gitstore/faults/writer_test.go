@@ -66,7 +66,7 @@ type event struct {
 	Refused   []string
 	Conflicts int
 	// Of a sync, or a status.
-	Status remotes.Status
+	Status space.RemoteStatus
 }
 
 // writer is one server process: a store of spaces and a manager of remotes.
@@ -123,7 +123,7 @@ func runWriter(in io.Reader, out io.Writer) (err error) {
 		case "commit":
 			err = w.commit(ctx, o)
 		case "sync":
-			var st remotes.Status
+			var st space.RemoteStatus
 			if st, err = w.manager.Sync(ctx, w.Space, nil); err == nil {
 				err = w.tell(event{Is: "synced", Op: o.Op, Status: st})
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"satchel/gitstore/remotes"
+	"satchel/internal/space"
 )
 
 // BenchmarkPushed is the way of one change from its commit to the remote, by
@@ -16,7 +17,7 @@ func BenchmarkPushed(b *testing.B) {
 	for b.Loop() {
 		n++
 		r.write(map[string]string{"a.md": fmt.Sprintln(n)})
-		if st := r.sync(); st.State != remotes.Pushed {
+		if st := r.sync(); st.State != space.RemotePushed {
 			b.Fatal(st)
 		}
 	}
@@ -32,7 +33,7 @@ func BenchmarkUsed(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Used(id)
-		if x.Trouble(id) != "" || x.State(id) != remotes.Pushed || x.Notices(id, "u_ann") != nil {
+		if x.Trouble(id) != "" || x.State(id) != space.RemotePushed || x.Notices(id, "u_ann") != nil {
 			b.Fatal("not in step")
 		}
 	}

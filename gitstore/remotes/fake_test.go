@@ -313,7 +313,7 @@ func (b *bench) remote() space.SpaceID {
 	return id
 }
 
-func (b *bench) status(id space.SpaceID) remotes.Status {
+func (b *bench) status(id space.SpaceID) space.RemoteStatus {
 	b.t.Helper()
 	st, err := b.Status(b.t.Context(), id)
 	if err != nil {
@@ -322,13 +322,13 @@ func (b *bench) status(id space.SpaceID) remotes.Status {
 	return st
 }
 
-func (b *bench) wantState(id space.SpaceID, want remotes.State) remotes.Status {
+func (b *bench) wantState(id space.SpaceID, want space.RemoteState) space.RemoteStatus {
 	b.t.Helper()
 	st := b.status(id)
 	if st.State != want {
 		b.t.Fatalf("the state is %s (%s %s), want %s", st.State, st.Problem, st.Detail, want)
 	}
-	if quick := b.State(id); quick != want && want != remotes.Syncing {
+	if quick := b.State(id); quick != want && want != space.RemoteSyncing {
 		b.t.Errorf("the state from memory is %s, want %s", quick, want)
 	}
 	return st

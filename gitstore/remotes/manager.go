@@ -186,17 +186,17 @@ func (m *Manager) Notify(id space.SpaceID) {
 // failed is no error: the Status says so. The error is a fault.NotFound if
 // the space has no remote, and a fault.Canceled if ctx ended; the sync goes
 // on then.
-func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(string)) (Status, error) {
+func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	m.mu.Lock()
 	e := m.entries[id]
 	switch {
 	case m.closed:
 		m.mu.Unlock()
-		return Status{}, errClosing()
+		return space.RemoteStatus{}, errClosing()
 	case e == nil:
 		m.mu.Unlock()
-		return Status{}, errNoRemote()
+		return space.RemoteStatus{}, errNoRemote()
 	}
 	e.forgive()
 	e.waiters = append(e.waiters, w)
@@ -222,23 +222,23 @@ func (m *Manager) Reach(ctx context.Context, id space.SpaceID, do func(e transpo
 	var remote *transport.Error
 	var own *ownError
 	if ctx.Err() == nil && (asRemote(err, &remote) || errors.As(err, &own)) {
-		t := s.remote.explain(err)
+		t := explain(s.remote, err)
 		return fault.Wrap(err, fault.Unavailable, "%s %s", t.detail, t.remedy)
 	}
 	return err
 }
 
 // wait returns how the sync ended that w waits for.
-func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (Status, error) {
+func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (space.RemoteStatus, error) {
 	select {
 	case <-w.done:
 	case <-ctx.Done():
 	}
 	if err := w.leave(); err != nil {
-		return Status{}, err
+		return space.RemoteStatus{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Status{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync goes on in the background.")
+		return space.RemoteStatus{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync goes on in the background.")
 	}
 	return m.Status(ctx, id)
 }

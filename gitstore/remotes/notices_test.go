@@ -86,7 +86,7 @@ func TestNotices(t *testing.T) {
 		want("ann")
 		want("carl")
 		want("dora", "c2.md", "c3.md", "c4.md")
-		if st := b.status(id); st.State != remotes.Local || len(st.Notes) != 3 {
+		if st := b.status(id); st.State != space.RemoteLocal || len(st.Notes) != 3 {
 			t.Errorf("%+v", st)
 		}
 		// Of a space that is gone nothing stays.

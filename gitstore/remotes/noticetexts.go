@@ -20,7 +20,7 @@ const (
 
 // mergeNotices says what a merge had to decide: first what to do, then with
 // which files, as a reader may see the beginning alone.
-func mergeNotices(r Remote, in gitstore.Integration, rewritten bool) []string {
+func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []string {
 	var out []string
 	host := hostOf(r.URL)
 	if rewritten {
@@ -85,19 +85,19 @@ func withFiles(advice string, files []string, at space.CommitID) string {
 	}
 }
 
-func noticeEmptied(r Remote) string {
+func noticeEmptied(r space.Remote) string {
 	return fmt.Sprintf("The repository at %s had been emptied. Everything of this space was pushed to it again; remove the remote if that is not wanted.", hostOf(r.URL))
 }
 
-func noticeReplaced(r Remote, left space.CommitID) string {
+func noticeReplaced(r space.Remote, left space.CommitID) string {
 	return fmt.Sprintf("The space was made what the branch %s at %s is, as was asked for. What it was before is kept here as commit %s; satchel space restore brings it back.", shown(r.Branch), hostOf(r.URL), left.Short())
 }
 
-func noticeDeleted(r Remote) string {
+func noticeDeleted(r space.Remote) string {
 	return fmt.Sprintf("The branch %s had been deleted at %s. It was made again with everything of this space; remove the remote if that is not wanted.", shown(r.Branch), hostOf(r.URL))
 }
 
-func noticeRenamed(r Remote, now string) string {
+func noticeRenamed(r space.Remote, now string) string {
 	return fmt.Sprintf("The branch %s at %s is now called %s, and this space follows it.", shown(r.Branch), hostOf(r.URL), shown(now))
 }
 

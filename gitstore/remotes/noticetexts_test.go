@@ -12,7 +12,7 @@ import (
 )
 
 func noticesOf(c ...space.Conflict) []string {
-	return mergeNotices(Remote{URL: atGitHub, Branch: "main"}, gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567", Conflicts: c}}, false)
+	return mergeNotices(space.Remote{URL: atGitHub, Branch: "main"}, gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567", Conflicts: c}}, false)
 }
 
 // What a merge decided is told as what it is: the only copy of a file is never
@@ -78,11 +78,11 @@ func TestRefusedAreToldByName(t *testing.T) {
 		{Path: "big.bin", Err: fault.New(fault.TooLarge, "large")},
 		{Path: "link", Err: space.CheckSymlink("link", "/etc/passwd")},
 	}}}
-	if got := mergeNotices(Remote{URL: atGitHub}, in, false); len(got) != 0 {
+	if got := mergeNotices(space.Remote{URL: atGitHub}, in, false); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 	in.Commit.Rejected = append(in.Commit.Rejected, space.Rejection{Path: "con\ntrol.md", Err: nameError("con\ntrol.md")})
-	got := mergeNotices(Remote{URL: atGitHub}, in, false)
+	got := mergeNotices(space.Remote{URL: atGitHub}, in, false)
 	if len(got) != 1 || !strings.Contains(got[0], "trol.md") || strings.Contains(got[0], "big.bin") || strings.Contains(got[0], "link") || strings.Contains(got[0], "size") {
 		t.Errorf("%q", got)
 	}

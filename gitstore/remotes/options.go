@@ -65,7 +65,7 @@ type Options struct {
 	CAFile string
 	// Meta is what merge commits say about their making. The default is
 	// Satchel's own name and the tool "sync".
-	Meta func(Remote) space.Meta
+	Meta func(space.Remote) space.Meta
 
 	Backoff Backoff
 	// CheckEvery bounds how often a space that is used has its remote asked.
@@ -122,7 +122,7 @@ func (o Options) withDefaults() Options {
 	count(&o.Rounds, DefaultRounds)
 	count(&o.Notices, DefaultNotices)
 	if o.Meta == nil {
-		o.Meta = func(Remote) space.Meta {
+		o.Meta = func(space.Remote) space.Meta {
 			return space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Tool: "sync"}
 		}
 	}

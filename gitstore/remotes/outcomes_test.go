@@ -247,7 +247,7 @@ func TestShallowRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := r.set(remotes.SetRequest{})
-	if st.State != remotes.Failed || st.Problem != transport.Shallow || !strings.Contains(st.Remedy, "--unshallow") {
+	if st.State != space.RemoteFailed || st.Problem != transport.Shallow || !strings.Contains(st.Remedy, "--unshallow") {
 		t.Errorf("%+v", st)
 	}
 }
@@ -257,7 +257,7 @@ func TestWrongToken(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.SetCredential("", "right")
 	st := r.set(remotes.SetRequest{Secret: "wrong"})
-	if st.State != remotes.Failed || st.Problem != transport.Auth || st.Unpushed != 1 || st.Remote.Kind != remotes.Token {
+	if st.State != space.RemoteFailed || st.Problem != transport.Auth || st.Unpushed != 1 || st.Remote.Kind != space.KindToken {
 		t.Errorf("%+v", st)
 	}
 	r.set(remotes.SetRequest{Secret: "right"})
@@ -306,7 +306,7 @@ func TestPushProtection(t *testing.T) {
 		r.write(map[string]string{"z.md": time.Now().String()})
 		st = r.sync()
 	}
-	if st.State != remotes.Failed || st.Problem != transport.Secret || len(st.Locations) == 0 || st.Locations[0].Path != "keys.md" || st.Locations[0].Line != 3 {
+	if st.State != space.RemoteFailed || st.Problem != transport.Secret || len(st.Locations) == 0 || st.Locations[0].Path != "keys.md" || st.Locations[0].Line != 3 {
 		t.Errorf("%+v", st)
 	}
 	if got := r.Trouble(r.id); !strings.Contains(got, "keys.md") || !strings.Contains(got, "satchel space purge") {
@@ -364,14 +364,14 @@ func TestPauseEndsATransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-hangs
-	if st, err := r.Status(t.Context(), r.id); err != nil || st.State != remotes.Syncing {
+	if st, err := r.Status(t.Context(), r.id); err != nil || st.State != space.RemoteSyncing {
 		t.Errorf("%+v %v", st, err)
 	}
 	resume, err := r.Pause(t.Context(), r.id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := r.Status(t.Context(), r.id); err != nil || st.State != remotes.Queued || st.Attempts != 0 {
+	if st, err := r.Status(t.Context(), r.id); err != nil || st.State != space.RemoteQueued || st.Attempts != 0 {
 		t.Errorf("%+v %v", st, err)
 	}
 	r.remote.Inject(nil)
@@ -394,14 +394,14 @@ func TestFetchedAndNotMerged(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	st, err := r.Status(t.Context(), r.id)
-	if err != nil || st.State == remotes.Pushed || string(st.Pushed) != tip || st.Unpushed != 0 {
+	if err != nil || st.State == space.RemotePushed || string(st.Pushed) != tip || st.Unpushed != 0 {
 		t.Errorf("%+v %v", st, err)
 	}
 	next := remotes.New(r.o)
 	if err := next.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if st, err = next.Sync(t.Context(), r.id, nil); err != nil || st.State != remotes.Pushed || string(st.Head) != tip {
+	if st, err = next.Sync(t.Context(), r.id, nil); err != nil || st.State != space.RemotePushed || string(st.Head) != tip {
 		t.Errorf("%+v %v", st, err)
 	}
 	if err := next.Close(t.Context()); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"satchel/gitstore/remotes"
 	"satchel/gitstore/transport"
+	"satchel/internal/space"
 )
 
 // Work on a space's history has no push beside it; what was asked for meanwhile
@@ -18,7 +18,7 @@ func TestPause(t *testing.T) {
 		b.git.slowly("push", time.Hour)
 		id := b.remote()
 		synctest.Wait()
-		var waited remotes.Status
+		var waited space.RemoteStatus
 		done := make(chan struct{})
 		resume, err := b.Pause(t.Context(), id)
 		if err != nil {
@@ -42,10 +42,10 @@ func TestPause(t *testing.T) {
 		resume()
 		time.Sleep(24 * time.Hour)
 		b.wantCalls("")
-		b.wantState(id, remotes.Queued)
+		b.wantState(id, space.RemoteQueued)
 		again()
 		<-done
-		if waited.State != remotes.Pushed || waited.Head != commit(2) {
+		if waited.State != space.RemotePushed || waited.Head != commit(2) {
 			t.Errorf("%+v", waited)
 		}
 		b.wantCalls("list@48h0m0s push@48h0m0s")
@@ -69,6 +69,6 @@ func TestPauseForgives(t *testing.T) {
 		b.Publish(b.git.commit(id))
 		resume()
 		synctest.Wait()
-		b.wantState(id, remotes.Pushed)
+		b.wantState(id, space.RemotePushed)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // Problem says in one stable word why a sync failed: one of transport's, or one
@@ -32,7 +33,7 @@ const (
 type trouble struct {
 	problem        Problem
 	detail, remedy string
-	locations      []transport.Location
+	locations      []space.RemoteLocation
 	retryAfter     time.Duration
 	// slow reports that only a person can solve it.
 	slow bool

@@ -54,7 +54,7 @@ func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 				if n := strings.Count(b.git.took(), c.at+"@"); n < 2 || n > 3 {
 					t.Errorf("it was tried %d times", n)
 				}
-				st := b.wantState(id, remotes.Failed)
+				st := b.wantState(id, space.RemoteFailed)
 				if st.Problem != c.problem || !strings.Contains(st.Detail, c.detail) || !strings.Contains(st.Remedy, c.remedy) || !strings.Contains(st.Remedy, "every hour") {
 					t.Errorf("told as %s: %q %q", st.Problem, st.Detail, st.Remedy)
 				}

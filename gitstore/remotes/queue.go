@@ -27,7 +27,7 @@ const (
 
 // entry is one space with a remote. Manager.mu guards it.
 type entry struct {
-	remote Remote
+	remote space.Remote
 	sealed []byte // the secret, as it is stored
 
 	phase   phase

@@ -42,17 +42,17 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		b.git.slowly("push", 10*time.Second)
 		id := b.remote()
 		time.Sleep(time.Second)
-		b.wantState(id, remotes.Syncing)
+		b.wantState(id, space.RemoteSyncing)
 		for range 100 {
 			b.Publish(b.git.commit(id))
 		}
 		time.Sleep(10 * time.Second)
-		st := b.wantState(id, remotes.Syncing)
+		st := b.wantState(id, space.RemoteSyncing)
 		if st.Pushed != commit(1) || st.Head != commit(101) || st.Unpushed != 100 {
 			t.Errorf("%+v", st)
 		}
 		time.Sleep(time.Hour)
-		b.wantState(id, remotes.Pushed)
+		b.wantState(id, space.RemotePushed)
 		b.wantCalls("list@0s push@0s list@10s integrate@10s push@10s")
 	})
 }
@@ -67,7 +67,7 @@ func TestCommitWithoutAnEvent(t *testing.T) {
 		time.Sleep(time.Second)
 		b.git.commit(id)
 		time.Sleep(time.Hour)
-		if st := b.wantState(id, remotes.Pushed); st.Pushed != commit(2) {
+		if st := b.wantState(id, space.RemotePushed); st.Pushed != commit(2) {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -93,7 +93,7 @@ func TestCommitAtTheLastMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		if st := b.wantState(id, remotes.Pushed); st.Pushed != commit(2) || syncs != 2 {
+		if st := b.wantState(id, space.RemotePushed); st.Pushed != commit(2) || syncs != 2 {
 			t.Errorf("%+v after %d syncs", st, syncs)
 		}
 	})
@@ -114,7 +114,7 @@ func TestLateEvent(t *testing.T) {
 		b.Publish(old)
 		time.Sleep(time.Hour)
 		b.wantCalls("")
-		b.wantState(id, remotes.Pushed)
+		b.wantState(id, space.RemotePushed)
 	})
 }
 
@@ -134,14 +134,14 @@ func TestStartDerivesTheQueue(t *testing.T) {
 		}
 		synctest.Wait()
 		b.wantCalls("") // Load starts nothing
-		b.wantState(behind, remotes.Queued)
+		b.wantState(behind, space.RemoteQueued)
 		b.close()
 		b.open()
 		b.start()
 		synctest.Wait()
 		b.wantCalls("list@0s integrate@0s push@0s")
-		b.wantState(behind, remotes.Pushed)
-		b.wantState(inStep, remotes.Pushed)
+		b.wantState(behind, space.RemotePushed)
+		b.wantState(inStep, space.RemotePushed)
 	})
 }
 
@@ -151,18 +151,18 @@ func TestFailureOutlivesTheProcess(t *testing.T) {
 		b := newBench(t, nil)
 		b.git.failing(func() error {
 			e := remoteError(transport.Secret)
-			e.Paths = []transport.Location{{Commit: commit(1), Path: "a.md", Line: 3, Rule: "Some Token"}}
+			e.Paths = []space.RemoteLocation{{Commit: commit(1), Path: "a.md", Line: 3, Rule: "Some Token"}}
 			return e
 		})
 		id := b.remote()
 		synctest.Wait()
-		before := b.wantState(id, remotes.Failed)
+		before := b.wantState(id, space.RemoteFailed)
 		b.close()
 		b.open()
 		if err := b.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		after := b.wantState(id, remotes.Failed)
+		after := b.wantState(id, space.RemoteFailed)
 		before.NextTry, before.Remote, after.Remote = time.Time{}, nil, nil
 		if got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before); got != want || after.Attempts != 1 || len(after.Locations) != 1 {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -243,7 +243,7 @@ func TestWorkersAreShared(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		for _, id := range good {
-			b.wantState(id, remotes.Pushed)
+			b.wantState(id, space.RemotePushed)
 		}
 		if most.Load() > 6 || mostBad.Load() > 2 {
 			t.Errorf("%d syncs ran at once, %d of failing remotes", most.Load(), mostBad.Load())
@@ -295,7 +295,7 @@ func TestSyncsThatTakeLongStarveNobody(t *testing.T) {
 				} else {
 					time.Sleep(time.Minute)
 				}
-				b.wantState(good, remotes.Pushed)
+				b.wantState(good, space.RemotePushed)
 				if n := most.Load(); n > 8 {
 					t.Errorf("%d syncs ran at once", n)
 				}
@@ -303,7 +303,7 @@ func TestSyncsThatTakeLongStarveNobody(t *testing.T) {
 				time.Sleep(6 * time.Hour)
 				again := b.remote()
 				synctest.Wait()
-				b.wantState(again, remotes.Pushed)
+				b.wantState(again, space.RemotePushed)
 				if n := running.Load(); n > 2 {
 					t.Errorf("%d syncs run of remotes that failed", n)
 				}
@@ -343,8 +343,8 @@ func TestCloseDrains(t *testing.T) {
 		if err := <-synced; fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("a sync that waits: %v", err)
 		}
-		b.wantState(first, remotes.Pushed)
-		b.wantState(second, remotes.Queued)
+		b.wantState(first, space.RemotePushed)
+		b.wantState(second, space.RemoteQueued)
 		b.wantCalls("list@0s push@0s")
 		b.Publish(b.git.commit(first))
 		b.Used(first)
@@ -376,7 +376,7 @@ func TestCloseCutsOff(t *testing.T) {
 		if s := b.Stats(); s.Running != 0 || s.Queued != 0 {
 			t.Errorf("%+v", s)
 		}
-		if st := b.wantState(id, remotes.Queued); st.Attempts != 0 {
+		if st := b.wantState(id, space.RemoteQueued); st.Attempts != 0 {
 			t.Errorf("to be cut off counts as a failure: %+v", st)
 		}
 	})
@@ -393,7 +393,7 @@ func TestSync(t *testing.T) {
 		time.Sleep(time.Second)
 		var said []string
 		st, err := b.Sync(t.Context(), id, func(line string) { said = append(said, line) })
-		if err != nil || st.State != remotes.Pushed {
+		if err != nil || st.State != space.RemotePushed {
 			t.Errorf("%+v %v", st, err)
 		}
 		b.wantCalls("list@0s push@10s list@10s")
@@ -428,18 +428,18 @@ func TestSetAndSync(t *testing.T) {
 		id := b.git.add()
 		b.git.failing(func() error { return remoteError(transport.Auth) })
 		req := remotes.SetRequest{Space: id, URL: "https://git.example/" + string(id)}
-		st, err := b.SetAndSync(t.Context(), req, nil)
-		if err != nil || st.State != remotes.Failed || st.Attempts != 1 {
+		st, err := b.SetAndSync(t.Context(), t.Context(), req, nil)
+		if err != nil || st.State != space.RemoteFailed || st.Attempts != 1 {
 			t.Errorf("%+v %v", st, err)
 		}
 		b.git.failing(nil)
 		var said []string
-		st, err = b.SetAndSync(t.Context(), req, func(line string) { said = append(said, line) })
-		if err != nil || st.State != remotes.Pushed || len(said) == 0 {
+		st, err = b.SetAndSync(t.Context(), t.Context(), req, func(line string) { said = append(said, line) })
+		if err != nil || st.State != space.RemotePushed || len(said) == 0 {
 			t.Errorf("%+v %v %q", st, err, said)
 		}
 		b.wantCalls("list@0s list@0s push@0s")
-		if _, err := b.SetAndSync(t.Context(), remotes.SetRequest{Space: id}, nil); fault.CodeOf(err) != fault.Invalid {
+		if _, err := b.SetAndSync(t.Context(), t.Context(), remotes.SetRequest{Space: id}, nil); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%v", err)
 		}
 	})
@@ -467,7 +467,7 @@ func TestRemoveWhileSyncing(t *testing.T) {
 		if err := <-synced; fault.CodeOf(err) != fault.NotFound || time.Since(begin) != 0 {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
-		b.wantState(id, remotes.Local)
+		b.wantState(id, space.RemoteLocal)
 		b.git.took()
 		b.Publish(b.git.commit(id))
 		b.Used(id)
@@ -479,7 +479,7 @@ func TestRemoveWhileSyncing(t *testing.T) {
 		b.close()
 		b.open()
 		b.start()
-		b.wantState(id, remotes.Local)
+		b.wantState(id, space.RemoteLocal)
 	})
 }
 
@@ -501,14 +501,14 @@ func TestStatusIsConsistent(t *testing.T) {
 	}()
 	for looked := false; ; looked = true {
 		st := b.status(id)
-		if st.State == remotes.Pushed && (st.Head != st.Pushed || st.Unpushed != 0) || st.State == remotes.Local {
+		if st.State == space.RemotePushed && (st.Head != st.Pushed || st.Unpushed != 0) || st.State == space.RemoteLocal {
 			t.Fatalf("%+v", st)
 		}
 		select {
 		case <-stop:
 			if looked {
 				<-done
-				if st, err := b.Sync(t.Context(), id, nil); err != nil || st.State != remotes.Pushed || st.Head != commit(301) {
+				if st, err := b.Sync(t.Context(), id, nil); err != nil || st.State != space.RemotePushed || st.Head != commit(301) {
 					t.Fatalf("%+v %v", st, err)
 				}
 				return

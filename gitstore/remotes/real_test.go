@@ -86,7 +86,7 @@ func newReal(t testing.TB, change func(*remotes.Options)) *real {
 }
 
 // set gives the space the remote, and syncs.
-func (r *real) set(req remotes.SetRequest) remotes.Status {
+func (r *real) set(req remotes.SetRequest) space.RemoteStatus {
 	r.t.Helper()
 	req.Space, req.Trusted = r.id, true
 	if req.URL == "" {
@@ -98,7 +98,7 @@ func (r *real) set(req remotes.SetRequest) remotes.Status {
 	return r.sync()
 }
 
-func (r *real) sync() remotes.Status {
+func (r *real) sync() space.RemoteStatus {
 	r.t.Helper()
 	st, err := r.Sync(r.t.Context(), r.id, nil)
 	if err != nil {
@@ -148,10 +148,10 @@ func (r *real) files() []string {
 }
 
 // inStep waits until space and remote are the same, and returns how they stand.
-func (r *real) inStep(branch string) remotes.Status {
+func (r *real) inStep(branch string) space.RemoteStatus {
 	r.t.Helper()
 	st := r.sync()
-	if st.State != remotes.Pushed || st.Unpushed != 0 || st.Problem != "" {
+	if st.State != space.RemotePushed || st.Unpushed != 0 || st.Problem != "" {
 		r.t.Fatalf("not in step: %+v", st)
 	}
 	if head := r.remote.Head("notes", branch); head != string(st.Head) {

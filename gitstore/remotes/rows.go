@@ -9,7 +9,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"satchel/gitstore/transport"
 	"satchel/internal/database"
 	"satchel/internal/space"
 )
@@ -32,14 +31,14 @@ type remoteRow struct {
 
 func (remoteRow) TableName() string { return "remotes" }
 
-func (r remoteRow) remote() Remote {
-	return Remote{
-		Space: space.SpaceID(r.SpaceID), URL: r.URL, Branch: r.Branch, Chosen: r.Chosen, Trusted: r.Trusted, Kind: Kind(r.Kind),
+func (r remoteRow) remote() space.Remote {
+	return space.Remote{
+		Space: space.SpaceID(r.SpaceID), URL: r.URL, Branch: r.Branch, Chosen: r.Chosen, Trusted: r.Trusted, Kind: space.RemoteKind(r.Kind),
 		Username: r.Username, Created: database.Time(r.Created), Changed: database.Time(r.Changed),
 	}
 }
 
-func rowOf(r Remote, sealed []byte) remoteRow {
+func rowOf(r space.Remote, sealed []byte) remoteRow {
 	return remoteRow{
 		SpaceID: string(r.Space), URL: r.URL, Branch: r.Branch, Chosen: r.Chosen, Trusted: r.Trusted, Kind: string(r.Kind),
 		Username: r.Username, Secret: sealed, Created: database.Millis(r.Created), Changed: database.Millis(r.Changed),
@@ -87,7 +86,7 @@ type outcome struct {
 	attempts       int
 	problem        Problem
 	detail, remedy string
-	locations      []transport.Location
+	locations      []space.RemoteLocation
 }
 
 func (o outcome) row(id space.SpaceID) (syncedRow, error) {
@@ -160,7 +159,7 @@ func (m *Manager) loadRows(ctx context.Context) ([]*entry, map[space.SpaceID]*no
 }
 
 // storeRemote writes a remote and forgets how the last sync of another ended.
-func (m *Manager) storeRemote(ctx context.Context, r Remote, sealed []byte, another bool) error {
+func (m *Manager) storeRemote(ctx context.Context, r space.Remote, sealed []byte, another bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(r, sealed)
 		if err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error; err != nil {

@@ -25,12 +25,12 @@ func TestPushesWhatIsCommitted(t *testing.T) {
 		b.start()
 		id := b.remote()
 		synctest.Wait()
-		b.wantState(id, remotes.Pushed)
+		b.wantState(id, space.RemotePushed)
 		b.wantCalls("list@0s push@0s")
 		time.Sleep(time.Minute)
 		b.Publish(b.git.commit(id))
 		synctest.Wait()
-		st := b.wantState(id, remotes.Pushed)
+		st := b.wantState(id, space.RemotePushed)
 		b.wantCalls("list@1m0s integrate@1m0s push@1m0s")
 		if st.Head != commit(2) || st.Pushed != st.Head || st.Unpushed != 0 || st.Remote.Branch != "main" || st.Remote.Chosen {
 			t.Errorf("%+v", st)
@@ -53,7 +53,7 @@ func TestBackoff(t *testing.T) {
 		id := b.remote()
 		time.Sleep(13 * time.Second)
 		b.wantCalls("list@0s list@1s list@3s list@7s list@12s")
-		st := b.wantState(id, remotes.Failed)
+		st := b.wantState(id, space.RemoteFailed)
 		if st.Problem != transport.Network || st.Attempts != 5 || time.Until(st.NextTry).Round(time.Second) != 4*time.Second || st.Unpushed != 1 {
 			t.Errorf("%+v", st)
 		}
@@ -63,7 +63,7 @@ func TestBackoff(t *testing.T) {
 		b.git.failing(nil)
 		time.Sleep(time.Second)
 		b.wantCalls("list@18.5s push@18.5s")
-		if st := b.wantState(id, remotes.Pushed); st.Attempts != 0 || st.Problem != "" || !st.NextTry.IsZero() {
+		if st := b.wantState(id, space.RemotePushed); st.Attempts != 0 || st.Problem != "" || !st.NextTry.IsZero() {
 			t.Errorf("%+v", st)
 		}
 		b.git.failing(func() error { return remoteError(transport.Network) })
@@ -90,7 +90,7 @@ func TestPermanentProblems(t *testing.T) {
 				id := b.remote()
 				synctest.Wait()
 				b.wantCalls("list@0s")
-				if st := b.wantState(id, remotes.Failed); st.Problem != p || st.Detail == "" || st.Remedy == "" {
+				if st := b.wantState(id, space.RemoteFailed); st.Problem != p || st.Detail == "" || st.Remedy == "" {
 					t.Errorf("%+v", st)
 				}
 				// Neither work nor use of the space tries it again.
@@ -103,7 +103,7 @@ func TestPermanentProblems(t *testing.T) {
 				b.Notify(id)
 				synctest.Wait()
 				b.wantCalls("list@1h9m0s")
-				if st, err := b.Sync(t.Context(), id, nil); err != nil || st.State != remotes.Failed || st.Attempts != 4 {
+				if st, err := b.Sync(t.Context(), id, nil); err != nil || st.State != space.RemoteFailed || st.Attempts != 4 {
 					t.Errorf("%+v %v", st, err)
 				}
 				b.wantCalls("list@1h9m0s")
@@ -113,7 +113,7 @@ func TestPermanentProblems(t *testing.T) {
 				}
 				synctest.Wait()
 				b.wantCalls("list@1h9m0s push@1h9m0s")
-				b.wantState(id, remotes.Pushed)
+				b.wantState(id, space.RemotePushed)
 			})
 		})
 	}
@@ -182,7 +182,7 @@ func TestChecks(t *testing.T) {
 		b.wantCalls("list@24h0m0s list@24h0m5s")
 		time.Sleep(24 * time.Hour)
 		b.wantCalls("list@24h1m5s list@24h2m5s list@24h3m5s")
-		if st := b.wantState(id, remotes.Pushed); time.Since(st.LastCheck) < 23*time.Hour {
+		if st := b.wantState(id, space.RemotePushed); time.Since(st.LastCheck) < 23*time.Hour {
 			t.Errorf("last check %v", st.LastCheck)
 		}
 	})
@@ -200,7 +200,7 @@ func TestTakesWhatIsAtTheRemote(t *testing.T) {
 		b.Notify(id)
 		synctest.Wait()
 		b.wantCalls("list@1m0s fetch@1m0s integrate@1m0s")
-		if st := b.wantState(id, remotes.Pushed); st.Head != commit(7) {
+		if st := b.wantState(id, space.RemotePushed); st.Head != commit(7) {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -225,7 +225,7 @@ func TestRestlessRemote(t *testing.T) {
 		b.Publish(b.git.commit(id))
 		synctest.Wait()
 		b.wantCalls(strings.TrimSpace(strings.Repeat("list@0s integrate@0s push@0s ", 3)))
-		if st := b.wantState(id, remotes.Failed); st.Problem != remotes.Restless {
+		if st := b.wantState(id, space.RemoteFailed); st.Problem != remotes.Restless {
 			t.Errorf("%+v", st)
 		}
 	})

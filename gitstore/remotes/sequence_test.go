@@ -73,8 +73,8 @@ func sequence(t *testing.T, seed uint64) {
 	check := func() {
 		for _, id := range ids {
 			st := b.status(id)
-			if st.State == remotes.Pushed && (st.Head != st.Pushed || st.Unpushed != 0 || st.Problem != "") ||
-				st.State == remotes.Failed && (st.Problem == "" || st.Detail == "" || st.Attempts == 0) || st.State == remotes.Local {
+			if st.State == space.RemotePushed && (st.Head != st.Pushed || st.Unpushed != 0 || st.Problem != "") ||
+				st.State == space.RemoteFailed && (st.Problem == "" || st.Detail == "" || st.Attempts == 0) || st.State == space.RemoteLocal {
 				t.Fatalf("%+v", st)
 			}
 		}
@@ -138,7 +138,7 @@ func sequence(t *testing.T, seed uint64) {
 	synctest.Wait()
 	check()
 	for _, id := range ids {
-		st := b.wantState(id, remotes.Pushed)
+		st := b.wantState(id, space.RemotePushed)
 		if s := b.git.state(id); s.head != s.remote || st.Head != commit(s.head) {
 			t.Errorf("seed %d: the head is %d and the remote's is %d", seed, s.head, s.remote)
 		}

@@ -47,16 +47,21 @@ func (m *Manager) Check(ctx context.Context, req SetRequest) error {
 	if err != nil {
 		return err
 	}
-	return r.inherit(req, had)
+	return inherit(&r, req, had)
 }
 
-// SetAndSync is Set, and the wait for the sync that follows it; see Sync.
-func (m *Manager) SetAndSync(ctx context.Context, req SetRequest, progress func(string)) (Status, error) {
+// SetAndSync is Set, and waits for the sync that follows it until wait ends; the sync
+// goes on then, and the status is that of the moment. See Sync.
+func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	if err := m.set(ctx, req, w); err != nil {
-		return Status{}, err
+		return space.RemoteStatus{}, err
 	}
-	return m.wait(ctx, req.Space, w)
+	st, err := m.wait(wait, req.Space, w)
+	if wait.Err() != nil {
+		return m.Status(context.WithoutCancel(ctx), req.Space)
+	}
+	return st, err
 }
 
 // set has w, which may be nil, wait for the first sync.
@@ -78,7 +83,7 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 
 	m.mu.Lock()
 	old := m.entries[r.Space]
-	var had Remote
+	var had space.Remote
 	var sealed []byte
 	if old != nil {
 		had, sealed = old.remote, old.sealed
@@ -88,11 +93,11 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	if !another {
 		r.Created, r.Branch = had.Created, had.Branch
 	}
-	if err := r.inherit(req, had); err != nil {
+	if err := inherit(&r, req, had); err != nil {
 		return err
 	}
 	switch {
-	case r.Kind != Token:
+	case r.Kind != space.KindToken:
 		sealed = nil
 	case req.Secret != "":
 		if sealed, err = m.o.Seal.Seal([]byte(strings.TrimSpace(req.Secret)), sealPurpose, string(r.Space)); err != nil {
@@ -134,13 +139,13 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 
 // inherit takes over from the remote that a space has, the zero one for none, what a
 // request says nothing of.
-func (r *Remote) inherit(req SetRequest, had Remote) error {
-	same := had.Kind == Token && had.URL == r.URL
-	if req.Kind == "" && r.Kind == None && same {
-		r.Kind, r.Username = Token, cmp.Or(r.Username, had.Username)
+func inherit(r *space.Remote, req SetRequest, had space.Remote) error {
+	same := had.Kind == space.KindToken && had.URL == r.URL
+	if req.Kind == "" && r.Kind == space.KindNone && same {
+		r.Kind, r.Username = space.KindToken, cmp.Or(r.Username, had.Username)
 	}
 	// A stored secret goes to no other place than the one that it was given for.
-	if r.Kind == Token && req.Secret == "" && !same {
+	if r.Kind == space.KindToken && req.Secret == "" && !same {
 		return fault.New(fault.Invalid, "A token is missing: give the one for %s.", hostOf(r.URL))
 	}
 	return nil
@@ -150,14 +155,14 @@ func (r *Remote) inherit(req SetRequest, had Remote) error {
 // remote stays as it is, and so does the space, with its Notices. Of a space
 // that has no remote nothing changes.
 func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
-	_, err := m.remove(ctx, id, func(Remote, bool) bool { return true })
+	_, err := m.remove(ctx, id, func(space.Remote, bool) bool { return true })
 	return err
 }
 
 // RemoveSetBefore is Remove of a remote that was last set before at, or in its very
 // millisecond; removed reports whether there was one.
 func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time.Time) (removed bool, err error) {
-	old := func(r Remote, has bool) bool { return has && !r.Changed.After(at) }
+	old := func(r space.Remote, has bool) bool { return has && !r.Changed.After(at) }
 	if r, has, err := m.Get(ctx, id); err != nil || !old(r, has) {
 		return false, err // whose syncs go on
 	}
@@ -165,7 +170,7 @@ func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time
 }
 
 // remove is Remove where it is wanted of what there is then.
-func (m *Manager) remove(ctx context.Context, id space.SpaceID, wanted func(r Remote, has bool) bool) (removed bool, err error) {
+func (m *Manager) remove(ctx context.Context, id space.SpaceID, wanted func(r space.Remote, has bool) bool) (removed bool, err error) {
 	resume, err := m.Pause(ctx, id)
 	if err != nil {
 		return false, err
@@ -202,19 +207,19 @@ func (m *Manager) drop(ctx context.Context, id space.SpaceID) error {
 }
 
 // Get returns a space's remote; false if it has none.
-func (m *Manager) Get(_ context.Context, id space.SpaceID) (Remote, bool, error) {
+func (m *Manager) Get(_ context.Context, id space.SpaceID) (space.Remote, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.entries[id]; e != nil {
 		return e.remote, true, nil
 	}
-	return Remote{}, false, nil
+	return space.Remote{}, false, nil
 }
 
 // check makes a remote of a request.
-func (m *Manager) check(req SetRequest) (Remote, error) {
+func (m *Manager) check(req SetRequest) (space.Remote, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	r := Remote{
+	r := space.Remote{
 		Space: req.Space, URL: strings.TrimSpace(req.URL), Branch: strings.TrimSpace(req.Branch), Trusted: req.Trusted,
 		Kind: req.Kind, Username: strings.TrimSpace(req.Username), Created: now, Changed: now,
 	}
@@ -237,26 +242,26 @@ func (m *Manager) check(req SetRequest) (Remote, error) {
 	switch {
 	case r.Kind != "":
 	case isSSH:
-		r.Kind = SSH
+		r.Kind = space.KindSSH
 	case req.Secret != "":
-		r.Kind = Token
+		r.Kind = space.KindToken
 	default:
-		r.Kind = None
+		r.Kind = space.KindNone
 	}
 	switch {
-	case r.Kind != None && r.Kind != Token && r.Kind != GitHub && r.Kind != SSH:
+	case r.Kind != space.KindNone && r.Kind != space.KindToken && r.Kind != space.KindGitHub && r.Kind != space.KindSSH:
 		return r, fault.New(fault.Invalid, "%.40q is no kind of remote: use none, token, github or ssh.", string(r.Kind))
-	case r.Kind == GitHub && m.o.Credentials == nil:
+	case r.Kind == space.KindGitHub && m.o.Credentials == nil:
 		return r, errNoCredentials()
-	case r.Kind == GitHub && !r.atGitHub() && !r.Trusted:
+	case r.Kind == space.KindGitHub && !isAtGitHub(r) && !r.Trusted:
 		// Whoever names another host would be sent the app's token.
 		return r, fault.New(fault.Invalid, "The GitHub App is for repositories at github.com alone. Use a token for this one.")
 	case isSSH && !r.Trusted:
 		// The key is the operator's, who may have access to what this person has not.
 		return r, fault.New(fault.Invalid, "A remote over SSH uses the server's own key, so that only whoever runs this server can set it, with --trusted. Else give the repository's https URL, and a token.")
-	case (r.Kind == SSH) != isSSH:
+	case (r.Kind == space.KindSSH) != isSSH:
 		return r, fault.New(fault.Invalid, "The kind ssh goes with a URL that begins with ssh://, and with no other.")
-	case r.Kind != Token && req.Secret != "":
+	case r.Kind != space.KindToken && req.Secret != "":
 		return r, fault.New(fault.Invalid, "A token goes with the kind token, not with %s.", r.Kind)
 	case strings.ContainsFunc(strings.TrimSpace(req.Secret)+r.Username, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		return r, fault.New(fault.Invalid, "The token or the user name has characters that none can have, such as a line end. Copy it again.")
@@ -272,13 +277,13 @@ func (s *syncing) credential(ctx context.Context) error {
 	}
 	var err error
 	switch s.remote.Kind {
-	case Token:
+	case space.KindToken:
 		var b []byte
 		if b, err = s.m.o.Seal.Open(s.sealed, sealPurpose, string(s.remote.Space)); err != nil {
 			return &ownError{NoToken, err}
 		}
 		s.cred = space.Credential{Username: s.remote.Username, Secret: string(b)}
-	case GitHub:
+	case space.KindGitHub:
 		if s.m.o.Credentials == nil {
 			return &ownError{NoAccess, errNoCredentials()}
 		}
@@ -315,7 +320,7 @@ func errNoCredentials() error {
 
 // ssh returns the operator's way over SSH, for the remotes that are meant for it.
 func (s *syncing) ssh() *transport.SSH {
-	if s.remote.Kind != SSH {
+	if s.remote.Kind != space.KindSSH {
 		return nil
 	}
 	return s.m.o.SSH

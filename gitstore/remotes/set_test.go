@@ -52,9 +52,9 @@ func TestSetChecks(t *testing.T) {
 		{"a person's page", remotes.SetRequest{URL: "https://github.com/ann"}, false, "OWNER/NAME"},
 		{"a branch that is none", remotes.SetRequest{URL: "https://git.example/a", Branch: "-f"}, false, "branch"},
 		{"a kind that is none", remotes.SetRequest{URL: "https://git.example/a", Kind: "svn"}, false, "no kind"},
-		{"GitHub without an app", remotes.SetRequest{URL: "https://github.com/ann/notes", Kind: remotes.GitHub}, false, "no GitHub App"},
-		{"the kind token without one", remotes.SetRequest{URL: "https://git.example/new", Kind: remotes.Token}, false, "token is missing"},
-		{"a token with another kind", remotes.SetRequest{URL: "https://git.example/a", Kind: remotes.None, Secret: "CANARY"}, false, "goes with the kind token"},
+		{"GitHub without an app", remotes.SetRequest{URL: "https://github.com/ann/notes", Kind: space.KindGitHub}, false, "no GitHub App"},
+		{"the kind token without one", remotes.SetRequest{URL: "https://git.example/new", Kind: space.KindToken}, false, "token is missing"},
+		{"a token with another kind", remotes.SetRequest{URL: "https://git.example/a", Kind: space.KindNone, Secret: "CANARY"}, false, "goes with the kind token"},
 		{"Attack: a token with a line end", remotes.SetRequest{URL: "https://git.example/a", Secret: "CANARY\r\nX-Evil: 1"}, false, "line end"},
 		{"Attack: another space's name", remotes.SetRequest{Space: "../x", URL: "https://git.example/a"}, false, "space id"},
 		{"an unknown space", remotes.SetRequest{Space: space.NewSpaceID(), URL: "https://git.example/a"}, false, "no such space"},
@@ -143,7 +143,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("for another branch: %+v %v", last(), err)
 		}
 		// Attack: a member names a server of their own and gets the token sent there.
-		if err := set(remotes.SetRequest{URL: "https://evil.example/" + string(id), Kind: remotes.Token}); fault.CodeOf(err) != fault.Invalid {
+		if err := set(remotes.SetRequest{URL: "https://evil.example/" + string(id), Kind: space.KindToken}); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("the token follows to another URL: %v", err)
 		}
 		// Attack: the row of one space is copied to another's.
@@ -174,7 +174,7 @@ func TestToken(t *testing.T) {
 		if s := fmt.Sprintf("%s %+v %+v", rows, b.status(id), b.status(other)); strings.Contains(s, "CANARY") {
 			t.Errorf("the token is in %s", s)
 		}
-		if err := set(remotes.SetRequest{URL: own, Kind: remotes.None}); err != nil || last() != (space.Credential{}) {
+		if err := set(remotes.SetRequest{URL: own, Kind: space.KindNone}); err != nil || last() != (space.Credential{}) {
 			t.Errorf("%v %+v", err, last())
 		}
 	})
@@ -213,7 +213,7 @@ func TestSwitchingRemotes(t *testing.T) {
 				t.Errorf("%s: what was tracked is forgotten: %v", change.name, forgotten)
 			}
 			b.git.failing(nil)
-			if st, err := b.Sync(t.Context(), id, nil); err != nil || st.State != remotes.Pushed {
+			if st, err := b.Sync(t.Context(), id, nil); err != nil || st.State != space.RemotePushed {
 				t.Errorf("%s: %+v %v", change.name, st, err)
 			}
 		}
@@ -245,7 +245,7 @@ func TestAppToken(t *testing.T) {
 		})
 		b.start()
 		id := b.git.add()
-		err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: "https://evil.example/ann/notes", Kind: remotes.GitHub})
+		err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: "https://evil.example/ann/notes", Kind: space.KindGitHub})
 		if fault.CodeOf(err) != fault.Invalid || asked != 0 {
 			t.Errorf("Attack: another host is sent the app's token: %v", err)
 		}
@@ -264,7 +264,7 @@ func TestAppToken(t *testing.T) {
 				return nil
 			}
 		})
-		if err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: "https://git.example/" + string(id), Kind: remotes.GitHub, Trusted: true}); err != nil {
+		if err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: "https://git.example/" + string(id), Kind: space.KindGitHub, Trusted: true}); err != nil {
 			t.Fatal(err)
 		}
 		sync := func(name string, calls int, want remotes.Problem) {
@@ -308,7 +308,7 @@ func TestSpacesAreApart(t *testing.T) {
 				return nil
 			}
 			e := remoteError(transport.Secret)
-			e.Host, e.Paths = "annshost.example", []transport.Location{{Path: "annspath"}}
+			e.Host, e.Paths = "annshost.example", []space.RemoteLocation{{Path: "annspath"}}
 			return e
 		}
 	})

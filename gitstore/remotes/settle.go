@@ -2,10 +2,11 @@ package remotes
 
 import (
 	"context"
+	"satchel/internal/space"
 	"time"
 )
 
-func newEntry(r Remote, sealed []byte) *entry {
+func newEntry(r space.Remote, sealed []byte) *entry {
 	return &entry{remote: r, sealed: sealed}
 }
 

@@ -18,13 +18,13 @@ const statusNotes = 5
 
 // Status reports how a space and its remote stand. It asks the space's
 // repository, never the remote.
-func (m *Manager) Status(ctx context.Context, id space.SpaceID) (Status, error) {
-	var st Status
+func (m *Manager) Status(ctx context.Context, id space.SpaceID) (space.RemoteStatus, error) {
+	var st space.RemoteStatus
 	for look := 1; ; look++ {
 		before, ok := m.snapshot(id)
 		var err error
 		if st, err = m.status(ctx, id, before, ok); err != nil {
-			return Status{}, err
+			return space.RemoteStatus{}, err
 		}
 		if after, _ := m.snapshot(id); look == statusLooks || after.syncs == before.syncs && after.phase == before.phase {
 			return st, nil
@@ -34,13 +34,13 @@ func (m *Manager) Status(ctx context.Context, id space.SpaceID) (Status, error) 
 
 // snapshot is a copy of what an entry knows, without the secret.
 type snapshot struct {
-	remote Remote
+	remote space.Remote
 	phase  phase
 	syncs  int // that have ended
 	outcome
 	transit bool
 	next    time.Time
-	notes   []Note
+	notes   []space.RemoteNote
 }
 
 func (m *Manager) snapshot(id space.SpaceID) (snapshot, bool) {
@@ -54,14 +54,14 @@ func (m *Manager) snapshot(id space.SpaceID) (snapshot, bool) {
 	if told := m.fresh(id); told != nil {
 		for _, n := range slices.Backward(told.all) {
 			if len(s.notes) < statusNotes {
-				s.notes = append(s.notes, Note{n.at, n.text})
+				s.notes = append(s.notes, space.RemoteNote{At: n.at, Text: n.text})
 			}
 		}
 	}
 	return s, e != nil
 }
 
-func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has bool) (Status, error) {
+func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has bool) (space.RemoteStatus, error) {
 	branch := s.remote.Branch
 	if branch == "" {
 		branch = defaultBranch // of which nothing is known yet: all counts
@@ -72,34 +72,34 @@ func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has 
 	var err error
 	if has {
 		if pushed, _, err = m.o.Git.Tracked(ctx, id, branch); err != nil {
-			return Status{}, err
+			return space.RemoteStatus{}, err
 		}
 	}
 	head, err := m.o.Git.Head(ctx, id)
 	if err != nil {
-		return Status{}, err
+		return space.RemoteStatus{}, err
 	}
 	if !has {
-		return Status{State: Local, Head: head, Notes: s.notes}, nil
+		return space.RemoteStatus{State: space.RemoteLocal, Head: head, Notes: s.notes}, nil
 	}
-	st := Status{
+	st := space.RemoteStatus{
 		Remote: &s.remote, Head: head, Pushed: pushed, LastCheck: s.lastCheck, LastSync: s.lastSync, NextTry: s.next, Attempts: s.attempts,
 		Problem: s.problem, Detail: s.detail, Remedy: s.remedy, Locations: s.locations, Notes: s.notes,
 	}
 	if pushed != head {
 		if st.Unpushed, _, err = m.o.Git.Unpushed(ctx, id, branch, 0); err != nil {
-			return Status{}, err
+			return space.RemoteStatus{}, err
 		}
 	}
 	switch {
 	case s.phase == running && (s.transit || pushed != head):
-		st.State = Syncing
+		st.State = space.RemoteSyncing
 	case s.problem != "":
-		st.State = Failed
+		st.State = space.RemoteFailed
 	case pushed == head:
-		st.State = Pushed
+		st.State = space.RemotePushed
 	default:
-		st.State = Queued
+		st.State = space.RemoteQueued
 	}
 	return st, nil
 }
@@ -120,21 +120,21 @@ func (m *Manager) Trouble(id space.SpaceID) string {
 
 // State is the State of a Status by what is in memory, for answers that cannot
 // wait: a change that was committed before the call counts.
-func (m *Manager) State(id space.SpaceID) State {
+func (m *Manager) State(id space.SpaceID) space.RemoteState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.entries[id]
 	switch {
 	case e == nil:
-		return Local
+		return space.RemoteLocal
 	case e.phase == running && e.transit:
-		return Syncing
+		return space.RemoteSyncing
 	case e.failing():
-		return Failed
+		return space.RemoteFailed
 	case e.synced != "" && e.behindSince.IsZero():
-		return Pushed
+		return space.RemotePushed
 	}
-	return Queued
+	return space.RemoteQueued
 }
 
 // Stats reports what all remotes come to.

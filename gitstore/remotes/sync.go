@@ -18,7 +18,7 @@ const defaultBranch = "main"
 type syncing struct {
 	m      *Manager
 	e      *entry // locked by m.mu
-	remote Remote
+	remote space.Remote
 	sealed []byte
 	want   want
 	before outcome
@@ -53,7 +53,7 @@ func (s *syncing) run(ctx context.Context) result {
 	case errors.Is(err, errNothingToDo):
 		r.synced, r.quiet = synced, true
 	case err != nil:
-		r.trouble = s.remote.explain(err)
+		r.trouble = explain(s.remote, err)
 	default:
 		s.replaced()
 		r.synced = synced
@@ -374,7 +374,7 @@ func (s *syncing) refused(p Problem) bool {
 	default:
 		return false
 	}
-	if s.remote.Kind != GitHub {
+	if s.remote.Kind != space.KindGitHub {
 		return false
 	}
 	if c, ok := s.m.o.Credentials.(interface{ Refused(space.Repository) }); ok {

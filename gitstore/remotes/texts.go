@@ -9,6 +9,7 @@ import (
 
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // words are what people are told of a problem. Where a field is empty
@@ -30,14 +31,14 @@ const newToken = "At github.com open Settings → Developer settings → Persona
 
 // theApp is where a GitHub App's access is managed, at the GitHub that has the
 // repository: github.com or a company's own.
-func theApp(r Remote) string {
+func theApp(r space.Remote) string {
 	return "At " + hostOf(r.URL) + " open Settings → Applications → Installed GitHub Apps → Configure"
 }
 
 // wordsOf has the texts that differ from transport's. They are reviewed
 // together: testdata/texts.golden shows all of them as people see them.
-func wordsOf(p Problem, r Remote) words {
-	if r.isDirectory() {
+func wordsOf(p Problem, r space.Remote) words {
+	if isDirectory(r) {
 		switch p {
 		case transport.Forbidden, transport.Gone, transport.Rejected, transport.Malformed:
 			return words{} // transport knows what a directory needs
@@ -46,13 +47,13 @@ func wordsOf(p Problem, r Remote) words {
 	switch p {
 	case transport.Auth:
 		switch r.Kind {
-		case None:
+		case space.KindNone:
 			return words{
 				detail:   hostOf(r.URL) + " asks for a token, and none is stored for this space.",
 				remedy:   "Make a token at that server which may read and write this repository, and run satchel space remote set with it.",
 				atGitHub: newToken,
 			}
-		case SSH:
+		case space.KindSSH:
 			return words{
 				detail: hostOf(r.URL) + " does not accept this server's SSH key.",
 				remedy: "Ask whoever runs this server for its public key, and add it to the repository as a deploy key that may write.",
@@ -169,8 +170,8 @@ const foreign = "Change that in the repository at the remote, or use another one
 // lower makes a sentence go on after a colon.
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// explain says a failed sync in words.
-func (r Remote) explain(err error) *trouble {
+// explain describes a failed sync of a remote.
+func explain(r space.Remote, err error) *trouble {
 	t := &trouble{problem: problemOf(err), err: err}
 	t.slow = isSlow(t.problem)
 	w := wordsOf(t.problem, r)
@@ -186,17 +187,17 @@ func (r Remote) explain(err error) *trouble {
 	}
 	t.detail, t.remedy = cmp.Or(w.detail, remote.Public()), cmp.Or(w.remedy, remote.Remedy())
 	switch {
-	case r.Kind == GitHub && w.byApp != "":
+	case r.Kind == space.KindGitHub && w.byApp != "":
 		t.remedy = w.byApp
-	case r.Kind == GitHub:
-	case r.atGitHub() && w.atGitHub != "":
+	case r.Kind == space.KindGitHub:
+	case isAtGitHub(r) && w.atGitHub != "":
 		t.remedy = w.atGitHub
 	}
 	if remote.CheckedOut() {
 		t.detail, t.remedy = remote.Public(), remote.Remedy()
 	}
 	if t.problem == transport.Secret {
-		if link := allowLink(remote.Said); link != "" && r.atGitHub() {
+		if link := allowLink(remote.Said); link != "" && isAtGitHub(r) {
 			t.remedy += " If it is not a real secret, allow it at " + link + " instead."
 		}
 	}
@@ -206,8 +207,8 @@ func (r Remote) explain(err error) *trouble {
 	return t
 }
 
-// atGitHub reports whether a remote is at github.com.
-func (r Remote) atGitHub() bool {
+// isAtGitHub reports whether a remote is at github.com.
+func isAtGitHub(r space.Remote) bool {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return false
@@ -217,7 +218,7 @@ func (r Remote) atGitHub() bool {
 }
 
 // isDirectory reports whether a remote is a directory of this machine.
-func (r Remote) isDirectory() bool {
+func isDirectory(r space.Remote) bool {
 	u, err := url.Parse(r.URL)
 	return filepath.IsAbs(r.URL) || err == nil && strings.EqualFold(u.Scheme, "file")
 }

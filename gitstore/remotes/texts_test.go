@@ -52,11 +52,11 @@ func errorOf(p Problem, host string) error {
 	case transport.Moved:
 		e.Target = "git.elsewhere.example"
 	case transport.Workflow:
-		e.Paths = []transport.Location{{Path: ".github/workflows/ci.yml"}}
+		e.Paths = []space.RemoteLocation{{Path: ".github/workflows/ci.yml"}}
 	case transport.TooLarge:
-		e.Paths = []transport.Location{{Path: "videos/talk.mp4"}}
+		e.Paths = []space.RemoteLocation{{Path: "videos/talk.mp4"}}
 	case transport.Secret:
-		e.Paths = []transport.Location{{Path: "notes/keys.md", Line: 12, Rule: "Some Access Token"}}
+		e.Paths = []space.RemoteLocation{{Path: "notes/keys.md", Line: 12, Rule: "Some Access Token"}}
 		e.Said = []string{"https://github.com/ann/notes/security/secret-scanning/unblock-secret/2abcDEF", "https://evil.example/security"}
 	}
 	return e
@@ -83,11 +83,11 @@ func allTexts() string {
 			speed = "a person must act"
 		}
 		fmt.Fprintf(&b, "## %s (%s)\n\n", p, speed)
-		generic := Remote{URL: elsewhere, Branch: "main", Kind: Token}.explain(errorOf(p, "git.example"))
+		generic := explain(space.Remote{URL: elsewhere, Branch: "main", Kind: space.KindToken}, errorOf(p, "git.example"))
 		b.WriteString("at another server:\n")
 		say(generic)
-		own := Remote{URL: atGitHub, Branch: "main", Kind: Token}.explain(errorOf(p, "github.com"))
-		app := Remote{URL: atGitHub, Branch: "main", Kind: GitHub}.explain(errorOf(p, "github.com"))
+		own := explain(space.Remote{URL: atGitHub, Branch: "main", Kind: space.KindToken}, errorOf(p, "github.com"))
+		app := explain(space.Remote{URL: atGitHub, Branch: "main", Kind: space.KindGitHub}, errorOf(p, "github.com"))
 		if own.remedy != generic.remedy {
 			b.WriteString("at github.com, with a token:\n")
 			say(own)
@@ -99,26 +99,26 @@ func allTexts() string {
 		b.WriteString("\n")
 	}
 	b.WriteString("## auth, without a token\n\n")
-	say(Remote{URL: elsewhere, Kind: None}.explain(errorOf(transport.Auth, "git.example")))
-	say(Remote{URL: atGitHub, Kind: None}.explain(errorOf(transport.Auth, "github.com")))
+	say(explain(space.Remote{URL: elsewhere, Kind: space.KindNone}, errorOf(transport.Auth, "git.example")))
+	say(explain(space.Remote{URL: atGitHub, Kind: space.KindNone}, errorOf(transport.Auth, "github.com")))
 	b.WriteString("\n## auth, by ssh\n\n")
-	say(Remote{URL: "ssh://git@git.example/ann/notes", Kind: SSH}.explain(errorOf(transport.Auth, "git.example")))
+	say(explain(space.Remote{URL: "ssh://git@git.example/ann/notes", Kind: space.KindSSH}, errorOf(transport.Auth, "git.example")))
 	b.WriteString("\n## reading is forbidden\n\n")
 	e := &transport.Error{Problem: transport.Forbidden, Op: "list", Host: "git.example", Branch: "main"}
-	say(Remote{URL: elsewhere, Kind: Token}.explain(e))
+	say(explain(space.Remote{URL: elsewhere, Kind: space.KindToken}, e))
 	b.WriteString("\n## with files checked out\n\n")
-	say(Remote{URL: elsewhere, Kind: Token}.explain(checkedOut("git.example")))
-	say(Remote{URL: "/srv/notes", Kind: None}.explain(checkedOut("this machine")))
+	say(explain(space.Remote{URL: elsewhere, Kind: space.KindToken}, checkedOut("git.example")))
+	say(explain(space.Remote{URL: "/srv/notes", Kind: space.KindNone}, checkedOut("this machine")))
 	b.WriteString("\n## of a directory\n\n")
 	for _, p := range []Problem{transport.Gone, transport.Forbidden, transport.Malformed, transport.Rejected} {
-		say(Remote{URL: "/srv/notes", Kind: None}.explain(errorOf(p, "this machine")))
+		say(explain(space.Remote{URL: "/srv/notes", Kind: space.KindNone}, errorOf(p, "this machine")))
 	}
 	b.WriteString("\n## with a limit of this server's\n\n")
-	say(Remote{URL: elsewhere}.explain(fault.New(fault.TooLarge, "With what the remote has, the space would have 300000 files of 2 GiB, and 200000 files of 1 GiB are allowed.")))
+	say(explain(space.Remote{URL: elsewhere}, fault.New(fault.TooLarge, "With what the remote has, the space would have 300000 files of 2 GiB, and 200000 files of 1 GiB are allowed.")))
 	b.WriteString("\n## where the store takes no changes\n\n")
-	say(Remote{URL: elsewhere}.explain(fault.Wrap(fmt.Errorf("INTERNAL"), fault.Unavailable, "The space could not be written to disk and takes no changes until the server is restarted.")))
+	say(explain(space.Remote{URL: elsewhere}, fault.Wrap(fmt.Errorf("INTERNAL"), fault.Unavailable, "The space could not be written to disk and takes no changes until the server is restarted.")))
 	b.WriteString("\n## notices\n\n")
-	r := Remote{URL: atGitHub, Branch: "main"}
+	r := space.Remote{URL: atGitHub, Branch: "main"}
 	many := gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567"}}
 	for i := range 7 {
 		p := fmt.Sprintf("notes/%d.md", i)
@@ -163,8 +163,8 @@ func TestTexts(t *testing.T) {
 // Each text is whole sentences that say what to do.
 func TestTextsAreSentences(t *testing.T) {
 	for _, p := range everyProblem() {
-		for _, r := range []Remote{{URL: elsewhere, Kind: Token}, {URL: atGitHub, Kind: Token}, {URL: atGitHub, Kind: GitHub}} {
-			x := r.explain(errorOf(p, hostOf(r.URL)))
+		for _, r := range []space.Remote{{URL: elsewhere, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindGitHub}} {
+			x := explain(r, errorOf(p, hostOf(r.URL)))
 			for _, s := range []string{x.detail, x.remedy} {
 				if first := []rune(s + " ")[0]; !unicode.IsUpper(first) && !strings.HasPrefix(s, hostOf(r.URL)) || !strings.HasSuffix(s, ".") || strings.Contains(s, "..") || strings.Contains(s, "  ") {
 					t.Errorf("%s: %q is no sentence", p, s)
@@ -193,7 +193,7 @@ func TestAllowLink(t *testing.T) {
 		}
 	}
 	e := errorOf(transport.Secret, "git.example")
-	if got := (Remote{URL: elsewhere}).explain(e).remedy; strings.Contains(got, "https://") {
+	if got := explain(space.Remote{URL: elsewhere}, e).remedy; strings.Contains(got, "https://") {
 		t.Errorf("another server's link is told: %q", got)
 	}
 }
@@ -215,19 +215,19 @@ func TestShown(t *testing.T) {
 // A directory is not opened in a browser, and has no token and no rules.
 func TestTextsOfDirectories(t *testing.T) {
 	for _, url := range []string{"/srv/notes", "file:///srv/notes"} {
-		r := Remote{URL: url, Branch: "main", Kind: None, Trusted: true}
+		r := space.Remote{URL: url, Branch: "main", Kind: space.KindNone, Trusted: true}
 		for _, e := range []error{errorOf(transport.Gone, "this machine"), errorOf(transport.Forbidden, "this machine"), checkedOut("this machine")} {
-			x := r.explain(e)
+			x := explain(r, e)
 			for _, wrong := range []string{"browser", "token", "credential", "archived", "rule "} {
 				if strings.Contains(x.detail+x.remedy, wrong) {
 					t.Errorf("%s: %s %s", url, x.detail, x.remedy)
 				}
 			}
 		}
-		if x := r.explain(checkedOut("this machine")); !strings.Contains(x.detail, "checked out") || !strings.Contains(x.remedy, "git init --bare") {
+		if x := explain(r, checkedOut("this machine")); !strings.Contains(x.detail, "checked out") || !strings.Contains(x.remedy, "git init --bare") {
 			t.Errorf("%s %s", x.detail, x.remedy)
 		}
-		if x := r.explain(errorOf(transport.Gone, "this machine")); !strings.Contains(x.remedy, "git init --bare") {
+		if x := explain(r, errorOf(transport.Gone, "this machine")); !strings.Contains(x.remedy, "git init --bare") {
 			t.Errorf("%s %s", x.detail, x.remedy)
 		}
 	}
@@ -237,12 +237,12 @@ func TestTextsOfDirectories(t *testing.T) {
 // read needs the right to do both.
 func TestTextsOfTokens(t *testing.T) {
 	for _, url := range []string{elsewhere, atGitHub} {
-		r := Remote{URL: url, Branch: "main", Kind: Token}
-		if x := r.explain(errorOf(transport.Auth, hostOf(url))); !strings.Contains(x.remedy, "mistyped") {
+		r := space.Remote{URL: url, Branch: "main", Kind: space.KindToken}
+		if x := explain(r, errorOf(transport.Auth, hostOf(url))); !strings.Contains(x.remedy, "mistyped") {
 			t.Errorf("%s", x.remedy)
 		}
 		read := &transport.Error{Problem: transport.Forbidden, Op: "list", Host: hostOf(url)}
-		if x := r.explain(read); !strings.Contains(x.remedy, "read and write") || strings.Contains(x.remedy, "may only read") {
+		if x := explain(r, read); !strings.Contains(x.remedy, "read and write") || strings.Contains(x.remedy, "may only read") {
 			t.Errorf("%s", x.remedy)
 		}
 		if !strings.Contains(read.Remedy(), "read and write") {
@@ -255,12 +255,12 @@ func TestTextsOfTokens(t *testing.T) {
 // and then nothing is to be clicked at github.com.
 func TestWordsNameTheHostOfTheApp(t *testing.T) {
 	for _, p := range everyProblem() {
-		got := Remote{URL: "https://github.example.org/ann/notes.git", Branch: "main", Kind: GitHub}.explain(errorOf(p, "github.example.org"))
+		got := explain(space.Remote{URL: "https://github.example.org/ann/notes.git", Branch: "main", Kind: space.KindGitHub}, errorOf(p, "github.example.org"))
 		if text := got.detail + " " + got.remedy; strings.Contains(text, "github.com") {
 			t.Errorf("%s: %s", p, text)
 		}
 	}
-	if got := (Remote{URL: "https://github.example.org/ann/notes.git", Kind: GitHub}).explain(errorOf(transport.Forbidden, "")); !strings.Contains(got.remedy, "At github.example.org open Settings") {
+	if got := explain(space.Remote{URL: "https://github.example.org/ann/notes.git", Kind: space.KindGitHub}, errorOf(transport.Forbidden, "")); !strings.Contains(got.remedy, "At github.example.org open Settings") {
 		t.Error(got.remedy)
 	}
 }

@@ -88,7 +88,7 @@ func TestReplacedIsToldAfterRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := r.Status(t.Context(), r.id)
-	if err != nil || st.State != remotes.Local || len(st.Notes) != 1 || !strings.Contains(st.Notes[0].Text, left.Short()) || st.Notes[0].At.IsZero() {
+	if err != nil || st.State != space.RemoteLocal || len(st.Notes) != 1 || !strings.Contains(st.Notes[0].Text, left.Short()) || st.Notes[0].At.IsZero() {
 		t.Errorf("%+v %v", st, err)
 	}
 	if n := r.notices(); !strings.Contains(n, left.Short()) {

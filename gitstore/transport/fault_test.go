@@ -324,13 +324,13 @@ func TestRefusals(t *testing.T) {
 		name    string
 		refusal remotetest.Refusal
 		want    transport.Problem
-		places  []transport.Location
+		places  []space.RemoteLocation
 	}{
-		{"a large file", remotetest.LargeFile("films/a b.mov"), transport.TooLarge, []transport.Location{{Path: "films/a b.mov", Rule: "120.00 MB"}}},
+		{"a large file", remotetest.LargeFile("films/a b.mov"), transport.TooLarge, []space.RemoteLocation{{Path: "films/a b.mov", Rule: "120.00 MB"}}},
 		{"a protected branch", remotetest.ProtectedBranch("main"), transport.ProtectedBranch, nil},
 		{"a ruleset", remotetest.Ruleset("main"), transport.ProtectedBranch, nil},
-		{"push protection", remotetest.PushProtection("main", id, "notes/keys.md", 34), transport.Secret, []transport.Location{{Commit: space.CommitID(id), Path: "notes/keys.md", Line: 34, Rule: "Amazon AWS Access Key ID"}}},
-		{"a workflow", remotetest.WorkflowPermission(".github/workflows/x.yml"), transport.Workflow, []transport.Location{{Path: ".github/workflows/x.yml"}}},
+		{"push protection", remotetest.PushProtection("main", id, "notes/keys.md", 34), transport.Secret, []space.RemoteLocation{{Commit: space.CommitID(id), Path: "notes/keys.md", Line: 34, Rule: "Amazon AWS Access Key ID"}}},
+		{"a workflow", remotetest.WorkflowPermission(".github/workflows/x.yml"), transport.Workflow, []space.RemoteLocation{{Path: ".github/workflows/x.yml"}}},
 		{"a hook that says why", remotetest.Refusal{Text: "Commit messages need a ticket.\n"}, transport.Rejected, nil},
 		{"a hook that says nothing", remotetest.Refusal{Reason: "no"}, transport.Rejected, nil},
 	} {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"satchel/internal/space"
 	"strings"
 	"testing"
 )
@@ -18,10 +19,10 @@ import (
 //	--- want
 //	<JSON of want>
 type want struct {
-	Problem Problem    `json:"problem"`
-	Status  int        `json:"status,omitempty"`
-	Paths   []Location `json:"paths,omitempty"`
-	Says    string     `json:"says,omitempty"` // is in one of Error.Said
+	Problem Problem                `json:"problem"`
+	Status  int                    `json:"status,omitempty"`
+	Paths   []space.RemoteLocation `json:"paths,omitempty"`
+	Says    string                 `json:"says,omitempty"` // is in one of Error.Said
 }
 
 func TestRecordedRefusals(t *testing.T) {

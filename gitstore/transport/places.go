@@ -28,9 +28,9 @@ var (
 // places reads where a remote found what it refuses. What cannot be a file's
 // path, or is too long for one that people use, is no place: it would be the
 // remote's words in our sentence.
-func places(reason string, remote []string) []Location {
-	var out []Location
-	add := func(l Location) {
+func places(reason string, remote []string) []space.RemoteLocation {
+	var out []space.RemoteLocation
+	add := func(l space.RemoteLocation) {
 		_, err := space.ParsePath(l.Path)
 		l.Rule = cutText(cleanLine(l.Rule), maxRule)
 		if err == nil && len(l.Path) <= maxPath && l.Path == cleanLine(l.Path) && len(out) < maxPlaces {
@@ -38,7 +38,7 @@ func places(reason string, remote []string) []Location {
 		}
 	}
 	if m := workflowFile().FindStringSubmatch(reason); m != nil {
-		add(Location{Path: m[1]})
+		add(space.RemoteLocation{Path: m[1]})
 	}
 	rule, commit := "", space.CommitID("")
 	for _, line := range remote {
@@ -49,11 +49,11 @@ func places(reason string, remote []string) []Location {
 			commit = space.CommitID(m[1])
 		} else if m := secretPath().FindStringSubmatch(line); m != nil && commit != "" {
 			n, _ := strconv.Atoi(m[2])
-			add(Location{Commit: commit, Path: m[1], Line: n, Rule: rule})
+			add(space.RemoteLocation{Commit: commit, Path: m[1], Line: n, Rule: rule})
 		} else if m := largeFile().FindStringSubmatch(line); m != nil {
-			add(Location{Path: m[1], Rule: m[2]})
+			add(space.RemoteLocation{Path: m[1], Rule: m[2]})
 		} else if m := workflowFile().FindStringSubmatch(line); m != nil {
-			add(Location{Path: m[1]})
+			add(space.RemoteLocation{Path: m[1]})
 		}
 	}
 	return out

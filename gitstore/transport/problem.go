@@ -10,7 +10,7 @@ import (
 
 // Problem says why a remote could not be used. The words are stable: metrics,
 // scripts and the database hold them.
-type Problem string
+type Problem = space.RemoteProblem
 
 // The problems.
 const (
@@ -42,14 +42,6 @@ const (
 	Unknown         Problem = "unknown"          // none of these
 )
 
-// Location is a place that a remote complained about, in its words.
-type Location struct {
-	Commit space.CommitID `json:"commit,omitempty"`
-	Path   string         `json:"path,omitempty"`
-	Line   int            `json:"line,omitempty"`
-	Rule   string         `json:"rule,omitempty"` // such as "GitHub Personal Access Token"
-}
-
 // Error is a failed call. It holds no credential.
 type Error struct {
 	Problem Problem
@@ -67,7 +59,7 @@ type Error struct {
 	Branch string
 	// Paths are the places that the remote complained about: secrets, large
 	// files, workflows.
-	Paths []Location
+	Paths []space.RemoteLocation
 	// Memory tells, of OverLimit, that git needed more memory than it may have.
 	Memory bool
 	// Said is what the remote said to people: at most a few lines, without

@@ -20,12 +20,14 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/testenv"
 )
 
@@ -59,6 +61,20 @@ func dial(t *testing.T, path string) *admin.Remote {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
+}
+
+// newLocal is a Service on a data directory of its own.
+func newLocal(t *testing.T) *admin.Local {
+	t.Helper()
+	return &admin.Local{Service: servicetest.New(t, time.Now).Service, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"}}
+}
+
+// addUser adds a person.
+func addUser(t *testing.T, s admin.Service, name string, isAdmin bool) {
+	t.Helper()
+	if _, err := admin.Do(t.Context(), s, (*service.Service).AddUser, service.AddUserInput{Name: name, Admin: isAdmin}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -122,9 +138,9 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 			}
 			transcript = append(transcript, op+" "+ids.ReplaceAllString(string(b), "#"))
 		}
-		imports := func(op string, r admin.ImportRequest, stream io.Reader) {
+		imports := func(op, user, kind string, stream io.Reader) {
 			t.Helper()
-			res, err := s.Import(ctx, r, stream, func(string) {})
+			res, err := s.Import(ctx, service.ImportSpaceInput{Space: service.SpaceRef{User: user}, Kind: kind, Source: "docs", Stream: stream})
 			say(op, res, err)
 		}
 
@@ -142,15 +158,15 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 		_, err = s.Perform(ctx, "Nonsense", nil)
 		say("an unknown operation", nil, err)
 
-		imports("directory", admin.ImportRequest{User: "ann", Kind: admin.KindTar, Source: "docs"}, bytes.NewReader(tarball(t, "a.md", "one", "b/c.md", "two", ".git/config", "no", "../up", "no")))
-		imports("the same with changes", admin.ImportRequest{User: "ann", Kind: admin.KindTar, Source: "docs"}, bytes.NewReader(tarball(t, "a.md", "changed")))
-		imports("repository", admin.ImportRequest{User: "ben", Kind: admin.KindBundle, Source: "repo"}, bytes.NewReader(bundle))
-		imports("another kind", admin.ImportRequest{User: "ben", Kind: "zip"}, strings.NewReader("PK"))
-		imports("for nobody", admin.ImportRequest{User: "nobody", Kind: admin.KindTar}, bytes.NewReader(tarball(t, "a", "b")))
-		imports("no bundle", admin.ImportRequest{User: "ann", Kind: admin.KindBundle}, strings.NewReader("hello"))
-		imports("no tar", admin.ImportRequest{User: "ann", Kind: admin.KindTar}, strings.NewReader(strings.Repeat("hello", 1000)))
-		imports("cut off", admin.ImportRequest{User: "ann", Kind: admin.KindTar}, bytes.NewReader(tarball(t, "x.md", strings.Repeat("x", 9000))[:5000]))
-		imports("a source that fails", admin.ImportRequest{User: "ann", Kind: admin.KindTar},
+		imports("directory", "ann", service.ImportTar, bytes.NewReader(tarball(t, "a.md", "one", "b/c.md", "two", ".git/config", "no", "../up", "no")))
+		imports("the same with changes", "ann", service.ImportTar, bytes.NewReader(tarball(t, "a.md", "changed")))
+		imports("repository", "ben", service.ImportBundle, bytes.NewReader(bundle))
+		imports("another kind", "ben", "zip", strings.NewReader("PK"))
+		imports("for nobody", "nobody", service.ImportTar, bytes.NewReader(tarball(t, "a", "b")))
+		imports("no bundle", "ann", service.ImportBundle, strings.NewReader("hello"))
+		imports("no tar", "ann", service.ImportTar, strings.NewReader(strings.Repeat("hello", 1000)))
+		imports("cut off", "ann", service.ImportTar, bytes.NewReader(tarball(t, "x.md", strings.Repeat("x", 9000))[:5000]))
+		imports("a source that fails", "ann", service.ImportTar,
 			io.MultiReader(bytes.NewReader(tarball(t, "x.md", "x")[:512]), iotest.ErrReader(fault.New(fault.Unavailable, "The disk is on fire."))))
 
 		return transcript
@@ -178,15 +194,15 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 type fakeService struct {
 	admin.Service
 	err      error
-	onImport func(ctx context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error)
+	onImport func(ctx context.Context, stream io.Reader, progress func(string)) (service.ImportResult, error)
 }
 
 func (s fakeService) Perform(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 	return nil, s.err
 }
 
-func (s fakeService) Import(ctx context.Context, _ admin.ImportRequest, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
-	return s.onImport(ctx, stream, progress)
+func (s fakeService) Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error) {
+	return s.onImport(ctx, in.Stream, service.Progress(ctx))
 }
 
 func TestErrorsKeepTheirCodeAndWords(t *testing.T) {
@@ -207,15 +223,15 @@ func TestErrorsKeepTheirCodeAndWords(t *testing.T) {
 
 // Progress arrives while the stream is still being sent.
 func TestAnImportTalksBothWays(t *testing.T) {
-	r := over(t, fakeService{onImport: func(_ context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
+	r := over(t, fakeService{onImport: func(_ context.Context, stream io.Reader, progress func(string)) (service.ImportResult, error) {
 		b := make([]byte, 3)
 		for range 3 {
 			if _, err := io.ReadFull(stream, b); err != nil {
-				return admin.ImportResult{}, err
+				return service.ImportResult{}, err
 			}
 			progress("got " + string(b))
 		}
-		return admin.ImportResult{Files: 3}, nil
+		return service.ImportResult{Files: 3}, nil
 	}}, quiet())
 	stream, w := io.Pipe()
 	heard := make(chan string)
@@ -229,7 +245,7 @@ func TestAnImportTalksBothWays(t *testing.T) {
 			}
 		}
 	})
-	res, err := r.Import(t.Context(), admin.ImportRequest{}, stream, func(p string) { heard <- p })
+	res, err := r.Import(service.WithProgress(t.Context(), func(p string) { heard <- p }), service.ImportSpaceInput{Stream: stream})
 	wg.Wait()
 	if err != nil || res.Files != 3 {
 		t.Errorf("%+v, %v", res, err)
@@ -239,12 +255,12 @@ func TestAnImportTalksBothWays(t *testing.T) {
 // A server that does not read the stream to its end is heard all the same,
 // however much there is.
 func TestAnImportThatIsRefusedAtOnce(t *testing.T) {
-	r := over(t, fakeService{onImport: func(context.Context, io.Reader, func(string)) (admin.ImportResult, error) {
-		return admin.ImportResult{}, fault.New(fault.NotFound, "Nobody of this name.")
+	r := over(t, fakeService{onImport: func(context.Context, io.Reader, func(string)) (service.ImportResult, error) {
+		return service.ImportResult{}, fault.New(fault.NotFound, "Nobody of this name.")
 	}}, quiet())
 	endless := iotest.TimeoutReader(zeros{}) // never ends; the second read fails
 	for _, stream := range []io.Reader{io.LimitReader(zeros{}, 1<<30), endless} {
-		_, err := r.Import(t.Context(), admin.ImportRequest{}, stream, func(string) {})
+		_, err := r.Import(t.Context(), service.ImportSpaceInput{Stream: stream})
 		if stream != endless && (fault.CodeOf(err) != fault.NotFound || fault.PublicOf(err) != "Nobody of this name.") || err == nil {
 			t.Errorf("got %v", err)
 		}
@@ -257,16 +273,16 @@ func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestAnInterruptedImport(t *testing.T) {
 	ended := make(chan error, 1)
-	r := over(t, fakeService{onImport: func(ctx context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
+	r := over(t, fakeService{onImport: func(ctx context.Context, stream io.Reader, progress func(string)) (service.ImportResult, error) {
 		progress("begun")
 		_, err := io.Copy(io.Discard, stream)
 		ended <- err
-		return admin.ImportResult{}, err
+		return service.ImportResult{}, err
 	}}, quiet())
 	ctx, interrupt := context.WithCancel(t.Context())
 	stream, w := io.Pipe()
 	defer w.Close()
-	_, err := r.Import(ctx, admin.ImportRequest{}, stream, func(string) { interrupt() })
+	_, err := r.Import(service.WithProgress(ctx, func(string) { interrupt() }), service.ImportSpaceInput{Stream: stream})
 	if err == nil {
 		t.Error("no error")
 	}
@@ -336,7 +352,7 @@ func TestAServerOfAnotherVersion(t *testing.T) {
 	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), "restart it with this version") {
 		t.Errorf("got %v", err)
 	}
-	_, err = dial(t, path).Import(t.Context(), admin.ImportRequest{}, strings.NewReader("x"), func(string) {})
+	_, err = dial(t, path).Import(t.Context(), service.ImportSpaceInput{Stream: strings.NewReader("x")})
 	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), "restart it with this version") {
 		t.Errorf("import: %v", err)
 	}
@@ -350,7 +366,7 @@ func TestAServerThatDies(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}))
-	_, err := dial(t, path).Import(t.Context(), admin.ImportRequest{}, strings.NewReader(""), func(string) {})
+	_, err := dial(t, path).Import(t.Context(), service.ImportSpaceInput{Stream: strings.NewReader("")})
 	if fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
 	}
@@ -363,7 +379,7 @@ func TestMalformedRequests(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
-	for op, body := range map[string]string{"info": "{", "spaces/delete": "5"} {
+	for op, body := range map[string]string{"info": "{", "operations": "5"} {
 		res, err := client.Post("http://satchel/"+op, "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -385,7 +401,7 @@ func TestTheMessageOfAnImport(t *testing.T) {
 		"x\r\n\r\x1b[31m\u202ered": "Import x    [31m red",
 		strings.Repeat("é", 500):   "Import " + strings.Repeat("é", 200) + "…",
 	} {
-		res, err := l.Import(t.Context(), admin.ImportRequest{Kind: admin.KindTar, Source: source}, bytes.NewReader(tarball(t, fmt.Sprintf("%d.md", len(source)), "x")), nil)
+		res, err := l.Import(t.Context(), service.ImportSpaceInput{Kind: service.ImportTar, Source: source, Stream: bytes.NewReader(tarball(t, fmt.Sprintf("%d.md", len(source)), "x"))})
 		if err != nil {
 			t.Fatal(err)
 		}

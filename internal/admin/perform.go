@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -25,20 +24,6 @@ func Do[In, Out any](ctx context.Context, s Service, m service.Method[In, Out], 
 		return out, fault.Wrap(err, fault.Unavailable, "The running server's answer could not be read.")
 	}
 	return out, nil
-}
-
-// Perform performs an operation on this process's data directory.
-func (l *Local) Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error) {
-	all := service.Operations()
-	i := slices.IndexFunc(all, func(o service.Operation) bool { return o.Name == operation && o.HasJSON() })
-	if i < 0 {
-		return nil, fault.New(fault.Invalid, "The server does not know this command. Restart it with this version of satchel.")
-	}
-	out, err := all[i].Call(ctx, l.Service, service.Operator(), in)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(out)
 }
 
 // Perform asks the server, and reports the steps of the work to the progress of ctx.

@@ -13,9 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"satchel/gitstore"
-	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // Dial returns the Service of the server that listens at path, and an error
@@ -99,58 +98,11 @@ func call[T any](ctx context.Context, c *Remote, op string, in any) (T, error) {
 // Info asks the server.
 func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx, c, "info", nil) }
 
-// SpaceStatus asks the server.
-func (c *Remote) SpaceStatus(ctx context.Context, user string) (SpaceStatus, error) {
-	return call[SpaceStatus](ctx, c, "remote/status", user)
-}
-
-// SetRemote asks the server.
-func (c *Remote) SetRemote(ctx context.Context, r RemoteRequest, progress func(string)) (SpaceStatus, error) {
-	return callLong[SpaceStatus](ctx, c, "remote/set", r, progress)
-}
-
-// RemoveRemote asks the server.
-func (c *Remote) RemoveRemote(ctx context.Context, user string) error {
-	_, err := call[struct{}](ctx, c, "remote/remove", user)
-	return err
-}
-
-// Sync asks the server.
-func (c *Remote) Sync(ctx context.Context, user string, progress func(string)) (SpaceStatus, error) {
-	return callLong[SpaceStatus](ctx, c, "remote/sync", user, progress)
-}
-
-// CheckSpaces asks the server.
-func (c *Remote) CheckSpaces(ctx context.Context, r struct{}, progress func(string)) ([]SpaceCheck, error) {
-	return callLong[[]SpaceCheck](ctx, c, "spaces/check", r, progress)
-}
-
-// RepairSpace asks the server.
-func (c *Remote) RepairSpace(ctx context.Context, r RepairRequest, progress func(string)) (gitstore.Repaired, error) {
-	return callLong[gitstore.Repaired](ctx, c, "spaces/repair", r, progress)
-}
-
-// Purge asks the server.
-func (c *Remote) Purge(ctx context.Context, r PurgeRequest, progress func(string)) (Purged, error) {
-	return callLong[Purged](ctx, c, "secrets/purge", r, progress)
-}
-
-// AllowSecret asks the server.
-func (c *Remote) AllowSecret(ctx context.Context, r AllowRequest) error {
-	_, err := call[struct{}](ctx, c, "secrets/allow", r)
-	return err
-}
-
-// AllowedSecrets asks the server.
-func (c *Remote) AllowedSecrets(ctx context.Context, user string) ([]secretscan.Allowance, error) {
-	return call[[]secretscan.Allowance](ctx, c, "secrets/allowed", user)
-}
-
-// Import streams to the server. A read of stream may be under way when it
-// returns, if the server ended first: the caller closes stream then.
-func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
-	q := url.Values{"user": {r.User}, "kind": {r.Kind}, "source": {r.Source}}
-	body := &watched{r: stream}
+// Import streams to the server. A read of the stream may still be under way when it
+// returns, if the server ended first: the caller then closes the stream.
+func (c *Remote) Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error) {
+	q := url.Values{"user": {in.Space.User}, "space": {in.Space.Name}, "kind": {in.Kind}, "source": {in.Source}}
+	body := &watched{r: in.Stream}
 	client := c.streaming(body)
 	defer client.CloseIdleConnections()
 	res, err := post(ctx, client.Client, "import?"+q.Encode(), client.body)
@@ -158,15 +110,15 @@ func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, 
 		err = failed
 	}
 	if err != nil {
-		return ImportResult{}, err
+		return service.ImportResult{}, err
 	}
 	defer res.Body.Close()
-	out, err := readLines[ImportResult](res.Body, progress)
+	out, err := readLines[service.ImportResult](res.Body, service.Progress(ctx))
 	switch failed := body.failure(); {
 	case err != nil && failed != nil:
-		return ImportResult{}, failed
+		return service.ImportResult{}, failed
 	case errors.Is(err, errCut):
-		return ImportResult{}, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
+		return service.ImportResult{}, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
 	}
 	return out, err
 }
@@ -277,9 +229,4 @@ func (s *watched) failure() error {
 		return *err
 	}
 	return nil
-}
-
-// DeleteSpace asks the server.
-func (c *Remote) DeleteSpace(ctx context.Context, r DeleteRequest) (DeletedSpace, error) {
-	return call[DeletedSpace](ctx, c, "spaces/delete", r)
 }

@@ -16,6 +16,7 @@ import (
 
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // maxRequest bounds what a request of the socket says of itself, in bytes; an
@@ -105,25 +106,12 @@ func socketAddress(path string) (addr string, done func(), err error) {
 func Handler(s Service, log *slog.Logger) http.Handler {
 	m := &socketMux{ServeMux: http.NewServeMux(), log: log}
 	handle(m, "info", func(ctx context.Context, _ struct{}) (any, error) { return s.Info(ctx) })
-	handle(m, "remote/status", func(ctx context.Context, user string) (any, error) { return s.SpaceStatus(ctx, user) })
-	handle(m, "remote/remove", func(ctx context.Context, user string) (any, error) { return struct{}{}, s.RemoveRemote(ctx, user) })
-	handle(m, "spaces/delete", func(ctx context.Context, in DeleteRequest) (any, error) { return s.DeleteSpace(ctx, in) })
 	handleOperations(m, s)
-	handleLong(m, "remote/set", s.SetRemote)
-	handleLong(m, "remote/sync", s.Sync)
-	handleLong(m, "secrets/purge", s.Purge)
-	handleLong(m, "spaces/check", s.CheckSpaces)
-	handleLong(m, "spaces/repair", s.RepairSpace)
-	handle(m, "secrets/allow", func(ctx context.Context, in AllowRequest) (any, error) { return struct{}{}, s.AllowSecret(ctx, in) })
-	handle(m, "secrets/allowed", func(ctx context.Context, user string) (any, error) { return s.AllowedSecrets(ctx, user) })
-	handleLong(m, "search", s.Search)
-	handleLong(m, "search/reindex", s.Reindex)
-	handleLong(m, "search/rank", s.Rank)
 	m.HandleFunc("POST /import", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
-		req := ImportRequest{User: q.Get("user"), Kind: q.Get("kind"), Source: q.Get("source")}
-		answerLines(w, log, "import", func(progress func(string)) (ImportResult, error) {
-			return s.Import(r.Context(), req, r.Body, progress)
+		in := service.ImportSpaceInput{Space: service.SpaceRef{User: q.Get("user"), Name: q.Get("space")}, Kind: q.Get("kind"), Source: q.Get("source"), Stream: r.Body}
+		answerLines(w, log, "import", func(progress func(string)) (service.ImportResult, error) {
+			return s.Import(service.WithProgress(r.Context(), progress), in)
 		})
 		// The client ends its stream when it has read the answer; were the
 		// connection closed before, it might see that and not the answer.

@@ -16,6 +16,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
+	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
@@ -144,17 +145,15 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	}
 	c.Service = service.New(service.Options{
 		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
-		ScreenSecrets: cfg.Space.ScreenSecrets,
-		URL:           PagesURL(cfg), SpacesDir: spaces, Allow: allowList(cfg.Auth), MembersInvite: cfg.Auth.MembersInvite,
+		SpacesDir: spaces, ScreenSecrets: cfg.Space.ScreenSecrets, OpenFinder: c.openFinder, DeleteSpace: c.deleteHere,
+		Imports: service.ImportOptions{
+			Transport: c.transport, CAFile: cfg.Remotes.CAFile, Git: gitcmd.Runner{Program: "git", Memory: cfg.Remotes.GitMemory},
+			Dir: run, Limit: cfg.Space.MaxHistory(),
+		},
+		URL: PagesURL(cfg), Allow: allowList(cfg.Auth), MembersInvite: cfg.Auth.MembersInvite,
 		Logger: log.With("part", "service"),
 	})
-	c.Admin = &admin.Local{
-		Service:  c.Service,
-		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
-		Published: c.sources, Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
-		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
-		Delete: c.deleteHere,
-	}
+	c.Admin = &admin.Local{Service: c.Service, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile}}
 	c.events.follow(c.remotes)
 	return c, nil
 }
@@ -197,19 +196,6 @@ func (c *Core) checkLost() error {
 	}
 	return fault.New(fault.Unavailable, "The database %s %s, but %s has spaces. Stop Satchel, and put a copy of the database from your backup there. Without a copy, move the directory spaces elsewhere, start Satchel, and import each repository from there.",
 		file, what, c.Config.DataDir)
-}
-
-// reindex makes a space's index again, where no server has it open. What was
-// purged from the space would stay in the free pages of the old one.
-func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
-	x, err := openIndex(c.Config, c.Log)
-	if err != nil {
-		return err
-	}
-	shared := func(ctx context.Context, collection space.SpaceID) error {
-		return errors.Join(x.Rebuild(ctx, collection, c.sources), forgetVectors(ctx, c.Config, x, collection))
-	}
-	return errors.Join(x.Rebuild(ctx, id, c.Git), forgetVectors(ctx, c.Config, x, id), c.purgedSources(ctx, id, shared), x.Close())
 }
 
 func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {

@@ -9,7 +9,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools/index"
@@ -30,11 +29,13 @@ type ending struct {
 }
 
 // deleteHere deletes a space on a data directory on which no server works.
-func (c *Core) deleteHere(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) error {
+func (c *Core) deleteHere(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
 	if _, err := c.Accounts.DeleteSpace(ctx, by, id, owner); err != nil {
-		return err
+		return nil, err
 	}
-	return c.endSpace(context.WithoutCancel(ctx), id, ending{dropIndex: c.dropIndex})
+	done := make(chan error, 1)
+	done <- nil
+	return done, c.endSpace(context.WithoutCancel(ctx), id, ending{dropIndex: c.dropIndex})
 }
 
 // dropIndex removes a space's index, where no server has it open.
@@ -135,7 +136,6 @@ func (s *Server) openDeletions() {
 	}}
 	s.deletions.end = func(ctx context.Context, id space.SpaceID) error { return s.endSpace(ctx, id, e) }
 	s.deletions.ctx, s.deletions.work, s.deletions.log = s.ctx, &s.work, s.Log.With("part", "deletion")
-	s.Admin.Delete = s.deleteAndWait
 }
 
 // takeUpDeletions ends the spaces whose deletion an earlier process did not get
@@ -154,9 +154,9 @@ func (s *Server) takeUpDeletions(ctx context.Context) error {
 	return nil
 }
 
-// deleteSpace deletes a space for everybody, and has what it held removed in the
-// background; done is closed when that is over.
-func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan struct{}, err error) {
+// deleteSpace deletes a space for everybody, and removes in the background what it held.
+// done gets nil when that is over, or an error if the server stops before.
+func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
 	gone, err := s.Accounts.DeleteSpace(ctx, by, id, owner)
 	if err != nil {
 		return nil, err
@@ -166,35 +166,23 @@ func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.Space
 	if gone.Link != nil {
 		s.github.client.Load().Ended(context.WithoutCancel(ctx), *gone.Link)
 	}
-	return s.deletions.begin(id), nil
-}
-
-// deleteWait is how long a command waits until nothing is left of a space.
-const deleteWait = 30 * time.Second
-
-// deleteAndWait is deleteSpace for a command, which says so where it takes long.
-func (s *Server) deleteAndWait(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) error {
-	done, err := s.deleteSpace(ctx, by, id, owner)
-	if err != nil {
-		return err
-	}
-	late := time.NewTimer(deleteWait)
-	defer late.Stop()
-	select {
-	case <-done:
-		return nil
-	case <-late.C:
-	case <-s.ctx.Done():
-	case <-ctx.Done():
-	}
-	return fault.New(fault.Unavailable, "The space is deleted, and nobody can reach it any more. Its files are still being removed; the server's log says when that fails.")
+	ended, done := s.deletions.begin(id), make(chan error, 1)
+	s.work.Go(func() {
+		select {
+		case <-ended:
+			done <- nil
+		case <-s.ctx.Done():
+			done <- s.ctx.Err()
+		}
+	})
+	return done, nil
 }
 
 // endRequests ends what is in progress in a space. It never blocks.
 func (s *Server) endRequests(id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.Space == id })
 	s.live.EndSpace(id)
-	s.imports.forget(id)
+	s.Service.ForgetImport(id)
 }
 
 // cutOff ends what runs in a space that was deleted.

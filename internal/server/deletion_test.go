@@ -16,7 +16,6 @@ import (
 	"satchel/auth/store"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/remotetest"
-	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -63,8 +62,8 @@ func (d *doomed) keyOf(u store.User) string {
 	return key.Reveal()
 }
 
-func (d *doomed) delete() (admin.DeletedSpace, error) {
-	return d.Admin.DeleteSpace(d.t.Context(), admin.DeleteRequest{SpaceRequest: admin.SpaceRequest{Name: "garden"}})
+func (d *doomed) delete() (service.SpaceDeletion, error) {
+	return d.Service.DeleteSpace(d.t.Context(), service.Operator(), service.DeleteSpaceInput{Space: service.SpaceRef{Name: "garden"}})
 }
 
 // gone fails where something of the space is left on disk or in the database.

@@ -87,7 +87,7 @@ func (s *Server) followLink(ctx context.Context, id space.SpaceID) (ended auth.R
 	if err != nil {
 		return ended, err
 	}
-	ours := has && had.Kind == remotes.GitHub
+	ours := has && had.Kind == space.KindGitHub
 	at := c.CloneURL(l.FullName)
 	switch {
 	case !ok && ours:
@@ -101,7 +101,7 @@ func (s *Server) followLink(ctx context.Context, id space.SpaceID) (ended auth.R
 		s.remotes.Notify(id) // what kept it from pushing may be over, or have begun
 		return ended, nil
 	}
-	r := remotes.SetRequest{Space: id, URL: at, Kind: remotes.GitHub, Trusted: c.Address() != "https://github.com"}
+	r := remotes.SetRequest{Space: id, URL: at, Kind: space.KindGitHub, Trusted: c.Address() != "https://github.com"}
 	if ours && had.Chosen {
 		r.Branch = had.Branch
 	}

@@ -9,8 +9,8 @@ import (
 	"satchel/auth/github/apptest"
 	"satchel/auth/store"
 	"satchel/gitstore/remotes"
-	"satchel/internal/admin"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -106,10 +106,10 @@ func (c *connected) linked() (auth.RepositoryLink, bool) {
 func TestAConnectedSpaceIsPushed(t *testing.T) {
 	c := connect(t)
 	had, has, err := c.remotes.Get(t.Context(), c.space)
-	if err != nil || !has || had.Kind != remotes.GitHub || had.URL != c.gh.URL+"/ada/notes.git" || !had.Trusted {
+	if err != nil || !has || had.Kind != space.KindGitHub || had.URL != c.gh.URL+"/ada/notes.git" || !had.Trusted {
 		t.Fatalf("%+v, %v, %v", had, has, err)
 	}
-	testenv.WaitFor(c.t, "pushed", func() bool { return c.remotes.State(c.space) == remotes.Pushed })
+	testenv.WaitFor(c.t, "pushed", func() bool { return c.remotes.State(c.space) == space.RemotePushed })
 	if _, ok := c.gh.File("ada/notes", "resources/instructions.md"); !ok {
 		t.Error("the repository lacks the space's files")
 	}
@@ -119,7 +119,7 @@ func TestAConnectedSpaceIsPushed(t *testing.T) {
 	}
 	testenv.WaitFor(c.t, "renamed", func() bool {
 		had, _, _ := c.remotes.Get(t.Context(), c.space)
-		return had.URL == c.gh.URL+"/ada/journal.git" && c.remotes.State(c.space) == remotes.Pushed
+		return had.URL == c.gh.URL+"/ada/journal.git" && c.remotes.State(c.space) == space.RemotePushed
 	})
 }
 
@@ -127,7 +127,7 @@ func TestAConnectedSpaceIsPushed(t *testing.T) {
 func TestAConnectionAndItsRemoteEndTogether(t *testing.T) {
 	isGitHub := func(c *connected) bool {
 		had, has, _ := c.remotes.Get(c.t.Context(), c.space)
-		return has && had.Kind == remotes.GitHub
+		return has && had.Kind == space.KindGitHub
 	}
 	for _, test := range []struct {
 		name string
@@ -135,10 +135,13 @@ func TestAConnectionAndItsRemoteEndTogether(t *testing.T) {
 	}{
 		{"disconnected", func(c *connected) error { return c.github.client.Load().Unlink(c.t.Context(), c.ann.ID, c.space) }},
 		{"another remote by a command", func(c *connected) error {
-			_, err := c.Admin.SetRemote(c.t.Context(), admin.RemoteRequest{User: "ann", URL: "https://git.invalid/x.git", Trusted: true}, func(string) {})
+			_, err := c.Service.SetRemote(c.t.Context(), service.Operator(), service.SetRemoteInput{Space: service.SpaceRef{User: "ann"}, URL: "https://git.invalid/x.git", Trusted: true})
 			return err
 		}},
-		{"no remote by a command", func(c *connected) error { return c.Admin.RemoveRemote(c.t.Context(), "ann") }},
+		{"no remote by a command", func(c *connected) error {
+			_, err := c.Service.RemoveRemote(c.t.Context(), service.Operator(), service.RemoveRemoteInput{Space: service.SpaceRef{User: "ann"}})
+			return err
+		}},
 		{"the space is given away", func(c *connected) error {
 			bob, _, err := c.Accounts.CreateUser(c.t.Context(), store.Actor{}, store.NewUser{Name: "bob"})
 			if err != nil {
@@ -220,7 +223,7 @@ func TestLateNewsOfACommandEndsNoNewerConnection(t *testing.T) {
 	if _, ok := c.linked(); !ok {
 		t.Error("disconnected by news of what was before")
 	}
-	if got, _, _ := c.remotes.Get(ctx, c.space); got.Kind != remotes.GitHub {
+	if got, _, _ := c.remotes.Get(ctx, c.space); got.Kind != space.KindGitHub {
 		t.Errorf("the remote is %+v", got)
 	}
 }
@@ -249,7 +252,7 @@ func TestSecretsAreFoundBeforeTheyArePushed(t *testing.T) {
 // What changed while no server ran is settled at the start.
 func TestConnectionsAreSettledAtTheStart(t *testing.T) {
 	c := connect(t)
-	testenv.WaitFor(c.t, "pushed", func() bool { return c.remotes.State(c.space) == remotes.Pushed })
+	testenv.WaitFor(c.t, "pushed", func() bool { return c.remotes.State(c.space) == space.RemotePushed })
 	cfg := c.Config
 	c.end()
 	core, err := OpenCore(t.Context(), cfg, "test", c.Log)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"satchel/auth"
-	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -70,7 +69,7 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	if got := read("eve", "/library/docs/notes/key.md"); strings.Contains(got, "not for others") {
 		t.Errorf("attack: eve, an admin, reads %q", got)
 	}
-	_, err = c.Admin.Purge(ctx, admin.PurgeRequest{User: "ann", Path: "knowledge/key.md", File: true}, func(string) {})
+	_, err = c.Service.PurgeSecrets(ctx, service.Operator(), service.PurgeSecretsInput{Space: service.SpaceRef{User: "ann"}, Path: "knowledge/key.md", File: true})
 	must(err)
 	if got := read("bob", "/library/docs/notes/"); strings.Contains(got, "key.md") || !strings.Contains(got, "a.md") {
 		t.Errorf("after the purge bob lists %q", got)

@@ -2,16 +2,10 @@ package server
 
 import (
 	"context"
-	"errors"
-	"strings"
+	"time"
 
 	"satchel/auth/store"
-	"satchel/gitstore/remotes"
 	"satchel/gitstore/reviews"
-	"satchel/gitstore/secretscan"
-	"satchel/gitstore/transport"
-	"satchel/internal/admin"
-	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
@@ -78,7 +72,7 @@ func (p pageRemotes) Status(ctx context.Context, id space.SpaceID) (web.RemoteSt
 		LastCheck: st.LastCheck, LastSync: st.LastSync, NextTry: st.NextTry, Attempts: st.Attempts,
 	}
 	if r := st.Remote; r != nil {
-		out.URL, out.Branch, out.Username, out.GitHub, out.Token = r.URL, r.Branch, r.Username, r.Kind == remotes.GitHub, r.Kind == remotes.Token
+		out.URL, out.Branch, out.Username, out.GitHub, out.Token = r.URL, r.Branch, r.Username, r.Kind == space.KindGitHub, r.Kind == space.KindToken
 		if !r.Chosen {
 			out.Branch = ""
 		}
@@ -97,112 +91,21 @@ func (p pageRemotes) Sync(ctx context.Context, id space.SpaceID) error {
 	return err
 }
 
-var errEnoughFound = errors.New("enough was found")
-
-// Set looks for secrets first: while a space had no remote nothing screened it,
-// and the first push takes all of its history along.
 func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
-	s := p.s
-	url := strings.TrimSpace(r.URL)
-	req := remotes.SetRequest{Space: r.Space, URL: url, Branch: r.Branch, Username: r.Username, Secret: r.Token}
-	if err := s.remotes.Check(ctx, req); err != nil {
-		return nil, noTrust(err)
-	}
-	had, has, err := s.remotes.Get(ctx, r.Space)
-	if err != nil {
-		return nil, err
-	}
-	screened := s.Config.Space.ScreenSecrets && (!has || had.URL != url)
-	var found foundSecrets
-	if screened {
-		head, err := s.Git.Head(ctx, r.Space)
-		if err != nil {
-			return nil, err
-		}
-		left, err := p.secrets(ctx, r.Space, "", r.AllowSecrets, &found)
-		if err != nil || len(left) > 0 {
-			return left, err
-		}
-		left, err = p.secrets(ctx, r.Space, head, r.AllowSecrets, &found) // what was saved meanwhile
-		if err != nil || len(left) > 0 {
-			return left, err
-		}
-	}
-	for _, f := range found {
-		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: r.Space, Fingerprint: f.Fingerprint, Rule: f.rule, Path: space.Path(pageHeld{s}.redacted(string(f.Path))), By: string(by)})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(found) > 0 {
-		s.auditPage(ctx, by, "space.secret.allow", r.Space, map[string]any{"found": len(found)})
-	}
-	if err := s.remotes.Set(ctx, req); err != nil {
-		return nil, noTrust(err)
-	}
-	s.auditPage(ctx, by, "space.remote.set", r.Space, admin.RemoteDetail(url, r.Branch))
-	return nil, nil
-}
-
-// noTrust tells who may set an address that the pages do not.
-func noTrust(err error) error {
-	if transport.NeedsTrust(err) {
-		return fault.Wrap(err, fault.Invalid, "%s Who runs this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
-	}
-	return err
-}
-
-// foundSecret is one that its owner was shown and said is none.
-type foundSecret struct {
-	web.FoundSecret
-	rule string
-}
-
-type foundSecrets []foundSecret
-
-// secrets finds what looks like a secret in the history of a space, and that is not in
-// since's, each value once: what is left beside the allowed fingerprints, until there are
-// more than a page lists, and, in found, what is of these.
-func (p pageRemotes) secrets(ctx context.Context, id space.SpaceID, since space.CommitID, allowed []string, found *foundSecrets) (left []web.FoundSecret, err error) {
-	seen, may := map[string]bool{}, map[string]bool{}
-	for _, a := range allowed {
-		may[a] = true
-	}
-	for _, f := range *found {
-		seen[f.Fingerprint] = true
-	}
-	err = p.s.Git.WalkBlobs(ctx, id, since, func(at space.CommitID, path space.Path, content []byte) error {
-		err := p.s.secrets.Screen(ctx, id, path, content, nil)
-		var refusal *secretscan.Refusal
-		if !errors.As(err, &refusal) {
-			return err
-		}
-		for _, f := range refusal.Findings {
-			if seen[f.Fingerprint] {
-				continue
-			}
-			seen[f.Fingerprint] = true
-			one := web.FoundSecret{Path: path, Line: f.Line, At: at, Description: f.Description, Fingerprint: f.Fingerprint}
-			if may[f.Fingerprint] {
-				*found = append(*found, foundSecret{one, f.Rule})
-			} else if left = append(left, one); len(left) > web.MaxFoundSecrets {
-				return errEnoughFound
-			}
-		}
-		return nil
+	st, err := p.s.Service.SetRemote(ctx, service.Person(store.User{ID: by}), service.SetRemoteInput{
+		Space: service.SpaceRef{ID: r.Space}, URL: r.URL, Branch: r.Branch, Username: r.Username, Token: r.Token,
+		AllowSecrets: r.AllowSecrets, MaxSecrets: web.MaxFoundSecrets, Wait: time.Nanosecond,
 	})
-	if errors.Is(err, errEnoughFound) {
-		err = nil
+	var found []web.FoundSecret
+	for _, f := range st.Secrets {
+		found = append(found, web.FoundSecret{Path: f.Path, Line: f.Line, At: f.Commit, Description: f.Description, Fingerprint: f.Fingerprint})
 	}
-	return left, err
+	return found, err
 }
 
 func (p pageRemotes) Remove(ctx context.Context, by space.UserID, id space.SpaceID) error {
-	if err := p.s.remotes.Remove(ctx, id); err != nil {
-		return err
-	}
-	p.s.auditPage(ctx, by, "space.remote.remove", id, nil)
-	return nil
+	_, err := p.s.Service.RemoveRemote(ctx, service.Person(store.User{ID: by}), service.RemoveRemoteInput{Space: service.SpaceRef{ID: id}})
+	return err
 }
 
 // auditPage notes what somebody did on a page, once it is done.

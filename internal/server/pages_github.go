@@ -95,7 +95,7 @@ const maxNamed = 5
 // first push takes along all that was saved while nothing screened it.
 func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error {
 	had, has, err := s.remotes.Get(ctx, l.Space)
-	if err != nil || s.Admin.Unscreened || has && had.URL == s.github.client.Load().CloneURL(l.FullName) {
+	if err != nil || !s.Config.Space.ScreenSecrets || has && had.URL == s.github.client.Load().CloneURL(l.FullName) {
 		return err
 	}
 	var places []string

@@ -31,7 +31,7 @@ func TestSetRefusesBeforeItAllows(t *testing.T) {
 		found, set bool
 		says       string
 	}{
-		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowSecrets: shown}, says: "Who runs this server"},
+		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowSecrets: shown}, says: "The operator of this server"},
 		{name: "a branch that is none", form: web.NewRemote{URL: "https://git.invalid/x.git", Branch: "-f", AllowSecrets: shown}, says: "branch"},
 		{name: "known secrets", form: web.NewRemote{URL: "https://git.invalid/x.git"}, found: true},
 		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, set: true},

@@ -20,7 +20,7 @@ const lookEvery = 400 * time.Millisecond
 func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user })
 	s.live.End(user, "")
-	s.imports.end(user, "")
+	s.Service.EndImports(user, "")
 	if s.bash == nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.Sp
 // writerEnded stops what could write in a space for who may only read it now.
 func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id && p.Can(space.ScopeWrite) })
-	s.imports.end(user, id)
+	s.Service.EndImports(user, id)
 	if s.bash == nil {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
-	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -26,6 +26,7 @@ import (
 // finder searches for the command line: over the index of a running server, or
 // one that it opened itself.
 type finder struct {
+	core  *Core
 	git   *gitstore.Store
 	index *index.Index
 	tools *tools.Registry
@@ -33,7 +34,7 @@ type finder struct {
 	own   bool // the index is to be closed
 }
 
-var _ admin.Finder = (*finder)(nil)
+var _ service.Finder = (*finder)(nil)
 
 // newFinder makes a finder. The search tool is the one that AIs call, in its
 // full form.
@@ -50,11 +51,11 @@ func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &finder{git: c.Git, index: x, tools: set, lib: c.library(), own: own}, nil
+	return &finder{core: c, git: c.Git, index: x, tools: set, lib: c.library(), own: own}, nil
 }
 
 // openFinder is for a data directory on which no server works.
-func (c *Core) openFinder(context.Context) (admin.Finder, error) {
+func (c *Core) openFinder(context.Context) (service.Finder, error) {
 	x, err := openIndex(c.Config, c.Log)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func searchLimits(cfg *config.Config) tools.Limits {
 	return tools.Limits{SearchWait: cmp.Or(cfg.Search.Wait, -1)}
 }
 
-// Close implements admin.Finder.
+// Close implements service.Finder.
 func (f *finder) Close() error {
 	if !f.own {
 		return nil
@@ -80,7 +81,7 @@ func (f *finder) Close() error {
 	return f.index.Close()
 }
 
-// Search implements admin.Finder.
+// Search implements service.Finder.
 func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, explain bool, progress func(string)) (json.RawMessage, error) {
 	src := f.source(progress)
 	// Command-line searches wait for the index to catch up, but not for a rebuild.
@@ -153,38 +154,50 @@ func (f *finder) catchUpLibrary(ctx context.Context, user space.UserID) error {
 	return nil
 }
 
-// Rebuild implements admin.Finder.
-func (f *finder) Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (admin.Reindexed, error) {
+// Rebuild implements service.Finder.
+func (f *finder) Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (service.Reindexed, error) {
 	src := f.source(progress)
 	if err := f.index.Rebuild(ctx, id, src); err != nil {
-		return admin.Reindexed{}, err
+		return service.Reindexed{}, err
 	}
 	return f.reindexed(ctx, id, src)
 }
 
-// Reread implements admin.Finder.
-func (f *finder) Reread(ctx context.Context, id space.SpaceID, paths []space.Path, progress func(string)) (admin.Reindexed, error) {
+// Purged implements service.Finder. What was purged would stay in the free pages of the
+// old index.
+func (f *finder) Purged(ctx context.Context, id space.SpaceID) error {
+	rebuild := func(ctx context.Context, id space.SpaceID, src index.Source) error {
+		return errors.Join(f.index.Rebuild(ctx, id, src), forgetVectors(ctx, f.core.Config, f.index, id))
+	}
+	shared := func(ctx context.Context, collection space.SpaceID) error {
+		return rebuild(ctx, collection, f.lib.Manager)
+	}
+	return errors.Join(rebuild(ctx, id, f.git), f.core.purgedSources(ctx, id, shared))
+}
+
+// Reread implements service.Finder.
+func (f *finder) Reread(ctx context.Context, id space.SpaceID, paths []space.Path, progress func(string)) (service.Reindexed, error) {
 	src := f.source(progress)
 	absent, err := f.index.Reread(ctx, id, src, paths)
 	if err != nil {
-		return admin.Reindexed{}, err
+		return service.Reindexed{}, err
 	}
 	done, err := f.reindexed(ctx, id, src)
 	done.Absent = absent
 	return done, err
 }
 
-func (f *finder) reindexed(ctx context.Context, id space.SpaceID, src *countingStore) (admin.Reindexed, error) {
+func (f *finder) reindexed(ctx context.Context, id space.SpaceID, src *countingStore) (service.Reindexed, error) {
 	st, err := f.index.Status(ctx, id)
 	if err != nil {
-		return admin.Reindexed{}, err
+		return service.Reindexed{}, err
 	}
-	return admin.Reindexed{Commit: st.Commit, Documents: st.Docs, Read: src.reads()}, nil
+	return service.Reindexed{Commit: st.Commit, Documents: st.Docs, Read: src.reads()}, nil
 }
 
-// Rank implements admin.Finder.
-func (f *finder) Rank(ctx context.Context, id space.SpaceID, query string, depth int) (admin.Ranking, error) {
-	var r admin.Ranking
+// Rank implements service.Finder.
+func (f *finder) Rank(ctx context.Context, id space.SpaceID, query string, depth int) (service.Ranking, error) {
+	var r service.Ranking
 	// A ranking over a part of the index would be measured as if it were one.
 	err := f.index.Sound(ctx, id, f.source(func(string) {}), func() (err error) {
 		r.Paths, r.Took, err = evaluate.RankPaths(ctx, f.index, []index.Collection{{ID: id, Label: "space"}}, query, depth)

@@ -59,10 +59,10 @@ func withPages(t *testing.T) (c *Core, id space.SpaceID) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Admin.Import(t.Context(), admin.ImportRequest{User: "ann", Kind: admin.KindTar}, &b, func(string) {}); err != nil {
+	if _, err := c.Service.ImportSpace(t.Context(), service.Operator(), service.ImportSpaceInput{Space: service.SpaceRef{User: "ann"}, Kind: service.ImportTar, Stream: &b}); err != nil {
 		t.Fatal(err)
 	}
-	done, err := c.Admin.Reindex(t.Context(), admin.ReindexRequest{User: "ann"}, func(string) {})
+	done, err := c.Service.Reindex(t.Context(), service.Operator(), service.ReindexInput{Space: service.SpaceRef{User: "ann"}})
 	if err != nil || len(done) != 1 || done[0].Documents < 200 {
 		t.Fatal(done, err)
 	}
@@ -88,7 +88,7 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 		}
 	}
 	rot()
-	answer, err := c.Admin.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "lighthouse"}, Explain: true}, func(string) {})
+	answer, err := c.Service.SearchSpace(t.Context(), service.Operator(), service.SearchSpaceInput{Arguments: service.SearchArguments{Query: "lighthouse"}, Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 	}
 	rot()
 	for _, depth := range []int{10, 100} {
-		ranked, err := c.Admin.Rank(t.Context(), admin.RankRequest{Queries: []string{"lighthouse"}, Depth: depth}, func(string) {})
+		ranked, err := c.Service.RankPages(t.Context(), service.Operator(), service.RankPagesInput{Queries: []string{"lighthouse"}, Depth: depth})
 		if err != nil || len(ranked.Rankings[0].Paths) != 1 {
 			t.Errorf("%v, %v", ranked, err)
 		}
@@ -117,7 +117,7 @@ func TestASearchWithoutAServerIndexesWhatIsPublished(t *testing.T) {
 	if _, err := c.Service.PublishSource(t.Context(), service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "ann"}, Source: space.Source{ID: "notes", Dir: "pages", Everybody: true}}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := c.Admin.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "lighthouse", Source: "notes"}}, func(string) {})
+	answer, err := c.Service.SearchSpace(t.Context(), service.Operator(), service.SearchSpaceInput{Arguments: service.SearchArguments{Query: "lighthouse", Source: "notes"}})
 	if err != nil || !bytes.Contains(answer, []byte("/library/docs/notes/77.md")) || bytes.Contains(answer, []byte(`"notes":[`)) {
 		t.Errorf("%s, %v", answer, err)
 	}
@@ -165,12 +165,12 @@ func TestASearchRightAfterAnImportClaimsNothingThatIsNotSo(t *testing.T) {
 					t.Errorf("%s reads %s", who, answer)
 				}
 			}
-			if res, err := client.Import(t.Context(), admin.ImportRequest{User: "ann", Kind: admin.KindTar}, &b, func(string) {}); err != nil || res.Files != files {
+			if res, err := client.Import(t.Context(), service.ImportSpaceInput{Space: service.SpaceRef{User: "ann"}, Kind: service.ImportTar, Stream: &b}); err != nil || res.Files != files {
 				t.Fatal(res, err)
 			}
 			claimsNothing("an AI", r.ask("search", `{"query":"heliotrope source:space"}`))
 			claimsNothing("a reader of what is published", r.find("heliotrope"))
-			line, err := client.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "heliotrope", Source: "space"}}, func(string) {})
+			line, err := admin.Do(t.Context(), client, (*service.Service).SearchSpace, service.SearchSpaceInput{Arguments: service.SearchArguments{Query: "heliotrope", Source: "space"}})
 			if err != nil || !bytes.Contains(line, []byte("pages/16/2576.md")) || bytes.Contains(line, []byte(`"notes"`)) {
 				t.Errorf("a person at the command line reads %s, %v", line, err)
 			}

@@ -31,6 +31,7 @@ type Server struct {
 	version string
 
 	index    *index.Index
+	finder   *finder
 	follower *index.Follower
 	shared   *index.Follower // of what is published
 	upkeep   *upkeep
@@ -43,7 +44,6 @@ type Server struct {
 	mcp       *mcp.Server
 	signals   *signals
 	live      *web.Live // streams of open pages, and downloads
-	imports   *setup    // by the pages
 
 	unwritable writeProbe
 
@@ -86,17 +86,9 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.index, err = openIndex(cfg, log); err != nil {
 		return nil, err
 	}
-	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error {
-		shared := func(ctx context.Context, collection space.SpaceID) error {
-			return errors.Join(s.index.Rebuild(ctx, collection, s.sources), forgetVectors(ctx, cfg, s.index, collection))
-		}
-		return errors.Join(s.index.Rebuild(ctx, id, s.Git), forgetVectors(ctx, cfg, s.index, id), s.purgedSources(ctx, id, shared))
-	}
-	finder, err := s.newFinder(s.index, false)
-	if err != nil {
+	if s.finder, err = s.newFinder(s.index, false); err != nil {
 		return nil, err
 	}
-	s.Admin.OpenFinder = func(context.Context) (admin.Finder, error) { return finder, nil }
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
@@ -111,7 +103,6 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	if s.bash != nil {
 		s.signals.watchPool(s.bash.pool)
-		s.Admin.StopSpace = s.bash.pool.StopSpace
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
 	s.attach()
@@ -135,7 +126,9 @@ func (s *Server) attach() {
 		GrantsRevoked: func() { s.recheck(s.ctx) },
 		LinkMade:      func(ctx context.Context, link string) { s.pages.TellOfLink(ctx, link) },
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
-		DeleteSpace:   s.deleteAndWait,
+		Background:    s.background,
+		Finder:        s.finder,
+		DeleteSpace:   s.deleteSpace,
 	}
 	if s.bash != nil {
 		r.Pool = s.bash.pool

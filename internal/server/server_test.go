@@ -350,7 +350,7 @@ func TestAnImportThatTheEndMeets(t *testing.T) {
 	stream, w := io.Pipe()
 	imported := make(chan error, 1)
 	go func() {
-		_, err := remote.Import(context.Background(), admin.ImportRequest{Kind: admin.KindTar}, stream, func(string) {})
+		_, err := remote.Import(context.Background(), service.ImportSpaceInput{Kind: service.ImportTar, Stream: stream})
 		imported <- err
 	}()
 	tw := tar.NewWriter(w)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"satchel/gitstore"
-	"satchel/internal/admin"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -56,7 +56,7 @@ func (u *upkeep) Publish(e space.Event) {
 	due := u.commits[e.Space] >= commitsBetweenLooks
 	u.mu.Unlock()
 	switch {
-	case e.Commit.Tool == admin.ImportTool:
+	case e.Commit.Tool == service.ToolImport:
 		u.warm(e.Space)
 	case due || first:
 		u.wakeUp()

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"satchel/internal/admin"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -46,7 +46,7 @@ func TestUpkeepTidiesWhatIsIdleAndPacksWhatIsBusy(t *testing.T) {
 	if w := u.work(now.Add(2 * tidyAfter)); !slices.Equal(w.idle, []space.SpaceID{"busy"}) || w.next != 0 {
 		t.Fatalf("when all is quiet: %+v", w)
 	}
-	u.Publish(space.Event{Space: "new", Commit: space.Commit{Tool: admin.ImportTool}})
+	u.Publish(space.Event{Space: "new", Commit: space.Commit{Tool: service.ToolImport}})
 	if w := u.work(now); !slices.Equal(w.cold, []space.SpaceID{"new"}) {
 		t.Fatalf("after an import: %+v", w)
 	}

@@ -108,13 +108,33 @@ func Operations() []Operation {
 		operation((*Service).DiscardPendingFile, Right{Role: space.Reader}), // they are the actor's own
 
 		// Remotes, imports and secrets.
+		operation((*Service).GetSpaceStatus, Right{Role: space.Reader}),
+		operation((*Service).ListRemoteStates, Right{Scope: space.ScopeRead}),
+		operation((*Service).SetRemote, Right{Role: space.Owner}),
+		operation((*Service).RemoveRemote, Right{Role: space.Owner}),
+		operation((*Service).SyncRemote, Right{Role: space.Editor}),
+		inProcess("ImportSpace", Right{Role: space.Editor}),
+		operation((*Service).StartImport, Right{Role: space.Editor}),
+		operation((*Service).GetImport, Right{Role: space.Editor}),
+		operation((*Service).FetchRemote, Right{Role: space.Editor}),
+		operation((*Service).PurgeSecrets, Right{Role: space.Owner}),
+		operation((*Service).AllowSecret, Right{Role: space.Editor}),
+		operation((*Service).DisallowSecret, Right{Role: space.Editor}),
+		operation((*Service).ListAllowedSecrets, Right{Role: space.Reader}),
 
 		// Search and commands.
 		inProcess("RunCommand", Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		inProcess("RunReadOnlyCommand", Right{Scope: space.ScopeRead, Role: space.Reader}),
 		inProcess("RunLibraryCommand", Right{Scope: space.ScopeRead}),
+		operation((*Service).SearchSpace, Right{Role: space.Reader}),
+		operation((*Service).Reindex, Right{Admin: true}),
+		operation((*Service).RankPages, Right{Role: space.Reader}),
 
 		// Administration and repair.
+		operation((*Service).PreviewDeletion, Right{Role: space.Owner}),
+		operation((*Service).DeleteSpace, Right{Role: space.Owner}),
+		operation((*Service).CheckSpaces, Right{Admin: true}),
+		operation((*Service).RepairSpace, Right{Admin: true}),
 	}
 }
 

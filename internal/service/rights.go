@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -64,7 +65,7 @@ func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string,
 		return store.Membership{}, err
 	}
 	need := s.rights[operation]
-	if m.Role.Includes(need.Role) || a.kind == operator && ref.ID != "" {
+	if m.Role.Includes(need.Role) || a.kind == operator && (ref.ID != "" || strings.Contains(ref.Name, "/")) {
 		return m, nil
 	}
 	if need.Role == space.Owner {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/gitstore/remotes"
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -130,7 +129,7 @@ func (s *Service) NoCommands() string {
 // pushState is where the commits of a space are beside this server.
 func (s *Service) pushState(id space.SpaceID) PushState {
 	state := s.remotes.State(id)
-	if state == remotes.Local || state == remotes.Pushed {
+	if state == space.RemoteLocal || state == space.RemotePushed {
 		return PushState{State: string(state)}
 	}
 	// A failure that the next try may mend is none yet.

@@ -29,6 +29,12 @@ type Options struct {
 	Reviews  *reviews.Reviews
 	// ScreenSecrets says that commits to spaces with a remote are searched for secrets.
 	ScreenSecrets bool
+	// OpenFinder opens the search index if no server runs.
+	OpenFinder func(ctx context.Context) (Finder, error)
+	// Imports are for imports from URLs.
+	Imports ImportOptions
+	// DeleteSpace deletes a space if no server runs; see Running.
+	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
 	// URL is the origin of the pages, for links that people open.
 	URL string
 	// LinkLifetime and InviteLifetime are how long sign-in links and invitations can be
@@ -73,14 +79,24 @@ type Running struct {
 	// DiscardHeld discards files of a person that could not be committed, and returns how
 	// many; an empty path means all.
 	DiscardHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
-	// DeleteSpace deletes a space for good. If owner is not empty, they must own it.
-	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) error
+	// Background starts work that outlives its request. Its context ends with the
+	// server.
+	Background func(work func(ctx context.Context)) error
+	// Finder searches, and keeps the search index.
+	Finder Finder
+	// DeleteSpace deletes a space for good and records that. If owner is not empty, they
+	// must own it. done gets nil when all of it is removed.
+	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
 }
 
-// Attach adds the parts of a running server. Call it before the first operation.
+// Attach adds the parts of a running server, and removes what a killed one left. Call it
+// before the first operation.
 func (s *Service) Attach(r Running) {
 	s.running = r
 	s.o.URL = cmp.Or(r.PagesURL, s.o.URL)
+	if s.o.Imports.Dir != "" {
+		removeLeftImports(s.o.Imports.Dir)
+	}
 }
 
 // Service performs operations. Its methods are safe for concurrent use.
@@ -95,6 +111,7 @@ type Service struct {
 	o        Options
 	running  Running
 	sessions sessions
+	imports  *importRuns
 	log      *slog.Logger
 	rights   map[string]Right // by the names of operations
 }
@@ -114,6 +131,7 @@ func New(o Options) *Service {
 		o: o, log: o.Logger, rights: map[string]Right{},
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
+	s.imports = s.newImportRuns()
 	for _, op := range Operations() {
 		s.rights[op.Name] = op.Right
 	}

@@ -74,9 +74,9 @@ func newSynced(t *testing.T) *synced {
 }
 
 // sync sets the remote and waits for a sync.
-func (s *synced) sync() remotes.Status {
+func (s *synced) sync() space.RemoteStatus {
 	s.t.Helper()
-	st, err := s.remotes.SetAndSync(s.t.Context(), remotes.SetRequest{Space: s.annSpace, URL: s.CloneURL("ada/notes"), Kind: remotes.GitHub, Trusted: true}, nil)
+	st, err := s.remotes.SetAndSync(s.t.Context(), s.t.Context(), remotes.SetRequest{Space: s.annSpace, URL: s.CloneURL("ada/notes"), Kind: space.KindGitHub, Trusted: true}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (s *synced) sync() remotes.Status {
 // finds fault with any other.
 func TestSyncsWithRealGit(t *testing.T) {
 	s := newSynced(t)
-	if st := s.sync(); st.State != remotes.Pushed {
+	if st := s.sync(); st.State != space.RemotePushed {
 		t.Fatalf("%+v", st)
 	}
 	if got, ok := s.gh.File("ada/notes", "here.md"); !ok || strings.TrimSpace(got) != "here" {
@@ -97,14 +97,14 @@ func TestSyncsWithRealGit(t *testing.T) {
 	s.gh.Suspend(s.installation)
 	// The token is warm, and GitHub takes it no more.
 	st, err := s.remotes.Sync(t.Context(), s.annSpace, nil)
-	if err != nil || st.State != remotes.Failed || st.Problem != remotes.NoAccess || !strings.Contains(st.Detail+st.Remedy, "suspended") {
+	if err != nil || st.State != space.RemoteFailed || st.Problem != remotes.NoAccess || !strings.Contains(st.Detail+st.Remedy, "suspended") {
 		t.Errorf("suspended: %+v, %v", st, err)
 	}
 	s.gh.Unsuspend(s.installation)
 	if l, err := s.Recheck(t.Context(), s.annSpace); err != nil || l.State != auth.LinkConnected {
 		t.Fatal(l, err)
 	}
-	if st, err := s.remotes.Sync(t.Context(), s.annSpace, nil); err != nil || st.State != remotes.Pushed {
+	if st, err := s.remotes.Sync(t.Context(), s.annSpace, nil); err != nil || st.State != space.RemotePushed {
 		t.Errorf("unsuspended: %+v, %v", st, err)
 	}
 	s.gh.Choose(s.installation, "ada/diary")

@@ -14,9 +14,12 @@ import (
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/gitstore/transport"
 	"satchel/internal/database/databasetest"
+	"satchel/internal/seal"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/sandbox/pending"
 )
 
 // World is a service with a person, Owner, who has a space.
@@ -25,6 +28,10 @@ type World struct {
 	Accounts *store.Store
 	Git      *gitstore.Store
 	Sources  *sources.Manager
+	Remotes  *remotes.Manager
+	Held     *pending.Store
+	Secrets  *secretscan.Scanner
+	Options  service.Options // of Service
 	Owner    store.User
 	Space    space.SpaceID
 	t        testing.TB
@@ -35,24 +42,41 @@ func New(t testing.TB, now func() time.Time, change ...func(*sources.Options)) *
 	t.Helper()
 	w := &World{t: t}
 	db := databasetest.Open(t, databasetest.SQLite(t))
-	_, err := db.Migrate(t.Context(), store.Migrations()...)
+	_, err := db.Migrate(t.Context(), append(store.Migrations(), remotes.Migrations()...)...)
 	w.must(err)
 	w.Accounts = store.New(db, store.Options{Now: now, TokenKey: make([]byte, 32)})
 	t.Cleanup(func() { _ = w.Accounts.Close() })
-	w.Git, err = gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	dir, client := t.TempDir(), transport.New(transport.Options{})
+	t.Cleanup(func() { _ = client.Close() })
+	w.Git, err = gitstore.Open(gitstore.Options{Dir: filepath.Join(dir, "spaces"), Transport: client})
 	w.must(err)
 	t.Cleanup(func() { _ = w.Git.Close() })
+	box, err := seal.Load(filepath.Join(dir, "server.key"))
+	w.must(err)
+	w.Held, err = pending.Open(pending.Options{Dir: filepath.Join(dir, "held"), Seal: box})
+	w.must(err)
+	w.Remotes = remotes.New(remotes.Options{DB: db, Git: w.Git, Transport: client, Seal: box, Backoff: remotes.Backoff{Min: time.Hour, Max: time.Hour}})
+	w.must(w.Remotes.Load(t.Context()))
+	t.Cleanup(func() { _ = w.Remotes.Close(context.WithoutCancel(t.Context())) })
 	w.Space = space.NewSpaceID()
 	_, err = w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{})
 	w.must(err)
 	w.Owner, _, err = w.Accounts.CreateUser(t.Context(), store.Actor{Via: "test"}, store.NewUser{Name: "owner", Space: w.Space})
 	w.must(err)
-	w.Service, w.Sources = Library(t, w.Accounts, w.Git, now, change...)
+	w.Options = options(t, w.Accounts, w.Git, now, change...)
+	w.Options.Git, w.Options.Remotes, w.Options.Held, w.Options.SpacesDir, w.Options.ScreenSecrets = w.Git, w.Remotes, w.Held, filepath.Join(dir, "spaces"), true
+	w.Service, w.Sources, w.Secrets = service.New(w.Options), w.Options.Sources, w.Options.Secrets
 	return w
 }
 
 // Library makes a service with the library of the spaces in git. It ends with the test.
 func Library(t testing.TB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change ...func(*sources.Options)) (*service.Service, *sources.Manager) {
+	t.Helper()
+	o := options(t, accounts, git, now, change...)
+	return service.New(o), o.Sources
+}
+
+func options(t testing.TB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change ...func(*sources.Options)) service.Options {
 	t.Helper()
 	w := &World{t: t}
 	db := databasetest.Open(t, databasetest.SQLite(t))
@@ -81,7 +105,7 @@ func Library(t testing.TB, accounts *store.Store, git *gitstore.Store, now func(
 	w.must(m.Start(t.Context(), sources.Index{
 		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
 	}))
-	return service.New(service.Options{Accounts: accounts, Git: git, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{}), Now: now}), m
+	return service.Options{Accounts: accounts, Git: git, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{}), Now: now}
 }
 
 // Write commits files to the space.

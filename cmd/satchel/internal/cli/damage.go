@@ -21,6 +21,7 @@ import (
 	"satchel/internal/database"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	"satchel/internal/service"
 )
 
 // data looks for damage in a data directory.
@@ -63,9 +64,10 @@ func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 
 // checkSpaces has the server check the spaces, or checks them itself. If the database
 // cannot be opened, it opens only the spaces.
-func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database bool, progress func(string)) (checked []admin.SpaceCheck, err error) {
+func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database bool, progress func(string)) (checked []service.SpaceCheck, err error) {
+	ctx = service.WithProgress(ctx, progress)
 	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
-		checked, err = s.CheckSpaces(ctx, struct{}{}, progress)
+		checked, err = admin.Do(ctx, s, (*service.Service).CheckSpaces, service.CheckSpacesInput{})
 		return err
 	})
 	if err == nil || database || ctx.Err() != nil {
@@ -75,12 +77,12 @@ func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database boo
 	if oerr != nil {
 		return nil, err // a server has the spaces open, and this is its error
 	}
-	checked, err = (&admin.Local{Git: git}).CheckSpaces(ctx, struct{}{}, progress)
+	checked, err = service.New(service.Options{Git: git}).CheckSpaces(ctx, service.Operator(), service.CheckSpacesInput{})
 	return checked, errors.Join(err, git.Close())
 }
 
 // spaces adds a finding for each damaged space, and one for all others.
-func (r *report) spaces(checked []admin.SpaceCheck, err error) {
+func (r *report) spaces(checked []service.SpaceCheck, err error) {
 	if err != nil {
 		r.add(finding{Name: "spaces", Detail: "they could not be checked: " + operatorText(err), Remedy: "Do what it says, and run satchel doctor again."})
 		return
@@ -141,7 +143,7 @@ func damageText(c gitstore.Checkup) string {
 	return text
 }
 
-func repairText(s admin.SpaceCheck) string {
+func repairText(s service.SpaceCheck) string {
 	if s.Remote {
 		return fmt.Sprintf("Run satchel space repair %s: it takes good copies from the space's remote.", s.ID)
 	}
@@ -184,21 +186,15 @@ something is still damaged.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
 		from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
 		return func(ctx context.Context, args []string) error {
-			r := admin.RepairRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}}
+			in := service.RepairSpaceInput{Space: service.SpaceRef{User: *user, Name: args[0]}}
 			if *from != "" {
 				dir, err := filepath.Abs(*from) // the server has another working directory
 				if err != nil {
 					return err
 				}
-				r.From = dir
+				in.From = dir
 			}
-			var done gitstore.Repaired
-			line := progressLine{w: c.Stderr, shown: c.Watched}
-			err := c.admin(ctx, func(s admin.Service) (err error) {
-				done, err = s.RepairSpace(ctx, r, line.show)
-				return err
-			})
-			line.clear()
+			done, err := longTask(ctx, c, (*service.Service).RepairSpace, in)
 			if err != nil {
 				return err
 			}

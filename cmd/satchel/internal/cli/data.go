@@ -11,6 +11,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	"satchel/internal/service"
 	"satchel/internal/telemetry"
 )
 
@@ -95,4 +96,15 @@ func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admi
 // wrong.
 func commandLog(w io.Writer, least slog.Level) *slog.Logger {
 	return slog.New(telemetry.NewHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least})))
+}
+
+// longTask is Do for an operation that takes long, with its progress on a line.
+func longTask[In, Out any](ctx context.Context, c *call, m service.Method[In, Out], in In) (out Out, err error) {
+	line := progressLine{w: c.Stderr, shown: c.Watched}
+	defer line.clear()
+	err = c.admin(ctx, func(s admin.Service) error {
+		out, err = admin.Do(service.WithProgress(ctx, line.show), s, m, in)
+		return err
+	})
+	return out, err
 }

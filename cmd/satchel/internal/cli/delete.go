@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/internal/admin"
+	"satchel/internal/service"
 )
 
 func (c *call) deleteCommand() *cobra.Command {
@@ -23,10 +24,10 @@ or give --yes.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
 		yes := fs.Bool("yes", false, "delete it without asking")
 		return func(ctx context.Context, args []string) error {
-			r := admin.DeleteRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}, Look: true}
+			in := service.DeleteSpaceInput{Space: service.SpaceRef{User: *user, Name: args[0]}}
 			return c.admin(ctx, func(s admin.Service) error {
 				if !*yes {
-					sp, err := s.DeleteSpace(ctx, r)
+					sp, err := admin.Do(ctx, s, (*service.Service).PreviewDeletion, in)
 					if err != nil {
 						return err
 					}
@@ -34,10 +35,9 @@ or give --yes.`}, func(fs *pflag.FlagSet) runner {
 					if err := c.typed(sp.Name); err != nil {
 						return err
 					}
-					r.Name = string(sp.ID) // what was looked at, whatever it is called by now
+					in.Space = service.SpaceRef{ID: sp.ID} // what was shown, even if it was renamed since
 				}
-				r.Look = false
-				sp, err := s.DeleteSpace(ctx, r)
+				sp, err := admin.Do(ctx, s, (*service.Service).DeleteSpace, in)
 				if err != nil {
 					return err
 				}
@@ -48,7 +48,7 @@ or give --yes.`}, func(fs *pflag.FlagSet) runner {
 }
 
 // goes says what a deletion takes along.
-func (c *call) goes(sp admin.DeletedSpace) {
+func (c *call) goes(sp service.SpaceDeletion) {
 	c.note("This deletes the space %s of %s (%s) for good: its files and their history, its facts, and all that it has here.\n", sp.Name, sp.OwnerLabel(), sp.ID)
 	if sp.Members > 0 {
 		c.note("It has other members, who lose it at once: %d.\n", sp.Members)

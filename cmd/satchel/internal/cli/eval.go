@@ -17,6 +17,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools/index"
 	"satchel/tools/index/evaluate"
@@ -139,19 +140,20 @@ func (c *call) evaluateSpace(ctx context.Context, file, user string) (f evaluate
 	err = c.admin(ctx, func(s admin.Service) error {
 		asked := 0
 		for some := range slices.Chunk(col.Queries, rankedAtOnce) {
-			r := admin.RankRequest{User: user, Depth: evaluate.Depth}
+			in := service.RankPagesInput{Space: spaceNamed(user), Depth: evaluate.Depth}
 			if asked == 0 {
-				r.Paths = col.Relevant()
+				in.Paths = col.Relevant()
 			}
 			for _, q := range some {
-				r.Queries = append(r.Queries, q.Text)
+				in.Queries = append(in.Queries, q.Text)
 			}
 			line.show(printCount("Asked", asked, len(col.Queries)) + " queries")
-			got, err := s.Rank(ctx, r, func(text string) {
+			progress := func(text string) {
 				if asked == 0 {
 					line.show(text)
 				}
-			})
+			}
+			got, err := admin.Do(service.WithProgress(ctx, progress), s, (*service.Service).RankPages, in)
 			if err != nil {
 				return err
 			}
@@ -184,7 +186,7 @@ func (c *call) notes(notes []string) {
 }
 
 // answered are rankings by the text of their query.
-type answered map[string]admin.Ranking
+type answered map[string]service.Ranking
 
 // Rank implements evaluate.Ranker.
 func (a answered) Rank(_ context.Context, query string, _ int) ([]string, time.Duration, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/pathlist"
-	"satchel/internal/admin"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -39,20 +39,17 @@ them, as with -z. Searches go on meanwhile.`}, func(fs *pflag.FlagSet) runner {
 			if *user != "" && *id != "" {
 				return usage("--user and --space each name the space; give one of them")
 			}
-			r := admin.ReindexRequest{User: *user, Space: space.SpaceID(*id)}
+			in := service.ReindexInput{Space: service.SpaceRef{ID: space.SpaceID(*id)}}
+			if *user != "" {
+				in.Space = spaceNamed(*user)
+			}
 			if fs.Changed("changed") {
 				var err error
-				if r.Changed, err = changedPaths(*changed, c.Stdin); err != nil {
+				if in.Changed, err = changedPaths(*changed, c.Stdin); err != nil {
 					return err
 				}
 			}
-			line := progressLine{w: c.Stderr, shown: c.Watched}
-			var done []admin.Reindexed
-			err := c.admin(ctx, func(s admin.Service) (err error) {
-				done, err = s.Reindex(ctx, r, line.show)
-				return err
-			})
-			line.clear()
+			done, err := longTask(ctx, c, (*service.Service).Reindex, in)
 			if err != nil {
 				return err
 			}
@@ -61,7 +58,7 @@ them, as with -z. Searches go on meanwhile.`}, func(fs *pflag.FlagSet) runner {
 	})
 }
 
-func (c *call) reindexed(done []admin.Reindexed) {
+func (c *call) reindexed(done []service.Reindexed) {
 	if len(done) == 0 {
 		c.printf("There is no space to index.\n")
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
 func (c *call) statusCommand() *cobra.Command {
@@ -26,7 +26,7 @@ func (c *call) statusCommand() *cobra.Command {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
-				st, err := s.SpaceStatus(ctx, *user)
+				st, err := admin.Do(ctx, s, (*service.Service).GetSpaceStatus, service.GetSpaceStatusInput{Space: spaceNamed(*user)})
 				if err != nil {
 					return err
 				}
@@ -36,7 +36,7 @@ func (c *call) statusCommand() *cobra.Command {
 				}
 				return c.answer(st, func() {
 					printStatus(c.Stdout, st)
-					if info.URL == "" && st.Remote != nil && st.State != remotes.Pushed {
+					if info.URL == "" && st.Remote != nil && st.State != space.RemotePushed {
 						c.printf("%-10s the server is not running: nothing is pushed until it is, or by satchel space sync\n", "note")
 					}
 				})
@@ -49,9 +49,7 @@ func (c *call) syncCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "sync", Args: cobra.NoArgs, Short: "bring a space and its remote in step now"}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, _ []string) error {
-			return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
-				return s.Sync(ctx, *user, progress)
-			})
+			return synced(ctx, c, (*service.Service).SyncRemote, service.SyncRemoteInput{Space: spaceNamed(*user)})
 		}
 	})
 }
@@ -90,11 +88,8 @@ keeps the former content as a commit that "satchel space restore" can bring back
 				if err != nil {
 					return err
 				}
-				r := admin.RemoteRequest{
-					User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
-				}
-				return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
-					return s.SetRemote(ctx, r, progress)
+				return synced(ctx, c, (*service.Service).SetRemote, service.SetRemoteInput{
+					Space: spaceNamed(*user), URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
 				})
 			}
 		}),
@@ -102,7 +97,7 @@ keeps the former content as a commit that "satchel space restore" can bring back
 			user := fs.String("user", "", whoseSpace)
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
-					if err := s.RemoveRemote(ctx, *user); err != nil {
+					if _, err := admin.Do(ctx, s, (*service.Service).RemoveRemote, service.RemoveRemoteInput{Space: spaceNamed(*user)}); err != nil {
 						return err
 					}
 					return c.answer(struct{}{}, func() { c.printf("The space has no remote any more. All its files are still here.\n") })
@@ -140,33 +135,29 @@ func (c *call) token(name string) (string, error) {
 	return string(b), nil
 }
 
-// synced runs what ends with a sync, and fails where that did.
-func (c *call) synced(ctx context.Context, do func(s admin.Service, progress func(string)) (admin.SpaceStatus, error)) error {
-	line := progressLine{w: c.Stderr, shown: c.Watched}
-	return c.admin(ctx, func(s admin.Service) error {
-		st, err := do(s, line.show)
-		line.clear()
-		if err != nil {
-			return err
-		}
-		err = c.answer(st, func() {
-			if len(st.Secrets) > 0 {
-				printSecrets(c.Stdout, st.Secrets)
-			} else {
-				printStatus(c.Stdout, st)
-			}
-		})
-		if err != nil {
-			return err
-		}
+// synced performs an operation that ends with a sync, and fails if the sync did.
+func synced[In any](ctx context.Context, c *call, m service.Method[In, service.SpaceStatus], in In) error {
+	st, err := longTask(ctx, c, m, in)
+	if err != nil {
+		return err
+	}
+	err = c.answer(st, func() {
 		if len(st.Secrets) > 0 {
-			return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge (what is in a file's name, by another name and then satchel space purge --file PATH), allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
+			printSecrets(c.Stdout, st.Secrets)
+		} else {
+			printStatus(c.Stdout, st)
 		}
-		if st.State == remotes.Failed {
-			return fault.New(fault.Unavailable, "The space is not in step with its remote; it is tried again while the server runs.")
-		}
-		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if len(st.Secrets) > 0 {
+		return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge (what is in a file's name, by another name and then satchel space purge --file PATH), allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
+	}
+	if st.State == space.RemoteFailed {
+		return fault.New(fault.Unavailable, "The space is not in step with its remote; it is tried again while the server runs.")
+	}
+	return nil
 }
 
 func places(n int) string {
@@ -176,8 +167,8 @@ func places(n int) string {
 	return fmt.Sprintf("%d places that look like secrets", n)
 }
 
-func printSecrets(w io.Writer, found []admin.Secret) {
-	table(w, "FILE\tCOMMIT\tWHAT IT LOOKS LIKE\tFINGERPRINT", found, func(s admin.Secret) string {
+func printSecrets(w io.Writer, found []service.FoundSecret) {
+	table(w, "FILE\tCOMMIT\tWHAT IT LOOKS LIKE\tFINGERPRINT", found, func(s service.FoundSecret) string {
 		place := printable(string(s.Path))
 		if s.Path == "" {
 			place = "(message or names)"
@@ -187,7 +178,7 @@ func printSecrets(w io.Writer, found []admin.Secret) {
 }
 
 // printStatus reports how a space stands.
-func printStatus(w io.Writer, st admin.SpaceStatus) {
+func printStatus(w io.Writer, st service.SpaceStatus) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -236,22 +227,22 @@ func plain(s string) string {
 	}, s)
 }
 
-func stateText(st admin.SpaceStatus) string {
+func stateText(st service.SpaceStatus) string {
 	unpushed := ""
 	if st.Unpushed > 0 {
 		unpushed = fmt.Sprintf("; %s not pushed yet", commits(st.Unpushed))
 	}
 	switch st.State {
-	case remotes.Pushed:
+	case space.RemotePushed:
 		if !st.LastSync.IsZero() {
 			return "in step, as of " + clock(st.LastSync)
 		}
 		return "in step"
-	case remotes.Queued:
+	case space.RemoteQueued:
 		return "waiting to be pushed" + unpushed
-	case remotes.Syncing:
+	case space.RemoteSyncing:
 		return "a transfer is running" + unpushed
-	case remotes.Failed:
+	case space.RemoteFailed:
 		return "NOT in step" + unpushed
 	}
 	return string(st.State)
@@ -288,7 +279,7 @@ change the secret all the same, where it was used.`}, func(fs *pflag.FlagSet) ru
 		at := fs.String("at", "", "the `COMMIT` whose PATH has the LINE, as satchel space status tells it (default: the newest)")
 		dry := fs.Bool("dry-run", false, "change nothing, and tell what would be")
 		return func(ctx context.Context, args []string) error {
-			r := admin.PurgeRequest{User: *user, Path: argument(args, 0), File: *file, At: *at, DryRun: *dry}
+			r := service.PurgeSecretsInput{Space: spaceNamed(*user), Path: argument(args, 0), File: *file, At: *at, DryRun: *dry}
 			if path, line, ok := cutLine(r.Path); ok {
 				r.Path, r.Line = path, line
 			}
@@ -298,34 +289,30 @@ change the secret all the same, where it was used.`}, func(fs *pflag.FlagSet) ru
 			if *at != "" && r.Line == 0 {
 				return usage("--at needs PATH:LINE")
 			}
-			line := progressLine{w: c.Stderr, shown: c.Watched}
-			return c.admin(ctx, func(s admin.Service) error {
-				res, err := s.Purge(ctx, r, line.show)
-				line.clear()
-				if err != nil {
-					return err
+			res, err := longTask(ctx, c, (*service.Service).PurgeSecrets, r)
+			if err != nil {
+				return err
+			}
+			return c.answer(res, func() {
+				for _, x := range res.Unclear {
+					c.printf("The remote named line %d of %s at %s, and nothing there looks like a secret. It was left alone; to take the line out: satchel space purge %s --at %s\n",
+						x.Line, printable(x.Path), x.Commit.Short(), shellQuote(fmt.Sprintf("%s:%d", x.Path, x.Line)), x.Commit.Short())
 				}
-				return c.answer(res, func() {
-					for _, x := range res.Unclear {
-						c.printf("The remote named line %d of %s at %s, and nothing there looks like a secret. It was left alone; to take the line out: satchel space purge %s --at %s\n",
-							x.Line, printable(x.Path), x.Commit.Short(), shellQuote(fmt.Sprintf("%s:%d", x.Path, x.Line)), x.Commit.Short())
-					}
-					if res.Commits == 0 {
-						c.printf("Nothing was found in commits that were never pushed.\n")
-						return
-					}
-					if r.DryRun {
-						c.printf("Nothing was changed. These places of %s would be rewritten:\n", commits(res.Commits))
-					} else {
-						c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
-					}
-					for _, f := range res.Files {
-						c.printf("  %s\n", printable(string(f)))
-					}
-					if res.Words > 0 {
-						c.printf("  the message or the names of %s\n", commits(res.Words))
-					}
-				})
+				if res.Commits == 0 {
+					c.printf("Nothing was found in commits that were never pushed.\n")
+					return
+				}
+				if r.DryRun {
+					c.printf("Nothing was changed. These places of %s would be rewritten:\n", commits(res.Commits))
+				} else {
+					c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
+				}
+				for _, f := range res.Files {
+					c.printf("  %s\n", printable(string(f)))
+				}
+				if res.Words > 0 {
+					c.printf("  the message or the names of %s\n", commits(res.Words))
+				}
 			})
 		}
 	})
@@ -353,13 +340,19 @@ at every path of the space; the next command in the sandbox saves the file.`}, f
 			}
 			return c.admin(ctx, func(s admin.Service) error {
 				if len(args) == 0 {
-					list, err := s.AllowedSecrets(ctx, *user)
+					list, err := admin.Do(ctx, s, (*service.Service).ListAllowedSecrets, service.ListAllowedSecretsInput{Space: spaceNamed(*user)})
 					if err != nil {
 						return err
 					}
 					return c.answer(orEmpty(list), func() { table(c.Stdout, "FINGERPRINT\tRULE\tPATH\tSINCE\tBY", list, allowanceRow) })
 				}
-				if err := s.AllowSecret(ctx, admin.AllowRequest{User: *user, Fingerprint: args[0], Take: *take}); err != nil {
+				var err error
+				if *take {
+					_, err = admin.Do(ctx, s, (*service.Service).DisallowSecret, service.DisallowSecretInput{Space: spaceNamed(*user), Fingerprint: args[0]})
+				} else {
+					_, err = admin.Do(ctx, s, (*service.Service).AllowSecret, service.AllowSecretInput{Space: spaceNamed(*user), Fingerprint: args[0]})
+				}
+				if err != nil {
 					return err
 				}
 				return c.answer(map[string]any{"fingerprint": args[0], "allowed": !*take}, func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/internal/admin"
+	"satchel/internal/service"
 	"satchel/tools/index/parse"
 	"satchel/tools/index/rank"
 )
@@ -24,7 +24,7 @@ The words of QUERY need no quotes around them all; docs/search.md has the query
 language. Put -- before a QUERY that leaves words out: satchel search -- deploy -old.
 With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		var r admin.SearchArguments
+		var r service.SearchArguments
 		fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: 10)")
 		fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
 		fs.StringVar(&r.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
@@ -42,13 +42,7 @@ With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) r
 			if strings.TrimSpace(r.Query) == "" {
 				return usage("name what to search for, such as: satchel search deploy checklist")
 			}
-			line := progressLine{w: c.Stderr, shown: c.Watched}
-			var answer json.RawMessage
-			err := c.admin(ctx, func(s admin.Service) (err error) {
-				answer, err = s.Search(ctx, admin.SearchRequest{User: *user, Arguments: r, Explain: *explain}, line.show)
-				return err
-			})
-			line.clear()
+			answer, err := longTask(ctx, c, (*service.Service).SearchSpace, service.SearchSpaceInput{Space: spaceNamed(*user), Arguments: r, Explain: *explain})
 			if err != nil {
 				return err
 			}

@@ -15,8 +15,8 @@ import (
 	"sync"
 
 	"satchel/gitstore"
-	"satchel/internal/admin"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // source is what `space import` reads: a git URL, a local git repository, a git
@@ -98,11 +98,11 @@ func cause(err error) string {
 func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, err error) {
 	if isURL(s.arg) {
 		stream, err := s.clone(ctx)
-		return admin.KindBundle, stream, err
+		return service.ImportBundle, stream, err
 	}
 	if isBundle(s.arg) {
 		stream, err := os.Open(s.arg)
-		return admin.KindBundle, stream, err
+		return service.ImportBundle, stream, err
 	}
 	if gitstore.IsGitRepository(s.arg) {
 		switch has, err := s.hasCommit(ctx); {
@@ -110,14 +110,14 @@ func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, er
 			return "", nil, err
 		case has:
 			stream, err := s.bundle(ctx, s.arg, func() {})
-			return admin.KindBundle, stream, err
+			return service.ImportBundle, stream, err
 		}
 		// Nothing was committed yet: its files are all there is.
 		if _, err := os.Stat(filepath.Join(s.arg, ".git")); err != nil {
 			return "", nil, fault.New(fault.Invalid, "The repository %q has no commit yet.", s.arg)
 		}
 	}
-	return admin.KindTar, tarOf(ctx, s.arg, s.maxFile), nil
+	return service.ImportTar, tarOf(ctx, s.arg, s.maxFile), nil
 }
 
 func (s source) clone(ctx context.Context) (io.ReadCloser, error) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/internal/admin"
+	"satchel/internal/service"
 	"satchel/internal/testenv"
 )
 
@@ -52,7 +52,7 @@ func readSource(t *testing.T, dir string) (kind string, content []byte, err erro
 
 func TestRepositoryIsReadAsABundle(t *testing.T) {
 	kind, content, err := readSource(t, repository(t))
-	if err != nil || kind != admin.KindBundle || !bytes.HasPrefix(content, []byte("# v2 git bundle\n")) {
+	if err != nil || kind != service.ImportBundle || !bytes.HasPrefix(content, []byte("# v2 git bundle\n")) {
 		t.Errorf("kind %q, %d bytes, error %v", kind, len(content), err)
 	}
 }
@@ -69,7 +69,7 @@ func TestBundleIsReadAsItIs(t *testing.T) {
 		t.Error(err)
 	}
 	kind, content, err := readSource(t, file)
-	if err != nil || kind != admin.KindBundle || !bytes.Equal(content, want) {
+	if err != nil || kind != service.ImportBundle || !bytes.Equal(content, want) {
 		t.Errorf("kind %q, %d bytes, error %v", kind, len(content), err)
 	}
 	for name, data := range map[string]string{"empty": "", "short": "# v2", "text": "# A note of some length\n"} {

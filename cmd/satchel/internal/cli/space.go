@@ -69,7 +69,7 @@ func importSource(ctx context.Context, c *call, user, arg string) error {
 		return err
 	}
 	defer stream.Close()
-	var res admin.ImportResult
+	var res service.ImportResult
 	line := progressLine{w: c.Stderr, shown: c.Watched}
 	err = c.adminIn(ctx, cfg, func(s admin.Service) error {
 		info, err := s.Info(ctx)
@@ -77,7 +77,7 @@ func importSource(ctx context.Context, c *call, user, arg string) error {
 			return err
 		}
 		maxFile = info.MaxFile
-		res, err = s.Import(ctx, admin.ImportRequest{User: user, Kind: kind, Source: sourceName(arg)}, stream, line.show)
+		res, err = s.Import(service.WithProgress(ctx, line.show), service.ImportSpaceInput{Space: spaceNamed(user), Kind: kind, Source: sourceName(arg), Stream: stream})
 		return err
 	})
 	line.clear()
@@ -88,7 +88,7 @@ func importSource(ctx context.Context, c *call, user, arg string) error {
 }
 
 // imported says what came of an import.
-func (c *call) imported(arg string, res admin.ImportResult) {
+func (c *call) imported(arg string, res service.ImportResult) {
 	switch {
 	case res.Files == 0 && len(res.Refused) == 0:
 		c.printf("%s has no files to import.\n", printable(arg))

@@ -1,4 +1,4 @@
-package server
+package service
 
 import (
 	"context"
@@ -20,13 +20,14 @@ import (
 	"satchel/internal/egress"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/web"
 )
 
 // importWorld is a store with one space, and what imports into it. Where allow is
 // set the rules of egress let it reach the remote of the test.
 type importWorld struct {
-	*setup
+	*importRuns
+	ctx   context.Context
+	work  *sync.WaitGroup
 	store *gitstore.Store
 	id    space.SpaceID
 }
@@ -57,9 +58,13 @@ func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importWo
 	if _, err := store.Create(ctx, s.id, space.ChangeSet{Changes: []space.Change{{Path: "README.md", Content: []byte("begin")}}}, space.Meta{Author: space.Person{Name: "ada", Email: "a@x"}}); err != nil {
 		t.Fatal(err)
 	}
-	s.setup = &setup{git: store, log: slog.New(slog.NewTextHandler(t.Output(), nil)), transport: tr, run: gitcmd.Runner{Program: "git"}, dir: dir, limit: 100 << 20, caFile: remote.CAFile(),
-		ctx: ctx, work: &sync.WaitGroup{}, now: time.Now, by: map[space.SpaceID]*importing{},
-		may: func(context.Context, space.UserID, space.SpaceID) error { return nil }, audit: func(context.Context, space.UserID, string, space.SpaceID, map[string]any) {}}
+	s.ctx, s.work = ctx, &sync.WaitGroup{}
+	s.importRuns = &importRuns{
+		ImportOptions: ImportOptions{Transport: tr, Git: gitcmd.Runner{Program: "git"}, Dir: dir, Limit: 100 << 20, CAFile: remote.CAFile()},
+		into:          store.Import, log: slog.New(slog.NewTextHandler(t.Output(), nil)), now: time.Now, by: map[space.SpaceID]*importRun{},
+		may:    func(context.Context, space.UserID, space.SpaceID) error { return nil },
+		record: func(context.Context, space.UserID, space.SpaceID, map[string]any) {},
+	}
 	t.Cleanup(func() {
 		stop()
 		s.work.Wait()
@@ -72,23 +77,27 @@ func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importWo
 	return s
 }
 
-// run imports and waits for the end.
-func (s *importWorld) run(t *testing.T, url string) web.ImportState {
-	t.Helper()
+func (s *importWorld) begin(by space.UserID, id space.SpaceID, url string) error {
 	m := space.Meta{Author: space.Person{Name: "ada", Email: "a@x"}, Tool: "import", Client: "browser", Message: "Import it"}
-	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
+	return s.start(func(work func(context.Context)) error { s.work.Go(func() { work(s.ctx) }); return nil }, by, id, url, m)
+}
+
+// run imports and waits for the end.
+func (s *importWorld) run(t *testing.T, url string) ImportState {
+	t.Helper()
+	if err := s.begin("u_ada", s.id, url); err != nil {
 		t.Fatal(err)
 	}
 	s.work.Wait()
-	i, ok := s.Imported(s.id)
-	if !ok || i.Running || i.Ended.IsZero() {
+	i := s.state(s.id)
+	if i == nil || i.Running || i.Ended.IsZero() {
 		t.Fatalf("%+v", i)
 	}
-	left, err := filepath.Glob(filepath.Join(s.dir, importPrefix+"*"))
+	left, err := filepath.Glob(filepath.Join(s.Dir, importPrefix+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("it left %v, %v", left, err)
 	}
-	return i
+	return *i
 }
 
 func TestImportByThePages(t *testing.T) {
@@ -97,11 +106,11 @@ func TestImportByThePages(t *testing.T) {
 	remote.Push("notes", "main", map[string]string{"tea.md": "Assam", "deep/milk.md": "none"})
 	s := newImporting(t, remote, true)
 	var noted []string
-	s.audit = func(_ context.Context, by space.UserID, action string, id space.SpaceID, d map[string]any) {
-		noted = append(noted, fmt.Sprint(by, " ", action, " ", id, " ", d["from"]))
+	s.record = func(_ context.Context, by space.UserID, id space.SpaceID, d map[string]any) {
+		noted = append(noted, fmt.Sprint(by, " ", id, " ", d["from"]))
 	}
 	defer func() {
-		if want := fmt.Sprint("u_ada space.import ", s.id, " ", remote.URL("notes")); len(noted) != 1 || noted[0] != want {
+		if want := fmt.Sprint("u_ada ", s.id, " ", remote.URL("notes")); len(noted) != 1 || noted[0] != want {
 			t.Errorf("the audit log has %q, want %q", noted, want)
 		}
 	}()
@@ -135,7 +144,7 @@ func TestAttackImportFromPrivateAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, url := range []string{remote.URL("notes"), strings.Replace(remote.URL("notes"), "127.0.0.1", "localhost", 1), "https://169.254.169.254/latest.git", "https://[::1]/x.git", "file:///etc", "/etc", "ext::sh -c id", "http://127.0.0.1/x.git"} {
-		if i := s.run(t, url); i.Problem == "" || strings.Contains(i.Problem, s.dir) {
+		if i := s.run(t, url); i.Problem == "" || strings.Contains(i.Problem, s.Dir) {
 			t.Errorf("%s: %q", url, i.Problem)
 		}
 	}
@@ -166,18 +175,18 @@ func TestAttackImportEndsWithTheRight(t *testing.T) {
 	remote.Push("notes", "main", map[string]string{"a.md": "x"})
 	t.Run("while it runs", func(t *testing.T) {
 		s := newImporting(t, remote, true)
-		s.git = slowImports{make(chan struct{})}
-		if err := s.Import(t.Context(), "u_ada", s.id, remote.URL("notes"), space.Meta{}); err != nil {
+		s.into = slowImports{make(chan struct{})}.Import
+		if err := s.begin("u_ada", s.id, remote.URL("notes")); err != nil {
 			t.Fatal(err)
 		}
 		s.end("u_bob", "")
 		s.end("u_ada", space.NewSpaceID())
-		if i, _ := s.Imported(s.id); !i.Running {
+		if i := s.state(s.id); !i.Running {
 			t.Errorf("it ends with another's right: %+v", i)
 		}
 		s.end("u_ada", s.id)
 		s.work.Wait()
-		if i, _ := s.Imported(s.id); !strings.Contains(i.Problem, "may not change") {
+		if i := s.state(s.id); !strings.Contains(i.Problem, "may not change") {
 			t.Errorf("%+v", i)
 		}
 	})
@@ -222,39 +231,39 @@ func TestImportsAreBounded(t *testing.T) {
 	remote.Push("notes", "main", map[string]string{"a.md": "x"})
 	s := newImporting(t, remote, true)
 	slow := slowImports{make(chan struct{})}
-	s.git = slow
-	url, m := remote.URL("notes"), space.Meta{}
-	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
+	s.into = slow.Import
+	url := remote.URL("notes")
+	if err := s.begin("u_ada", s.id, url); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Import(t.Context(), "u_ada", s.id, url, m); fault.CodeOf(err) != fault.Conflict {
+	if err := s.begin("u_ada", s.id, url); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("a second one into the same space: %v", err)
 	}
 	var others []space.SpaceID
 	// Attack: one person's imports keep out everybody else's.
-	if err := s.Import(t.Context(), "u_ada", space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited || !strings.Contains(fault.PublicOf(err), "of yours") {
+	if err := s.begin("u_ada", space.NewSpaceID(), url); fault.CodeOf(err) != fault.Limited || !strings.Contains(fault.PublicOf(err), "Your import") {
 		t.Errorf("a second one of one person: %v", err)
 	}
 	for i := range maxImports - 1 {
 		id := space.NewSpaceID()
 		others = append(others, id)
-		if err := s.Import(t.Context(), space.UserID(fmt.Sprint("u_", i)), id, url, m); err != nil {
+		if err := s.begin(space.UserID(fmt.Sprint("u_", i)), id, url); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Import(t.Context(), "u_last", space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited {
+	if err := s.begin("u_last", space.NewSpaceID(), url); fault.CodeOf(err) != fault.Limited {
 		t.Errorf("one more than are allowed: %v", err)
 	}
 	close(slow.release)
 	s.work.Wait()
 	for _, id := range append(others, s.id) {
-		if i, ok := s.Imported(id); !ok || i.Running || i.Problem != "" || i.Files != 1 {
+		if i := s.state(id); i == nil || i.Running || i.Problem != "" || i.Files != 1 {
 			t.Errorf("%+v", i)
 		}
 	}
 	// What is long over is forgotten, so that their number is bounded.
 	s.now = func() time.Time { return time.Now().Add(importKept + time.Hour) }
-	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
+	if err := s.begin("u_ada", s.id, url); err != nil {
 		t.Fatal(err)
 	}
 	s.work.Wait()
@@ -271,7 +280,7 @@ func TestLeftImportsAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removeImports(dir)
+	removeLeftImports(dir)
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != "other" {
 		t.Errorf("%v %v", left, err)

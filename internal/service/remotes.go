@@ -1,0 +1,296 @@
+package service
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/secretscan"
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// SpaceStatus describes a space, its remote and the actor's files that are not saved.
+// The JSON form is part of the command line's contract.
+type SpaceStatus struct {
+	Space SpaceInfo `json:"space"`
+	space.RemoteStatus
+	// Held are the person's files that could not be committed.
+	Held []space.PendingFile `json:"held"`
+	// Secrets are only set by SetRemote. If there are any, nothing was changed.
+	Secrets []FoundSecret `json:"secrets,omitempty"`
+}
+
+// GetSpaceStatusInput names a space.
+type GetSpaceStatusInput struct {
+	Space SpaceRef `json:"space"`
+}
+
+// GetSpaceStatus describes a space and its remote. It never calls the remote.
+func (s *Service) GetSpaceStatus(ctx context.Context, a Actor, in GetSpaceStatusInput) (SpaceStatus, error) {
+	m, err := s.authorizeSpace(ctx, a, "GetSpaceStatus", in.Space)
+	if err != nil {
+		return SpaceStatus{}, err
+	}
+	st, err := s.remotes.Status(ctx, m.ID)
+	if err != nil {
+		return SpaceStatus{}, err
+	}
+	return s.statusOf(ctx, a, in.Space, m, st)
+}
+
+func (s *Service) statusOf(ctx context.Context, a Actor, ref SpaceRef, m store.Membership, st space.RemoteStatus) (SpaceStatus, error) {
+	out := SpaceStatus{RemoteStatus: st, Held: []space.PendingFile{}}
+	var err error
+	if out.Space, err = s.oneSpaceInfo(ctx, m.ID); err != nil {
+		return out, err
+	}
+	who, err := s.onBehalf(ctx, a, ref)
+	if err != nil {
+		return out, err
+	}
+	items, err := s.held.List(ctx, who.user, m.ID)
+	out.Held = append(out.Held, items...)
+	return out, err
+}
+
+// ListRemoteStatesInput is empty.
+type ListRemoteStatesInput struct{}
+
+// ListRemoteStates returns the states of the remotes of the person's spaces, from memory.
+func (s *Service) ListRemoteStates(ctx context.Context, a Actor, _ ListRemoteStatesInput) (map[space.SpaceID]space.RemoteState, error) {
+	if err := s.authorize(a, "ListRemoteStates"); err != nil {
+		return nil, err
+	}
+	all, err := s.accounts.SpacesOf(ctx, a.user)
+	out := map[space.SpaceID]space.RemoteState{}
+	for _, m := range all {
+		out[m.ID] = s.remotes.State(m.ID)
+	}
+	return out, err
+}
+
+// SetRemoteInput is a remote for a space.
+type SetRemoteInput struct {
+	Space    SpaceRef `json:"space"`
+	URL      string   `json:"url"`
+	Branch   string   `json:"branch"` // empty: the remote's default
+	Username string   `json:"username"`
+	// Token may be empty. The token that the space has for the same URL is then kept.
+	Token string `json:"token"`
+	// AllowSecrets are the fingerprints of findings that the person does not consider
+	// to be secrets.
+	AllowSecrets []string `json:"allow_secrets"`
+	// MaxSecrets limits the result to one more than this many findings, each secret
+	// once; 0 returns every place.
+	MaxSecrets int `json:"max_secrets"`
+	// Wait is how long the call waits for the first sync, which goes on after that; 0
+	// waits until it ends.
+	Wait time.Duration `json:"wait"`
+
+	// The rest is for the operator alone. Trusted allows a URL that leads to a private
+	// network or a directory of this machine. Replace takes the remote's content in
+	// place of the space's. WithSecrets allows everything that looks like a secret.
+	Trusted     bool `json:"trusted"`
+	Replace     bool `json:"replace"`
+	WithSecrets bool `json:"with_secrets"`
+}
+
+// SetRemote gives a space a remote and syncs the two. If the sync fails, the status says
+// so. If the space has what looks like secrets, SetRemote changes nothing and returns
+// them: the first push would publish them.
+func (s *Service) SetRemote(ctx context.Context, a Actor, in SetRemoteInput) (SpaceStatus, error) {
+	m, err := s.authorizeSpace(ctx, a, "SetRemote", in.Space)
+	if err != nil {
+		return SpaceStatus{}, err
+	}
+	if a.kind != operator && (in.Trusted || in.Replace || in.WithSecrets) {
+		return SpaceStatus{}, fault.New(fault.Forbidden, "Only the operator of this server may do that.")
+	}
+	if s.inDataDir(in.URL) {
+		return SpaceStatus{}, fault.New(fault.Invalid, "That directory is inside this server's own data directory. Give a repository elsewhere.")
+	}
+	in.URL = strings.TrimSpace(in.URL)
+	set := remotes.SetRequest{Space: m.ID, URL: in.URL, Branch: in.Branch, Username: in.Username, Secret: in.Token, Trusted: in.Trusted, Replace: in.Replace}
+	if err := s.remotes.Check(ctx, set); err != nil {
+		return SpaceStatus{}, needsTrust(a, err)
+	}
+	if found, err := s.allowFirstPush(ctx, a, m.ID, in); err != nil {
+		return SpaceStatus{}, err
+	} else if len(found) > 0 {
+		st, err := s.remotes.Status(ctx, m.ID)
+		if err != nil {
+			return SpaceStatus{}, err
+		}
+		out, err := s.statusOf(ctx, a, in.Space, m, st)
+		out.Secrets = found
+		return out, err
+	}
+	if in.Replace {
+		// Sandboxes commit their changes first, so that these are kept as well.
+		if err := s.stopSpace(ctx, m.ID); err != nil {
+			return SpaceStatus{}, err
+		}
+	}
+	wait, cancel := waiting(ctx, in.Wait)
+	defer cancel()
+	st, err := s.remotes.SetAndSync(ctx, wait, set, Progress(ctx))
+	if err != nil {
+		return SpaceStatus{}, needsTrust(a, err)
+	}
+	s.record(ctx, a, "space.remote.set", string(m.ID), remoteDetail(in.URL, in.Branch))
+	if ctx.Err() != nil {
+		return SpaceStatus{}, fault.Wrap(ctx.Err(), fault.Canceled, "The remote is set. The sync goes on in the background.")
+	}
+	return s.statusOf(ctx, a, in.Space, m, st)
+}
+
+func waiting(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	if wait == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, wait)
+}
+
+// needsTrust adds to the refusal of an untrusted URL how it can be set.
+func needsTrust(a Actor, err error) error {
+	switch {
+	case !transport.NeedsTrust(err):
+		return err
+	case a.kind == operator:
+		return fault.Wrap(err, fault.Invalid, "%s If you know where it leads, add --trusted.", fault.PublicOf(err))
+	}
+	return fault.Wrap(err, fault.Invalid, "%s The operator of this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
+}
+
+// inDataDir reports whether a URL is a directory inside the data directory.
+func (s *Service) inDataDir(url string) bool {
+	path := strings.TrimPrefix(strings.TrimSpace(url), "file://")
+	if !filepath.IsAbs(path) {
+		return false
+	}
+	data := filepath.Dir(s.o.SpacesDir)
+	for _, p := range []*string{&path, &data} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(data, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// allowFirstPush returns what looks like a secret in a space that is about to get
+// another remote, unless the input allows it; the allowances are then stored. The first
+// push publishes the whole history, which nothing has screened.
+func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID, in SetRemoteInput) ([]FoundSecret, error) {
+	had, has, err := s.remotes.Get(ctx, id)
+	if err != nil || !s.o.ScreenSecrets || in.Replace || has && had.URL == in.URL {
+		return nil, err
+	}
+	Progress(ctx)("Looking for secrets in the space")
+	head, err := s.git.Head(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	search := newSecretSearch(id, in)
+	for _, since := range []space.CommitID{"", head} { // then what was committed meanwhile
+		if err := s.searchSecrets(ctx, search, since); err != nil || len(search.found) > 0 {
+			return search.found, err
+		}
+	}
+	for _, f := range search.allowed {
+		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: id, Fingerprint: f.Fingerprint, Rule: f.Rule, Path: space.Path(s.redacted(string(f.Path))), By: a.allower()})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if n := len(search.allowed); n > 0 {
+		s.record(ctx, a, "space.secret.allow", string(id), map[string]any{"found": n})
+	}
+	return nil, nil
+}
+
+// RemoveRemoteInput names a space.
+type RemoveRemoteInput struct {
+	Space SpaceRef `json:"space"`
+}
+
+// RemoveRemote removes the remote of a space. The repository stays as it is, and so does
+// the space.
+func (s *Service) RemoveRemote(ctx context.Context, a Actor, in RemoveRemoteInput) (None, error) {
+	m, err := s.authorizeSpace(ctx, a, "RemoveRemote", in.Space)
+	if err != nil {
+		return None{}, err
+	}
+	if err := s.remotes.Remove(ctx, m.ID); err != nil {
+		return None{}, err
+	}
+	s.record(ctx, a, "space.remote.remove", string(m.ID), nil)
+	return None{}, nil
+}
+
+// SyncRemoteInput names a space.
+type SyncRemoteInput struct {
+	Space SpaceRef `json:"space"`
+	// Wait is how long the call waits for the sync, which goes on after that; 0 waits
+	// until it ends.
+	Wait time.Duration `json:"wait"`
+}
+
+// SyncRemote syncs a space and its remote now. If the sync fails, the status says so.
+func (s *Service) SyncRemote(ctx context.Context, a Actor, in SyncRemoteInput) (SpaceStatus, error) {
+	m, err := s.authorizeSpace(ctx, a, "SyncRemote", in.Space)
+	if err != nil {
+		return SpaceStatus{}, err
+	}
+	wait, cancel := waiting(ctx, in.Wait)
+	defer cancel()
+	st, err := s.remotes.Sync(wait, m.ID, Progress(ctx))
+	if wait.Err() != nil && ctx.Err() == nil {
+		st, err = s.remotes.Status(ctx, m.ID)
+	}
+	if err != nil {
+		return SpaceStatus{}, err
+	}
+	return s.statusOf(ctx, a, in.Space, m, st)
+}
+
+// FetchRemoteInput names a space.
+type FetchRemoteInput struct {
+	Space SpaceRef `json:"space"`
+}
+
+// FetchRemote fetches from the remote of a space soon, without waiting.
+func (s *Service) FetchRemote(ctx context.Context, a Actor, in FetchRemoteInput) (None, error) {
+	m, err := s.authorizeSpace(ctx, a, "FetchRemote", in.Space)
+	if err == nil {
+		s.remotes.Notify(m.ID)
+	}
+	return None{}, err
+}
+
+// remoteDetail describes a remote in the audit log, without anything that may be a
+// secret.
+func remoteDetail(address, branch string) map[string]any {
+	out := map[string]any{"url": PublicURL(address)}
+	if branch != "" {
+		out["branch"] = branch
+	}
+	return out
+}
+
+// PublicURL returns an address without the user, the query and the fragment, in which
+// people put tokens. It is empty for anything but a URL with a host.
+func PublicURL(address string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Opaque != "" || u.Host == "" {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}

@@ -1,0 +1,91 @@
+package space
+
+import "time"
+
+// RemoteKind is the kind of credential that a remote is used with.
+type RemoteKind string
+
+// The kinds of credentials.
+const (
+	KindNone   RemoteKind = "none"   // a public repository, or a directory of the operator's
+	KindToken  RemoteKind = "token"  // a user name and a secret that a person gave
+	KindGitHub RemoteKind = "github" // an installation token of the GitHub App
+	KindSSH    RemoteKind = "ssh"    // the operator's key
+)
+
+// Remote is the repository with which a space is kept in step. The JSON form of this
+// and of the types below is part of the command line's contract.
+type Remote struct {
+	Space SpaceID `json:"space"`
+	URL   string  `json:"url"` // without a credential in it
+	// Branch is the remote's branch; empty until the first sync has found its default.
+	Branch string `json:"branch"`
+	// Chosen reports that a person named the branch: a renamed default branch is then
+	// not followed.
+	Chosen bool `json:"chosen,omitempty"`
+	// Trusted reports that the operator vouches for the URL.
+	Trusted  bool       `json:"trusted,omitempty"`
+	Kind     RemoteKind `json:"kind"`
+	Username string     `json:"username,omitempty"`
+	Created  time.Time  `json:"created"`
+	Changed  time.Time  `json:"changed"`
+}
+
+// RemoteState says in one word whether a space and its remote are in step.
+type RemoteState string
+
+// The states of a remote.
+const (
+	RemoteLocal   RemoteState = "local"   // the space has no remote
+	RemotePushed  RemoteState = "pushed"  // the remote had the head when it was last asked
+	RemoteQueued  RemoteState = "queued"  // a commit waits to be pushed
+	RemoteSyncing RemoteState = "syncing" // a transfer runs
+	RemoteFailed  RemoteState = "failed"  // the last sync failed
+)
+
+// RemoteProblem says in one stable word why a sync failed. The values are in the
+// packages gitstore/transport and gitstore/remotes.
+type RemoteProblem string
+
+// RemoteStatus describes a space, its remote and the last sync of the two.
+type RemoteStatus struct {
+	Remote *Remote     `json:"remote,omitempty"` // nil if the space has none
+	State  RemoteState `json:"state"`
+	// Problem is empty unless the last sync failed. Detail says what happened and
+	// Remedy what to do, each in a sentence or two for people.
+	Problem RemoteProblem `json:"problem,omitempty"`
+	Detail  string        `json:"detail,omitempty"`
+	Remedy  string        `json:"remedy,omitempty"`
+	// Unpushed counts the commits that the remote is not known to have.
+	Unpushed int `json:"unpushed"`
+	// Head is the space's newest commit. Pushed is the last known commit of the
+	// remote's branch.
+	Head   CommitID `json:"head"`
+	Pushed CommitID `json:"pushed,omitempty"`
+	// LastCheck is when the remote last answered, LastSync when both were last found
+	// to be the same, NextTry when a failed sync is tried again.
+	LastCheck time.Time `json:"last_check,omitzero"`
+	LastSync  time.Time `json:"last_sync,omitzero"`
+	NextTry   time.Time `json:"next_try,omitzero"`
+	// Attempts counts the failed syncs since the last good one.
+	Attempts int `json:"attempts,omitempty"`
+	// Locations are the commits and files that the remote refused.
+	Locations []RemoteLocation `json:"locations,omitempty"`
+	// Notes are the latest notices about merges and the remote, newest first. Those of
+	// a former remote stay.
+	Notes []RemoteNote `json:"notes,omitempty"`
+}
+
+// RemoteLocation is a place that a remote complained about, in its words.
+type RemoteLocation struct {
+	Commit CommitID `json:"commit,omitempty"`
+	Path   string   `json:"path,omitempty"`
+	Line   int      `json:"line,omitempty"`
+	Rule   string   `json:"rule,omitempty"` // such as "GitHub Personal Access Token"
+}
+
+// RemoteNote is a notice about a merge or about the remote.
+type RemoteNote struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"` // a few sentences for people
+}
