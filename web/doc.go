@@ -1,13 +1,12 @@
-// Package web is the pages of a server: signing in, consent to what a client
-// asks for, invitations, and what a person sees of their account and spaces.
+// Package web is the kit of the pages: the site and its layout, sessions, forms,
+// flows, static files and streams. Each subject has a package below it that adds
+// its pages with Register; package pages makes a whole site.
 //
-// It promises that every page works without JavaScript (passkeys alone need it,
-// because browsers offer them no other way), that no page can be framed, that
-// none loads anything from elsewhere, and that nothing changes by a GET: what
-// previews of links fetch uses nothing up. Every act of a signed-in person needs
-// a token that is bound to their session, and comes from a page of this server.
-// What belongs to somebody else is answered as what does not exist.
+// Every page works without JavaScript, except for passkeys, which browsers offer in
+// no other way. No page can be framed, and none loads anything from another site. A
+// GET changes nothing, so that a preview of a link uses nothing up. Every form of a
+// signed-in person carries a token of their session and comes from a page of this
+// server. What belongs to somebody else is answered as if it did not exist.
 //
-// The rights are the stores': a page shows who may do what, and asks again when
-// it is sent.
+// A page shows what the visitor can do; the operation checks the right again.
 package web

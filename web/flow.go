@@ -18,8 +18,8 @@ import (
 	"satchel/internal/space"
 )
 
-// FlowKind is what a flow is of; none is finished with what another began. Those of
-// GitHub's App and of what is shown once are beside their pages.
+// FlowKind separates flows: a flow cannot be finished by one of another kind. Other
+// kinds are beside their pages.
 type FlowKind string
 
 const (
@@ -30,20 +30,20 @@ const (
 )
 
 const (
-	// flowLifetime is how long something may take that is under way.
+	// flowLifetime is how long a flow can be finished.
 	flowLifetime = 10 * time.Minute
 	// maxFlows is how many flows of one group a browser may have open at once.
 	maxFlows = 8
 )
 
-// The groups of flows, with which the names of their cookies begin. Anybody's link has
-// a browser begin a sign-in, which must not take the place of what a person began.
+// Prefixes of the cookies of flows. Any link can make a browser begin a sign-in,
+// which must not replace a flow that the person began.
 const (
 	signInCookies = "satchel-signin-"
 	flowCookies   = "satchel-flow-"
 )
 
-// entering reports whether the kind is of who need not be signed in.
+// entering reports whether the kind needs no session.
 func (k FlowKind) entering() bool {
 	return k == FlowPasskeySignIn || strings.HasPrefix(string(k), string(FlowProvider))
 }
@@ -60,8 +60,8 @@ func (k FlowKind) group() string {
 // nobody can have another's browser finish what they began themselves (RFC 6749 section
 // 10.12). What its kind needs besides embeds it.
 type Flow struct {
-	// Session is the id of the one that began it, in which alone it is good then. Only
-	// a kind of who need not be signed in may be without.
+	// Session is the ID of the session that began the flow, and the only one that can
+	// finish it. Only kinds that need no sign-in can omit it.
 	Session string `json:"session,omitempty"`
 	// User is who began it, where any session of theirs in this browser may go on:
 	// another tab may have signed them in again meanwhile.
@@ -72,7 +72,7 @@ type Flow struct {
 
 func (f *Flow) Common() *Flow { return f }
 
-// AnyFlow is a flow with what its kind needs.
+// AnyFlow is a struct that embeds Flow.
 type AnyFlow interface{ Common() *Flow }
 
 // flowHash is of what a request must bring to go on with a flow: the state of a visit
@@ -119,7 +119,7 @@ func (s *Site) PutFlow(v *Visit, kind FlowKind, of string, lifetime time.Duratio
 	return s.Accounts.PutFlow(v.R.Context(), string(kind), data, c.Ends.Sub(s.Now()))
 }
 
-// KeepFlow keeps a flow for this browser, in a cookie.
+// KeepFlow keeps a flow for this browser, with its secret in a cookie.
 func (s *Site) KeepFlow(v *Visit, kind FlowKind, of string, f AnyFlow) error {
 	secret, err := s.PutFlow(v, kind, of, flowLifetime, f)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Site) flowCookies(v *Visit, group string) []string {
 	return names
 }
 
-// forgetFlows has the browser forget all that it has open.
+// forgetFlows has the browser forget all its flows.
 func (s *Site) forgetFlows(v *Visit) {
 	for _, group := range [...]string{signInCookies, flowCookies} {
 		for _, name := range s.flowCookies(v, group) {

@@ -23,8 +23,8 @@ func (s *Site) Spaces(v *Visit) ([]store.Membership, error) {
 	return v.spaces, nil
 }
 
-// Space returns the space of the path as the visitor has it. One that they
-// are no member of does not exist.
+// Space returns the visitor's membership in the space of the path. If they are not
+// a member, the space does not exist for them.
 func (s *Site) Space(v *Visit) (store.Membership, error) {
 	id := space.SpaceID(v.R.PathValue("id"))
 	all, err := s.Spaces(v)

@@ -14,7 +14,7 @@ const (
 	FlowLink       FlowKind = "new link"
 )
 
-// once reports whether the kind shows a secret.
+// once reports whether the kind shows a secret once.
 func (k FlowKind) once() bool {
 	return k == FlowNewKey || k == FlowInvitation || k == FlowLink
 }

@@ -15,8 +15,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Page is what the layout needs to know, and Body what the page's own template
-// does.
+// Page is the data of the layout. Body is the data of the page's own template.
 type Page struct {
 	Title string
 	Body  any
@@ -28,12 +27,12 @@ type Page struct {
 	Scripts, Styles []string
 	// Wide is for pages with tables.
 	Wide bool
-	// Space is the one that the page is of; nil if it is of none.
+	// Space is the space that the page is about; nil for none.
 	Space *store.Membership
-	// Problem is what was wrong with the form that was sent; Field is the id of
-	// the input that it is about.
+	// Problem says what is wrong with the submitted form; Field is the ID of the
+	// input.
 	Problem, Field string
-	// Done says what was just done, above the rest of the page.
+	// Done confirms the last action, above the rest of the page.
 	Done string
 	// Current is the path of the page in the navigation.
 	Current string

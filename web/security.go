@@ -125,7 +125,7 @@ func formToken(session string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// CheckForm refuses what does not come from a form of this session.
+// CheckForm refuses a form without the token of the visitor's session.
 func CheckForm(v *Visit) error {
 	got := v.R.Header.Get("X-Satchel-Form")
 	if got == "" {

@@ -18,7 +18,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Site is the pages. It is safe for concurrent use.
+// Site is the pages of a server. It is safe for concurrent use.
 type Site struct {
 	Options
 	Origin    *url.URL
@@ -29,7 +29,7 @@ type Site struct {
 	cross     *http.CrossOriginProtection
 	mux       *http.ServeMux
 	spools    spools
-	begun     *ratelimit.Limiter // flows of who is signed in
+	begun     *ratelimit.Limiter // flows that signed-in people begin
 
 	shown *lru.Cache[commitKey, commitFiles] // what commits changed, which never changes
 	long  *longPatches
@@ -109,7 +109,7 @@ func New(o Options) (*Site, error) {
 	return s, nil
 }
 
-// Handler serves every page; whatever it does not know is a page that says so.
+// Handler serves every page. An unknown address gets a page that says so.
 func (s *Site) Handler() http.Handler { return s.mux }
 
 // OnClose adds what Close runs.
@@ -122,6 +122,6 @@ func (s *Site) Close() {
 	}
 }
 
-// URL returns the absolute address of a path of this server, which no Host
-// header decides.
+// URL returns the absolute address of a path of this server. It does not depend on
+// the Host header.
 func (s *Site) URL(path string) string { return s.Origin.String() + path }

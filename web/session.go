@@ -11,7 +11,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Visit is one request and who makes it.
+// Visit is one request and its visitor.
 type Visit struct {
 	W http.ResponseWriter
 	R *http.Request
@@ -21,10 +21,10 @@ type Visit struct {
 	Session store.Session
 	Secret  string // of the session
 
-	taken   []string // names of the flows that this request used up
+	taken   []string // names of the flows that this request has used
 	spooled func()   // ends the place of a large form; nil without one
 
-	spaces []store.Membership // of the user, once they were asked for
+	spaces []store.Membership // of the user, after the first use
 }
 
 // Actor is the visitor for operations.
@@ -70,7 +70,7 @@ func (s *Site) cookie(r *http.Request, name string, kind auth.Kind) string {
 	return all[0].Value
 }
 
-// findSession sets who is signed in. A session that is over is as none.
+// findSession sets the signed-in user. An expired session counts as none.
 func (s *Site) findSession(v *Visit) error {
 	secret := s.cookie(v.R, sessionCookie, auth.KindSession)
 	if secret == "" {
