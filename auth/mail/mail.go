@@ -167,7 +167,7 @@ func atext(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 0x80 && r > 0 && strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
 }
 
-// wireName tells whether s is a name of a host in letters, digits and hyphens.
+// wireName reports whether s is a name of a host in letters, digits and hyphens.
 func wireName(s string) bool {
 	if len(s) > 253 {
 		return false

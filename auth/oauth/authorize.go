@@ -48,7 +48,7 @@ func (e *PageError) Error() string {
 // Unwrap returns the cause.
 func (e *PageError) Unwrap() error { return e.Err }
 
-// RedirectError is an authorization request that the client is told is wrong.
+// RedirectError is a wrong authorization request, as its client learns it.
 type RedirectError struct {
 	// URL is where to send the browser: a redirect of the client's, checked.
 	URL string

@@ -5,11 +5,11 @@
 // but fetched documents; codes, tokens and registered clients are the [Store]'s,
 // and the pages on which a person signs in and consents are others'.
 //
-// It promises that nobody is ever redirected to an address which the client did
-// not name beforehand: an unknown client or redirect is a [PageError], and every
+// It promises never to redirect anybody to an address that the client did not name
+// beforehand: an unknown client or redirect is a [PageError], and every
 // redirect is checked when it is registered, when it is asked for and when it is
-// used. All clients are public; what they say of themselves is unproven and
-// cleaned of what would deceive a reader. No address is taken from a request's
-// Host or forwarded headers. A consent is the caller's to obtain: nothing here
-// grants by itself.
+// used. All clients are public; their descriptions of themselves are unproven, and
+// characters that could deceive a reader are removed. No address comes from a
+// request's Host or forwarded headers. The caller obtains consent: this package
+// grants nothing by itself.
 package oauth

@@ -137,7 +137,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// isLoopback tells whether a host is one of the three names of this machine
+// isLoopback reports whether a host is one of the three names of this machine
 // with which a client on it may redirect to itself (RFC 8252 sections 7.3 and
 // 8.3).
 func isLoopback(host string) bool {
@@ -184,7 +184,7 @@ func checkRedirect(s string) (parsedURL, error) {
 	return u, nil
 }
 
-// refusedScheme tells why a scheme cannot be a client's own. A list of what is
+// refusedScheme says why a scheme cannot be a client's own. A list of what is
 // known to be somebody else's never is whole; so the page of consent names the
 // scheme, and never goes there by itself.
 func refusedScheme(scheme string) string {
@@ -210,7 +210,7 @@ func refusedScheme(scheme string) string {
 	return ""
 }
 
-// sameRedirect tells whether a redirect that is asked for is the registered
+// sameRedirect reports whether a redirect that is asked for is the registered
 // one: the same bytes, but that the port of a loopback address may be any (RFC
 // 8252 section 7.3). localhost is not 127.0.0.1: either may be taken by another.
 func sameRedirect(registered, asked string) bool {
@@ -272,7 +272,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// isUnreserved tells whether c is an unreserved character of RFC 3986 section
+// isUnreserved reports whether c is an unreserved character of RFC 3986 section
 // 2.3, which PKCE's values are made of too.
 func isUnreserved(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0

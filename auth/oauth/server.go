@@ -21,7 +21,7 @@ const (
 	PathRevoke    = "/oauth/revoke"
 )
 
-// What Options.Limit is asked about.
+// The kinds of requests that Options.Limit limits.
 const (
 	LimitRegister = "register"
 	LimitToken    = "token" // revocation too
@@ -88,7 +88,7 @@ type Options struct {
 	RetryDocument time.Duration
 	// MaxBody bounds the body of a request; default 64 KiB.
 	MaxBody int64
-	// Limit is asked before a request is read; nil: no limit.
+	// Limit is called before a request is read; nil means no limit.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
 	// Documentation is the URL of a page for developers; may be empty.
 	Documentation string

@@ -72,7 +72,7 @@ func New(o Options) (*Service, error) {
 			UserVerification:   protocol.VerificationRequired,
 		},
 		RPAllowCrossOrigin: false,
-		// None is asked for, and none means anything here.
+		// Satchel requests none, and uses none.
 		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 		Timeouts: webauthn.TimeoutsConfig{
 			// The service has a clock of its own, and enforces the time itself.

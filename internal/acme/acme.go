@@ -75,7 +75,7 @@ type Status struct {
 	Failures    int       // since the last success
 	LastError   string    // what went wrong last, and what to do; empty after a success
 	LastFailure time.Time // zero after a success
-	NextAttempt time.Time // when the authority is asked next
+	NextAttempt time.Time // when the server asks the authority next
 }
 
 // New checks the options and loads the certificate that is there. It asks nobody

@@ -2,15 +2,14 @@
 // reached from the internet, from an authority such as Let's Encrypt, over ACME
 // (RFC 8555).
 //
-// It promises that the authority is asked when the server starts and when a third
-// of a certificate's life is left, never because somebody connects: neither under
-// the name, nor under made-up ones, nor while asking fails. Failures are never
-// fatal: they are tried again after growing pauses or when the authority says, and
-// logged with what to do. A certificate outlives the server's restart on disk,
+// It promises to ask the authority only when the server starts and when a third of a
+// certificate's life is left, never because somebody connects, under this name or
+// another. No failure is fatal: it is logged with its remedy, and tried again after
+// growing pauses or when the authority says. A certificate outlives the server's restart on disk,
 // where only the server's own user can read it.
 //
 // It speaks the protocol through golang.org/x/crypto/acme. The autocert package
-// above that is not used: it asks the authority from within handshakes, each
-// minute while that fails, which uses up the authority's limit of failed attempts;
-// it keeps the reasons of failures to itself; and its timers cannot be ended.
+// above it does not fit: it asks the authority during handshakes, every minute while
+// that fails, and so uses up the authority's limit of failed attempts; it does not
+// return the reasons of failures; and nothing can stop its timers.
 package acme

@@ -241,7 +241,7 @@ func (p *Proxy) tunnel(up, down net.Conn, rest *bufio.ReadWriter) {
 	<-done
 }
 
-// pipe copies what from gives, which reads src, and tells dst of the end.
+// pipe copies from, which reads src, to dst, and closes dst's writing side.
 func (p *Proxy) pipe(dst, src net.Conn, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {

@@ -73,7 +73,7 @@ func (g Gauge) Set(n float64, values ...string) { g.vec.WithLabelValues(values..
 // Add adds n, which may be negative.
 func (g Gauge) Add(n float64, values ...string) { g.vec.WithLabelValues(values...).Add(n) }
 
-// GaugeFunc registers satchel_NAME, whose value f tells at each scrape. f must be
+// GaugeFunc registers satchel_NAME, whose value f returns at each scrape. f must be
 // quick and safe for concurrent use.
 func (m *Metrics) GaugeFunc(name, help string, f func() float64) {
 	m.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, f))

@@ -172,7 +172,7 @@ func namespaceFault(err error) error {
 	return fmt.Errorf("starting the sandbox runtime process: %w", err)
 }
 
-// namespaceRemedy says how this machine is told to allow namespaces; read
+// namespaceRemedy says how to make this machine allow namespaces; read
 // returns a kernel setting, "" where there is none.
 func namespaceRemedy(uid int, read func(string) string) string {
 	switch {

@@ -162,7 +162,7 @@ func (c *child) receive() {
 	c.finish()
 }
 
-// finish reaps the child and tells everyone who counted on it.
+// finish reaps the child and ends everything that depends on it.
 func (c *child) finish() {
 	c.link.close()
 	t := time.AfterFunc(c.opt.StopTimeout, func() { c.cmd.Process.Kill() })

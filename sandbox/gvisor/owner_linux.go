@@ -93,7 +93,7 @@ func stateDir(run string) string  { return filepath.Join(run, "state") }
 func bundleDir(run string) string { return filepath.Join(run, "bundles") }
 
 // admit makes room for a container that start will boot. It is called in the
-// order of the requests, so that a stop that follows finds what it shall stop.
+// order of the requests, so that a later stop finds its container.
 func (o *owner) admit(id space.SandboxID) (*box, error) {
 	if !oci.ValidID(id) {
 		return nil, fmt.Errorf("%q is no sandbox id", id)

@@ -6,8 +6,8 @@
 // It promises that
 //   - what Save took is on disk when it returns, and whole after a crash at
 //     any moment: the old state or the new;
-//   - nothing that is kept gives way to something newer: what goes over a
-//     user's bounds is not taken, and the caller is told so;
+//   - nothing newer replaces a kept file: Save rejects files over a user's bounds,
+//     and returns them;
 //   - a file that was changed on disk, or that belongs to another user or
 //     space, is an error and never content.
 //

@@ -70,13 +70,15 @@ type Options struct {
 	// default 1000. What does not fit waits for RecheckAll.
 	WebhookQueue int
 
-	// Before is asked before a repository is connected, and may refuse; nil: never.
+	// Before is called before a repository is connected; its error refuses that. It
+	// may be nil.
 	Before func(ctx context.Context, l auth.RepositoryLink) error
 	// OnState is called after a link was made, changed or ended, with how it is now;
 	// ended ones have the State "". Where it fails for a new link, there is none. It
 	// may be nil.
 	OnState func(ctx context.Context, l auth.RepositoryLink) error
-	// OnPush is called when GitHub told of a push to a space's repository; may be nil.
+	// OnPush is called when GitHub reports a push to a space's repository; it may be
+	// nil.
 	OnPush func(id space.SpaceID)
 
 	Logger *slog.Logger
@@ -158,15 +160,15 @@ func (o *Options) setDefaults() error {
 
 // Client is this server's side of the App. It is safe for concurrent use.
 type Client struct {
-	o        Options
-	log      *slog.Logger
-	client   *http.Client
-	tokens   tokens
-	hints    hints
-	told     telling
-	bodies   *bodies
-	unsigned refused
-	crowded  refused
+	o             Options
+	log           *slog.Logger
+	client        *http.Client
+	tokens        tokens
+	hints         hints
+	notifications notifications
+	bodies        *bodies
+	unsigned      refused
+	crowded       refused
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -189,10 +191,10 @@ func New(o Options) (*Client, error) {
 	}
 	c.tokens.by = map[tokenKey]*tokenEntry{}
 	c.hints.start(o.WebhookQueue)
-	c.told.start()
+	c.notifications.start()
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.work.Go(func() { c.followHints(c.ctx) })
-	c.work.Go(func() { c.followTold(c.ctx) })
+	c.work.Go(func() { c.followNotifications(c.ctx) })
 	return c, nil
 }
 

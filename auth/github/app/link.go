@@ -145,7 +145,7 @@ func (c *Client) Unlink(ctx context.Context, by space.UserID, id space.SpaceID) 
 func (c *Client) Ended(ctx context.Context, l auth.RepositoryLink) {
 	c.tokens.dropLink(l)
 	l.State = ""
-	c.tell(ctx, l)
+	c.notify(ctx, l)
 }
 
 // Recheck asks GitHub now how a space's connection stands. The error is a fault:
@@ -167,7 +167,7 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 		if err != nil {
 			return was, err
 		}
-		kept, changed, err := c.settle(ctx, was, now, c.tell)
+		kept, changed, err := c.settle(ctx, was, now, c.notify)
 		if err != nil || changed {
 			return kept, err
 		}

@@ -273,7 +273,7 @@ func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	c.tokens.dropAll()
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	for _, l := range links {
-		c.tell(ctx, l)
+		c.notify(ctx, l)
 	}
 	return err
 }

@@ -171,13 +171,13 @@ func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Cred
 	return space.Credential{Username: "x-access-token", Secret: token, Expires: expires}, nil
 }
 
-// refusedToken says why GitHub gave none, and remembers it.
+// refusedToken explains why GitHub gave no token, and records the reason.
 func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink, err error) error {
 	if state := stateOf(err); state != "" {
 		now := l
 		now.State = state
-		// Who asks for the token may hold what whoever is told waits for.
-		if _, _, err := c.settle(ctx, l, now, c.tellSoon); err != nil && fault.CodeOf(err) != fault.NotFound {
+		// In the background: the caller may hold a lock that OnState waits for.
+		if _, _, err := c.settle(ctx, l, now, c.notifySoon); err != nil && fault.CodeOf(err) != fault.NotFound {
 			c.log.Error("keep how a repository is connected", "space", l.Space, "error", err)
 		}
 		return stateError(now)
@@ -187,15 +187,15 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	case errors.As(err, &status) && status.wait > 0:
 		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait."}
 	case statusOf(err) == http.StatusUnauthorized:
-		return fault.Wrap(err, fault.Unavailable, "GitHub does not know this server's GitHub App any more, or its key. An admin can make the App anew.")
+		return fault.Wrap(err, fault.Unavailable, "GitHub does not know this server's GitHub App any more, or its key. An admin can make the App again.")
 	case statusOf(err) != 0 && statusOf(err) < 500:
 		return c.failure("get a token", err)
 	}
-	return err // that GitHub is not there is nothing that a person must mend
+	return err // GitHub cannot be reached, and nobody here can change that
 }
 
-// stateOf is what a refused token tells about its link; empty if it tells
-// nothing.
+// stateOf is the state of a link according to a refused token; empty if the refusal
+// says nothing about it.
 func stateOf(err error) auth.LinkState {
 	var status *statusError
 	if !errors.As(err, &status) || status.wait > 0 {

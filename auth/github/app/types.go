@@ -36,12 +36,12 @@ type Store interface {
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)
 	// UnlinkRepository does nothing where the space has none.
 	UnlinkRepository(ctx context.Context, by space.UserID, via string, id space.SpaceID) error
-	// UpdateLink keeps what GitHub said of a link, unless that is no more as it was
-	// when GitHub was asked; changed tells which.
+	// UpdateLink stores what GitHub said about a link, unless the link has changed
+	// since the request to GitHub. changed reports whether it stored that.
 	UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error)
 
-	// AskForApproval remembers since when somebody waits for an owner's approval of
-	// the installation, and PendingApproval tells it of a space.
+	// AskForApproval records that somebody waits for an owner's approval of the
+	// installation. PendingApproval returns since when somebody waits for a space.
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 

@@ -61,7 +61,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return http.StatusUnsupportedMediaType, "Events come as application/json."
 	}
-	// What is not signed at all is read no further: anybody can send that.
+	// Anybody can send an unsigned body, so it is read no further.
 	if !signatureForm.MatchString(r.Header.Get("X-Hub-Signature-256")) {
 		return http.StatusUnauthorized, "The event is not signed."
 	}
@@ -231,13 +231,13 @@ func concerns(name string, e event, l auth.RepositoryLink) bool {
 	case "repository":
 		return e.Repository.ID == l.Repository
 	case "github_app_authorization":
-		// Who takes back that this App may act for them may have had enough of it.
+		// A person who revokes the App's authorization may want to end the connection.
 		return e.Sender.ID == l.GitHubUser
 	}
 	return false
 }
 
-// hints are the spaces whose connection shall be looked at, each once.
+// hints are the spaces whose connection must be checked, each once.
 type hints struct {
 	mu   sync.Mutex
 	set  map[space.SpaceID]bool

@@ -46,9 +46,9 @@ func (v *Verifier) Close() { v.keys.close() }
 // fits the type of the issuer's key, no critical extension (RFC 7515 section
 // 4.1.11), the issuer's signature, a typ of Types (RFC 9068 section 4), exactly
 // the issuer as iss, one of Audience in aud, an exp that is not over, nbf and iat
-// that have come, a sub, a client, and what RequireClaims asks for; one that is
-// bound to a key of the client (RFC 7800) passes not, since that key is not
-// proven here, and neither does an ID token or a logout token.
+// that have come, a sub, a client, and what RequireClaims asks for; tokens
+// that are bound to a key of the client (RFC 7800) are rejected, since nothing here
+// proves that key, and so are ID tokens and logout tokens.
 //
 // Errors are fault.Unauthenticated for a token that proves nobody;
 // fault.Forbidden, for which auth.ErrorCode answers insufficient_scope, for a
