@@ -21,9 +21,6 @@ import (
 // shelf is a Workspace with one file.
 type shelf struct{}
 
-// noSearch is a Searcher that no test may reach.
-type noSearch struct{ tools.Searcher }
-
 const (
 	shelfHead = space.CommitID("1111111111111111111111111111111111111111")
 	shelfBlob = space.BlobID("2222222222222222222222222222222222222222")
@@ -68,7 +65,7 @@ func (shelf) ReadBlob(context.Context, space.SpaceID, space.BlobID) ([]byte, err
 // realTools is the real Set over a shelf, without a sandbox.
 func realTools(t testing.TB) *tools.Registry {
 	t.Helper()
-	set, err := tools.New(tools.Options{Service: service.New(service.Options{}), Workspace: shelf{}, Searcher: noSearch{},
+	set, err := tools.New(tools.Options{Service: service.New(service.Options{}), Workspace: shelf{},
 		PublicURL: func() string { return "http://localhost:8080" }})
 	if err != nil {
 		t.Fatal(err)

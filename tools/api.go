@@ -16,9 +16,6 @@ type Caller struct {
 	// Origin is the URL at which the caller reached the server, and the base of the
 	// URLs in answers. Empty means Options.PublicURL.
 	Origin string
-	// Explain adds the reasons for the order of a search's results to its Meta, as
-	// "why": a list of *rank.Explanation, one for each result. Clients cannot ask for it.
-	Explain bool
 	// Seen is shared by calls that are parts of one answer; it may be nil.
 	Seen *Seen
 }

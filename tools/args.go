@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // arguments decodes one call's arguments strictly: an unknown or repeated
@@ -233,19 +233,13 @@ func (a *arguments) flag(name string) bool {
 	return b
 }
 
-// day returns a date (2026-01-31) or a time (RFC 3339); zero if not given.
-func (a *arguments) day(name string) time.Time {
+// since returns a date (2026-01-31), a time (RFC 3339), or words about a time.
+func (a *arguments) since(name string) string {
 	s := strings.TrimSpace(a.text(name))
-	if s == "" {
-		return time.Time{}
+	if _, ok := service.ParseDay(s); service.IsDay(s) && !ok {
+		a.problem("The argument %q must be a date such as 2026-01-31, not %s.", name, strconv.Quote(clip(s, 40)))
 	}
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01", "2006"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC()
-		}
-	}
-	a.problem("The argument %q must be a date such as 2026-01-31, not %s.", name, strconv.Quote(clip(s, 40)))
-	return time.Time{}
+	return s
 }
 
 func describeJSON(v json.RawMessage) string {

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"satchel/gitstore"
 	"satchel/gitstore/sources"
 	"satchel/internal/database/databasetest"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index"
@@ -100,7 +99,7 @@ func TestASearchWhileAnImportIsIndexedSaysHowFarTheIndexIs(t *testing.T) {
 	l := newLive(t, map[string]string{"readme.md": "start here with hydrangeas"}, func(s *gitstore.Store) index.Source {
 		g.Store = s
 		return g
-	}, func(o *tools.Options) { o.Limits.SearchWait = -1 })
+	}, -1)
 	l.settle(t)
 	g.shut.Store(true)
 	importPages(t, l)
@@ -117,7 +116,7 @@ func TestASearchWhileAnImportIsIndexedSaysHowFarTheIndexIs(t *testing.T) {
 // A search of a published source says how far its index is behind the space, before
 // there is a new snapshot and while that is indexed, like one of the space itself.
 func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
-	l := newLive(t, map[string]string{"knowledge/a.md": "alpha", "b.md": "beta"}, nil, nil)
+	l := newLive(t, map[string]string{"knowledge/a.md": "alpha", "b.md": "beta"}, nil, 0)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -140,8 +139,8 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	must(l.index.Wait(t.Context(), s.Collection, s.Commit))
 	of := func(wait time.Duration) *tools.Registry {
 		set, err := tools.New(tools.Options{
-			Service: withoutCommands(), Workspace: l.store, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
-			Limits: tools.Limits{SearchWait: wait},
+			Service:   searching(l.index, service.Options{Sources: m, Search: service.SearchLimits{Wait: wait}}),
+			Workspace: l.store, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 		})
 		must(err)
 		return set
@@ -159,41 +158,4 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	if a := searchIn(t, of(time.Hour), l.c, "zanzibar source:notes"); len(a.Results) != 1 || len(a.Notes) > 0 || a.IndexAge != 0 {
 		t.Errorf("when it is indexed: %+v", a)
 	}
-}
-
-// awaited is a Searcher whose index never catches up with what is asked for
-// "behind".
-type awaited struct{ heldSearch }
-
-func (a *awaited) Await(ctx context.Context, _ []index.Collection, q index.Query) error {
-	if q.Text != "behind" {
-		return nil
-	}
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// A search that waits for the index keeps none from its turn.
-func TestASearchThatWaitsForTheIndexTakesNoTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &awaited{heldSearch{held: map[string]chan struct{}{}}}
-		b := newBench(t, nil, func(o *tools.Options) {
-			o.Service, o.Searcher = withoutCommands(), a
-			o.Limits = tools.Limits{Searches: 1, SearchesWaiting: -1}
-		})
-		ctx, leave := context.WithCancel(t.Context())
-		go b.Call(ctx, editor(), "search", json.RawMessage(`{"query":"behind"}`), nil)
-		synctest.Wait()
-		done := make(chan tools.Result)
-		go func() { done <- b.call(t, "search", `{"query":"other"}`) }()
-		synctest.Wait()
-		if began := a.texts(); !slices.Equal(began, []string{"other"}) {
-			t.Fatalf("began %q", began)
-		}
-		a.end("other")
-		if r := <-done; r.IsError {
-			t.Errorf("another search: %s", r.Content[0].Text)
-		}
-		leave()
-	})
 }

@@ -8,9 +8,9 @@ import (
 	"satchel/gitstore"
 	"satchel/gitstore/damagetest"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
 )
 
 // TestDamagedFiles: over a real store and a real index, what is damaged is named,
@@ -48,15 +48,11 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	store = open()
 	t.Cleanup(func() { _ = store.Close() })
-	x, err := index.Open(index.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = x.Close() })
+	x := openIndex(t)
 	if err := x.Update(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Service: withoutCommands(), Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Service: searching(x, service.Options{}), Workspace: store, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}

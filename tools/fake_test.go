@@ -163,21 +163,6 @@ func (w *treeSpace) ReadBlob(_ context.Context, id space.SpaceID, b space.BlobID
 	return nil, errors.New("no such blob")
 }
 
-// fixedSearch answers every search alike and keeps the last one.
-type fixedSearch struct {
-	found index.Results
-	err   error
-	cols  []index.Collection
-	query index.Query
-}
-
-func (f *fixedSearch) Await(context.Context, []index.Collection, index.Query) error { return nil }
-
-func (f *fixedSearch) Search(_ context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
-	f.cols, f.query = cols, q
-	return f.found, f.err
-}
-
 // fixedRun answers every command alike and keeps the last one.
 type fixedRun struct {
 	result agent.ExecResult
@@ -201,23 +186,39 @@ func withoutCommands() *service.Service {
 	return service.New(service.Options{Remotes: remotes.New(remotes.Options{})})
 }
 
+func openIndex(t testing.TB) *index.Index {
+	t.Helper()
+	x, err := index.Open(index.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	return x
+}
+
+// searching is a service that searches an index, and runs no commands.
+func searching(x *index.Index, o service.Options) *service.Service {
+	o.Remotes = remotes.New(remotes.Options{})
+	s := service.New(o)
+	s.Attach(service.Running{Index: x})
+	return s
+}
+
 // bench is a Set with its fakes.
 type bench struct {
 	*tools.Registry
-	ws     *treeSpace
-	search *fixedSearch
-	run    *fixedRun
+	ws  *treeSpace
+	run *fixedRun
 }
 
 func newBench(t testing.TB, files map[string]string, change func(*tools.Options)) *bench {
 	t.Helper()
 	b := &bench{
-		ws:     &treeSpace{spaces: map[space.SpaceID]map[string]string{ann: files, other: {"secret.md": "the other's\n"}}},
-		search: &fixedSearch{},
-		run:    &fixedRun{},
+		ws:  &treeSpace{spaces: map[space.SpaceID]map[string]string{ann: files, other: {"secret.md": "the other's\n"}}},
+		run: &fixedRun{},
 	}
 	o := tools.Options{
-		Workspace: b.ws, Searcher: b.search,
+		Workspace: b.ws,
 		PublicURL: func() string { return "https://satchel.example" },
 		Now:       func() time.Time { return time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC) },
 	}
@@ -226,7 +227,7 @@ func newBench(t testing.TB, files map[string]string, change func(*tools.Options)
 	}
 	if o.Service == nil {
 		o.Service = withoutCommands()
-		o.Service.Attach(service.Running{Pool: servicetest.Pool(t, b.run.exec)})
+		o.Service.Attach(service.Running{Pool: servicetest.Pool(t, b.run.exec), Index: openIndex(t)})
 	}
 	set, err := tools.New(o)
 	if err != nil {

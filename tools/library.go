@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools/index"
 )
 
 // Library is what others share with a user, for reading alone. Its Workspace
@@ -40,6 +40,9 @@ type shared struct {
 // other: the snapshots that the first one found are those of all. The zero value has
 // seen nothing yet.
 type Seen struct{ library shared }
+
+// Of returns the library as it was opened.
+func Of(l *service.Library) *Seen { return &Seen{shared{loaded: true, sources: l.Sources()}} }
 
 // library is what the call, or one before it, has seen of the library.
 func (c Caller) library() *shared {
@@ -238,25 +241,6 @@ func couldMatch(g glob, id string) bool {
 		}
 	}
 	return true
-}
-
-// collections are what a search of the caller goes over: their space, and then
-// what others share with them.
-func (s *Registry) collections(ctx context.Context, c Caller) ([]index.Collection, error) {
-	cols := []index.Collection{{ID: c.Space().ID, Label: spaceLabel}}
-	if s.o.Library == nil {
-		return cols, nil
-	}
-	all, err := view{s: s, user: c.User(), library: c.library()}.sources(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, src := range all {
-		if src.Commit != "" {
-			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount()})
-		}
-	}
-	return cols, nil
 }
 
 // LibraryURL is the page on this server that shows a file of a source to those who

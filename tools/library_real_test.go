@@ -12,9 +12,9 @@ import (
 	"satchel/gitstore"
 	"satchel/gitstore/sources"
 	"satchel/internal/database/databasetest"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
 )
 
 // published is a Library over real sources of real spaces, of which nothing but
@@ -40,9 +40,7 @@ func TestOwnPagesComeFirst(t *testing.T) {
 	}
 	must(err)
 	t.Cleanup(func() { _ = git.Close() })
-	x, err := index.Open(index.Options{Dir: t.TempDir()})
-	must(err)
-	t.Cleanup(func() { _ = x.Close() })
+	x := openIndex(t)
 	db := databasetest.Open(t, databasetest.SQLite(t))
 	_, err = db.Migrate(t.Context(), sources.Migrations()...)
 	must(err)
@@ -73,7 +71,7 @@ func TestOwnPagesComeFirst(t *testing.T) {
 		must(x.Update(t.Context(), s.Collection, m))
 	}
 	set, err := tools.New(tools.Options{
-		Service: withoutCommands(), Workspace: git, Searcher: x, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+		Service: searching(x, service.Options{Sources: m}), Workspace: git, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 	})
 	must(err)
 	for _, c := range []struct {

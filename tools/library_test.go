@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,24 +112,6 @@ func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
 	}
 }
 
-func TestSearchGoesOverTheCallersSources(t *testing.T) {
-	b, _ := newShelves(t)
-	b.callAs(t, reader(), "search", `{"query":"plan source:secret"}`)
-	var got []string
-	for _, c := range b.search.cols {
-		got = append(got, string(c.ID)+"="+c.Label+"@"+c.Mount)
-	}
-	slices.Sort(got[1:])
-	if want := "s_ann=space@ s_nuxt=nuxt@/library/docs/nuxt s_team=team@/library/docs/team"; strings.Join(got, " ") != want {
-		t.Errorf("searched %v, want %s", got, want)
-	}
-	other := editor(func(p *auth.Principal) { p.User = "u_nobody" })
-	b.callAs(t, other, "search", `{"query":"plan"}`)
-	if len(b.search.cols) != 1 || b.search.cols[0].ID != ann {
-		t.Errorf("somebody without sources searched %v", b.search.cols)
-	}
-}
-
 // Calls that are parts of one answer keep the snapshots with which the first began,
 // while others have what replaced them.
 func TestCallsThatShareWhatTheySaw(t *testing.T) {
@@ -142,10 +123,6 @@ func TestCallsThatShareWhatTheySaw(t *testing.T) {
 		t.Helper()
 		text := textOf(b.callAs(t, c, "read", `{"paths":["/library/docs/nuxt/guide/start.md"]}`))
 		text += string(b.callAs(t, c, "fetch", `{"id":"/library/docs/nuxt/guide/start.md"}`).Structured)
-		b.callAs(t, c, "search", `{"query":"start"}`)
-		for _, col := range b.search.cols {
-			text += " " + string(col.ID)
-		}
 		return text
 	}
 	before := asks(one)
@@ -153,7 +130,7 @@ func TestCallsThatShareWhatTheySaw(t *testing.T) {
 	if got := asks(one); got != before || strings.Contains(got, "ewer") {
 		t.Errorf("two snapshots in one answer: %s", got)
 	}
-	if got := asks(reader()); strings.Count(got, "# Newer") != 2 || !strings.Contains(got, "s_newer") || strings.Contains(got, "s_nuxt") {
+	if got := asks(reader()); strings.Count(got, "# Newer") != 2 {
 		t.Errorf("the next answer: %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/gitstore"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/tools"
@@ -43,7 +44,7 @@ var (
 
 // newLive makes a space with files. The index reads it through source, where
 // that is not nil, and follows it from its first commit on.
-func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store) index.Source, change func(*tools.Options)) *live {
+func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store) index.Source, wait time.Duration) *live {
 	t.Helper()
 	events := &relay{}
 	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), Events: events})
@@ -51,11 +52,7 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	x, err := index.Open(index.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = x.Close() })
+	x := openIndex(t)
 	var src index.Source = store
 	if source != nil {
 		src = source(store)
@@ -72,11 +69,9 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 	if _, err := store.Create(t.Context(), l.id, cs, space.Meta{Author: l.c.Author()}); err != nil {
 		t.Fatal(err)
 	}
-	o := tools.Options{Service: withoutCommands(), Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }}
-	if change != nil {
-		change(&o)
-	}
-	if l.Registry, err = tools.New(o); err != nil {
+	if l.Registry, err = tools.New(tools.Options{
+		Service: searching(x, service.Options{Search: service.SearchLimits{Wait: wait}}), Workspace: store, PublicURL: func() string { return "https://satchel.example" },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -140,7 +135,7 @@ func (l *live) paths(t testing.TB, query string) string {
 // What a commit says of a file's age is what since:, before: and sort:recent go
 // by, whether the index followed it or was made again; front matter goes before.
 func TestSearchKnowsWhenFilesWereChanged(t *testing.T) {
-	l := newLive(t, map[string]string{"readme.md": "start"}, nil, nil)
+	l := newLive(t, map[string]string{"readme.md": "start"}, nil, 0)
 	day := func(y int) time.Time { return time.Date(y, 6, 1, 0, 0, 0, 0, time.UTC) }
 	l.commit(t, "old.md", "lantern one", day(2021))
 	l.commit(t, "mid.md", "lantern two", day(2022))
@@ -187,7 +182,7 @@ func TestSearchKnowsTheDatesOfAnImportedHistory(t *testing.T) {
 		run("add", "-A")
 		run("commit", "-q", "-m", year, "--date", year+"-05-05T00:00:00Z")
 	}
-	l := newLive(t, map[string]string{"readme.md": "start"}, nil, nil)
+	l := newLive(t, map[string]string{"readme.md": "start"}, nil, 0)
 	src := gitstore.FromGit(gitstore.GitSource{URL: dir, AllowLocal: true})
 	if _, err := l.store.Import(t.Context(), l.id, src, space.Meta{Author: l.c.Author()}, nil); err != nil {
 		t.Fatal(err)
@@ -210,7 +205,7 @@ func TestIDsLeadToTheirSection(t *testing.T) {
 		fmt.Fprintf(&md, "## Setup\n\nThe %s.\n\n%s", w, strings.Repeat("Filler of no interest.\n", 300))
 		fmt.Fprintf(&html, "<h2>Steps</h2>\n<p>An %s-shaped one.\n%s", w, strings.Repeat("<p>Filler of no interest.\n", 300))
 	}
-	l := newLive(t, map[string]string{"a.md": md.String(), "b.html": html.String()}, nil, nil)
+	l := newLive(t, map[string]string{"a.md": md.String(), "b.html": html.String()}, nil, 0)
 	l.settle(t)
 	for query, want := range map[string]string{
 		"almond path:a.md": "a.md#setup", "banana path:a.md": "a.md#setup-1", "cherry path:a.md": "a.md#setup-2",
@@ -244,7 +239,7 @@ func uniqueWord(n int) string {
 // Whoever writes a note and searches at once finds it. The wait is longer here
 // than by default, for machines that are busy.
 func TestSearchFindsWhatWasCommittedRightBefore(t *testing.T) {
-	l := newLive(t, map[string]string{"readme.md": "start"}, nil, func(o *tools.Options) { o.Limits.SearchWait = time.Minute })
+	l := newLive(t, map[string]string{"readme.md": "start"}, nil, time.Minute)
 	for i := range 20 {
 		word := uniqueWord(i)
 		p := fmt.Sprintf("knowledge/note-%d.md", i)
@@ -275,14 +270,14 @@ func (g *gate) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) (
 	}
 }
 
-// A rebuild delays a search by no more than SearchWait, and one that began
+// A rebuild delays a search by no more than SearchLimits.Wait, and one that began
 // longer ago than that not at all: were it otherwise, this would not end.
 func TestSearchDoesNotWaitForARebuild(t *testing.T) {
 	g := &gate{reached: make(chan struct{}, 1), opened: make(chan struct{})}
 	l := newLive(t, map[string]string{"readme.md": "heliotrope"}, func(s *gitstore.Store) index.Source {
 		g.Store = s
 		return g
-	}, func(o *tools.Options) { o.Limits.SearchWait = 50 * time.Millisecond })
+	}, 50*time.Millisecond)
 	<-g.reached
 	for range 3 {
 		if pages := l.paths(t, "heliotrope"); pages != "" {
@@ -297,7 +292,7 @@ func TestSearchDoesNotWaitForARebuild(t *testing.T) {
 }
 
 // BenchmarkSearchAfterCommit measures a search right after a commit, with and
-// without SearchWait: how often it finds what was committed, and how long it
+// without SearchLimits.Wait: how often it finds what was committed, and how long it
 // takes.
 func BenchmarkSearchAfterCommit(b *testing.B) {
 	files := map[string]string{}
@@ -306,7 +301,7 @@ func BenchmarkSearchAfterCommit(b *testing.B) {
 	}
 	for name, wait := range map[string]time.Duration{"without": -1, "with": 0} {
 		b.Run(name, func(b *testing.B) {
-			l := newLive(b, files, nil, func(o *tools.Options) { o.Limits.SearchWait = wait })
+			l := newLive(b, files, nil, wait)
 			l.settle(b)
 			var took []time.Duration
 			hits, n := 0, 0

@@ -17,7 +17,6 @@ import (
 // Options is what a Registry is made from.
 type Options struct {
 	Workspace Workspace // required
-	Searcher  Searcher  // required
 	// Library is what others share with users; nil: nothing is.
 	Library Library
 	// Service performs the operations; required.
@@ -41,46 +40,30 @@ type Options struct {
 // Limits bound what a call may take and what it answers. Tokens are counted as
 // present.EstimateTokens does.
 type Limits struct {
-	ArgumentBytes     int           // of one call's arguments; default 1 MiB
-	CommandBytes      int           // of a bash command; default 100,000
-	QueryChars        int           // of a search query; default 4,000
-	Paths             int           // of one read; default 50
-	ReadTokens        int           // of a read that names no max_tokens; default 10,000
-	MaxReadTokens     int           // the most that a read or a fetch gives; default 20,000
-	SearchTokens      int           // of a search that names no max_tokens; default 5,000
-	MaxSearchTokens   int           // the most that a search gives; default 20,000
-	SearchWait        time.Duration // searches wait for an index until this long after it fell behind; default 2 s, negative: they do not wait
-	SearchResults     int           // of a search that names no limit; default 10
-	MaxSearchResults  int           // default 50
-	Searches          int           // of one user that run at a time; default 4
-	SearchesWaiting   int           // of one user, for those that run; default 64, negative: none
-	InstructionTokens int           // of the whole answer of instructions; default 5,000
-	FileBytes         int64         // a larger file is described, not read; default 32 MiB
-	HeadingBytes      int           // of a file, in which a heading is looked for; default 1 MiB
-	BytesAtOnce       int64         // of files that all calls together look through at a time; more wait; default 64 MiB
-	ImageBytes        int64         // of all images in one answer; default 3.5 MiB (5 MB in base64)
-	ListEntries       int           // of one directory or glob; default 500
-	Facts             int           // memory facts that instructions reads; default 2,000
-	Documents         int           // resources, and skills, that are listed, each; default 500
-	SkillFiles        int           // of one skill; default 512 (SEP-2640)
-	SkillBytes        int64         // of one skill; default 16 MiB (SEP-2640)
-	CacheEntries      int           // parsed front matters kept in memory; default 8,192
+	ArgumentBytes     int   // of one call's arguments; default 1 MiB
+	CommandBytes      int   // of a bash command; default 100,000
+	Paths             int   // of one read; default 50
+	ReadTokens        int   // of a read that names no max_tokens; default 10,000
+	MaxReadTokens     int   // the most that a read or a fetch gives; default 20,000
+	InstructionTokens int   // of the whole answer of instructions; default 5,000
+	FileBytes         int64 // a larger file is described, not read; default 32 MiB
+	HeadingBytes      int   // of a file, in which a heading is looked for; default 1 MiB
+	BytesAtOnce       int64 // of files that all calls together look through at a time; more wait; default 64 MiB
+	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
+	ListEntries       int   // of one directory or glob; default 500
+	Facts             int   // memory facts that instructions reads; default 2,000
+	Documents         int   // resources, and skills, that are listed, each; default 500
+	SkillFiles        int   // of one skill; default 512 (SEP-2640)
+	SkillBytes        int64 // of one skill; default 16 MiB (SEP-2640)
+	CacheEntries      int   // parsed front matters kept in memory; default 8,192
 }
 
 func (l *Limits) setDefaults() {
 	def(&l.ArgumentBytes, 1<<20)
 	def(&l.CommandBytes, 100_000)
-	def(&l.QueryChars, 4_000)
 	def(&l.Paths, 50)
 	def(&l.ReadTokens, 10_000)
 	def(&l.MaxReadTokens, 20_000)
-	def(&l.SearchTokens, 5_000)
-	def(&l.MaxSearchTokens, 20_000)
-	def(&l.SearchWait, 2*time.Second)
-	def(&l.SearchResults, 10)
-	def(&l.MaxSearchResults, 50)
-	def(&l.Searches, 4)
-	def(&l.SearchesWaiting, 64)
 	def(&l.InstructionTokens, 5_000)
 	def(&l.FileBytes, 32<<20)
 	def(&l.HeadingBytes, 1<<20)
@@ -94,11 +77,9 @@ func (l *Limits) setDefaults() {
 	def(&l.CacheEntries, 8_192)
 	// A default above the most would apply to calls that name nothing.
 	l.ReadTokens = min(l.ReadTokens, l.MaxReadTokens)
-	l.SearchTokens = min(l.SearchTokens, l.MaxSearchTokens)
-	l.SearchResults = min(l.SearchResults, l.MaxSearchResults)
 }
 
-func def[T int | int64 | time.Duration](v *T, d T) {
+func def[T int | int64](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}
@@ -112,7 +93,6 @@ type Registry struct {
 	// stale, and a caller who can name a blob may read it.
 	cache *lru.Cache[space.BlobID, docHead]
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
-	turns *turns              // of searches
 }
 
 // plainName reports whether s has at most max characters, of those alone that every
@@ -127,8 +107,8 @@ const maxPrefix = 32
 // New returns a Registry. The error says which option is wrong.
 func New(o Options) (*Registry, error) {
 	switch {
-	case o.Service == nil || o.Workspace == nil || o.Searcher == nil || o.PublicURL == nil:
-		return nil, errors.New("tools: Service, Workspace, Searcher and PublicURL are required")
+	case o.Service == nil || o.Workspace == nil || o.PublicURL == nil:
+		return nil, errors.New("tools: Service, Workspace and PublicURL are required")
 	case !plainName(o.Prefix, maxPrefix):
 		// A client that dislikes one name drops the whole list, so this is
 		// refused before any client sees it.
@@ -144,7 +124,6 @@ func New(o Options) (*Registry, error) {
 	cache, _ := lru.New[space.BlobID, docHead](o.Limits.CacheEntries)
 	s := &Registry{
 		o: o, cache: cache, bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
-		turns: newTurns(o.Limits.Searches, o.Limits.SearchesWaiting),
 	}
 	s.tools = s.all()
 	return s, nil

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"satchel/gitstore"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
 )
 
 // realSet is a Set over a real repository and a real index of a new space with
@@ -29,15 +29,11 @@ func realSet(t testing.TB, files map[string]string) (*tools.Registry, tools.Call
 	if _, err := store.Create(t.Context(), id, cs, space.Meta{Author: space.Person{Name: "Ann", Email: "ann@example.com"}}); err != nil {
 		t.Fatal(err)
 	}
-	x, err := index.Open(index.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = x.Close() })
+	x := openIndex(t)
 	if err := x.Rebuild(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Service: withoutCommands(), Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Service: searching(x, service.Options{}), Workspace: store, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,6 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
-	"satchel/tools/index/present"
 )
 
 // TestToolInvariants holds for every tool, in both listings, with a prefix and
@@ -196,9 +194,8 @@ func TestChatGPTForms(t *testing.T) {
 	const fetchForm = `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`
 	for _, chat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ChatGPT %v", chat), func(t *testing.T) {
-			b := newBench(t, map[string]string{"a.md": "# A\ntext\n"}, nil)
-			b.search.found = index.Results{Hits: []present.Hit{{Title: "A", Path: "a.md", Source: "space"}}}
-			c := editor()
+			set, c := realSet(t, map[string]string{"a.md": "# A\nquokka\n"})
+			b := bench{Registry: set}
 			c.ChatGPT = chat
 			list := b.List(t.Context(), c)
 			i := slices.IndexFunc(list, func(t tools.Tool) bool { return t.Name == "search" })
@@ -213,16 +210,16 @@ func TestChatGPTForms(t *testing.T) {
 				t.Error("fetch is not in ChatGPT's form")
 			}
 			// Either form of call works for anyone.
-			r := b.callAs(t, c, "search", `{"query":"a","limit":3}`)
-			url := `"url":"https://satchel.example/spaces/s_ann/files/a.md"`
+			r := b.callAs(t, c, "search", `{"query":"quokka","limit":3}`)
+			url := `"url":"https://satchel.example/spaces/` + string(c.Space().ID) + `/files/a.md"`
 			if !chat {
 				url = "!" + url // nobody but ChatGPT has use for it
 			}
-			check(t, r, false, `"id":"a.md"`, url)
+			check(t, r, false, `"id":"a.md#a"`, url)
 			if strings.Contains(textOf(r), `"score"`) == chat {
 				t.Errorf("the answer is not in the form that was listed: %s", textOf(r))
 			}
-			check(t, b.callAs(t, c, "fetch", `{"id":"a.md"}`), false, `"title":"A"`, `"text":"# A\ntext\n"`)
+			check(t, b.callAs(t, c, "fetch", `{"id":"a.md"}`), false, `"title":"A"`, `"text":"# A\nquokka\n"`)
 		})
 	}
 }
@@ -270,10 +267,10 @@ func TestFaults(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := tools.Options{Service: withoutCommands(), Workspace: &treeSpace{}, Searcher: &fixedSearch{}, PublicURL: func() string { return "" }}
+	good := tools.Options{Service: withoutCommands(), Workspace: &treeSpace{}, PublicURL: func() string { return "" }}
 	for name, change := range map[string]func(*tools.Options){
 		"no workspace":     func(o *tools.Options) { o.Workspace = nil },
-		"no searcher":      func(o *tools.Options) { o.Searcher = nil },
+		"no service":       func(o *tools.Options) { o.Service = nil },
 		"no public URL":    func(o *tools.Options) { o.PublicURL = nil },
 		"prefix with dot":  func(o *tools.Options) { o.Prefix = "my.tools" },
 		"prefix too long":  func(o *tools.Options) { o.Prefix = strings.Repeat("x", 33) },

@@ -1,15 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
-	"unicode/utf8"
+	"math"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools/index"
-	"satchel/tools/index/rank"
 )
 
 const nameSearch = "search"
@@ -122,73 +120,42 @@ const (
 )
 
 func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
-	l := s.o.Limits
-	a := parseArguments(raw, l.ArgumentBytes, "query", "limit", "source", "since", "max_tokens")
-	var q index.Query
-	q.Text = a.required("query", `"deploy checklist"`)
-	var notes []string
-	if n := utf8.RuneCountInString(q.Text); n > l.QueryChars {
-		q.Text = clip(q.Text, l.QueryChars) // as many characters have no fewer bytes
-		notes = append(notes, fmt.Sprintf("The query has %s characters; only its beginning was used. Search for the few words that matter.", thousands(int64(n))))
+	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "query", "limit", "source", "since", "max_tokens")
+	in := service.SearchInput{
+		Space: c.Space(), Query: a.required("query", `"deploy checklist"`), Source: a.text("source"), Since: a.since("since"),
 	}
-	lowered := func(n int, note string) int {
-		if note != "" {
-			notes = append(notes, note)
-		}
-		return n
-	}
-	q.Limit = lowered(a.count("limit", 0, l.MaxSearchResults)) // 0: left to the query's text
-	q.UsualLimit = l.SearchResults
-	q.MaxTokens = lowered(a.count("max_tokens", l.SearchTokens, l.MaxSearchTokens))
-	q.MaxWait = max(0, l.SearchWait)
-	q.Explain = c.Explain
-	q.Source = strings.TrimSpace(a.text("source"))
-	// A date that is no plain one is left to the query language, which knows
-	// "last week" and says what it does not know.
-	if since := strings.TrimSpace(a.text("since")); since != "" && !isDay(since) {
-		q.Text += ` since:"` + strings.ReplaceAll(since, `"`, "") + `"`
-	} else {
-		q.Since = a.day("since")
-	}
+	// The operation lowers what is over its limits, and says so.
+	in.Limit, _ = a.count("limit", 0, math.MaxInt32)
+	in.MaxTokens, _ = a.count("max_tokens", 0, math.MaxInt32)
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
-	// Only this call decides which collections the caller may search.
-	cols, err := s.collections(ctx, c)
+	found, err := s.o.Service.Search(ctx, c.Actor, in)
 	if err != nil {
 		return Result{}, err
-	}
-	// A search takes no turn while it waits for the index.
-	if err := s.o.Searcher.Await(ctx, cols, q); err != nil {
-		return Result{}, err
-	}
-	end, err := s.turns.take(ctx, c.User())
-	if err != nil {
-		return Result{}, err
-	}
-	defer end()
-	found, err := s.o.Searcher.Search(ctx, cols, q)
-	if err != nil {
-		return Result{}, err
-	}
-	answer := newSearchAnswer(found)
-	answer.Notes = append(answer.Notes, notes...) // a note that the index is behind stays first
-	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
-	if err == nil && c.Explain {
-		why := make([]*rank.Explanation, len(answer.Results))
-		for i := range why {
-			why[i] = found.Hits[i].Why
-		}
-		sent.Meta = map[string]any{"why": why}
 	}
 	if c.ChatGPT {
 		base := s.origin(c)
-		return structured(chatGPTAnswer(answer, func(p string) string { return pageURL(base, c.Space().ID, p) }))
+		return structured(chatGPTAnswer(found, func(p string) string { return pageURL(base, c.Space().ID, p) }))
 	}
-	return sent, err
+	encoded, text := found.Encoded()
+	return Result{Content: []Content{{Text: text}}, Structured: encoded}, nil
 }
 
-// isDay reports whether an argument is a date for the calendar alone.
-func isDay(s string) bool {
-	return strings.Trim(s, "0123456789-:TZ.+") == "" && len(s) >= len("2006")
+// chatGPTAnswer leaves of an answer what ChatGPT's form has. It demands an
+// absolute url of every result, so one without a page upstream gets this
+// server's.
+func chatGPTAnswer(a service.SearchResults, fileURL func(path string) string) any {
+	type result struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+		URL   string `json:"url"`
+	}
+	results := make([]result, len(a.Results))
+	for i, r := range a.Results {
+		results[i] = result{r.ID, r.Title, cmp.Or(r.URL, fileURL(r.Path))}
+	}
+	return struct {
+		Results []result `json:"results"`
+	}{results}
 }

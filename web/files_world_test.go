@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"satchel/gitstore"
+	"satchel/gitstore/sources"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/tools/index"
 	"satchel/web"
 )
 
-// held is a world whose spaces hold files: a real store of spaces, search and
-// tools over it.
+// held is a world whose spaces hold files: a real store of spaces, and search over it.
 type held struct {
 	*world
 	dir   string // of the spaces
@@ -40,10 +39,15 @@ func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	must(t, err)
 	t.Cleanup(func() { h.index.Close() })
 	ws := h.git
-	set, err := tools.New(tools.Options{Service: service.New(service.Options{}), Workspace: ws, Searcher: heldSearcher{h}, PublicURL: func() string { return issuer }})
-	must(t, err)
+	published := sources.New(sources.Options{
+		Store: h.git, Dir: t.TempDir(), LookEvery: time.Hour,
+		Owned: func(context.Context, space.UserID) ([]space.SpaceID, error) { return nil, nil },
+	})
+	t.Cleanup(published.Close)
 	h.world = newWorld(t, func(o *web.Options) {
-		o.Workspace, o.History, o.Committer, o.Tools = ws, h.git, h.git, set
+		o.Workspace, o.History, o.Committer = ws, h.git, h.git
+		o.Service = service.New(service.Options{Accounts: o.Accounts, Git: h.git, Sources: published, Now: o.Now})
+		o.Service.Attach(service.Running{Index: h.index})
 		with(o)
 	})
 	for _, id := range []space.SpaceID{h.space.ID, h.evil.ID} {
@@ -79,6 +83,7 @@ func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
 	}
 	c, err := h.git.Commit(h.t.Context(), h.space.ID, cs, m)
 	must(h.t, err)
+	must(h.t, h.index.Update(h.t.Context(), h.space.ID, h.git)) // so that a search finds it
 	if len(c.Rejected) > 0 {
 		h.t.Fatalf("refused: %+v", c.Rejected)
 	}
@@ -88,18 +93,4 @@ func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
 // in is an address of ada's space.
 func (h *held) in(format string, args ...any) string {
 	return "/spaces/" + string(h.space.ID) + "/" + fmt.Sprintf(format, args...)
-}
-
-// heldSearcher finds what is committed at once.
-type heldSearcher struct{ h *held }
-
-func (s heldSearcher) Await(context.Context, []index.Collection, index.Query) error { return nil }
-
-func (s heldSearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
-	for _, c := range cols {
-		if err := s.h.index.Update(ctx, c.ID, s.h.git); err != nil {
-			return index.Results{}, err
-		}
-	}
-	return s.h.index.Search(ctx, cols, q)
 }

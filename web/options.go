@@ -93,7 +93,6 @@ type Options struct {
 	Workspace tools.Workspace
 	History   History
 	Committer space.Committer
-	Tools     Tools
 	// Service performs operations; nil leaves out the pages of the library.
 	Service *service.Service
 	// FlowRate is how often an hour, in the long run, somebody who is signed in may

@@ -2,12 +2,10 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"time"
 
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // History reads and takes back what was committed to spaces; the store of spaces
@@ -44,12 +42,6 @@ type History interface {
 	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 	// Bundle writes a git bundle of the whole history.
 	Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
-}
-
-// Tools calls what AI clients call, so that a person finds what they find; a
-// *tools.Registry without a prefix, which answers in full.
-type Tools interface {
-	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 }
 
 // Setup is what the pages of the first steps need of the rest of the server.

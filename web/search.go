@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"html"
 	"html/template"
 	"net/http"
@@ -10,13 +9,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/tools/index/rank"
 )
 
@@ -54,19 +51,6 @@ type foundRow struct {
 	Why              *rank.Explanation // nil unless the visitor asked for it
 }
 
-// foundAnswer is what the tool answers; its schema is searchOutput.
-type foundAnswer struct {
-	Results []struct {
-		ID, Title, URL, Path, Lines, Heading, Description, Snippet, Source, Date string
-		Also                                                                     []string
-	}
-	Total       int
-	Truncated   bool
-	Scope       string
-	Notes       []string
-	Suggestions []string
-}
-
 // showSearch is GET /spaces/{id}/search?q=: what the tool finds for AIs, in its
 // order.
 func (s *Site) showSearch(v *Visit) error {
@@ -102,29 +86,19 @@ func (s *Site) showSearch(v *Visit) error {
 }
 
 func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why bool) error {
-	p := auth.Principal{User: v.User.ID, Space: m.ID, Role: m.Role, Scopes: []space.Scope{space.ScopeRead}}
-	caller := tools.Caller{Actor: service.Client(p, "web"), Explain: why}
 	limit := searchRows
 	if more {
 		limit = searchMost
 	}
-	args, err := json.Marshal(map[string]any{"query": body.Query, "limit": limit})
-	if err != nil {
-		return err
-	}
-	res, err := s.Tools.Call(v.R.Context(), caller, "search", args, nil)
-	if err != nil {
-		return err
-	}
-	if res.IsError {
-		if len(res.Content) == 0 {
-			return fault.New(fault.Unavailable, "Search does not answer now. Try it again.")
-		}
-		body.Notes = append(body.Notes, searchLink{Text: Shorten(res.Content[0].Text, 500)})
+	a, err := s.Service.Search(v.R.Context(), v.Actor(), service.SearchInput{
+		Space: service.SpaceRef{ID: m.ID}, Query: body.Query, Limit: limit, Explain: why,
+	})
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Invalid, fault.Limited, fault.Unavailable, fault.Damaged:
+		body.Notes = append(body.Notes, searchLink{Text: Shorten(fault.PublicOf(err), 500)})
 		return nil
-	}
-	var a foundAnswer
-	if err := json.Unmarshal(res.Structured, &a); err != nil {
+	default:
 		return err
 	}
 	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
@@ -142,11 +116,10 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 	if !why && len(a.Results) > 0 {
 		body.Why = body.Action + "?why&q=" + url.QueryEscape(body.Query)
 	}
-	reasons, _ := res.Meta["why"].([]*rank.Explanation)
 	words := queryWords(body.Query)
-	for i, r := range a.Results {
-		row := foundRow{Title: Shorten(r.Title, 150), Path: ShownPath(r.Path, 200), Heading: Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
-		if r.Source != "space" {
+	for _, r := range a.Results {
+		row := foundRow{Title: Shorten(r.Title, 150), Path: ShownPath(r.Path, 200), Heading: Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: r.Why}
+		if r.Source != service.SpaceLabel {
 			row.Source = Shorten(r.Source, 60)
 		}
 		row.URL, row.External = s.foundURL(m, r.Source, r.Path, r.ID, r.Lines, r.URL)
@@ -161,9 +134,6 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 			}
 			to, _ := s.foundURL(m, r.Source, p, p, "", "")
 			row.Also = append(row.Also, searchLink{Text: Shorten(p, 120), URL: to})
-		}
-		if i < len(reasons) {
-			row.Why = reasons[i]
 		}
 		body.Results = append(body.Results, row)
 	}

@@ -21,6 +21,7 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 	"satchel/tools"
+	"satchel/tools/index"
 	"satchel/web/api"
 )
 
@@ -43,8 +44,6 @@ func (b *behind) Call(_ context.Context, _ tools.Caller, name string, raw json.R
 	switch {
 	case b.err != nil:
 		return tools.Result{}, b.err
-	case name == "search":
-		return tools.Result{Structured: []byte(`{"results":[{"id":"/library/docs/a.md#x","title":"A","path":"/library/docs/a.md","snippet":"s","score":1,"source":"a","also_total":3}],"total":9,"truncated":true}`)}, nil
 	case name == "fetch" && strings.Contains(string(raw), "a.md"):
 		return tools.Result{Structured: []byte(`{"title":"A","text":"# A\n","metadata":{"path":"docs/a.md","etag":"e","lines":"1"}}`)}, nil
 	}
@@ -63,10 +62,18 @@ func (b *behind) exec(ctx context.Context, _ servicetest.Box, r agent.ExecReques
 func serve(t *testing.T, b *behind, change ...func(*api.Options)) *httptest.Server {
 	t.Helper()
 	library := servicetest.New(t, time.Now)
-	library.Write(map[string]string{"a/x.md": "X", "b/y.md": "Y"})
-	library.Publish("aa", "A", "a")
+	library.Write(map[string]string{"a/x.md": "# X\n\nquokka\n", "b/y.md": "Y"})
+	aa := library.Publish("aa", "A", "a")
 	library.Publish("bb", "B", "b")
-	library.Attach(service.Running{Pool: servicetest.Pool(t, b.exec)})
+	x, err := index.Open(index.Options{Dir: t.TempDir()})
+	if err == nil {
+		t.Cleanup(func() { _ = x.Close() })
+		err = x.Update(t.Context(), aa.Collection, library.Sources)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	library.Attach(service.Running{Pool: servicetest.Pool(t, b.exec), Index: x})
 	o := api.Options{Tools: b, Service: library.Service, Verifier: b, URL: "http://localhost", Version: "v9"}
 	for _, f := range change {
 		f(&o)
@@ -107,7 +114,7 @@ func TestTheWholeAPI(t *testing.T) {
 			t.Errorf("sync %q: %+v", id, v)
 		}
 	}
-	if v, err := c.Search(ctx, apiclient.Query{Query: "x", Limit: 5, Paths: []string{"docs"}}); err != nil || v.Total != 9 || !v.Truncated || v.Results[0].Path != "docs/a.md" || v.Results[0].AlsoTotal != 3 {
+	if v, err := c.Search(ctx, apiclient.Query{Query: "quokka", Limit: 5, Paths: []string{"docs"}}); err != nil || v.Total != 1 || v.Truncated || v.Results[0].Path != "docs/aa/x.md" {
 		t.Errorf("%+v %v", v, err)
 	}
 	if v, err := c.Read(ctx, "docs/a.md", "docs/none"); err != nil || len(v) != 2 || v[0].Content != "# A\n" || v[1].Error.Code != "not_found" {
@@ -140,14 +147,14 @@ func TestErrorsHaveTheServersCode(t *testing.T) {
 	_, err = c.Search(t.Context(), apiclient.Query{})
 	check("no query", err, fault.Invalid, "Name what to search for")
 	b.err = &fault.Error{Code: fault.Limited, Public: "Later.", RetryAfter: 7 * time.Second}
-	_, err = c.Search(t.Context(), apiclient.Query{Query: "x"})
+	_, err = c.Read(t.Context(), "docs/a.md")
 	check("limited", err, fault.Limited, "Later.")
 	var f *fault.Error
 	if !errors.As(err, &f) || f.RetryAfter != 7*time.Second {
 		t.Errorf("%+v", f)
 	}
 	b.err = errors.New("ours")
-	_, err = c.Search(t.Context(), apiclient.Query{Query: "x"})
+	_, err = c.Read(t.Context(), "docs/a.md")
 	check("ours", err, fault.Internal, "Something went wrong")
 }
 

@@ -10,8 +10,7 @@ import (
 
 // openAPI makes the REST API. o is what the tools are made from.
 func (s *Server) openAPI(o tools.Options) error {
-	o.Workspace, o.Searcher = libraryWorkspace{o.Workspace}, librarySearcher{o.Searcher}
-	o.Trouble = nil
+	o.Workspace, o.Trouble, o.Prefix = libraryWorkspace{o.Workspace}, nil, ""
 	set, err := tools.New(o)
 	if err != nil {
 		return err

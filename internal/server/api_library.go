@@ -4,13 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
 )
 
 // emptyHead is the head of the empty space that the REST API has beside the library
@@ -147,23 +145,4 @@ func (w libraryWorkspace) ReadBlob(ctx context.Context, id space.SpaceID, b spac
 		return nil, errEmptySpace()
 	}
 	return w.Workspace.ReadBlob(ctx, id, b)
-}
-
-// librarySearcher searches all but the empty space, which has no index.
-type librarySearcher struct{ tools.Searcher }
-
-func indexed(cols []index.Collection) []index.Collection {
-	return slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return service.IsLibraryOnly(c.ID) })
-}
-
-func (s librarySearcher) Await(ctx context.Context, cols []index.Collection, q index.Query) error {
-	return s.Searcher.Await(ctx, indexed(cols), q)
-}
-
-func (s librarySearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
-	cols = indexed(cols)
-	if len(cols) == 0 {
-		return index.Results{Scope: "the library, which is empty: nobody has shared anything with this user"}, nil
-	}
-	return s.Searcher.Search(ctx, cols, q)
 }

@@ -145,6 +145,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	}
 	c.Service = service.New(service.Options{
 		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
+		Search:    searchLimits(cfg),
 		SpacesDir: spaces, ScreenSecrets: cfg.Space.ScreenSecrets, OpenFinder: c.openFinder, DeleteSpace: c.deleteHere,
 		Imports: service.ImportOptions{
 			Transport: c.transport, CAFile: cfg.Remotes.CAFile, Git: gitcmd.Runner{Program: "git", Memory: cfg.Remotes.GitMemory},

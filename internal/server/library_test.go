@@ -49,10 +49,10 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	if s.Everybody || strings.Join(s.Readers, " ") != "bob" || s.State != "ready" {
 		t.Errorf("published: %+v", s)
 	}
-	f, err := c.openFinder(ctx)
+	set, err := tools.New(tools.Options{
+		Service: c.Service, Workspace: workspace{c.Git, c.remotes}, Library: c.library(), PublicURL: func() string { return "" },
+	})
 	must(err)
-	t.Cleanup(func() { _ = f.Close() })
-	set := f.(*finder).tools
 	read := func(who, path string) string {
 		t.Helper()
 		mine, err := c.Accounts.SpacesOf(ctx, people[who])

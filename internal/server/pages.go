@@ -5,7 +5,6 @@ import "satchel/web"
 // addSpaces gives the pages what spaces hold.
 func (s *Server) addSpaces(o *web.Options) {
 	o.Workspace, o.History, o.Committer = workspace{s.Git, s.remotes}, s.Git, s.Git
-	o.Tools = s.finds
 	o.Editing = web.EditLimits{MaxFile: s.Config.Space.MaxFile, MaxChange: s.Config.Space.MaxChange()}
 	s.addConnect(o)
 }

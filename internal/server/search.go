@@ -10,48 +10,35 @@ import (
 	"sync"
 	"time"
 
-	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/tools/index"
 	"satchel/tools/index/evaluate"
-	"satchel/tools/index/rank"
 )
 
 // finder searches for the command line: over the index of a running server, or
 // one that it opened itself.
 type finder struct {
-	core  *Core
-	git   *gitstore.Store
-	index *index.Index
-	tools *tools.Registry
-	lib   library
-	own   bool // the index is to be closed
+	core    *Core
+	git     *gitstore.Store
+	index   *index.Index
+	service *service.Service
+	lib     library
+	own     bool // the index is to be closed
 }
 
 var _ service.Finder = (*finder)(nil)
 
-// newFinder makes a finder. The search tool is the one that AIs call, in its
-// full form.
-func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
-	set, err := tools.New(tools.Options{
-		Service:   c.Service,
-		Workspace: workspace{c.Git, c.remotes},
-		Searcher:  x,
-		Library:   c.library(),
-		PublicURL: func() string { return "" },
-		Limits:    searchLimits(c.Config),
-		Logger:    c.Log.With("part", "tools"),
-	})
-	if err != nil {
-		return nil, err
+// newFinder makes a finder. It gives the service an index of its own.
+func (c *Core) newFinder(x *index.Index, own bool) *finder {
+	if own {
+		c.Service.Attach(service.Running{Index: x})
 	}
-	return &finder{core: c, git: c.Git, index: x, tools: set, lib: c.library(), own: own}, nil
+	return &finder{core: c, git: c.Git, index: x, service: c.Service, lib: c.library(), own: own}
 }
 
 // openFinder is for a data directory on which no server works.
@@ -60,17 +47,12 @@ func (c *Core) openFinder(context.Context) (service.Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := c.newFinder(x, true)
-	if err != nil {
-		x.Close()
-		return nil, err
-	}
-	return f, nil
+	return c.newFinder(x, true), nil
 }
 
-// searchLimits are what the configuration says of answers to searches.
-func searchLimits(cfg *config.Config) tools.Limits {
-	return tools.Limits{SearchWait: cmp.Or(cfg.Search.Wait, -1)}
+// searchLimits are what the configuration says about searches.
+func searchLimits(cfg *config.Config) service.SearchLimits {
+	return service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)}
 }
 
 // Close implements service.Finder.
@@ -93,37 +75,24 @@ func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, a
 			return nil, err
 		}
 	}
-	p := auth.Principal{User: u.ID, Space: m.ID, Role: m.Role, Scopes: []space.Scope{space.ScopeRead}}
-	caller := tools.Caller{Actor: service.Client(p, "command line"), Explain: explain}
-	var res tools.Result
+	var in service.SearchInput
+	if err := json.Unmarshal(args, &in); err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "The arguments of the search are malformed.")
+	}
+	in.Space, in.Explain = service.SpaceRef{ID: m.ID}, explain
+	var res service.SearchResults
 	err := f.index.Sound(ctx, m.ID, src, func() (err error) {
-		res, err = f.tools.Call(ctx, caller, "search", args, nil)
+		res, err = f.service.Search(ctx, service.Person(u), in)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if res.IsError {
-		return nil, fault.New(fault.Invalid, "%s", res.Content[0].Text)
-	}
 	if explain {
-		return withReasons(res)
+		return json.Marshal(res)
 	}
-	return res.Structured, nil
-}
-
-// withReasons adds the explanations of a search to its results.
-func withReasons(r tools.Result) (json.RawMessage, error) {
-	var answer map[string]any
-	if err := json.Unmarshal(r.Structured, &answer); err != nil {
-		return nil, err
-	}
-	results, _ := answer["results"].([]any)
-	why, _ := r.Meta["why"].([]*rank.Explanation)
-	for i := range min(len(results), len(why)) {
-		results[i].(map[string]any)["why"] = why[i]
-	}
-	return json.Marshal(answer)
+	encoded, _ := res.Encoded()
+	return encoded, nil
 }
 
 // catchUp brings the index of a collection to its head.

@@ -206,10 +206,7 @@ func TestASearchGoesOnWhileTheIndexIsMadeAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := c.newFinder(x, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := c.newFinder(x, true)
 	begun, goOn, ended := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := f.Rebuild(context.Background(), id, func(string) {

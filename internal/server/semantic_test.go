@@ -12,7 +12,7 @@ import (
 
 	"satchel/internal/config"
 	"satchel/internal/fault"
-	"satchel/tools"
+	"satchel/internal/service"
 	"satchel/tools/index/semantic/semantictest"
 )
 
@@ -30,7 +30,7 @@ func configOf(t *testing.T, yaml string) *config.Config {
 }
 
 func TestSearchesDoNotWaitWhereTheConfigurationSaysSo(t *testing.T) {
-	if l := searchLimits(configOf(t, "search: {wait: 0s}\n")); l != (tools.Limits{SearchWait: -1}) {
+	if l := searchLimits(configOf(t, "search: {wait: 0s}\n")); l != (service.SearchLimits{Wait: -1}) {
 		t.Errorf("got %+v", l)
 	}
 }

@@ -37,9 +37,8 @@ type Server struct {
 	upkeep   *upkeep
 	// libraries is the store as sandboxes start from it.
 	libraries *libraries
-	bash      *bash           // nil if the configuration switches it off
-	tools     *tools.Registry // of clients
-	finds     *tools.Registry // of the pages: under their own names, in full
+	bash      *bash // nil if the configuration switches it off
+	tools     *tools.Registry
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals
@@ -86,9 +85,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.index, err = openIndex(cfg, log); err != nil {
 		return nil, err
 	}
-	if s.finder, err = s.newFinder(s.index, false); err != nil {
-		return nil, err
-	}
+	s.finder = s.newFinder(s.index, false)
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
@@ -123,6 +120,7 @@ func (s *Server) attach() {
 	r := service.Running{
 		PagesURL:    s.issuer,
 		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
+		Index:         s.index,
 		GrantsRevoked: func() { s.recheck(s.ctx) },
 		LinkMade:      func(ctx context.Context, link string) { s.pages.TellOfLink(ctx, link) },
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
@@ -211,19 +209,13 @@ func (s *Server) openTools() (err error) {
 	o := tools.Options{
 		Service:   s.Service,
 		Workspace: workspace{s.Git, s.remotes},
-		Searcher:  s.index,
 		Library:   s.library(),
 		Trouble:   s.remotes.Trouble,
 		Prefix:    s.Config.Tools.Prefix,
 		PublicURL: func() string { return s.base },
-		Limits:    searchLimits(s.Config),
 		Logger:    s.Log.With("part", "tools"),
 	}
 	if s.tools, err = tools.New(o); err != nil {
-		return err
-	}
-	o.Prefix = ""
-	if s.finds, err = tools.New(o); err != nil {
 		return err
 	}
 	return s.openAPI(o)

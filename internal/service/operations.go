@@ -44,6 +44,7 @@ func Operations() []Operation {
 		// Sources and the library.
 		operation((*Service).ListSources, Right{Scope: space.ScopeRead}),
 		inProcess("OpenSource", Right{Scope: space.ScopeRead}),
+		inProcess("OpenLibrary", Right{Scope: space.ScopeRead}),
 		operation((*Service).SyncSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ListPublished, Right{Role: space.Owner}),
 		operation((*Service).PreviewSource, Right{Role: space.Owner}),
@@ -123,6 +124,7 @@ func Operations() []Operation {
 		operation((*Service).ListAllowedSecrets, Right{Role: space.Reader}),
 
 		// Search and commands.
+		operation((*Service).Search, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		inProcess("RunCommand", Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		inProcess("RunReadOnlyCommand", Right{Scope: space.ScopeRead, Role: space.Reader}),
 		inProcess("RunLibraryCommand", Right{Scope: space.ScopeRead}),

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -62,9 +63,13 @@ func TestOperationsRefuseActorsWithoutTheRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := in
 	for _, o := range service.Operations() {
 		if !o.HasJSON() {
 			continue
+		}
+		if in = all; o.Name == "Search" { // whose source is a string
+			in = fmt.Appendf(nil, `{"space":{"id":%q},"query":"x"}`, w.Space)
 		}
 		refused := func(who string, a service.Actor, want fault.Code) {
 			t.Helper()

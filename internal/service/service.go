@@ -16,6 +16,7 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/pending"
+	"satchel/tools/index"
 )
 
 // Options are the engines that a Service drives. Accounts and Git are required.
@@ -35,6 +36,7 @@ type Options struct {
 	Imports ImportOptions
 	// DeleteSpace deletes a space if no server runs; see Running.
 	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
+	Search      SearchLimits
 	// URL is the origin of the pages, for links that people open.
 	URL string
 	// LinkLifetime and InviteLifetime are how long sign-in links and invitations can be
@@ -63,6 +65,8 @@ type Running struct {
 	Pool *sandbox.Pool
 	// PagesURL replaces Options.URL.
 	PagesURL string
+	// Index finds pages.
+	Index *index.Index
 	// UserRemoved stops everything that runs for a removed person.
 	UserRemoved func(ctx context.Context, user space.UserID)
 	// MemberChanged stops what a member's role in a space does not permit any more; an
@@ -112,6 +116,7 @@ type Service struct {
 	running  Running
 	sessions sessions
 	imports  *importRuns
+	searches *perUserQueue
 	log      *slog.Logger
 	rights   map[string]Right // by the names of operations
 }
@@ -126,9 +131,11 @@ func New(o Options) *Service {
 	}
 	o.MaxSpaces = cmp.Or(o.MaxSpaces, DefaultMaxSpaces)
 	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
+	o.Search = o.Search.withDefaults()
 	s := &Service{
 		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
+		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
 	s.imports = s.newImportRuns()

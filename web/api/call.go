@@ -30,8 +30,10 @@ type call struct {
 	r   *http.Request
 	p   auth.Principal
 	end func()
-	// seen has all that one request reads, and what it found, of the same snapshots.
-	seen tools.Seen
+	// library is the library as the request sees it, once it is open; seen is the same for
+	// tools.
+	library *service.Library
+	seen    *tools.Seen
 }
 
 // actor is the caller, for operations.

@@ -2,12 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 type searchRequest struct {
@@ -71,7 +71,6 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 	case len(a.Paths) > min(l.Paths, maxSearchPaths):
 		return found, tooMany("paths", len(a.Paths), min(l.Paths, maxSearchPaths))
 	}
-	args := map[string]any{"query": a.Query}
 	for i, p := range a.Paths {
 		p, err := inLibrary(p)
 		if err != nil {
@@ -79,33 +78,26 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 		}
 		a.Paths[i] = p
 	}
-	if len(a.Paths) > 0 {
-		args["query"] = a.Query + pathQualifiers(a.Paths)
+	if err := c.openLibrary(); err != nil {
+		return found, err
 	}
-	for name, n := range map[string]int{"limit": a.Limit, "max_tokens": a.MaxTokens} {
-		if n > 0 {
-			args[name] = n
-		}
-	}
-	for name, v := range map[string]string{"source": a.Source, "since": a.Since} {
-		if v != "" {
-			args[name] = v
-		}
-	}
-	r, err := c.tool(ctx, toolSearch, args)
+	r, err := c.s.o.Service.Search(ctx, c.actor(), service.SearchInput{
+		Query: a.Query + pathQualifiers(a.Paths), Limit: a.Limit, Source: a.Source, Since: a.Since, MaxTokens: a.MaxTokens, Library: c.library,
+	})
 	if err != nil {
 		return found, err
 	}
-	if err := json.Unmarshal(r.Structured, &found); err != nil {
-		return found, fmt.Errorf("read the answer of the search: %w", err)
-	}
-	results := []resultView{} // [] and not null
-	for _, r := range found.Results {
-		if r.relative() {
-			results = append(results, r)
+	found.Results = []resultView{} // [] and not null
+	for _, x := range r.Results {
+		v := resultView{
+			ID: x.ID, Title: x.Title, URL: x.URL, Path: x.Path, Lines: x.Lines, Heading: x.Heading, Description: x.Description, Snippet: x.Snippet,
+			Score: x.Score, Source: x.Source, Version: x.Version, Lang: x.Lang, Date: x.Date, ETag: x.ETag, Also: x.Also, AlsoTotal: x.AlsoTotal, Related: x.Related,
+		}
+		if v.relative() {
+			found.Results = append(found.Results, v)
 		}
 	}
-	found.Results = results
+	found.Total, found.Truncated, found.Notes, found.Suggestions = r.Total, r.Truncated, r.Notes, r.Suggestions
 	return found, nil
 }
 

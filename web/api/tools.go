@@ -13,9 +13,8 @@ import (
 
 // Names of tools, without a prefix.
 const (
-	toolSearch = "search"
-	toolRead   = "read"
-	toolFetch  = "fetch"
+	toolRead  = "read"
+	toolFetch = "fetch"
 )
 
 // tool calls a tool over the library. What a model would be told is an error
@@ -25,9 +24,12 @@ func (c *call) tool(ctx context.Context, name string, args map[string]any) (tool
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("arguments of %s: %w", name, err)
 	}
+	if err := c.openLibrary(); err != nil {
+		return tools.Result{}, err
+	}
 	p := c.p
 	p.Space, p.SpaceName = tools.LibraryOnly, "library"
-	r, err := c.s.o.Tools.Call(ctx, tools.Caller{Actor: service.Client(p, "api"), Origin: c.s.o.Origin(c.r), Seen: &c.seen}, name, raw, nil)
+	r, err := c.s.o.Tools.Call(ctx, tools.Caller{Actor: service.Client(p, "api"), Origin: c.s.o.Origin(c.r), Seen: c.seen}, name, raw, nil)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -35,6 +37,17 @@ func (c *call) tool(ctx context.Context, name string, args map[string]any) (tool
 		return tools.Result{}, fault.New(fault.Code(code), "%s", textOf(r))
 	}
 	return r, nil
+}
+
+// openLibrary has all that one request reads and finds be of the same snapshots.
+func (c *call) openLibrary() (err error) {
+	if c.library != nil {
+		return nil
+	}
+	if c.library, err = c.s.o.Service.OpenLibrary(c.r.Context(), c.actor()); err == nil {
+		c.seen = tools.Of(c.library)
+	}
+	return err
 }
 
 func textOf(r tools.Result) string {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 	"satchel/tools"
+	"satchel/tools/index"
 	"satchel/web/api"
 )
 
@@ -61,14 +61,22 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 	}
 	// The source vue grew over the limit after it was published.
 	w.library = servicetest.New(t, w.clock, func(o *sources.Options) { o.MaxFiles = 2 })
-	w.library.Attach(service.Running{Pool: servicetest.Pool(t, w.shells.exec)})
-	w.library.Write(map[string]string{"nuxt/guide.md": "Guide", "nuxt/other.md": "Other", "vue/a.md": "A"})
-	w.library.Publish("nuxt", "Nuxt", "nuxt")
+	w.library.Write(map[string]string{"nuxt/guide.md": "# Guide\n\nuseAsyncData\n", "nuxt/other.md": "other\n", "vue/a.md": "A", "knowledge/secret.md": "the space's own\n"})
+	nuxt := w.library.Publish("nuxt", "Nuxt", "nuxt")
 	w.library.Publish("vue", "Vue", "vue")
 	w.library.Write(map[string]string{"vue/b.md": "B", "vue/c.md": "C"})
 	if _, err := w.library.Sources.Sync(t.Context(), w.library.Owner.ID, "vue"); err != nil {
 		t.Fatal(err)
 	}
+	x, err := index.Open(index.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	if err := x.Update(t.Context(), nuxt.Collection, w.library.Sources); err != nil {
+		t.Fatal(err)
+	}
+	w.library.Attach(service.Running{Pool: servicetest.Pool(t, w.shells.exec), Index: x})
 	w.now = w.now.Add(time.Minute)
 	w.login("ann", "ann", "g_1", space.ScopeRead, space.ScopeWrite)
 	w.login("ann-reads", "ann", "g_2", space.ScopeRead)
@@ -82,7 +90,6 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 	for _, f := range change {
 		f(&o)
 	}
-	var err error
 	if w.server, err = api.New(o); err != nil {
 		t.Fatal(err)
 	}
@@ -241,8 +248,8 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 		return tools.Result{}, f.err
 	}
 	var a struct {
-		Query, ID string
-		Paths     []string
+		ID    string
+		Paths []string
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return tools.Result{}, err
@@ -255,14 +262,6 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 		return tools.Result{Content: []tools.Content{{Text: string(b)}}, Structured: b}, err
 	}
 	switch name {
-	case "search":
-		results := []map[string]any{}
-		for _, p := range slices.Sorted(mapKeys(f.files)) {
-			if strings.Contains(f.files[p], strings.Fields(a.Query)[0]) {
-				results = append(results, map[string]any{"id": p + "#guide", "title": "T", "path": p, "snippet": f.files[p], "score": 1.5, "source": "nuxt", "related": []string{"knowledge/secret.md", "/library/docs/nuxt/other.md"}})
-			}
-		}
-		return structured(map[string]any{"results": results, "total": len(results), "truncated": false, "scope": "x", "index_commit": "c", "index_age": 0})
 	case "fetch":
 		text, ok := f.files[a.ID]
 		if !ok {
@@ -278,16 +277,6 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 		return tools.Result{Content: []tools.Content{{Text: "== " + p + " (directory)\nguide.md\nother.md\n"}}, Meta: map[string]any{"files": []map[string]any{{"path": p}}}}, nil
 	}
 	return tools.Result{}, fmt.Errorf("no tool %s", name)
-}
-
-func mapKeys(m map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // fakeShells runs "echo X", "exit N", "wait" and whatever a test puts in.

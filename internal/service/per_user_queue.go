@@ -1,0 +1,65 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// perUserQueue lets each user run a few searches at a time and keeps a few more waiting,
+// in order, so that one user's many do not delay the others'.
+type perUserQueue struct {
+	running, waiting int // the most of a user
+
+	mu    sync.Mutex
+	users map[space.UserID]*userQueue // those with searches
+}
+
+type userQueue struct {
+	sem   *semaphore.Weighted
+	calls int // running and waiting
+}
+
+func newPerUserQueue(running, waiting int) *perUserQueue {
+	return &perUserQueue{running: running, waiting: waiting, users: map[space.UserID]*userQueue{}}
+}
+
+// take waits for the user's turn; end gives it to the next. The error is ctx's, or
+// fault.Limited if too many wait.
+func (q *perUserQueue) take(ctx context.Context, id space.UserID) (end func(), err error) {
+	q.mu.Lock()
+	u := q.users[id]
+	if u == nil {
+		u = &userQueue{sem: semaphore.NewWeighted(int64(q.running))}
+		q.users[id] = u
+	}
+	if u.calls >= q.running+q.waiting {
+		defer q.mu.Unlock()
+		e := fault.New(fault.Limited, "You have %d searches running and %d waiting, which is all that one user may have. Wait for some of them to end.", q.running, q.waiting)
+		e.RetryAfter = time.Second
+		return nil, e
+	}
+	u.calls++
+	q.mu.Unlock()
+	if err := u.sem.Acquire(ctx, 1); err != nil {
+		q.leave(id, u)
+		return nil, err
+	}
+	return func() {
+		u.sem.Release(1)
+		q.leave(id, u)
+	}, nil
+}
+
+func (q *perUserQueue) leave(id space.UserID, u *userQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if u.calls--; u.calls == 0 {
+		delete(q.users, id)
+	}
+}
