@@ -9,6 +9,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -230,18 +231,11 @@ func (s *Site) revert(v *Visit) error {
 			return ErrGone
 		}
 	}
-	c, err := s.History.Revert(v.R.Context(), m.ID, commits, v.Meta(space.ToolWebRevert, ""))
+	c, err := s.Operations.Revert(v.R.Context(), v.Actor(), service.RevertInput{
+		Space: service.SpaceRef{ID: m.ID}, Commits: commits, Client: Shorten(v.R.PostFormValue("client"), 80),
+	})
 	if err != nil {
 		return Gone(err)
-	}
-	if c.Changed {
-		detail := map[string]any{"commit": c.ID, "undone": len(ids)}
-		if client := v.R.PostFormValue("client"); client != "" { // as whose the page showed them
-			detail["client"] = Shorten(client, 80)
-		}
-		if err := s.Accounts.Record(context.WithoutCancel(v.R.Context()), v.By(), "space.revert", string(m.ID), detail); err != nil {
-			s.Logger.ErrorContext(v.R.Context(), "write the audit log", "action", "space.revert", "error", err)
-		}
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
 		return s.See(v, SpacePath(m.ID, "activity?done=undone"))

@@ -13,6 +13,7 @@ import (
 	"satchel/auth/store"
 	"satchel/gitstore"
 	"satchel/gitstore/reviews"
+	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -39,16 +40,17 @@ func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *act
 	must(t, err)
 	t.Cleanup(func() { _ = a.git.Close() })
 	all := []func(*web.Options){func(o *web.Options) {
-		o.Workspace, o.History, o.Committer = a.git, a.git, a.git
-		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, lateReviews{a}, a.remotes, a.newSpace
+		db := databasetest.Open(t, databasetest.SQLite(t))
+		_, err = db.Migrate(t.Context(), reviews.Migrations()...)
+		must(t, err)
+		a.reviews, err = reviews.New(reviews.Options{DB: db, Git: a.git, Now: func() time.Time { return a.clock() }, Patience: time.Hour})
+		must(t, err)
+		t.Cleanup(a.reviews.Close)
+		o.Workspace, o.History, o.Operations = a.git, a.git, operations(t, o, a.git, a.reviews)
+		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, reviewsBehind{a}, a.remotes, a.newSpace
 		o.WaitingTime = time.Hour
 	}}
 	a.world = newWorld(t, append(all, with...)...)
-	_, err = a.db.Migrate(t.Context(), reviews.Migrations()...)
-	must(t, err)
-	a.reviews, err = reviews.New(reviews.Options{DB: a.db, Git: a.git, Now: a.clock, Patience: time.Hour})
-	must(t, err)
-	t.Cleanup(a.reviews.Close)
 	for _, id := range []space.SpaceID{a.space.ID, a.evil.ID} {
 		a.start(id)
 	}
@@ -104,26 +106,12 @@ func (a *active) head() space.CommitID {
 	return h
 }
 
-// lateReviews are made once the world has its database.
-type lateReviews struct{ a *active }
+// reviewsBehind are said to be behind if the world is.
+type reviewsBehind struct{ a *active }
 
-func (l lateReviews) get() *reviews.Reviews { return l.a.reviews }
-
-func (l lateReviews) Waiting(ctx context.Context, id space.SpaceID) ([]space.Review, bool, error) {
-	list, behind, err := l.get().Waiting(ctx, id)
-	return list, behind || l.a.behind, err
-}
-
-func (l lateReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
-	return l.get().Keep(ctx, id, by, p, b, m)
-}
-
-func (l lateReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error) {
-	return l.get().Undo(ctx, id, by, p, b, mode, m)
-}
-
-func (l lateReviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([]space.ReviewDecision, error) {
-	return l.get().Decisions(ctx, id, limit)
+func (r reviewsBehind) Waiting(ctx context.Context, id space.SpaceID) ([]space.Review, bool, error) {
+	list, behind, err := r.a.reviews.Waiting(ctx, id)
+	return list, behind || r.a.behind, err
 }
 
 // fakeRemotes remembers what it was asked.

@@ -93,7 +93,7 @@ func TestConflict(t *testing.T) {
 		form := b.edit(h, "a.md")
 		changes := []string{"ONE\ntwo\nthree\n", "\x00"}
 		h.serve(func(o *web.Options) {
-			o.Committer = meanwhile{h.git, func() {
+			o.Operations = meanwhile{o.Operations, func() {
 				if len(changes) > 0 {
 					h.commit("Meanwhile", "a.md", changes[0])
 					changes = changes[1:]

@@ -11,6 +11,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -143,45 +144,13 @@ func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.Commi
 // person must know about a commit that was made. An error that is a fault of the change
 // itself says why it was refused; a fault.Conflict that something changed since.
 func (e *editing) commit(v *Visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
-	ctx := v.R.Context()
-	m := v.Meta(tool, message)
-	c, err := e.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
+	c, err := e.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{
+		Space: service.SpaceRef{ID: id}, Changes: changes, Message: message, Move: tool == space.ToolWebMove,
+	})
 	if err != nil {
 		return "", v.NamedError(err)
 	}
-	remark = v.Remark(c)
-	for _, r := range c.Rejected {
-		if r.Path == space.CommentPath {
-			continue
-		}
-		err = v.NamedError(r.Err)
-		if err == nil {
-			err = fault.New(fault.Invalid, "%s", v.Named(r.Why))
-		}
-		break
-	}
-	if err == nil || !c.Changed {
-		return remark, err
-	}
-	// A part was refused, such as where a file was to go, and the rest was done. The
-	// browser may be gone, and the rest must be taken back all the same.
-	ctx = context.WithoutCancel(ctx)
-	back := make([]space.Change, 0, len(c.Files))
-	for _, f := range c.Files {
-		u := space.Change{Path: string(f.Path), Op: space.Delete, Mode: f.OldMode, Base: f.New, BaseMode: f.NewMode}
-		if f.Old != "" {
-			u.Op = space.Write
-			var rerr error
-			if u.Content, rerr = e.Workspace.ReadBlob(ctx, id, f.Old); rerr != nil {
-				return "", rerr
-			}
-		}
-		back = append(back, u)
-	}
-	if _, uerr := e.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.Meta(space.ToolWebRevert, "Take back a change that was refused in part")); uerr != nil {
-		return "", fault.Wrap(uerr, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(err))
-	}
-	return "", err
+	return v.Remark(c), nil
 }
 
 // message is the note of a form.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -225,7 +226,7 @@ func TestUploadMeetsAnother(t *testing.T) {
 	h := newHeld(t, "d/x", "x")
 	first := true
 	h.serve(func(o *web.Options) {
-		o.Committer = meanwhile{h.git, func() {
+		o.Operations = meanwhile{o.Operations, func() {
 			if first {
 				first = false
 				h.commit("Meanwhile", "d/a", "theirs")
@@ -240,11 +241,11 @@ func TestUploadMeetsAnother(t *testing.T) {
 
 // meanwhile lets something happen right before each commit.
 type meanwhile struct {
-	space.Committer
+	web.Operations
 	happens func()
 }
 
-func (m meanwhile) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, meta space.Meta) (space.Commit, error) {
+func (m meanwhile) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
 	m.happens()
-	return m.Committer.Commit(ctx, id, cs, meta)
+	return m.Operations.WriteFiles(ctx, a, in)
 }

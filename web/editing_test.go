@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -262,7 +263,7 @@ func TestScreened(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	b := h.as(h.ada)
 	form := b.edit(h, "a.md")
-	h.serve(func(o *web.Options) { o.Committer = screening{h.git} })
+	h.serve(func(o *web.Options) { o.Operations = screening{o.Operations} })
 	form.Set("message", "note")
 	a := b.save(h, "a.md", form, "token=abc\n")
 	want(t, "save", a, http.StatusForbidden)
@@ -275,7 +276,7 @@ func TestScreened(t *testing.T) {
 // TestScreenedNote: a note that is left out is told, since the change is saved.
 func TestScreenedNote(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
-	h.serve(func(o *web.Options) { o.Committer = silencing{h.git} })
+	h.serve(func(o *web.Options) { o.Operations = silencing{o.Operations} })
 	b := h.as(h.ada)
 	form := b.edit(h, "a.md")
 	form.Set("message", "token=abc")
@@ -290,7 +291,7 @@ func TestScreenedNote(t *testing.T) {
 // TestWarnedText: what looks like a secret in a text that was saved is told.
 func TestWarnedText(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
-	h.serve(func(o *web.Options) { o.Committer = warning{h.git} })
+	h.serve(func(o *web.Options) { o.Operations = warning{o.Operations} })
 	b := h.as(h.ada)
 	a := b.save(h, "a.md", b.edit(h, "a.md"), "two\n")
 	want(t, "save", a, http.StatusOK)
@@ -301,10 +302,10 @@ func TestWarnedText(t *testing.T) {
 }
 
 // warning is a store that finds a secret in every file.
-type warning struct{ space.Committer }
+type warning struct{ web.Operations }
 
-func (w warning) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
-	c, err := w.Committer.Commit(ctx, id, cs, m)
+func (w warning) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
+	c, err := w.Operations.WriteFiles(ctx, a, in)
 	for _, f := range c.Files {
 		c.Warnings = append(c.Warnings, space.Warning{Path: string(f.Path), Why: "Line 1 looks like a secret."})
 	}
@@ -312,21 +313,28 @@ func (w warning) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSe
 }
 
 // silencing is a store that leaves every note out.
-type silencing struct{ space.Committer }
+type silencing struct{ web.Operations }
 
-func (s silencing) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
-	m.Message = ""
-	c, err := s.Committer.Commit(ctx, id, cs, m)
+func (s silencing) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
+	in.Message = ""
+	c, err := s.Operations.WriteFiles(ctx, a, in)
 	c.Rejected = append(c.Rejected, space.Rejection{Path: "(comment)", Why: "The change was saved without its comment.", Err: fault.New(fault.Invalid, "A key.")})
 	return c, err
 }
 
 // screening is a store that refuses every file.
-type screening struct{ space.Committer }
+type screening struct{ web.Operations }
 
-func (screening) Commit(_ context.Context, _ space.SpaceID, cs space.ChangeSet, _ space.Meta) (space.Commit, error) {
-	err := fault.New(fault.Forbidden, "It holds what looks like a key. Take it out.")
-	return space.Commit{Rejected: []space.Rejection{{Path: cs.Changes[0].Path, Why: err.Public, Err: err}}}, nil
+func (screening) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {
+	return refuse(in, fault.New(fault.Forbidden, "It holds what looks like a key. Take it out."))
+}
+
+// refuse is what the service returns if the first file is refused.
+func refuse(in service.WriteFilesInput, err *fault.Error) (space.Commit, error) {
+	if !in.Partial {
+		return space.Commit{}, err
+	}
+	return space.Commit{Rejected: []space.Rejection{{Path: in.Changes[0].Path, Why: err.Public, Err: err}}}, nil
 }
 
 // serve serves the same from here on with other options.

@@ -3,13 +3,18 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/reviews"
 	"satchel/gitstore/sources"
+	"satchel/internal/seal"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/sandbox/pending"
 	"satchel/tools/index"
 	"satchel/web"
 )
@@ -45,7 +50,7 @@ func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	})
 	t.Cleanup(published.Close)
 	h.world = newWorld(t, func(o *web.Options) {
-		o.Workspace, o.History, o.Committer = ws, h.git, h.git
+		o.Workspace, o.History, o.Operations = ws, h.git, operations(t, o, h.git, nil)
 		o.Service = service.New(service.Options{Accounts: o.Accounts, Git: h.git, Sources: published, Now: o.Now})
 		o.Service.Attach(service.Running{Index: h.index})
 		with(o)
@@ -58,6 +63,16 @@ func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 		h.commit("Write what there is", files...)
 	}
 	return h
+}
+
+// operations are those of a real service on the store of spaces.
+func operations(t *testing.T, o *web.Options, git *gitstore.Store, r *reviews.Reviews) web.Operations {
+	t.Helper()
+	box, err := seal.Load(filepath.Join(t.TempDir(), "server.key"))
+	must(t, err)
+	pending, err := pending.Open(pending.Options{Dir: t.TempDir(), Seal: box})
+	must(t, err)
+	return service.New(service.Options{Accounts: o.Accounts, Git: git, Remotes: remotes.New(remotes.Options{}), Held: pending, Reviews: r})
 }
 
 // commit writes files of ada's space as an AI does; a content of "\x00" deletes.

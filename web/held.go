@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -11,51 +10,12 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
-// Held are a person's files in a space that could not be committed: one that looks
-// like a secret, one that is too large. Each member has their own, and who calls
-// has checked that the person is one. Errors are faults.
-type Held interface {
-	// Paths lists their paths, at no great cost.
-	Paths(ctx context.Context, user space.UserID, id space.SpaceID) ([]string, error)
-	// List tells of the first so many by path.
-	List(ctx context.Context, user space.UserID, id space.SpaceID, limit int) ([]HeldFile, error)
-	// Allow lets what looks like secrets in a file be committed to the space from
-	// now on: those of the fingerprints that the file has. It is a fault.Conflict
-	// where it has none of them, and a fault.NotFound if no such file is held.
-	Allow(ctx context.Context, user space.UserID, id space.SpaceID, path string, fingerprints []string) error
-	// Discard throws a file away.
-	Discard(ctx context.Context, user space.UserID, id space.SpaceID, path string) error
-}
-
-// HeldFile is a file that could not be committed. Nothing of it holds a secret but
-// Path, which is never shown.
-type HeldFile struct {
-	Path  string // as the sandbox has it: any bytes
-	Shown string // Path without what looks like a secret
-	Size  int64  // bytes
-	Since time.Time
-	// Why says why it was not committed. Secrets are what looks like one in it and is
-	// not allowed; Allowed reports that all of that is allowed meanwhile.
-	Why     string
-	Secrets []HeldSecret
-	Allowed bool
-}
-
-// HeldSecret is a place that looks like a secret.
-type HeldSecret struct {
-	Line        int // 0: the file's name
-	Description string
-	Fingerprint string
-}
-
 // routeHeld adds what becomes of held files.
 func (s *Site) routeHeld() {
-	if s.Held == nil {
-		return
-	}
 	s.Handle("POST /spaces/{id}/held/allow", LimitPage, SignedIn, s.allowHeld)
 	s.Handle("POST /spaces/{id}/held/discard", LimitPage, SignedIn, s.discardHeld)
 }
@@ -79,7 +39,7 @@ type heldBody struct {
 type heldItem struct {
 	Key, Path, Size, Why string
 	Since                time.Time
-	Secrets              []HeldSecret
+	Secrets              []space.PendingSecret
 	MoreSecrets          int
 	Prints               []string
 	Allowed              bool
@@ -95,12 +55,13 @@ func heldKey(path string) string {
 func (s *Site) heldOf(v *Visit, m store.Membership) (*heldBody, error) {
 	n := s.HeldIn(v, m.ID)
 	b := &heldBody{Count: n, May: m.Role != space.Reader}
-	var list []HeldFile
+	var list []space.PendingFile
 	if n > 0 {
 		var err error
-		if list, err = s.Held.List(v.R.Context(), v.User.ID, m.ID, heldShown); err != nil {
+		if list, err = s.pending(v, m.ID, heldShown); err != nil {
 			return nil, err
 		}
+		list = list[:min(heldShown, len(list))]
 		b.More = max(0, n-len(list))
 	}
 	switch v.R.URL.Query().Get("held") {
@@ -134,16 +95,16 @@ func (s *Site) heldOf(v *Visit, m store.Membership) (*heldBody, error) {
 
 // heldFile is the file of the visitor's that a form names.
 func (s *Site) heldFile(v *Visit, m store.Membership) (string, error) {
-	paths, err := s.Held.Paths(v.R.Context(), v.User.ID, m.ID)
+	list, err := s.pending(v, m.ID, 0)
 	if err != nil {
 		return "", err
 	}
 	key := v.R.PostFormValue("file")
-	i := slices.IndexFunc(paths, func(p string) bool { return p != "" && heldKey(p) == key })
+	i := slices.IndexFunc(list, func(f space.PendingFile) bool { return f.Path != "" && heldKey(f.Path) == key })
 	if i < 0 {
 		return "", errHeldGone
 	}
-	return paths[i], nil
+	return list[i].Path, nil
 }
 
 var errHeldGone = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
@@ -162,7 +123,8 @@ func (s *Site) allowHeld(v *Visit) error {
 	if len(prints) > heldPrints {
 		prints = prints[:heldPrints]
 	}
-	if err := s.Held.Allow(v.R.Context(), v.User.ID, m.ID, path, prints); err != nil {
+	in := service.AllowPendingSecretsInput{Space: service.SpaceRef{ID: m.ID}, Path: path, Fingerprints: prints}
+	if _, err := s.Operations.AllowPendingSecrets(v.R.Context(), v.Actor(), in); err != nil {
 		return err
 	}
 	return s.See(v, SpacePath(m.ID, "remote?held=allowed#held"))
@@ -179,7 +141,8 @@ func (s *Site) discardHeld(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Held.Discard(v.R.Context(), v.User.ID, m.ID, path); err != nil {
+	in := service.DiscardPendingFileInput{Space: service.SpaceRef{ID: m.ID}, Path: path}
+	if _, err := s.Operations.DiscardPendingFile(v.R.Context(), v.Actor(), in); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
 			return errHeldGone
 		}

@@ -13,56 +13,49 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
 
 // fakeHeld keeps files for people in spaces.
 type fakeHeld struct {
-	files map[string][]web.HeldFile // by user and space
+	web.Operations
+	files map[string][]space.PendingFile // by user and space
 	err   error
 	asked []string // what was allowed and discarded
 }
 
 func heldAt(u space.UserID, id space.SpaceID) string { return string(u) + "/" + string(id) }
 
-func (f *fakeHeld) Paths(_ context.Context, u space.UserID, id space.SpaceID) ([]string, error) {
-	var out []string
-	for _, h := range f.files[heldAt(u, id)] {
-		out = append(out, h.Path)
-	}
-	return out, f.err
-}
-
-func (f *fakeHeld) List(_ context.Context, u space.UserID, id space.SpaceID, limit int) ([]web.HeldFile, error) {
-	all := f.files[heldAt(u, id)]
-	return all[:min(limit, len(all))], f.err
+func (f *fakeHeld) ListPendingFiles(_ context.Context, a service.Actor, in service.ListPendingFilesInput) ([]space.PendingFile, error) {
+	return f.files[heldAt(a.User(), in.Space.ID)], f.err
 }
 
 func (f *fakeHeld) find(u space.UserID, id space.SpaceID, path string) int {
-	return slices.IndexFunc(f.files[heldAt(u, id)], func(h web.HeldFile) bool { return h.Path == path })
+	return slices.IndexFunc(f.files[heldAt(u, id)], func(h space.PendingFile) bool { return h.Path == path })
 }
 
-func (f *fakeHeld) Allow(_ context.Context, u space.UserID, id space.SpaceID, path string, prints []string) error {
-	f.asked = append(f.asked, fmt.Sprint("allow ", path, " ", prints))
-	i := f.find(u, id, path)
+func (f *fakeHeld) AllowPendingSecrets(_ context.Context, a service.Actor, in service.AllowPendingSecretsInput) (service.None, error) {
+	f.asked = append(f.asked, fmt.Sprint("allow ", in.Path, " ", in.Fingerprints))
+	i := f.find(a.User(), in.Space.ID, in.Path)
 	if i < 0 {
-		return fault.New(fault.NotFound, "No such file is held.")
+		return service.None{}, fault.New(fault.NotFound, "No such file is held.")
 	}
-	h := &f.files[heldAt(u, id)][i]
+	h := &f.files[heldAt(a.User(), in.Space.ID)][i]
 	h.Secrets, h.Allowed = nil, true
-	return nil
+	return service.None{}, nil
 }
 
-func (f *fakeHeld) Discard(_ context.Context, u space.UserID, id space.SpaceID, path string) error {
-	f.asked = append(f.asked, "discard "+path)
-	i := f.find(u, id, path)
+func (f *fakeHeld) DiscardPendingFile(_ context.Context, a service.Actor, in service.DiscardPendingFileInput) (int, error) {
+	f.asked = append(f.asked, "discard "+in.Path)
+	i := f.find(a.User(), in.Space.ID, in.Path)
 	if i < 0 {
-		return fault.New(fault.NotFound, "No such file is held.")
+		return 0, fault.New(fault.NotFound, "No such file is held.")
 	}
-	k := heldAt(u, id)
+	k := heldAt(a.User(), in.Space.ID)
 	f.files[k] = slices.Delete(f.files[k], i, i+1)
-	return nil
+	return 1, nil
 }
 
 const canaryPrint = "0123456789abcdef0123"
@@ -71,15 +64,15 @@ const canaryPrint = "0123456789abcdef0123"
 // saved.
 func newHolding(t *testing.T) (*active, *fakeHeld) {
 	t.Helper()
-	h := &fakeHeld{files: map[string][]web.HeldFile{}}
+	h := &fakeHeld{files: map[string][]space.PendingFile{}}
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
-		o.Held = h
+		h.Operations, o.Operations = o.Operations, h
 		o.Setup = &pushedSetup{}
 	})
 	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.test/x.git"}
-	h.files[heldAt(a.ada.ID, a.space.ID)] = []web.HeldFile{{
+	h.files[heldAt(a.ada.ID, a.space.ID)] = []space.PendingFile{{
 		Path: "notes/keys.md", Shown: "notes/keys.md", Size: 120, Since: a.clock(), Why: "Line 3 looks like a secret.",
-		Secrets: []web.HeldSecret{{Line: 3, Description: "AWS access key", Fingerprint: canaryPrint}},
+		Secrets: []space.PendingSecret{{Line: 3, Description: "AWS access key", Fingerprint: canaryPrint}},
 	}}
 	return a, h
 }
@@ -135,7 +128,7 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	}
 	want(t, "what cannot be read", b.get(pages["remote"]), http.StatusOK)
 	h.err = nil
-	h.files = map[string][]web.HeldFile{}
+	h.files = map[string][]space.PendingFile{}
 	for name, target := range pages {
 		if body := b.get(target).body; !strings.Contains(body, "Everything is pushed") || strings.Contains(body, "Not saved: ") || strings.Contains(body, "file is not saved") {
 			t.Errorf("%s does not say that everything is pushed", name)
@@ -170,7 +163,7 @@ func TestAttackOnHeldFiles(t *testing.T) {
 	key := keyIn(t, a.as(a.ada).get(a.in("remote")).body)
 	form := url.Values{"file": {key}, "secrets": {canaryPrint}}
 	mine := h.files[heldAt(a.ada.ID, a.space.ID)][0]
-	h.files[heldAt(a.bob.ID, a.space.ID)] = []web.HeldFile{{Path: "bobs.md", Shown: "bobs.md", Secrets: mine.Secrets}}
+	h.files[heldAt(a.bob.ID, a.space.ID)] = []space.PendingFile{{Path: "bobs.md", Shown: "bobs.md", Secrets: mine.Secrets}}
 	for name, b := range map[string]*browser{"an editor": a.as(a.carol), "a reader": a.as(a.bob), "a stranger": a.as(a.eve), "nobody": a.browser()} {
 		for _, target := range []string{"activity", "remote", "github"} {
 			if body := b.get(a.in("%s", target)).body; strings.Contains(body, "keys.md") || strings.Contains(body, key) {
@@ -226,10 +219,10 @@ func TestAttackByTheNameOfAHeldFile(t *testing.T) {
 	script := `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 	h.files[k] = nil
 	for _, p := range []string{script, "\xff\xfe\n.md", "../../etc/passwd", strings.Repeat("a/", 2000) + "x", "\u202egnp.exe"} {
-		h.files[k] = append(h.files[k], web.HeldFile{Path: p + "canary-secret", Shown: p, Why: script, Secrets: []web.HeldSecret{{Description: script, Fingerprint: canaryPrint}}})
+		h.files[k] = append(h.files[k], space.PendingFile{Path: p + "canary-secret", Shown: p, Why: script, Secrets: []space.PendingSecret{{Description: script, Fingerprint: canaryPrint}}})
 	}
 	for i := range 200 {
-		h.files[k] = append(h.files[k], web.HeldFile{Path: fmt.Sprint("f", i), Shown: fmt.Sprint("f", i)})
+		h.files[k] = append(h.files[k], space.PendingFile{Path: fmt.Sprint("f", i), Shown: fmt.Sprint("f", i)})
 	}
 	b := a.as(a.ada)
 	for _, target := range []string{"remote", "activity"} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -251,7 +252,7 @@ func (s *Site) restore(v *Visit) error {
 	} else if v.R.PostFormValue("all") != "1" {
 		return fault.New(fault.Invalid, "Say what to restore.")
 	}
-	c, err := s.History.Restore(v.R.Context(), m.ID, p, at, v.Meta(space.ToolWebRestore, ""))
+	c, err := s.Operations.Restore(v.R.Context(), v.Actor(), service.RestoreInput{Space: service.SpaceRef{ID: m.ID}, Commit: string(at), Path: string(p)})
 	if err != nil {
 		return Gone(v.NamedError(err))
 	}

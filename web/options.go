@@ -88,11 +88,11 @@ type Options struct {
 	// People lets new users in; required.
 	People Admitter
 
-	// Workspace, History and Committer read and change what spaces hold; Tools
+	// Workspace and History read what spaces hold, and Operations change it; Tools
 	// searches it. All are required.
-	Workspace tools.Workspace
-	History   History
-	Committer space.Committer
+	Workspace  tools.Workspace
+	History    History
+	Operations Operations
 	// Service performs operations; nil leaves out the pages of the library.
 	Service *service.Service
 	// FlowRate is how often an hour, in the long run, somebody who is signed in may
@@ -132,9 +132,6 @@ type Options struct {
 
 	// Ownership deletes spaces and gives them away; nil: no page does.
 	Ownership Ownership
-
-	// Held are files that could not be committed; nil if none are kept.
-	Held Held
 
 	// Health tells admins how the server is; nil: there are no such pages.
 	Health Health

@@ -5,10 +5,11 @@ import (
 	"io"
 	"time"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
-// History reads and takes back what was committed to spaces; the store of spaces
+// History reads what was committed to spaces; the store of spaces
 // is one. Errors are the store's faults.
 type History interface {
 	// Resolve turns what an address names into a commit; "" is head.
@@ -31,17 +32,26 @@ type History interface {
 	Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error)
 	// FilePatch is a unified diff of one file that Show or Diff listed.
 	FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error)
-	// Restore makes a path what it was at a commit.
-	Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error)
-	// Revert undoes commits on head, as one new commit. Its Conflicts are what was
-	// changed since, and stays.
-	Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error)
 	// MergeText puts together by lines what became of base in ours and in theirs, as
 	// git merge-file does, with its marks of seven letters around conflicts. It is
 	// bounded in time and memory, and an error where that does not do.
 	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 	// Bundle writes a git bundle of the whole history.
 	Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
+}
+
+// Operations are operations of the service on files, reviews and pending files;
+// *service.Service performs them.
+type Operations interface {
+	WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error)
+	Restore(ctx context.Context, a service.Actor, in service.RestoreInput) (space.Commit, error)
+	Revert(ctx context.Context, a service.Actor, in service.RevertInput) (space.Commit, error)
+	KeepReview(ctx context.Context, a service.Actor, in service.DecideReviewInput) (service.None, error)
+	UndoReview(ctx context.Context, a service.Actor, in service.DecideReviewInput) (space.Commit, error)
+	ListReviewDecisions(ctx context.Context, a service.Actor, in service.ListReviewDecisionsInput) ([]space.ReviewDecision, error)
+	ListPendingFiles(ctx context.Context, a service.Actor, in service.ListPendingFilesInput) ([]space.PendingFile, error)
+	AllowPendingSecrets(ctx context.Context, a service.Actor, in service.AllowPendingSecretsInput) (service.None, error)
+	DiscardPendingFile(ctx context.Context, a service.Actor, in service.DiscardPendingFileInput) (int, error)
 }
 
 // Setup is what the pages of the first steps need of the rest of the server.

@@ -97,12 +97,10 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 		}
 		body.MorePublished = len(list) - len(body.Published)
 	}
-	if s.Held != nil {
-		paths, err := s.Held.Paths(ctx, v.User.ID, m.ID)
-		if err != nil {
-			s.Logger.WarnContext(ctx, "what is held cannot be read", "space", m.ID, "err", err)
-		}
-		body.Held, body.HeldUnknown = len(paths), err != nil
+	if n := s.HeldIn(v, m.ID); n < 0 {
+		body.HeldUnknown = true
+	} else {
+		body.Held = n
 	}
 	if s.Remotes != nil {
 		// A space that cannot be read can be deleted all the same.

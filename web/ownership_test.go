@@ -68,11 +68,11 @@ func (a *active) garden() store.Space {
 }
 
 func TestDeleteASpace(t *testing.T) {
-	files := &fakeHeld{files: map[string][]web.HeldFile{}}
+	files := &fakeHeld{files: map[string][]space.PendingFile{}}
 	var library *service.Service
 	a, _ := newOwners(t, func(o *web.Options) {
 		library, _ = servicetest.Library(t, o.Accounts, o.Workspace.(*gitstore.Store), o.Now)
-		o.Held, o.Service = files, library
+		files.Operations, o.Operations, o.Service = o.Operations, files, library
 	})
 	a.commit("Write a note", "knowledge/a.md", "A note")
 	_, err := library.PublishSource(t.Context(), service.Person(a.ada), service.PublishSourceInput{

@@ -8,22 +8,17 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
-// Reviews are what AIs changed in the files that instruct every AI, which a person
-// confirms or undoes. Errors are faults.
+// Reviews are what AIs changed in the files that instruct every AI and that waits for a
+// person's decision.
 type Reviews interface {
 	// Waiting returns what differs from what a person last knew, as far as is known:
-	// behind reports that the history is being looked through still. It never takes
-	// long, and where ctx is over it tells at once what is known.
+	// behind reports that the history is still being read. It never takes long; if ctx
+	// is over, it returns at once.
 	Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error)
-	// Keep confirms, and Undo takes back, what a person saw; a fault.Conflict
-	// where that is not at the path any more.
-	Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode) error
-	Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error)
-	// Decisions returns the latest decisions, newest first.
-	Decisions(ctx context.Context, id space.SpaceID, limit int) ([]space.ReviewDecision, error)
 }
 
 // routeReviews adds what confirms an AI's changes.
@@ -94,7 +89,7 @@ type reviewPage struct {
 
 type decisionItem struct {
 	space.ReviewDecision
-	Shown, Who string
+	Shown string
 }
 
 // showReviews is GET /spaces/{id}/reviews.
@@ -124,21 +119,13 @@ func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
 		body.Said = "Undone. The version that you knew is back; a file that was new is gone, and its history stays."
 	}
 	if s.Reviews != nil {
-		list, err := s.Reviews.Decisions(ctx, m.ID, decisionShown)
+		list, err := s.Operations.ListReviewDecisions(ctx, v.Actor(), service.ListReviewDecisionsInput{Space: service.SpaceRef{ID: m.ID}, Limit: decisionShown})
 		if err != nil {
 			return err
-		}
-		members, err := s.Accounts.Members(ctx, m.ID)
-		if err != nil {
-			return err
-		}
-		names := map[space.UserID]string{}
-		for _, o := range members {
-			names[o.User] = o.Name
 		}
 		for _, d := range list {
 			d.Client = Shorten(d.Client, 60)
-			body.Decided = append(body.Decided, decisionItem{ReviewDecision: d, Shown: ShownPath(d.Path, WholePath), Who: names[d.By]})
+			body.Decided = append(body.Decided, decisionItem{d, ShownPath(d.Path, WholePath)})
 		}
 	}
 	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "What AIs changed in their instructions", true, "activity", &m, []string{"activity.css"}, body
@@ -149,56 +136,53 @@ func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
 	return s.Page(v, status, "review", p)
 }
 
-// reviewed reads which content the form is about.
-func reviewed(v *Visit) (p space.Path, b space.BlobID, mode space.Mode, err error) {
-	p, err = space.ParsePath(v.R.PostFormValue("path"))
-	if err != nil {
-		return "", "", 0, ErrGone
-	}
-	b = space.BlobID(v.R.PostFormValue("blob"))
-	if b != "" && !b.Valid() {
-		return "", "", 0, ErrGone
+// reviewed reads the version that the form is about.
+func reviewed(v *Visit, m store.Membership) (in service.DecideReviewInput, err error) {
+	in.Space.ID, in.Blob = m.ID, space.BlobID(v.R.PostFormValue("blob"))
+	if in.Path, err = space.ParsePath(v.R.PostFormValue("path")); err != nil || in.Blob != "" && !in.Blob.Valid() {
+		return in, ErrGone
 	}
 	switch v.R.PostFormValue("mode") {
 	case "", "0":
 	case "1":
-		mode = space.Executable
+		in.Mode = space.Executable
 	case "2":
-		mode = space.Symlink
+		in.Mode = space.Symlink
 	default:
-		return "", "", 0, ErrGone
+		return in, ErrGone
 	}
-	return p, b, mode, nil
+	return in, nil
 }
 
 // keepReview is POST /spaces/{id}/reviews/keep.
 func (s *Site) keepReview(v *Visit) error {
-	return s.decide(v, "kept", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
-		return s.Reviews.Keep(v.R.Context(), m.ID, v.User.ID, p, b, mode)
+	return s.decide(v, "kept", func(in service.DecideReviewInput) error {
+		_, err := s.Operations.KeepReview(v.R.Context(), v.Actor(), in)
+		return err
 	})
 }
 
 // undoReview is POST /spaces/{id}/reviews/undo.
 func (s *Site) undoReview(v *Visit) error {
-	return s.decide(v, "undone", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
-		_, err := s.Reviews.Undo(v.R.Context(), m.ID, v.User.ID, p, b, mode, v.Meta(space.ToolWebUndo, "Undo what an AI changed in "+ShownPath(p, WholePath)))
+	return s.decide(v, "undone", func(in service.DecideReviewInput) error {
+		_, err := s.Operations.UndoReview(v.R.Context(), v.Actor(), in)
 		return err
 	})
 }
 
-func (s *Site) decide(v *Visit, done string, act func(store.Membership, space.Path, space.BlobID, space.Mode) error) error {
+func (s *Site) decide(v *Visit, done string, act func(service.DecideReviewInput) error) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	p, b, mode, err := reviewed(v)
+	in, err := reviewed(v, m)
 	if err != nil {
 		return err
 	}
 	if s.Reviews == nil {
 		return ErrGone
 	}
-	switch err := act(m, p, b, mode); fault.CodeOf(err) {
+	switch err := act(in); fault.CodeOf(err) {
 	case "":
 		return s.See(v, SpacePath(m.ID, "reviews?done="+done))
 	case fault.Conflict:

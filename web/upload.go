@@ -15,6 +15,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -222,8 +223,7 @@ func (e *editing) upload(v *Visit, m store.Membership, sent []*sentFile, body *u
 		if err != nil || len(changes) == 0 {
 			return "", err
 		}
-		note := body.Message
-		c, err := e.Committer.Commit(v.R.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.Meta(space.ToolWeb, note))
+		c, err := e.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{Space: service.SpaceRef{ID: m.ID}, Changes: changes, Message: body.Message, Partial: true})
 		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -323,7 +324,7 @@ func TestUnpackBounds(t *testing.T) {
 // TestUnpackScreened: files of archives meet what looks for secrets, as others do.
 func TestUnpackScreened(t *testing.T) {
 	h := newHeld(t)
-	h.serve(func(o *web.Options) { o.Committer = screening{h.git} })
+	h.serve(func(o *web.Options) { o.Operations = screening{o.Operations} })
 	a := h.as(h.ada).unpack(h, "x.zip", zipOf(t, packed{name: "k", text: "token=abc"}))
 	want(t, "unpack", a, http.StatusUnprocessableEntity)
 	if !strings.Contains(a.body, "what looks like a key") {
@@ -336,7 +337,7 @@ func TestNamedRefusals(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	b := h.as(h.ada)
 	form := b.edit(h, "a.md")
-	h.serve(func(o *web.Options) { o.Committer = commanding{h.git} })
+	h.serve(func(o *web.Options) { o.Operations = commanding{o.Operations} })
 	const says = "satchel space allow --user ada 0123abcd"
 	if a := b.save(h, "a.md", form, "token=abc\n"); !strings.Contains(problemOf(a.body), says) {
 		t.Errorf("an edit says %q", problemOf(a.body))
@@ -347,9 +348,8 @@ func TestNamedRefusals(t *testing.T) {
 }
 
 // commanding refuses every file with a command.
-type commanding struct{ space.Committer }
+type commanding struct{ web.Operations }
 
-func (commanding) Commit(_ context.Context, _ space.SpaceID, cs space.ChangeSet, _ space.Meta) (space.Commit, error) {
-	err := fault.New(fault.Forbidden, "It looks like a key. Where it is none: satchel space allow --user NAME 0123abcd")
-	return space.Commit{Rejected: []space.Rejection{{Path: cs.Changes[0].Path, Why: err.Public, Err: err}}}, nil
+func (commanding) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {
+	return refuse(in, fault.New(fault.Forbidden, "It looks like a key. Where it is none: satchel space allow --user NAME 0123abcd"))
 }

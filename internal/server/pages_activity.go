@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"satchel/auth/store"
-	"satchel/gitstore/reviews"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
@@ -20,8 +19,7 @@ func (s *Server) addActivity(o *web.Options) {
 	s.events.add(s.live)
 	s.events.add(s.reviews)
 	context.AfterFunc(s.ctx, s.reviews.Close) // with the other background work
-	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, pageReviews{s.reviews, s}, pageRemotes{s}, s.newSpace
-	o.Held = pageHeld{s}
+	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, s.reviews, pageRemotes{s}, s.newSpace
 	s.openDeletions()
 	o.Ownership = pageSpaces{s}
 }
@@ -33,28 +31,6 @@ func (r *relay) add(one space.Events) {
 		all = append(all, *f...)
 	}
 	r.follow(append(all, one)...)
-}
-
-// pageReviews is what waits for people as the pages have it.
-type pageReviews struct {
-	*reviews.Reviews
-	s *Server
-}
-
-func (p pageReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID, mode space.Mode) error {
-	err := p.Reviews.Keep(ctx, id, by, path, b, mode)
-	if err == nil {
-		p.s.auditPage(ctx, by, "review.keep", id, map[string]any{"path": path, "blob": b})
-	}
-	return err
-}
-
-func (p pageReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error) {
-	c, err := p.Reviews.Undo(ctx, id, by, path, b, mode, m)
-	if err == nil {
-		p.s.auditPage(ctx, by, "review.undo", id, map[string]any{"path": path, "blob": b, "commit": c.ID})
-	}
-	return c, err
 }
 
 // pageRemotes is the remotes as the pages have them.

@@ -100,10 +100,13 @@ type WriteFilesInput struct {
 	Message string         `json:"message"` // empty: a summary of the paths
 	// Move says that the changes bring files to other paths, unseen.
 	Move bool `json:"move"`
+	// Partial commits the other files if some are refused, which Rejected lists.
+	Partial bool `json:"partial"`
 }
 
-// WriteFiles commits all changes or none. A change whose base is no longer what the space
-// has is a fault.Conflict. Of what the commit refused, only its message may be left out.
+// WriteFiles commits all changes or, unless Partial is set, none. A change whose base is no longer what the space
+// has is a fault.Conflict. A message that is refused is
+// left out, which Rejected says.
 func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
 	if err != nil {
@@ -122,7 +125,10 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 		return space.Commit{}, err
 	}
 	refused := refusedFile(c)
-	if refused == nil || !c.Changed {
+	switch {
+	case refused == nil || in.Partial:
+		return c, nil
+	case !c.Changed:
 		return c, refused
 	}
 	// The caller may be gone, and the rest must be taken back all the same.

@@ -7,6 +7,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -77,7 +78,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	var cs space.ChangeSet
+	var changes []space.Change
 	for _, q := range questions() {
 		value := strings.Join(strings.Fields(v.R.PostFormValue(q.Key)), " ")
 		if value == "" {
@@ -96,12 +97,14 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		default:
 			return err
 		}
-		cs.Changes = append(cs.Changes, c)
+		changes = append(changes, c)
 	}
-	if len(cs.Changes) == 0 {
+	if len(changes) == 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or go on without.", questions()[0].Key)
 	}
-	c, err := s.Committer.Commit(ctx, m.ID, cs, v.Meta(space.ToolWeb, "Remember what "+v.User.Name+" said about themselves"))
+	c, err := s.Operations.WriteFiles(ctx, v.Actor(), service.WriteFilesInput{
+		Space: service.SpaceRef{ID: m.ID}, Changes: changes, Partial: true, Message: "Remember what " + v.User.Name + " said about themselves",
+	})
 	if err != nil {
 		if fault.CodeOf(err) == fault.Conflict {
 			return s.bring(v, m, http.StatusConflict, "Somebody changed these facts at the same moment. Send it again to replace theirs.", "")
