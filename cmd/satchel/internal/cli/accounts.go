@@ -16,10 +16,10 @@ import (
 )
 
 func (c *call) loginLinkCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "login-link", Args: cobra.NoArgs, Short: "make a link that signs a person in once", Long: `
+	return c.command(&cobra.Command{Use: "login-link", Args: cobra.NoArgs, Short: "make a one-time sign-in link", Long: `
 Whoever opens the link first is signed in as that person, so hand it to nobody
 else. It ends after 15 minutes, and when another is made.`}, func(fs *pflag.FlagSet) runner {
-		user := fs.String("user", "", "sign the person `NAME` in (default: the first admin)")
+		user := fs.String("user", "", "the person's `NAME` (default: the first admin)")
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
 				l, err := admin.Do(ctx, s, (*service.Service).CreateLoginLink, service.CreateLoginLinkInput{User: service.UserRef{Name: *user}})
@@ -37,7 +37,7 @@ else. It ends after 15 minutes, and when another is made.`}, func(fs *pflag.Flag
 
 // roleFlag is the flag of a member's role, and what reads it.
 func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
-	role := fs.String("role", "editor", "what they may do there, as `ROLE`: editor, or reader")
+	role := fs.String("role", "editor", "their `ROLE` there: editor or reader")
 	return func() (space.Role, error) {
 		if r := space.Role(*role); r == space.Editor || r == space.Reader {
 			return r, nil
@@ -48,14 +48,14 @@ func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
 
 func (c *call) inviteCommand() *cobra.Command {
 	return group("invite", "manage invitations",
-		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make a link with which somebody becomes a user, or a member of a space"}, func(fs *pflag.FlagSet) runner {
-			by := fs.String("user", "", "who invites: their `NAME` (default: the first admin)")
-			share := fs.Bool("share", false, "also invite to one of the inviting person's spaces")
-			name := fs.String("space", "", "which space: its `NAME` (default: their first)")
+		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make an invitation link to the server, or to a space"}, func(fs *pflag.FlagSet) runner {
+			by := fs.String("user", "", "the `NAME` of the person who invites (default: the first admin)")
+			share := fs.Bool("share", false, "also invite to a space of that person")
+			name := fs.String("space", "", "the space's `NAME` (default: the person's first)")
 			role := roleFlag(fs)
-			isAdmin := fs.Bool("admin", false, "let who accepts administer this Satchel")
-			note := fs.String("note", "", "a `TEXT` to know it again by, such as whom it is for")
-			email := fs.String("email", "", "the `ADDRESS` that who accepts gets sign-in links at, where they bring none")
+			isAdmin := fs.Bool("admin", false, "make the invited person an admin")
+			note := fs.String("note", "", "a `TEXT` for the list of invitations, such as the person's name")
+			email := fs.String("email", "", "the invited person's `ADDRESS` for sign-in links, if they bring none")
 			return func(ctx context.Context, _ []string) error {
 				as, err := role()
 				if err != nil {
@@ -83,7 +83,7 @@ func (c *call) inviteCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the invitations that are open"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the open invitations"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					all, err := admin.Do(ctx, s, (*service.Service).ListInvitations, service.None{})
@@ -158,7 +158,7 @@ func done[In any](ctx context.Context, c *call, key, value, said string, m servi
 // userAccountCommands are those of `satchel user` beside add, list and remove.
 func (c *call) userAccountCommands() []*cobra.Command {
 	return []*cobra.Command{
-		c.command(&cobra.Command{Use: "email NAME ADDRESS", Args: cobra.ExactArgs(2), Short: "say where a person gets sign-in links by mail; an empty address removes it"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "email NAME ADDRESS", Args: cobra.ExactArgs(2), Short: "set a person's mail address for sign-in links; an empty address removes it"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				name, email := args[0], args[1]
 				return c.admin(ctx, func(s admin.Service) error {
@@ -178,7 +178,7 @@ func (c *call) userAccountCommands() []*cobra.Command {
 		act(c, "promote NAME", "make a person an admin", "admin", "%s is an admin", (*service.Service).SetAdmin, func(name string) service.SetAdminInput {
 			return service.SetAdminInput{User: service.UserRef{Name: name}, Admin: true}
 		}),
-		act(c, "demote NAME", "make an admin a member", "member", "%s is a member", (*service.Service).SetAdmin, func(name string) service.SetAdminInput {
+		act(c, "demote NAME", "make an admin an ordinary user", "member", "%s is a member", (*service.Service).SetAdmin, func(name string) service.SetAdminInput {
 			return service.SetAdminInput{User: service.UserRef{Name: name}, Admin: false}
 		}),
 		c.command(&cobra.Command{Use: "signout NAME", Args: cobra.ExactArgs(1), Short: "sign a person out of every browser; their clients stay connected"}, func(*pflag.FlagSet) runner {
@@ -199,13 +199,13 @@ func (c *call) userAccountCommands() []*cobra.Command {
 func (c *call) spaceAccountCommands() []*cobra.Command {
 	owner := func(fs *pflag.FlagSet) *service.SpaceRef {
 		r := &service.SpaceRef{}
-		fs.StringVar(&r.User, "user", "", "whose space: their `NAME` (default: the first admin's)")
-		fs.StringVar(&r.Name, "space", "", "which space: its `NAME` (default: their first)")
+		fs.StringVar(&r.User, "user", "", "the owner's `NAME` (default: the first admin)")
+		fs.StringVar(&r.Name, "space", "", "the space's `NAME` (default: the person's first)")
 		return r
 	}
 	return []*cobra.Command{
-		c.command(&cobra.Command{Use: "create NAME", Args: cobra.ExactArgs(1), Short: "make a person a further space"}, func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "whose space: their `NAME` (default: the first admin's)")
+		c.command(&cobra.Command{Use: "create NAME", Args: cobra.ExactArgs(1), Short: "make another space for a person"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "the owner's `NAME` (default: the first admin)")
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					sp, err := admin.Do(ctx, s, (*service.Service).CreateSpace, service.CreateSpaceInput{User: *user, Name: args[0]})
@@ -222,7 +222,7 @@ space list. So a space gets an owner again whose owner was removed. Its remote i
 removed, since the token was the former owner's: set one with satchel space
 remote set.`}, func(fs *pflag.FlagSet) runner {
 			to := fs.String("to", "", "the new owner's `NAME`")
-			user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
+			user := fs.String("user", "", "the owner's `NAME` (default: the first admin)")
 			return func(ctx context.Context, args []string) error {
 				if *to == "" {
 					return usage("--to NAME is needed: who becomes the owner")
@@ -266,7 +266,7 @@ remote set.`}, func(fs *pflag.FlagSet) runner {
 				return done(ctx, c, "member", args[0], fmt.Sprintf("%s is a member, as %s", args[0], as), (*service.Service).SetMember, in)
 			}
 		}),
-		c.command(&cobra.Command{Use: "unshare NAME", Args: cobra.ExactArgs(1), Short: "end a membership; what their clients were given of the space ends at once"}, func(fs *pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "unshare NAME", Args: cobra.ExactArgs(1), Short: "remove a person from a space, and end their clients' grants there"}, func(fs *pflag.FlagSet) runner {
 			r := owner(fs)
 			return func(ctx context.Context, args []string) error {
 				in := service.RemoveMemberInput{Space: *r, Member: service.UserRef{Name: args[0]}}

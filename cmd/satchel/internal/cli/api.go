@@ -26,8 +26,8 @@ import (
 type apiFlags struct{ url, keyFile string }
 
 func (f *apiFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.url, "url", "", "the server's `URL` (default: where that of the data directory is)")
-	fs.StringVar(&f.keyFile, "key-file", "", "the `FILE` with an API key; - for standard input (default: that of the first admin, where the configured server wrote one)")
+	fs.StringVar(&f.url, "url", "", "the server's `URL` (default: that of the data directory)")
+	fs.StringVar(&f.keyFile, "key-file", "", "the `FILE` with an API key; - for standard input (default: the first admin's key file, if there is one)")
 }
 
 const apiHelp = `
@@ -36,13 +36,13 @@ on its account page, or with "satchel token create".`
 
 func (c *call) apiCommand() *cobra.Command {
 	return group("api", "search, read and run commands over a server's library, by its REST API",
-		c.overAPI(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "find pages of the library", Long: `
+		c.overAPI(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "search the library", Long: `
 The words of QUERY need no quotes around them all.`}, func(fs *pflag.FlagSet) apiRunner {
 			var q apiclient.Query
 			fs.IntVar(&q.Limit, "limit", 0, "at most `N` results")
-			fs.StringVar(&q.Source, "source", "", "only of this `SOURCE`")
-			fs.StringVar(&q.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
-			fs.StringSliceVar(&q.Paths, "path", nil, "only what is at or under a `PATH` of the library; may be repeated")
+			fs.StringVar(&q.Source, "source", "", "only from this `SOURCE`")
+			fs.StringVar(&q.Since, "since", "", "only pages that changed since the `DAY`, such as 2026-01-31")
+			fs.StringSliceVar(&q.Paths, "path", nil, "only at or under this `PATH` of the library (may be repeated)")
 			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				q.Query = strings.Join(args, " ")
 				found, err := api.Search(ctx, q)
@@ -52,7 +52,7 @@ The words of QUERY need no quotes around them all.`}, func(fs *pflag.FlagSet) ap
 				return c.answer(found, func() { printResults(c.Stdout, found) })
 			}
 		}),
-		c.overAPI(&cobra.Command{Use: "read PATH…", Args: cobra.MinimumNArgs(1), Short: "print files of the library, or list directories", Long: `
+		c.overAPI(&cobra.Command{Use: "read PATH…", Args: cobra.MinimumNArgs(1), Short: "print files of the library, or list its directories", Long: `
 PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
 (…md#heading), a directory (docs/nuxt/) or a glob (docs/**/*.md).`}, func(*pflag.FlagSet) apiRunner {
 			return func(ctx context.Context, api *apiclient.Client, args []string) error {
@@ -73,11 +73,11 @@ PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
 				return nil
 			}
 		}),
-		c.overAPI(&cobra.Command{Use: "shell COMMAND…", Args: cobra.MinimumNArgs(1), Short: "run commands over the library, in a sandbox of the server", Long: `
+		c.overAPI(&cobra.Command{Use: "shell COMMAND…", Args: cobra.MinimumNArgs(1), Short: "run commands over the library, in a sandbox on the server", Long: `
 Each COMMAND is a bash script; several run in order. The library is read-only, and
 /tmp is kept between calls, as long as the sandbox is: see --session. It exits with
 1 where a command failed.`}, func(fs *pflag.FlagSet) apiRunner {
-			session := fs.String("session", "", "the `NAME` of a sandbox that is kept for 30 minutes after its last command")
+			session := fs.String("session", "", "the `NAME` of a sandbox to keep; it ends 30 minutes after its last command")
 			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				r, err := api.Shell(ctx, *session, args...)
 				if err != nil {
@@ -89,7 +89,7 @@ Each COMMAND is a bash script; several run in order. The library is read-only, a
 				return ranError(r)
 			}
 		}),
-		c.overAPI(&cobra.Command{Use: "sources", Args: cobra.NoArgs, Short: "list what the library is made of"}, func(*pflag.FlagSet) apiRunner {
+		c.overAPI(&cobra.Command{Use: "sources", Args: cobra.NoArgs, Short: "list the sources of the library"}, func(*pflag.FlagSet) apiRunner {
 			return func(ctx context.Context, api *apiclient.Client, _ []string) error {
 				list, err := api.Sources(ctx)
 				if err != nil {
@@ -100,7 +100,7 @@ Each COMMAND is a bash script; several run in order. The library is read-only, a
 				}{list}, func() { printSources(c, list) })
 			}
 		}),
-		c.overAPI(&cobra.Command{Use: "sync [SOURCE]", Args: cobra.MaximumNArgs(1), Short: "bring a source of the library up to date; without SOURCE all of them"}, func(*pflag.FlagSet) apiRunner {
+		c.overAPI(&cobra.Command{Use: "sync [SOURCE]", Args: cobra.MaximumNArgs(1), Short: "update a source of the library, or all of them"}, func(*pflag.FlagSet) apiRunner {
 			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				source := ""
 				if len(args) > 0 {

@@ -17,11 +17,11 @@ import (
 )
 
 func (c *call) auditCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list who signed in, what was granted, and what admins did"}, func(fs *pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list the audit log: sign-ins, grants and acts of admins"}, func(fs *pflag.FlagSet) runner {
 		r := service.ListAuditInput{}
-		fs.IntVar(&r.Limit, "limit", 50, "the newest `N` acts, at most 1000")
-		fs.StringVar(&r.User, "user", "", "only what the person `NAME` did, and what is about them; they may have been removed")
-		fs.StringVar(&r.Act, "act", "", "only acts that begin with `PREFIX`, such as grant or user.create")
+		fs.IntVar(&r.Limit, "limit", 50, "the newest `N` entries, at most 1000")
+		fs.StringVar(&r.User, "user", "", "only entries by or about the person `NAME`, who may have been removed")
+		fs.StringVar(&r.Act, "act", "", "only actions that begin with `PREFIX`, such as grant or user.create")
 		return func(ctx context.Context, _ []string) error {
 			if r.Limit < 1 || r.Limit > 1000 {
 				return usage("--limit must be from 1 to 1000")

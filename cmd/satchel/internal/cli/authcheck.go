@@ -12,7 +12,7 @@ import (
 
 func (c *call) authCommand() *cobra.Command {
 	return group("auth", "check what each client would meet at a server",
-		c.command(&cobra.Command{Use: "check URL", Args: cobra.ExactArgs(1), Short: "look at a server from outside, and say what each client would meet", Long: `
+		c.command(&cobra.Command{Use: "check URL", Args: cobra.ExactArgs(1), Short: "check from outside whether each client can connect to a server", Long: `
 URL is what people type into their clients, such as
 https://satchel.example.com/mcp. Nothing is changed there, but that --register
 registers a client and deletes it again where the server can. Run it from a

@@ -17,8 +17,8 @@ import (
 
 func (c *call) clientCommand() *cobra.Command {
 	return group("client", "manage OAuth clients",
-		c.command(&cobra.Command{Use: "add NAME", Args: cobra.ExactArgs(1), Short: "make a client id, for a client that cannot register itself"}, func(fs *pflag.FlagSet) runner {
-			redirects := fs.StringArray("redirect", nil, "`URI` that people are sent back to; on this computer any port will do (may be repeated)")
+		c.command(&cobra.Command{Use: "add NAME", Args: cobra.ExactArgs(1), Short: "make a client ID, for a client that cannot register itself"}, func(fs *pflag.FlagSet) runner {
+			redirects := fs.StringArray("redirect", nil, "a redirect `URI`; at a loopback address the port does not matter (may be repeated)")
 			return func(ctx context.Context, args []string) error {
 				if len(*redirects) == 0 {
 					return usage("--redirect URI is needed: where the client wants people to be sent back to")
@@ -35,7 +35,7 @@ func (c *call) clientCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the clients that registered or were added"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list all OAuth clients"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					all, err := admin.Do(ctx, s, (*service.Service).ListClients, service.None{})
@@ -55,7 +55,7 @@ func (c *call) clientCommand() *cobra.Command {
 				})
 			}
 		}),
-		act(c, "remove ID", "remove a client: all that it was granted ends at once", "removed", "Removed %s", (*service.Service).RemoveClient, func(id string) service.RemoveClientInput {
+		act(c, "remove ID", "remove a client, and end all its grants", "removed", "Removed %s", (*service.Service).RemoveClient, func(id string) service.RemoveClientInput {
 			return service.RemoveClientInput{ID: id}
 		}),
 	)
@@ -63,7 +63,7 @@ func (c *call) clientCommand() *cobra.Command {
 
 func (c *call) grantCommand() *cobra.Command {
 	return group("grant", "list and revoke what clients were given",
-		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list what clients may do, of which space and whose"}, func(fs *pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the grants of clients and keys"}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", "only those of the person `NAME`")
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
@@ -90,7 +90,7 @@ func (c *call) grantCommand() *cobra.Command {
 				})
 			}
 		}),
-		act(c, "revoke ID", "end what a client was given, at once", "revoked", "Revoked %s", (*service.Service).RevokeGrant, func(id string) service.RevokeGrantInput {
+		act(c, "revoke ID", "end a grant at once", "revoked", "Revoked %s", (*service.Service).RevokeGrant, func(id string) service.RevokeGrantInput {
 			return service.RevokeGrantInput{ID: space.GrantID(id)}
 		}),
 	)

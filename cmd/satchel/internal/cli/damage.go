@@ -183,8 +183,8 @@ and replaces each unreadable object with the remote's. With --from the copies co
 a repository on this machine instead, such as spaces/ID.git in a backup. Each copy is
 verified against its hash. A server may run meanwhile. The command exits with 1 if
 something is still damaged.`}, func(fs *pflag.FlagSet) runner {
-		user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
-		from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
+		user := fs.String("user", "", "the owner's `NAME` (default: the first admin)")
+		from := fs.String("from", "", "take the copies from the git repository in `DIR` instead of the remote")
 		return func(ctx context.Context, args []string) error {
 			in := service.RepairSpaceInput{Space: service.SpaceRef{User: *user, Name: args[0]}}
 			if *from != "" {

@@ -28,14 +28,14 @@ import (
 const rankedAtOnce = 25
 
 func (c *call) evalCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "eval COLLECTION", Args: cobra.ExactArgs(1), Short: "measure how well search ranks, against what it ought to find", Long: `
+	return c.command(&cobra.Command{Use: "eval COLLECTION", Args: cobra.ExactArgs(1), Short: "measure how well search ranks, on questions with known answers", Long: `
 COLLECTION is a directory in the layout of BEIR (corpus.jsonl, queries.jsonl and
 qrels.tsv or qrels/test.tsv), which is indexed in a temporary directory. Or it is
 a file with a query, a tab or an arrow (→), and the path of a page that it ought
 to find on each line; these are looked for in a space, or with --dir in a
 directory. The configuration's keys of search apply.`}, func(fs *pflag.FlagSet) runner {
-		user := fs.String("user", "", "whose space the pages of a file are in: their `NAME` (default: the first admin)")
-		dir := fs.String("dir", "", "the directory `DIR` that the pages of a file are in, instead of a space")
+		user := fs.String("user", "", "the owner's `NAME` of the space that has the pages (default: the first admin)")
+		dir := fs.String("dir", "", "the `DIR` that has the pages, instead of a space")
 		return func(ctx context.Context, args []string) error {
 			if *user != "" && *dir != "" {
 				return usage("--user and --dir each name where the pages are; give one of them")

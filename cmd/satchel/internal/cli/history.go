@@ -16,14 +16,14 @@ import (
 	"satchel/internal/space"
 )
 
-const whoseSpace = "whose space it is: `NAME` for their first, NAME/SPACE for another (default: the first admin's)"
+const whoseSpace = "the owner's `NAME` for their first space, or NAME/SPACE (default: the first admin)"
 
 func (c *call) logCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "log [PATH]", Args: cobra.MaximumNArgs(1), Short: "list what was changed, newest first"}, func(fs *pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "log [PATH]", Args: cobra.MaximumNArgs(1), Short: "list the commits of a space, newest first"}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		limit := fs.Int("limit", 20, "at most `N` commits, up to 1000")
-		tool := fs.String("tool", "", "only what the `TOOL` did, such as bash")
-		client := fs.String("client", "", "only what came through the client `NAME`")
+		tool := fs.String("tool", "", "only commits of this `TOOL`, such as bash")
+		client := fs.String("client", "", "only commits of the client `NAME`")
 		return func(ctx context.Context, args []string) error {
 			if *limit < 1 || *limit > 1000 {
 				return usage("--limit %d is not between 1 and 1000", *limit)
@@ -104,10 +104,10 @@ func commitRow(i commit) string {
 }
 
 func (c *call) showCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "show COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "show what a commit changed, or a file as it was", Long: `
+	return c.command(&cobra.Command{Use: "show COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "show the changes of a commit, or a file at that commit", Long: `
 COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		content := fs.Bool("content", false, "print the file PATH as it was at the commit")
+		content := fs.Bool("content", false, "print the file PATH at the commit")
 		return func(ctx context.Context, args []string) error {
 			if *content && len(args) < 2 {
 				return usage("--content needs a PATH")
@@ -170,7 +170,7 @@ func printFiles(w io.Writer, files []changedFile) {
 }
 
 func (c *call) restoreCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "restore COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "make a file, a directory or the whole space what it was at a commit", Long: `
+	return c.command(&cobra.Command{Use: "restore COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "restore a file, a directory or the whole space from a commit", Long: `
 The restored state becomes a new commit: nothing leaves the history, so a restore
 can be undone by another. Without PATH the whole space is restored, and files that
 came since are deleted.`}, func(fs *pflag.FlagSet) runner {

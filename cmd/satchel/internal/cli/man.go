@@ -10,7 +10,7 @@ import (
 )
 
 func (c *call) manCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "man DIR", Args: cobra.ExactArgs(1), Short: "write the manual pages of all commands"}, func(*pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "man DIR", Args: cobra.ExactArgs(1), Short: "write manual pages of all commands"}, func(*pflag.FlagSet) runner {
 		return func(_ context.Context, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

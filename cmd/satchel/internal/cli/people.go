@@ -23,8 +23,8 @@ import (
 func (c *call) userCommand() *cobra.Command {
 	return group("user", "manage people", append([]*cobra.Command{
 		c.command(&cobra.Command{Use: "add NAME", Args: cobra.ExactArgs(1), Short: "add a person, with a space of their own"}, func(fs *pflag.FlagSet) runner {
-			isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
-			email := fs.String("email", "", "the `ADDRESS` that sign-in links are mailed to")
+			isAdmin := fs.Bool("admin", false, "make the person an admin")
+			email := fs.String("email", "", "the `ADDRESS` for sign-in links by mail")
 			return func(ctx context.Context, args []string) error {
 				cfg, err := c.load()
 				if err != nil {
@@ -54,7 +54,7 @@ func (c *call) userCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "remove NAME", Args: cobra.ExactArgs(1), Short: "remove a person: their keys, clients, sessions and sandboxes end at once, their spaces stay, without an owner"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "remove NAME", Args: cobra.ExactArgs(1), Short: "remove a person and end their keys, clients, sessions and sandboxes; their spaces stay, without an owner"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				cfg, err := c.existing()
 				if err != nil {
@@ -86,12 +86,12 @@ func (c *call) removed(left service.RemovedUser, dataDir string) {
 
 func (c *call) tokenCommand() *cobra.Command {
 	return group("token", "manage API keys",
-		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make an API key; it is shown this once"}, func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "whose key it is: their `NAME` (default: the first admin)")
-			in := fs.String("space", "", "which space it reaches: `NAME`, or OWNER/NAME (default: their first)")
-			scope := fs.String("scope", "read,write", "what it may do, its `SCOPES`: read, or read,write")
-			name := fs.String("name", "", "a `NAME` to know it again by")
-			expires := fs.String("expires", "", "the `TIME` after which it ends, such as 90d or 12h (default: never)")
+		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make an API key, and print it once"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "the `NAME` of the key's owner (default: the first admin)")
+			in := fs.String("space", "", "the space that the key reaches: `NAME` or OWNER/NAME (default: the owner's first)")
+			scope := fs.String("scope", "read,write", "the key's `SCOPES`: read, or read,write")
+			name := fs.String("name", "", "a `NAME` for the list of keys")
+			expires := fs.String("expires", "", "expire after `TIME`, such as 90d or 12h (default: never)")
 			return func(ctx context.Context, _ []string) error {
 				scopes, bad, ok := space.ParseScopes(*scope)
 				if !ok {
@@ -121,7 +121,7 @@ func (c *call) tokenCommand() *cobra.Command {
 		}),
 		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the API keys, without their secrets"}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", "only those of the person `NAME`")
-			all := fs.Bool("all", false, "those that were revoked or have expired too")
+			all := fs.Bool("all", false, "also list revoked and expired keys")
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					keys, err := admin.Do(ctx, s, (*service.Service).ListKeys, service.ListKeysInput{User: *user})

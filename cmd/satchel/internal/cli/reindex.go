@@ -26,9 +26,9 @@ and for git hooks that change a space's repository beside Satchel. With --change
 the space's index is brought to its newest commit, and the paths in FILE are read
 again: one on each line, as git diff --name-only prints them, or with NULs between
 them, as with -z. Searches go on meanwhile.`}, func(fs *pflag.FlagSet) runner {
-		user := fs.String("user", "", "only the space of the person `NAME` (default: all spaces; with --changed: the first admin's)")
+		user := fs.String("user", "", "only the space of the person `NAME` (default: all spaces; with --changed the first admin's)")
 		id := fs.String("space", "", "only the space with this `ID`, from: satchel space list")
-		changed := fs.String("changed", "", "only the paths that `FILE` lists; - reads them from standard input")
+		changed := fs.String("changed", "", "only the paths in `FILE`; - for standard input")
 		return func(ctx context.Context, args []string) error {
 			if len(args) == 1 && args[0] != "all" {
 				return usage("%q is not what can be indexed; name a person with --user, a space with --space, or all", args[0])

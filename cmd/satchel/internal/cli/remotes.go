@@ -22,7 +22,7 @@ import (
 )
 
 func (c *call) statusCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "status", Args: cobra.NoArgs, Short: "tell how a space stands with its remote, and what could not be saved"}, func(fs *pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "status", Args: cobra.NoArgs, Short: "show the state of a space, its remote, and files that could not be saved"}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
@@ -46,7 +46,7 @@ func (c *call) statusCommand() *cobra.Command {
 }
 
 func (c *call) syncCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "sync", Args: cobra.NoArgs, Short: "bring a space and its remote in step now"}, func(fs *pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "sync", Args: cobra.NoArgs, Short: "synchronise a space with its remote now"}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, _ []string) error {
 			return synced(ctx, c, (*service.Service).SyncRemote, service.SyncRemoteInput{Space: spaceNamed(*user)})
@@ -56,7 +56,7 @@ func (c *call) syncCommand() *cobra.Command {
 
 func (c *call) remoteCommand() *cobra.Command {
 	return group("remote", "manage the repository that a space is kept in step with",
-		c.command(&cobra.Command{Use: "set URL", Args: cobra.ExactArgs(1), Short: "keep a space in a git repository of its owner's", Long: `
+		c.command(&cobra.Command{Use: "set URL", Args: cobra.ExactArgs(1), Short: "set the git repository to which a space is pushed", Long: `
 URL is https://HOST/PATH without a user or a password in it. What the repository
 has becomes the space's, with its history where the space is still as it began;
 else both are merged. From then on every change is pushed in the background, and
@@ -77,11 +77,11 @@ their own.
 With --replace nothing is merged: the space becomes what the repository is. The server
 keeps the former content as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
-			branch := fs.String("branch", "", "the `BRANCH` (default: the repository's own default)")
-			username := fs.String("username", "", "the user `NAME` that goes with the token, where the server looks at it")
+			branch := fs.String("branch", "", "the `BRANCH` (default: the repository's default)")
+			username := fs.String("username", "", "the user `NAME` for the token, if the git server needs one")
 			tokenFile := fs.String("token-file", "", "`FILE` with the token, or - for standard input")
-			replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
-			withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")
+			replace := fs.Bool("replace", false, "replace the contents of the space with those of the repository, instead of merging")
+			withSecrets := fs.Bool("with-secrets", false, "allow everything in the space that looks like a secret")
 			trusted := fs.Bool("trusted", false, "allow a private network, http, ssh or a local directory")
 			return func(ctx context.Context, args []string) error {
 				token, err := c.token(*tokenFile)
@@ -93,7 +93,7 @@ keeps the former content as a commit that "satchel space restore" can bring back
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "remove", Args: cobra.NoArgs, Short: "keep a space on this server alone; the repository stays as it is"}, func(fs *pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "remove", Args: cobra.NoArgs, Short: "stop pushing a space; the repository stays as it is"}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
@@ -259,7 +259,7 @@ func commits(n int) string {
 }
 
 func (c *call) purgeCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "purge [PATH[:LINE]]", Args: cobra.MaximumNArgs(1), Short: "take secrets out of commits that were never pushed", Long: `
+	return c.command(&cobra.Command{Use: "purge [PATH[:LINE]]", Args: cobra.MaximumNArgs(1), Short: "remove secrets from commits that were never pushed", Long: `
 For when a remote refuses a push because of a secret: nothing after it gets
 through either. The secret is taken out of the commits that the remote does not
 have; all else of them is kept. What the remote had already is not touched.
@@ -275,9 +275,9 @@ In a space without a remote nothing counts as pushed.
 The space's sandboxes are stopped first. The old commits are removed from disk;
 change the secret all the same, where it was used.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		file := fs.Bool("file", false, "take the whole file out")
-		at := fs.String("at", "", "the `COMMIT` whose PATH has the LINE, as satchel space status tells it (default: the newest)")
-		dry := fs.Bool("dry-run", false, "change nothing, and tell what would be")
+		file := fs.Bool("file", false, "remove the whole file")
+		at := fs.String("at", "", "the `COMMIT` that has the LINE, as satchel space status prints it (default: the newest)")
+		dry := fs.Bool("dry-run", false, "change nothing, and list the files")
 		return func(ctx context.Context, args []string) error {
 			r := service.PurgeSecretsInput{Space: spaceNamed(*user), Path: argument(args, 0), File: *file, At: *at, DryRun: *dry}
 			if path, line, ok := cutLine(r.Path); ok {
@@ -329,11 +329,11 @@ func cutLine(s string) (path string, line int, ok bool) {
 }
 
 func (c *call) allowCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "allow [FINGERPRINT]", Args: cobra.MaximumNArgs(1), Short: "let something that looks like a secret be saved, or list what was allowed", Long: `
+	return c.command(&cobra.Command{Use: "allow [FINGERPRINT]", Args: cobra.MaximumNArgs(1), Short: "allow something that looks like a secret, or list what is allowed", Long: `
 FINGERPRINT is in the answer that refused the file. What is allowed is one secret,
 at every path of the space; the next command in the sandbox saves the file.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		take := fs.Bool("revoke", false, "take an allowance back; what was saved under it stays")
+		take := fs.Bool("revoke", false, "end an allowance; files that were saved stay")
 		return func(ctx context.Context, args []string) error {
 			if len(args) == 0 && *take {
 				return usage("--revoke needs a FINGERPRINT")
@@ -382,7 +382,7 @@ func unprintable(s string) string {
 }
 
 func (c *call) discardCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "discard PATH", Args: cobra.ExactArgs(1), Short: "throw away a file that could not be saved", Long: `
+	return c.command(&cobra.Command{Use: "discard PATH", Args: cobra.ExactArgs(1), Short: "discard a file that could not be saved", Long: `
 "satchel space status" lists such files. They are kept, encrypted, until they can
 be saved or are thrown away.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)

@@ -19,7 +19,7 @@ import (
 )
 
 func (c *call) searchCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "find pages in a space, as its owner's AI does", Long: `
+	return c.command(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "search a space, as its owner's AI does", Long: `
 The words of QUERY need no quotes around them all; docs/search.md has the query
 language. Put -- before a QUERY that leaves words out: satchel search -- deploy -old.
 With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
@@ -27,9 +27,9 @@ With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) r
 		var r service.SearchArguments
 		fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: 10)")
 		fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
-		fs.StringVar(&r.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
+		fs.StringVar(&r.Since, "since", "", "only pages that changed since the `DAY`, such as 2026-01-31")
 		fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: 5000)")
-		explain := fs.Bool("explain", false, "show how each result came to its place")
+		explain := fs.Bool("explain", false, "show the parts of each result's score")
 		return func(ctx context.Context, args []string) error {
 			if fs.Changed("limit") && r.Limit < 1 {
 				return usage("--limit %d is not a number above 0", r.Limit)

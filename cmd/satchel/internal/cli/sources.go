@@ -16,8 +16,8 @@ import (
 
 func (c *call) sourceCommand() *cobra.Command {
 	return group("source", "publish directories of spaces",
-		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list what is published"}, func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "only what the person `NAME` may read")
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the published sources"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "only the sources that the person `NAME` may read")
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					all, err := admin.Do(ctx, s, (*service.Service).ListSources, service.ListSourcesInput{User: *user})
@@ -28,17 +28,17 @@ func (c *call) sourceCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "publish NAME", Args: cobra.ExactArgs(1), Short: "publish a directory of a space, or change for whom that is", Long: `
+		c.command(&cobra.Command{Use: "publish NAME", Args: cobra.ExactArgs(1), Short: "publish a directory of a space as a source, or change the source", Long: `
 Others can then read it under /library/docs/NAME, and search it; it follows what is
 committed to the space. NAME is the source's on this whole server. Without --for
 everybody on the server may read it.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			of := fs.String("space", "", "the `SPACE` (default: the person's first)")
 			dir := fs.String("dir", "knowledge", "the `DIRECTORY` of the space")
-			title := fs.String("title", "", "what people are shown as its `NAME`")
-			about := fs.String("description", "", "one `SENTENCE` by which an AI knows when to look there")
-			readers := fs.StringSlice("for", nil, "the people who may read it beside its owner, by `NAMES` with commas; none with --for=")
-			memory := fs.Bool("with-memory", false, "allow the space's memory to be in it")
+			title := fs.String("title", "", "the `NAME` that people see")
+			about := fs.String("description", "", "a `SENTENCE` that tells an AI when to look there")
+			readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas; --for= for the owner alone (default: everybody)")
+			memory := fs.Bool("with-memory", false, "include the space's memory")
 			return func(ctx context.Context, args []string) error {
 				in := service.PublishSourceInput{
 					Space:  service.SpaceRef{User: *user, Name: *of},
@@ -64,7 +64,7 @@ everybody on the server may read it.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "end a source: nobody can read it from now on"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "end a source; nobody can read it any more"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {

@@ -27,7 +27,7 @@ import (
 const stdioKeyLife = 24 * time.Hour
 
 func (c *call) stdioCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "stdio", Args: cobra.NoArgs, Short: "MCP over standard input and output, for clients that start a command", Long: `
+	return c.command(&cobra.Command{Use: "stdio", Args: cobra.NoArgs, Short: "speak MCP over standard input and output, for clients that start a command", Long: `
 It speaks to the server that runs on the data directory, and serves by itself
 where none does. Where $SATCHEL_TOKEN is not set it makes an API key of its own
 that ends with it, which only who owns the data directory can do. --url names a
