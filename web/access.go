@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/auth"
+	"satchel/internal/service"
 )
 
 // accessPage is who may come in, how, and by which clients.
@@ -59,7 +60,7 @@ func (s *Site) showAccess(v *Visit) error {
 	}
 	ctx := v.R.Context()
 	body := accessPage{Access: s.Health.Access()}
-	people, err := s.Accounts.ListUsers(ctx)
+	people, err := s.Service.ListUsers(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}
@@ -75,13 +76,13 @@ func (s *Site) showAccess(v *Visit) error {
 		}
 	}
 	body.Others = otherWays(by)
-	open, err := s.Accounts.Invitations(ctx, "")
+	open, err := s.Service.ListInvitations(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}
 	body.Invitations = len(open)
 	body.Methods = s.methods()
-	all, err := s.Accounts.Clients(ctx)
+	all, err := s.Service.ListClients(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}
@@ -168,9 +169,8 @@ func redirectHosts(c auth.Client) []string {
 
 // deleteClient is POST /admin/clients/delete.
 func (s *Site) deleteClient(v *Visit) error {
-	if err := s.Accounts.DeleteClient(v.R.Context(), v.By(), v.R.PostFormValue("id")); err != nil {
+	if _, err := s.Service.RemoveClient(v.R.Context(), v.Actor(), service.RemoveClientInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return Gone(err)
 	}
-	s.Ended(v.R.Context(), v.User.ID) // looks at all that is in progress
 	return s.See(v, "/admin/access#clients")
 }

@@ -391,7 +391,7 @@ func TestRemotePage(t *testing.T) {
 }
 
 func TestSpaces(t *testing.T) {
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.MaxSpaces = 2 })
+	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Service = newService(*o, 2) })
 	b := a.as(a.bob)
 	res := b.get("/spaces")
 	checkPage(t, "spaces", res)

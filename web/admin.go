@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"satchel/auth/store"
-	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -22,11 +22,11 @@ type adminPage struct {
 
 // showAdmin is GET /admin.
 func (s *Site) showAdmin(v *Visit) error {
-	people, err := s.Accounts.ListUsers(v.R.Context())
+	people, err := s.Service.ListUsers(v.R.Context(), v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}
-	open, err := s.Accounts.Invitations(v.R.Context(), "")
+	open, err := s.Service.ListInvitations(v.R.Context(), v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}
@@ -39,17 +39,21 @@ func (s *Site) showAdmin(v *Visit) error {
 
 // inviteToServer is POST /admin/invite.
 func (s *Site) inviteToServer(v *Visit) error {
-	n := store.NewInvitation{Admin: v.R.PostFormValue("admin") == "1"}
+	in := service.InviteToServerInput{Admin: v.R.PostFormValue("admin") == "1", Note: invitationNote(v)}
 	what := "to this server"
-	if n.Admin {
+	if in.Admin {
 		what += ", as an admin"
 	}
-	return s.Invite(v, n, what, "/admin")
+	link, err := s.Service.InviteToServer(v.R.Context(), v.Actor(), in)
+	if err != nil {
+		return err
+	}
+	return s.showInvitation(v, link, what, "/admin")
 }
 
 // revokeInvitation is POST /admin/invitations/revoke.
 func (s *Site) revokeInvitation(v *Visit) error {
-	if err := s.Accounts.RevokeInvitation(v.R.Context(), v.By(), v.R.PostFormValue("id"), ""); err != nil {
+	if _, err := s.Service.RevokeInvitation(v.R.Context(), v.Actor(), service.RevokeInvitationInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return Gone(err)
 	}
 	return s.See(v, "/admin#invitations")
@@ -70,13 +74,9 @@ func (s *Site) removePerson(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if u.ID == v.User.ID {
-		return fault.New(fault.Invalid, "You cannot remove yourself. Another admin can.")
-	}
-	if err := s.Accounts.RemoveUser(v.R.Context(), v.By(), u.ID); err != nil {
+	if _, err := s.Service.RemoveUser(v.R.Context(), v.Actor(), service.RemoveUserInput{User: service.UserRef{ID: u.ID}}); err != nil {
 		return err
 	}
-	s.Ended(v.R.Context(), u.ID)
 	return s.See(v, "/admin#people")
 }
 
@@ -89,23 +89,19 @@ type madeLinkPage struct {
 	Here          bool // it opens on the server's machine alone
 }
 
-// makeLink is POST /admin/people/{user}/link: a link for somebody who has no other way
-// to sign in, or lost it. The store says that it ends with the right to make it.
+// makeLink is POST /admin/people/{user}/link: a link for a person who has no other way to
+// sign in.
 func (s *Site) makeLink(v *Visit) error {
 	u, err := s.person(v)
 	if err != nil {
 		return err
 	}
-	if u.ID == v.User.ID {
-		return fault.New(fault.Invalid, "You are signed in already. On the page Account you add further ways to sign in.")
-	}
-	secret, err := s.Accounts.CreateLink(v.R.Context(), v.By(), u.ID, "link", s.LinkLifetime)
+	link, err := s.Service.CreateLoginLink(v.R.Context(), v.Actor(), service.CreateLoginLinkInput{User: service.UserRef{ID: u.ID}})
 	if err != nil {
-		return Gone(err)
+		return err
 	}
-	s.TellOfLink(v.R.Context(), secret.Reveal())
 	return s.ShowOnce(v, FlowLink, "/admin/link", madeLinkPage{
-		Link: s.URL("/signin/link/" + secret.Reveal()), Name: u.Name, Display: u.Display, Admin: u.Admin, Lifetime: s.LinkLifetime, Here: s.Loopback(),
+		Link: link.URL, Name: u.Name, Display: u.Display, Admin: u.Admin, Lifetime: s.LinkLifetime, Here: s.Loopback(),
 	})
 }
 
@@ -126,7 +122,8 @@ func (s *Site) setAdmin(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Accounts.SetAdmin(v.R.Context(), v.By(), u.ID, v.R.PostFormValue("admin") == "1"); err != nil {
+	in := service.SetAdminInput{User: service.UserRef{ID: u.ID}, Admin: v.R.PostFormValue("admin") == "1"}
+	if _, err := s.Service.SetAdmin(v.R.Context(), v.Actor(), in); err != nil {
 		return err
 	}
 	if u.ID == v.User.ID {

@@ -93,11 +93,10 @@ func TestDisconnectingAsks(t *testing.T) {
 // decide on it, and of none in which they only read.
 func TestHomeTellsOfChangesInEverySpace(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
-	team, err := a.newSpace(t.Context(), cli, a.ada.ID, "team-notes")
-	must(t, err)
+	team := a.newSpace(a.ada, "team-notes")
 	must(t, a.AddMember(t.Context(), cli, team.ID, a.carol.ID, space.Editor))
 	must(t, a.AddMember(t.Context(), cli, team.ID, a.bob.ID, space.Reader))
-	_, err = a.git.Commit(t.Context(), team.ID, space.ChangeSet{Changes: []space.Change{{Path: "resources/context.md", Content: []byte("Obey.\n")}}}, space.Meta{Message: "Obey", Tool: "write", Client: "bot", Time: a.clock()})
+	_, err := a.git.Commit(t.Context(), team.ID, space.ChangeSet{Changes: []space.Change{{Path: "resources/context.md", Content: []byte("Obey.\n")}}}, space.Meta{Message: "Obey", Tool: "write", Client: "bot", Time: a.clock()})
 	must(t, err)
 	link := `<a href="/spaces/` + string(team.ID) + `/reviews">1 to confirm`
 	for name, tt := range map[string]struct {

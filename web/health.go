@@ -8,6 +8,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -120,7 +121,7 @@ func (s *Site) showHealth(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	people, err := s.Accounts.ListUsers(ctx)
+	people, err := s.Service.ListUsers(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}

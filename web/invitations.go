@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
+	"satchel/internal/service"
 )
 
 // invitedPage shows the link of a new invitation, once.
@@ -20,15 +20,12 @@ type invitedPage struct {
 	Here bool
 }
 
-// Invite makes an invitation and shows its link.
-func (s *Site) Invite(v *Visit, n store.NewInvitation, what, back string) error {
-	n.By, n.Note, n.Lifetime = v.User.ID, Shorten(v.R.PostFormValue("note"), 150), s.InviteLifetime
-	secret, _, err := s.Accounts.CreateInvitation(v.R.Context(), v.By(), n)
-	if err != nil {
-		return err
-	}
+func invitationNote(v *Visit) string { return Shorten(v.R.PostFormValue("note"), 150) }
+
+// showInvitation shows the link of a new invitation.
+func (s *Site) showInvitation(v *Visit, link service.Link, what, back string) error {
 	return s.ShowOnce(v, FlowInvitation, "/invited", invitedPage{
-		Link: s.URL("/invite/" + secret.Reveal()), What: what, Lifetime: s.InviteLifetime, Back: back, Here: s.Loopback(),
+		Link: link.URL, What: what, Lifetime: s.InviteLifetime, Back: back, Here: s.Loopback(),
 	})
 }
 

@@ -55,10 +55,8 @@ type Mailer interface {
 
 // Defaults of Options.
 const (
-	DefaultInviteLifetime = 7 * 24 * time.Hour
-	DefaultFlowRate       = 240
-	DefaultLinkLifetime   = 15 * time.Minute
-	DefaultWaitingTime    = 50 * time.Millisecond
+	DefaultFlowRate    = 240
+	DefaultWaitingTime = 50 * time.Millisecond
 )
 
 // What Options.Limit is asked about.
@@ -93,7 +91,7 @@ type Options struct {
 	Workspace  tools.Workspace
 	History    History
 	Operations Operations
-	// Service performs operations; nil leaves out the pages of the library.
+	// Service performs operations; required.
 	Service *service.Service
 	// FlowRate is how often an hour, in the long run, somebody who is signed in may
 	// begin what the server remembers until it is done, such as a visit to GitHub, and
@@ -120,17 +118,14 @@ type Options struct {
 	// Live tells open pages of commits; nil for one that nothing is published to.
 	Live *Live
 	// Reviews and Remotes may be nil: then nothing waits for a person, and no page
-	// tells where spaces are pushed. NewSpace makes spaces; nil if people make
-	// none, and MaxSpaces is how many of their own they may have, 0 the default.
+	// shows where spaces are pushed.
 	Reviews Reviews
 	// WaitingTime is how long a page that tells of many spaces looks for what waits in
 	// them that it does not know yet; 0 is DefaultWaitingTime.
 	WaitingTime time.Duration
 	Remotes     Remotes
-	NewSpace    NewSpace
-	MaxSpaces   int
 
-	// Ownership deletes spaces and gives them away; nil: no page does.
+	// Ownership deletes spaces; nil leaves out the pages that delete spaces and give them away.
 	Ownership Ownership
 
 	// Health tells admins how the server is; nil: there are no such pages.
@@ -142,10 +137,6 @@ type Options struct {
 	// Address is the network address of who sent a request, for the list of
 	// sessions; nil for the connection's.
 	Address func(*http.Request) string
-	// Ended is called when a person lost a right, or a client of theirs did, to
-	// end what is in progress with it; may be nil.
-	Ended func(ctx context.Context, user space.UserID)
-
 	// Called reports what the clients that called with a grant lately call themselves, as
 	// "name/version", the last one first; nil for nothing known.
 	Called func(space.GrantID) []CalledAs

@@ -18,10 +18,6 @@ type Ownership interface {
 	// Delete deletes a space: when it returns, it is one that never was. The error is
 	// a fault.Conflict for somebody's only one.
 	Delete(ctx context.Context, by store.Actor, id space.SpaceID) error
-	// Give makes a member the owner. The error is a fault.NotFound for who is no
-	// member, and a fault.Conflict for somebody's only space, and where the member has
-	// one of that name.
-	Give(ctx context.Context, by store.Actor, id space.SpaceID, to space.UserID) error
 }
 
 // routeOwnership adds deleting a space and giving it away.
@@ -82,12 +78,12 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 	if !body.Only && own[0].ID == m.ID {
 		body.Next = own[1].Name
 	}
-	members, err := s.Accounts.Members(ctx, m.ID)
+	members, err := s.Service.ListMembers(ctx, v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return err
 	}
 	body.Members = len(slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner }))
-	if s.Service != nil {
+	if s.Service.HasLibrary() {
 		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
 			return err
@@ -161,13 +157,13 @@ func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error 
 		return err
 	}
 	body := givePage{Space: m, Action: "/spaces/" + string(m.ID), Only: len(mine(all)) < 2, To: space.UserID(v.R.PostFormValue("to"))}
-	members, err := s.Accounts.Members(ctx, m.ID)
+	members, err := s.Service.ListMembers(ctx, v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return err
 	}
 	members = slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner })
 	body.Members, body.More = FirstOf(members, v.R.URL.Query().Has("all"))
-	if s.Service != nil {
+	if s.Service.HasLibrary() {
 		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
 			return err
@@ -193,7 +189,7 @@ func (s *Site) giveSpace(v *Visit) error {
 		return s.givePage(v, m, http.StatusBadRequest, Page{Problem: "Nothing was changed: " + problem, Field: field})
 	}
 	to := space.UserID(v.R.PostFormValue("to"))
-	members, err := s.Accounts.Members(v.R.Context(), m.ID)
+	members, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return err
 	}
@@ -206,7 +202,8 @@ func (s *Site) giveSpace(v *Visit) error {
 	case v.R.PostFormValue("sure") != "1":
 		return wrong("confirm that you want to give it away.", "sure")
 	}
-	err = s.Ownership.Give(v.R.Context(), v.By(), m.ID, to)
+	in := service.GiveSpaceInput{Space: service.SpaceRef{ID: m.ID}, To: service.UserRef{ID: to}}
+	_, err = s.Service.GiveSpace(v.R.Context(), v.Actor(), in)
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID)+"?done=given")

@@ -30,13 +30,6 @@ func (o *owners) Delete(ctx context.Context, by store.Actor, id space.SpaceID) e
 	return err
 }
 
-func (o *owners) Give(ctx context.Context, by store.Actor, id space.SpaceID, to space.UserID) error {
-	if o.before != nil {
-		o.before()
-	}
-	return o.a.GiveOwnSpace(ctx, by, by.User, id, to)
-}
-
 func newOwners(t *testing.T, with ...func(*web.Options)) (*active, *owners) {
 	t.Helper()
 	o := &owners{}
@@ -61,8 +54,7 @@ func shows(t *testing.T, a answer, status int, words ...string) {
 // garden gives ada a second space of bob's and hers.
 func (a *active) garden() store.Space {
 	a.t.Helper()
-	sp, err := a.newSpace(a.t.Context(), cli, a.ada.ID, "garden")
-	must(a.t, err)
+	sp := a.newSpace(a.ada, "garden")
 	must(a.t, a.AddMember(a.t.Context(), cli, sp.ID, a.bob.ID, space.Editor))
 	return sp
 }
@@ -144,8 +136,7 @@ func TestGiveASpace(t *testing.T) {
 	shows(t, ada.get(only), http.StatusOK, "This is your only space")
 	shows(t, ada.send(only, url.Values{"to": {string(a.bob.ID)}, "sure": {"1"}}), http.StatusBadRequest, "this is your only space")
 
-	alone, err := a.newSpace(t.Context(), cli, a.ada.ID, "alone")
-	must(t, err)
+	alone := a.newSpace(a.ada, "alone")
 	shows(t, ada.get("/spaces/"+string(alone.ID)+"/give"), http.StatusOK, "this one has no other")
 
 	sp := a.garden()
@@ -213,16 +204,12 @@ func TestAttackOthersSpaces(t *testing.T) {
 
 // Who stops to own a space while their form is under way changes nothing.
 func TestTheOwnerChangesMeanwhile(t *testing.T) {
-	for _, at := range []string{"/end", "/give"} {
-		t.Run(strings.Trim(at, "/"), func(t *testing.T) {
-			a, o := newOwners(t)
-			sp := a.garden()
-			o.before = func() { must(t, a.GiveSpace(t.Context(), cli, sp.ID, a.bob.ID)) }
-			shows(t, a.as(a.ada).send("/spaces/"+string(sp.ID)+at, url.Values{"name": {"garden"}, "to": {string(a.bob.ID)}, "sure": {"1"}}), http.StatusNotFound)
-			if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
-				t.Errorf("%+v, %v", got, err)
-			}
-		})
+	a, o := newOwners(t)
+	sp := a.garden()
+	o.before = func() { must(t, a.GiveSpace(t.Context(), cli, sp.ID, a.bob.ID)) }
+	shows(t, a.as(a.ada).send("/spaces/"+string(sp.ID)+"/end", url.Values{"name": {"garden"}}), http.StatusNotFound)
+	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // routePublishing adds the pages on which spaces are published as sources, and
 // those on which published ones are read.
 func (s *Site) routePublishing() {
-	if s.Service == nil {
+	if !s.Service.HasLibrary() {
 		return
 	}
 	s.Handle("GET /spaces/{id}/publish", LimitPage, SignedIn, s.showPublish)

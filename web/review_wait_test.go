@@ -36,10 +36,9 @@ func (s *slowReviews) Waiting(ctx context.Context, _ space.SpaceID) ([]space.Rev
 // tells of each what is known.
 func TestManySpacesHoldUpNoPage(t *testing.T) {
 	slow := &slowReviews{}
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Reviews, o.MaxSpaces, o.WaitingTime = slow, 20, web.DefaultWaitingTime })
+	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Reviews, o.WaitingTime = slow, web.DefaultWaitingTime })
 	for i := range 6 {
-		_, err := a.newSpace(t.Context(), cli, a.ada.ID, fmt.Sprintf("garden%d", i))
-		must(t, err)
+		a.newSpace(a.ada, fmt.Sprintf("garden%d", i))
 	}
 	b := a.as(a.ada)
 	for _, page := range []string{"/", "/spaces"} {

@@ -15,6 +15,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"satchel/internal/ratelimit"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -45,8 +46,8 @@ func New(o Options) (*Site, error) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the origin of the pages is %q, and not of the form https://example.com", o.Issuer)
 	}
-	if o.Accounts == nil || o.People == nil {
-		return nil, errors.New("the pages need accounts and who lets people in")
+	if o.Accounts == nil || o.People == nil || o.Service == nil {
+		return nil, errors.New("the pages need accounts, a service and the admission of people")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -66,18 +67,15 @@ func New(o Options) (*Site, error) {
 			return host
 		}
 	}
-	if o.Ended == nil {
-		o.Ended = func(context.Context, space.UserID) {}
-	}
 	if o.Called == nil {
 		o.Called = func(space.GrantID) []CalledAs { return nil }
 	}
 	o.Editing = o.Editing.withDefaults()
 	if o.InviteLifetime <= 0 {
-		o.InviteLifetime = DefaultInviteLifetime
+		o.InviteLifetime = service.DefaultInviteLifetime
 	}
 	if o.LinkLifetime <= 0 {
-		o.LinkLifetime = DefaultLinkLifetime
+		o.LinkLifetime = service.DefaultLinkLifetime
 	}
 	if o.WaitingTime <= 0 {
 		o.WaitingTime = DefaultWaitingTime

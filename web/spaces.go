@@ -7,6 +7,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -32,18 +33,14 @@ func (s *Site) showSpace(v *Visit) error {
 		return err
 	}
 	body := spacePage{Space: m, GitHub: s.App != nil, Owner: m.Role == space.Owner, Ends: s.Ownership != nil, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
-	if body.Members, err = s.Accounts.Members(v.R.Context(), m.ID); err != nil {
+	ref := service.SpaceRef{ID: m.ID}
+	if body.Members, err = s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: ref}); err != nil {
 		return err
 	}
 	if body.Owner {
-		open, err := s.Accounts.Invitations(v.R.Context(), v.User.ID)
+		body.Invitations, err = s.Service.ListSpaceInvitations(v.R.Context(), v.Actor(), service.ListSpaceInvitationsInput{Space: ref})
 		if err != nil {
 			return err
-		}
-		for _, in := range open {
-			if in.Space == m.ID {
-				body.Invitations = append(body.Invitations, in)
-			}
 		}
 	}
 	words := spaceDone()
@@ -70,7 +67,12 @@ func (s *Site) inviteToSpace(v *Visit) error {
 	if role == space.Editor {
 		what = "to read and change the space " + m.Name
 	}
-	return s.Invite(v, store.NewInvitation{Space: m.ID, Role: role}, what, "/spaces/"+string(m.ID))
+	in := service.InviteToSpaceInput{Space: service.SpaceRef{ID: m.ID}, Role: role, Note: invitationNote(v)}
+	link, err := s.Service.InviteToSpace(v.R.Context(), v.Actor(), in)
+	if err != nil {
+		return err
+	}
+	return s.showInvitation(v, link, what, "/spaces/"+string(m.ID))
 }
 
 // revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.
@@ -79,7 +81,7 @@ func (s *Site) revokeSpaceInvitation(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Accounts.RevokeInvitation(v.R.Context(), v.By(), v.R.PostFormValue("id"), v.User.ID); err != nil {
+	if _, err := s.Service.RevokeInvitation(v.R.Context(), v.Actor(), service.RevokeInvitationInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return Gone(err)
 	}
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=revoked")
@@ -88,7 +90,7 @@ func (s *Site) revokeSpaceInvitation(v *Visit) error {
 // member is the member of the path. The owner is none that anything can be done
 // to.
 func (s *Site) member(v *Visit, m store.Membership) (store.Member, error) {
-	all, err := s.Accounts.Members(v.R.Context(), m.ID)
+	all, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return store.Member{}, err
 	}
@@ -116,11 +118,9 @@ func (s *Site) setRole(v *Visit) error {
 	if role == who.Role {
 		return s.See(v, "/spaces/"+string(m.ID)+"?done=same")
 	}
-	if err := s.Accounts.AddMember(v.R.Context(), v.By(), m.ID, who.User, role); err != nil {
+	in := service.SetMemberInput{Space: service.SpaceRef{ID: m.ID}, Member: service.UserRef{ID: who.User}, Role: role}
+	if _, err := s.Service.SetMember(v.R.Context(), v.Actor(), in); err != nil {
 		return err
-	}
-	if role == space.Reader {
-		s.Ended(v.R.Context(), who.User)
 	}
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=role")
 }
@@ -142,12 +142,15 @@ func (s *Site) removeMember(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Accounts.RemoveMember(v.R.Context(), v.By(), m.ID, who.User); err != nil {
-		return err
-	}
-	s.Ended(v.R.Context(), who.User)
+	ref := service.SpaceRef{ID: m.ID}
 	if leaves {
+		if _, err := s.Service.LeaveSpace(v.R.Context(), v.Actor(), service.LeaveSpaceInput{Space: ref}); err != nil {
+			return err
+		}
 		return s.See(v, "/account#spaces")
+	}
+	if _, err := s.Service.RemoveMember(v.R.Context(), v.Actor(), service.RemoveMemberInput{Space: ref, Member: service.UserRef{ID: who.User}}); err != nil {
+		return err
 	}
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=removed")
 }

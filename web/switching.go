@@ -8,22 +8,12 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
-// NewSpace makes a space of a person's, with its starting tree. The name passed
-// store.CheckName, or the error is a fault.Invalid; one that they have already is a
-// fault.Conflict.
-type NewSpace func(ctx context.Context, by store.Actor, owner space.UserID, name string) (store.Space, error)
-
-// DefaultMaxSpaces is how many spaces a person may make for themselves.
-const DefaultMaxSpaces = 50
-
 // routeSpaces adds the list of a person's spaces, and making one.
 func (s *Site) routeSpaces() {
-	if s.MaxSpaces == 0 {
-		s.MaxSpaces = DefaultMaxSpaces
-	}
 	s.Handle("GET /spaces", LimitPage, SignedIn, s.listSpaces)
 	s.Handle("POST /spaces", LimitPage, SignedIn, s.createSpace)
 	s.Handle("POST /spaces/{id}/name", LimitPage, SignedIn, s.renameSpace)
@@ -58,7 +48,7 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 	if err != nil {
 		return err
 	}
-	body := spaceList{Name: name, May: s.NewSpace != nil}
+	body := spaceList{Name: name, May: true}
 	look, stop := context.WithTimeout(v.R.Context(), s.WaitingTime)
 	defer stop()
 	own := 0
@@ -83,8 +73,8 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 			body.Shared = append(body.Shared, it)
 		}
 	}
-	if own >= s.MaxSpaces {
-		body.May, body.Full = false, s.MaxSpaces
+	if most := s.Service.MaxSpaces(); own >= most {
+		body.May, body.Full = false, most
 	}
 	status := http.StatusOK
 	if p.Problem != "" {
@@ -96,21 +86,13 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 
 // createSpace is POST /spaces.
 func (s *Site) createSpace(v *Visit) error {
-	if s.NewSpace == nil {
-		return ErrNoPage
-	}
-	all, err := s.Spaces(v)
-	if err != nil {
-		return err
-	}
 	name := strings.TrimSpace(v.R.PostFormValue("name"))
-	if len(mine(all)) >= s.MaxSpaces {
-		return s.spacesPage(v, name, Page{Problem: "You have as many spaces of your own as this server allows."})
-	}
-	sp, err := s.NewSpace(v.R.Context(), v.By(), v.User.ID, name)
+	sp, err := s.Service.CreateSpace(v.R.Context(), v.Actor(), service.CreateSpaceInput{Name: name})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(sp.ID))
+	case fault.Limited:
+		return s.spacesPage(v, name, Page{Problem: fault.PublicOf(err)})
 	case fault.Invalid, fault.Conflict:
 		return s.spacesPage(v, name, Page{Problem: nameProblem(err, name), Field: "space-name"})
 	}
@@ -132,7 +114,7 @@ func (s *Site) renameSpace(v *Visit) error {
 		return err
 	}
 	name := strings.TrimSpace(v.R.PostFormValue("name"))
-	err = s.Accounts.RenameSpace(v.R.Context(), v.By(), m.ID, name)
+	_, err = s.Service.RenameSpace(v.R.Context(), v.Actor(), service.RenameSpaceInput{Space: service.SpaceRef{ID: m.ID}, Name: name})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID))

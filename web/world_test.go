@@ -25,9 +25,11 @@ import (
 	"satchel/auth/oauth"
 	"satchel/auth/passkey"
 	"satchel/auth/store"
+	"satchel/gitstore"
 	"satchel/internal/database"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -56,8 +58,8 @@ type world struct {
 
 	mu    sync.Mutex
 	now   time.Time
-	ended []space.UserID
-	limit string // what is limited
+	ended []string // what lost its right
+	limit string   // what is limited
 
 	ada, bob, eve store.User // an admin, a member of ada's space, and neither
 	space, evil   store.Space
@@ -92,16 +94,26 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	o := web.Options{
 		Issuer: issuer, MCPURL: issuer + "/mcp", Accounts: w.Store, OAuth: w.oauth, People: w.people, GitHub: w.github, Mail: w.post, Passkeys: fakePasskeys{},
 		Address: func(*http.Request) string { return "192.0.2.7" }, Now: w.clock,
-		Ended: func(_ context.Context, u space.UserID) { w.ended = append(w.ended, u) },
 		Limit: func(_ *http.Request, what string) (time.Duration, bool) { return 90 * time.Second, what != w.limit },
 	}
 	for _, f := range with {
 		f(&o)
 	}
+	if o.Service == nil {
+		o.Service = newService(o, 0)
+	}
 	w.made = o
 	w.server, err = pages.New(o)
 	must(t, err)
 	t.Cleanup(w.server.Close)
+	o.Service.Attach(service.Running{
+		PagesURL: o.Issuer, LinkMade: w.server.TellOfLink,
+		UserRemoved:   func(context.Context, space.UserID) { w.ended = append(w.ended, "person") },
+		GrantsRevoked: func() { w.ended = append(w.ended, "grant") },
+		MemberChanged: func(_ context.Context, _ space.UserID, _ space.SpaceID, role space.Role) {
+			w.ended = append(w.ended, "member "+string(role))
+		},
+	})
 
 	w.ada, w.space = w.user("ada", true)
 	w.bob, _ = w.user("bob", false)
@@ -109,6 +121,13 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	must(t, w.AddMember(t.Context(), cli, w.space.ID, w.bob.ID, space.Reader))
 	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "client", Kind: auth.ClientRegistered, Name: "Clara", RedirectURIs: []string{redirect, "http://127.0.0.1/callback", "claraapp://done"}, Created: w.now}))
 	return w
+}
+
+// newService is the service of pages without a library. People can make a number of
+// spaces; 0 is the default.
+func newService(o web.Options, spaces int) *service.Service {
+	git, _ := o.Workspace.(*gitstore.Store)
+	return service.New(service.Options{Accounts: o.Accounts, Git: git, MaxSpaces: spaces, Now: o.Now})
 }
 
 func must(t *testing.T, err error) {

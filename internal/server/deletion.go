@@ -9,7 +9,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools/index"
 )
@@ -202,12 +201,6 @@ type pageSpaces struct{ s *Server }
 // Delete implements web.Ownership.
 func (p pageSpaces) Delete(ctx context.Context, by store.Actor, id space.SpaceID) error {
 	_, err := p.s.deleteSpace(ctx, by, id, by.User)
-	return err
-}
-
-// Give implements web.Ownership. The remote goes with the former owner's token.
-func (p pageSpaces) Give(ctx context.Context, by store.Actor, id space.SpaceID, to space.UserID) error {
-	_, err := p.s.Service.GiveSpace(ctx, service.Person(store.User{ID: by.User}), service.GiveSpaceInput{Space: service.SpaceRef{ID: id}, To: service.UserRef{ID: to}})
 	return err
 }
 

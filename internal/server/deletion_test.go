@@ -270,7 +270,7 @@ func TestASpaceIsDeletedOnThePages(t *testing.T) {
 	if err := p.Delete(t.Context(), by, d.id); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("ATTACK: by a member: %v", err)
 	}
-	if err := p.Give(t.Context(), store.Actor{User: d.ann.ID, Via: "web"}, d.id, d.ben.ID); err != nil {
+	if _, err := d.Service.GiveSpace(t.Context(), service.Person(d.ann), service.GiveSpaceInput{Space: service.SpaceRef{ID: d.id}, To: service.UserRef{ID: d.ben.ID}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Delete(t.Context(), store.Actor{User: d.ann.ID, Via: "web"}, d.id); fault.CodeOf(err) != fault.NotFound {
@@ -350,7 +350,7 @@ func TestAGiftStandsWhereTheRemoteCannotBeRemoved(t *testing.T) {
 		}
 	}
 	exec(d.running, `CREATE TRIGGER stuck BEFORE DELETE ON remotes BEGIN SELECT RAISE(FAIL, 'the table is stuck'); END`)
-	if err := (pageSpaces{d.Server}).Give(t.Context(), store.Actor{User: d.ann.ID, Via: "web"}, d.id, d.ben.ID); err != nil {
+	if _, err := d.Service.GiveSpace(t.Context(), service.Person(d.ann), service.GiveSpaceInput{Space: service.SpaceRef{ID: d.id}, To: service.UserRef{ID: d.ben.ID}}); err != nil {
 		t.Errorf("on the page: %v", err)
 	}
 	if log := d.log.String(); !strings.Contains(log, "remove the remote of a given space") || !strings.Contains(log, "the table is stuck") {

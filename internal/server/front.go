@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
@@ -21,13 +20,11 @@ import (
 	"satchel/auth/oidc"
 	"satchel/auth/oidc/access"
 	"satchel/auth/passkey"
-	"satchel/auth/store"
 	"satchel/internal/clientaddr"
 	"satchel/internal/config"
 	"satchel/internal/egress"
 	"satchel/internal/fault"
 	"satchel/internal/ratelimit"
-	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/pages"
@@ -176,7 +173,7 @@ func (s *Server) openIssuer() (err error) {
 func (s *Server) openPages() error {
 	a := s.Config.Auth
 	o := web.Options{
-		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.Service,
+		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.Service, Service: s.Service,
 		Limit: s.front.allow,
 		Address: func(r *http.Request) string {
 			if a := s.addresses.Of(r); a.IsValid() {
@@ -184,7 +181,6 @@ func (s *Server) openPages() error {
 			}
 			return ""
 		},
-		Ended:   s.personChanged,
 		Called:  s.signals.called.of,
 		Logger:  s.Log.With("part", "web"),
 		Version: s.version,
@@ -237,7 +233,6 @@ func (s *Server) openPages() error {
 		return err
 	}
 	s.addActivity(&o)
-	o.Service = s.Service
 	s.addHealth(&o)
 	var err error
 	s.pages, err = pages.New(o)
@@ -263,18 +258,6 @@ func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
 		}
 	}
 	return mail.New(o)
-}
-
-// personChanged ends what a page took from somebody the right to.
-func (s *Server) personChanged(ctx context.Context, user space.UserID) {
-	ctx = context.WithoutCancel(ctx)
-	if _, err := s.Accounts.User(ctx, user); fault.CodeOf(err) == fault.NotFound {
-		if _, err := s.Service.UserRemoved(ctx, service.Operator(), store.User{ID: user}); err != nil {
-			s.Log.Error("end what a removed user leaves", "user", user, "err", err)
-		}
-		return
-	}
-	s.recheck(ctx)
 }
 
 // resourceMetadata serves RFC 9728's document. Clients compare the resource with

@@ -19,7 +19,7 @@ func (s *Server) addActivity(o *web.Options) {
 	s.events.add(s.live)
 	s.events.add(s.reviews)
 	context.AfterFunc(s.ctx, s.reviews.Close) // with the other background work
-	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, s.reviews, pageRemotes{s}, s.newSpace
+	o.Live, o.Reviews, o.Remotes = s.live, s.reviews, pageRemotes{s}
 	s.openDeletions()
 	o.Ownership = pageSpaces{s}
 }
@@ -89,11 +89,4 @@ func (s *Server) auditPage(ctx context.Context, by space.UserID, action string, 
 	if err := s.Accounts.Record(context.WithoutCancel(ctx), store.Actor{User: by, Via: "web"}, action, string(id), detail); err != nil {
 		s.Log.Error("write the audit log", "action", action, "err", err)
 	}
-}
-
-// newSpace makes a further space of a person's; the repository first, as for a new
-// person.
-func (s *Server) newSpace(ctx context.Context, by store.Actor, owner space.UserID, name string) (store.Space, error) {
-	made, err := s.Service.CreateSpace(ctx, service.Person(store.User{ID: owner}), service.CreateSpaceInput{Name: name})
-	return store.Space{ID: made.ID, Name: made.Name, Owner: owner}, err
 }

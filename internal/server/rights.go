@@ -10,13 +10,11 @@ import (
 	"satchel/internal/space"
 )
 
-// lookEvery is how often a server looks for rights that another process took
-// away: "within a second" is promised. What this process does itself is seen at
-// once.
+// lookEvery is how often a server looks for rights that another process took away, which
+// end within a second. Rights that this process takes away end at once.
 const lookEvery = 400 * time.Millisecond
 
-// userEnded stops what runs for a person who was removed, be it that whoever
-// removed them does not wait for it.
+// userEnded stops everything that runs for a removed person.
 func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user })
 	s.live.End(user, "")
@@ -40,14 +38,14 @@ func (s *Server) memberChanged(ctx context.Context, user space.UserID, id space.
 	}
 }
 
-// memberEnded stops what runs in a space for who is no member of it any more.
+// memberEnded stops what runs in a space for a former member.
 func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })
 	s.live.End(user, id)
 	s.writerEnded(ctx, user, id)
 }
 
-// writerEnded stops what could write in a space for who may only read it now.
+// writerEnded stops what could write in a space for a member who can only read it now.
 func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id && p.Can(space.ScopeWrite) })
 	s.Service.EndImports(user, id)
@@ -55,11 +53,11 @@ func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.Sp
 		return
 	}
 	if err := s.bash.pool.StopMember(context.WithoutCancel(ctx), user, id); err != nil {
-		s.Log.Error("stop the sandbox of who may not write any more", "user", user, "space", id, "err", err)
+		s.Log.Error("stop the sandbox of a member who can no longer write", "user", user, "space", id, "err", err)
 	}
 }
 
-// recheck ends the calls and streams whose grant is good no more.
+// recheck ends the calls and streams whose grant is no longer good.
 func (s *Server) recheck(ctx context.Context) {
 	good := map[space.GrantID]bool{}
 	asked := map[space.UserID]bool{}
@@ -80,18 +78,18 @@ func (s *Server) recheck(ctx context.Context) {
 	s.mcp.End(func(p auth.Principal) bool { return asked[p.User] && !good[p.Grant] })
 }
 
-// How the audit log is followed. Ids are given before transactions commit, so that
-// on PostgreSQL one may appear below another that was seen already: for some time
-// after the log has moved its end is read again.
+// How the audit log is followed. PostgreSQL assigns IDs before transactions commit, so an
+// entry can appear below one that was read before. So the end of the log is read again for
+// some time after it has changed.
 const (
 	readBack     = 1000 // acts
 	readBackTime = 10 * time.Second
 	recheckEvery = time.Minute
 )
 
-// watchRights follows the audit log, in which every process that shares the
-// database says what it took away. What it may have missed, such as a token whose
-// time is over, the look at everything that is open finds.
+// watchRights follows the audit log, where every process that shares the database records
+// the rights that it took away. A regular check of everything that is open finds the rest,
+// such as expired tokens.
 func (s *Server) watchRights(ctx context.Context) {
 	handled := map[int64]bool{}
 	seen, err := s.acts(ctx, handled, nil)
@@ -113,7 +111,7 @@ func (s *Server) watchRights(ctx context.Context) {
 		}
 		newest, err := s.newestAct(ctx)
 		if err != nil {
-			continue // the database's own troubles are told by every request
+			continue // every request reports problems of the database
 		}
 		if newest != seen {
 			moved = time.Now()
@@ -121,7 +119,6 @@ func (s *Server) watchRights(ctx context.Context) {
 		if time.Since(moved) > readBackTime {
 			continue
 		}
-		// Only what was acted upon is handled, and seen only what was read.
 		if at, err := s.acts(ctx, handled, s.actOn); err == nil {
 			seen = at
 		} else if ctx.Err() == nil {
@@ -138,14 +135,13 @@ func (s *Server) newestAct(ctx context.Context) (int64, error) {
 	return rows[0].ID, nil
 }
 
-// acts reads the end of the log, acts upon what is not handled yet, and returns the
-// newest id.
+// acts reads the end of the log, calls act for each new entry, and returns the newest ID.
 func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(context.Context, store.Entry) (revoked bool)) (newest int64, err error) {
 	rows, err := s.Accounts.Audit(ctx, 0, readBack)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	// What is not handled yet may be more than one reading gives.
+	// There may be more new entries than one read returns.
 	for page := rows; act != nil && len(page) == readBack && !handled[page[len(page)-1].ID]; {
 		if page, err = s.Accounts.Audit(ctx, page[len(page)-1].ID, readBack); err != nil {
 			return 0, err
@@ -172,7 +168,7 @@ func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(cont
 	return rows[0].ID, nil
 }
 
-// actOn ends what an act took the right to; revoked reports that grants were.
+// actOn ends what an act took the right to; revoked reports that the act revoked grants.
 func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	switch r.Action {
 	case "user.remove", "user.suspend":
@@ -180,7 +176,7 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		s.sources.Look(ctx)
 	case "space.give":
 		s.sources.Look(ctx)
-		// As a rule whoever gave it has done so. It may wait for a transfer's end.
+		// GiveSpace has usually done so. This may wait for the end of a transfer.
 		s.work.Go(func() {
 			if err := s.Service.EndGivenRemote(s.ctx, r); err != nil {
 				s.Log.Error("a space was given away; the next start tries it again", "space", r.Subject, "err", err)
@@ -198,7 +194,7 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		case r.Action == "member.remove":
 			s.memberEnded(ctx, d.User, space.SpaceID(r.Subject))
 		case d.Role == space.Reader && d.Was != space.Reader:
-			// What runs for an editor may write until it is stopped.
+			// Commands that an editor started can write until they are stopped.
 			s.writerEnded(ctx, d.User, space.SpaceID(r.Subject))
 		}
 	case "session.end":

@@ -177,11 +177,11 @@ func (s *Service) RemoveUser(ctx context.Context, a Actor, in RemoveUserInput) (
 	if err := s.accounts.RemoveUser(ctx, a.audit(), u.ID); err != nil {
 		return RemovedUser{}, err
 	}
-	return s.UserRemoved(ctx, a, u)
+	return s.userRemoved(ctx, a, u)
 }
 
-// UserRemoved ends what a removed person leaves.
-func (s *Service) UserRemoved(ctx context.Context, a Actor, u store.User) (RemovedUser, error) {
+// userRemoved ends what a removed person leaves.
+func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (RemovedUser, error) {
 	ctx = context.WithoutCancel(ctx)
 	if s.running.UserRemoved != nil {
 		s.running.UserRemoved(ctx, u.ID)

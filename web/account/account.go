@@ -14,6 +14,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -154,7 +155,7 @@ func (s *pages) endSession(v *web.Visit) error {
 			return err
 		}
 	}
-	if err := s.Accounts.EndSession(v.R.Context(), v.By(), v.User.ID, id); err != nil {
+	if _, err := s.Service.EndSession(v.R.Context(), v.Actor(), service.EndSessionInput{ID: id}); err != nil {
 		return web.Gone(err)
 	}
 	s.Live.EndSession(v.User.ID, id)
@@ -167,7 +168,7 @@ func (s *pages) endSession(v *web.Visit) error {
 
 // endOtherSessions is POST /account/sessions/end-others.
 func (s *pages) endOtherSessions(v *web.Visit) error {
-	if _, err := s.Accounts.EndOtherSessions(v.R.Context(), v.By(), v.User.ID, v.Session.ID); err != nil {
+	if _, err := s.Service.EndSessions(v.R.Context(), v.Actor(), service.EndSessionsInput{Keep: v.Session.ID}); err != nil {
 		return err
 	}
 	s.Live.EndOtherSessions(v.User.ID, v.Session.ID)
@@ -197,10 +198,9 @@ func (s *pages) unlink(v *web.Visit) error {
 
 // revokeGrant is POST /account/grants/revoke, for clients and keys alike.
 func (s *pages) revokeGrant(v *web.Visit) error {
-	if err := s.Accounts.RevokeGrant(v.R.Context(), v.By(), space.GrantID(v.R.PostFormValue("id")), v.User.ID); err != nil {
+	if _, err := s.Service.RevokeGrant(v.R.Context(), v.Actor(), service.RevokeGrantInput{ID: space.GrantID(v.R.PostFormValue("id"))}); err != nil {
 		return web.Gone(err)
 	}
-	s.Ended(v.R.Context(), v.User.ID)
 	switch v.R.PostFormValue("from") {
 	case "keys":
 		return s.See(v, "/account/keys?done=revoked")
@@ -228,22 +228,26 @@ func (s *pages) createKey(v *web.Visit) error {
 	if err != nil || !slices.Contains(keyDays(), days) {
 		return s.keyProblem(v, "Choose how long the key is good.", "key-days")
 	}
-	m, err := s.Accounts.FindSpace(v.R.Context(), v.User.ID, form.Get("space"))
-	if err != nil || string(m.ID) != form.Get("space") {
+	all, err := s.Spaces(v)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(m store.Membership) bool { return string(m.ID) == form.Get("space") })
+	if i < 0 {
 		return s.keyProblem(v, "Choose one of your spaces.", "key-space")
 	}
+	m := all[i]
 	name := strings.TrimSpace(form.Get("name"))
 	if name == "" {
 		return s.keyProblem(v, "Give the key a name, by which you know it later.", "key-name")
 	}
-	n := store.NewKey{User: v.User.ID, Space: m.ID, Scopes: []space.Scope{space.ScopeRead}, Name: name}
+	in := service.CreateKeyInput{
+		Space: service.SpaceRef{ID: m.ID}, Scopes: []space.Scope{space.ScopeRead}, Name: name, Lifetime: time.Duration(days) * 24 * time.Hour,
+	}
 	if form.Get("write") == "1" && m.Role != space.Reader {
-		n.Scopes = append(n.Scopes, space.ScopeWrite)
+		in.Scopes = append(in.Scopes, space.ScopeWrite)
 	}
-	if days > 0 {
-		n.Expires = s.Now().Add(time.Duration(days) * 24 * time.Hour)
-	}
-	g, secret, err := s.Accounts.CreateKey(v.R.Context(), v.By(), n)
+	key, err := s.Service.CreateKey(v.R.Context(), v.Actor(), in)
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.Invalid:
@@ -252,7 +256,7 @@ func (s *pages) createKey(v *web.Visit) error {
 		return err
 	}
 	return s.ShowOnce(v, web.FlowNewKey, "/account/keys/made", keyPage{
-		Secret: secret.Reveal(), Name: g.Name, Space: m.Name, Scopes: auth.ScopeList(g.Scopes), Expires: g.Expires, MCPURL: s.MCPURL, API: s.URL("/api"),
+		Secret: key.Secret, Name: name, Space: m.Name, Scopes: auth.ScopeList(in.Scopes), Expires: key.Expires, MCPURL: s.MCPURL, API: s.URL("/api"),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -86,7 +87,7 @@ func (s *pages) useInvite(v *web.Visit) error {
 		} else if own {
 			return s.askInvite(v, http.StatusConflict, "", "")
 		}
-		in, err = s.Accounts.AcceptInvitation(v.R.Context(), v.By(), token, v.User.ID)
+		in, err = s.Service.AcceptInvitation(v.R.Context(), v.Actor(), service.AcceptInvitationInput{Secret: token})
 		if err != nil {
 			return deadInvitation(err)
 		}

@@ -35,7 +35,7 @@ else. It ends after 15 minutes, and when another is made.`}, func(fs *pflag.Flag
 	})
 }
 
-// roleFlag is the flag of a member's role, and what reads it.
+// roleFlag adds the flag for the role of a member, and returns its reader.
 func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
 	role := fs.String("role", "editor", "their `ROLE` there: editor or reader")
 	return func() (space.Role, error) {
@@ -78,7 +78,7 @@ func (c *call) inviteCommand() *cobra.Command {
 					}
 					return c.answer(l, func() {
 						c.printf("%s\n", l.URL)
-						c.note("Whoever opens it first may accept it, until %s.\n", until(l.Expires))
+						c.note("The first person who opens it can accept it, until %s.\n", until(l.Expires))
 					})
 				})
 			}
