@@ -99,21 +99,24 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	for _, f := range with {
 		f(&o)
 	}
-	if o.Service == nil {
+	own := o.Service == nil
+	if own {
 		o.Service = newService(o, 0)
 	}
 	w.made = o
 	w.server, err = pages.New(o)
 	must(t, err)
 	t.Cleanup(w.server.Close)
-	o.Service.Attach(service.Running{
-		PagesURL: o.Issuer, LinkMade: w.server.TellOfLink,
-		UserRemoved:   func(context.Context, space.UserID) { w.ended = append(w.ended, "person") },
-		GrantsRevoked: func() { w.ended = append(w.ended, "grant") },
-		MemberChanged: func(_ context.Context, _ space.UserID, _ space.SpaceID, role space.Role) {
-			w.ended = append(w.ended, "member "+string(role))
-		},
-	})
+	if own {
+		o.Service.Attach(service.Running{
+			PagesURL: o.Issuer, LinkMade: w.server.TellOfLink,
+			UserRemoved:   func(context.Context, space.UserID) { w.ended = append(w.ended, "person") },
+			GrantsRevoked: func() { w.ended = append(w.ended, "grant") },
+			MemberChanged: func(_ context.Context, _ space.UserID, _ space.SpaceID, role space.Role) {
+				w.ended = append(w.ended, "member "+string(role))
+			},
+		})
+	}
 
 	w.ada, w.space = w.user("ada", true)
 	w.bob, _ = w.user("bob", false)
