@@ -1,7 +1,10 @@
 package gvisor_test
 
 import (
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,6 +70,98 @@ var escapeChecks = []runtimeCheck{
 		s = e.start(r, spec)
 		if got := e.run(s, "!open /library/kmsg"); !strings.HasPrefix(got, "error:") {
 			e.Errorf("a device of the host: %s", got)
+		}
+	}},
+	{name: "attack: a socket or FIFO of the host's in a mount", run: func(e *runtimeExercise) {
+		spec := e.spec()
+		for _, d := range []string{spec.Checkout.Dir, spec.Checkout.GitView, spec.Checkout.Library} {
+			// Short paths: a socket's may have 108 bytes.
+			short, err := os.MkdirTemp("", "s")
+			if err != nil {
+				e.Fatal(err)
+			}
+			defer os.RemoveAll(short)
+			if err := os.Symlink(d, short+"/d"); err != nil {
+				e.Fatal(err)
+			}
+			l, err := net.Listen("unix", short+"/d/sock")
+			if err != nil {
+				e.Fatal(err)
+			}
+			defer l.Close()
+			if err := os.Chmod(filepath.Join(d, "sock"), 0o777); err != nil {
+				e.Fatal(err)
+			}
+			if err := unix.Mkfifo(filepath.Join(d, "fifo"), 0o666); err != nil {
+				e.Fatal(err)
+			}
+		}
+		s := e.start(e.runtime(), spec)
+		for _, d := range []string{"/.satchel/lower", "/.satchel/git", "/library"} {
+			if got := e.run(s, "!dial unix "+d+"/sock"); !strings.HasPrefix(got, "error:") {
+				e.Errorf("a socket of the host in %s: %s", d, got)
+			}
+			if got := e.run(s, "!open "+d+"/fifo"); !strings.HasPrefix(got, "error:") {
+				e.Errorf("a FIFO of the host in %s: %s", d, got)
+			}
+		}
+	}},
+	{name: "attack: the network", run: func(e *runtimeExercise) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			e.Fatal(err)
+		}
+		defer l.Close()
+		s := e.start(e.runtime(), e.spec())
+		for _, to := range []string{
+			"tcp 169.254.169.254:80", "tcp " + l.Addr().String(), "tcp [::1]:" + fmt.Sprint(l.Addr().(*net.TCPAddr).Port),
+			"tcp 10.0.0.1:22", "udp 8.8.8.8:53", "tcp [2001:4860:4860::8888]:53",
+		} {
+			if got := e.run(s, "!dial "+to); !strings.HasPrefix(got, "error:") {
+				e.Errorf("%s: %s", to, got)
+			}
+		}
+		if got := e.run(s, "!interfaces"); got != "lo" && got != "" {
+			e.Errorf("there are interfaces %q", got)
+		}
+		if got := e.run(s, "cat /etc/resolv.conf"); !strings.Contains(got, "[exit status") {
+			e.Errorf("there is a resolver: %q", got)
+		}
+	}},
+	{name: "attack: a setuid program", run: func(e *runtimeExercise) {
+		// A program that keeps its rights where it is given some.
+		src, err := exec.LookPath("id")
+		if err != nil {
+			e.Fatal(err)
+		}
+		b, err := os.ReadFile(src)
+		if err != nil {
+			e.Fatal(err)
+		}
+		spec := e.spec()
+		for _, d := range []string{spec.Checkout.Dir, spec.Checkout.Library} {
+			p := filepath.Join(d, "id")
+			if err := os.WriteFile(p, b, 0o755); err != nil {
+				e.Fatal(err)
+			}
+			if err := os.Chmod(p, 0o755|os.ModeSetuid|os.ModeSetgid); err != nil {
+				e.Fatal(err)
+			}
+		}
+		s := e.start(e.runtime(), spec)
+		for _, c := range []string{
+			"user:/library/id -u", "user:cp /library/id /tmp/x && chmod 6755 /tmp/x && /tmp/x -u",
+			"cp /library/id /dev/shm/x && chmod 6755 /dev/shm/x",
+		} {
+			if got := e.run(s, c); got == "0" || strings.HasPrefix(got, "0\n") {
+				e.Errorf("%s: root", c)
+			}
+		}
+		if got := e.run(s, "user:/dev/shm/x -u"); got == "0" {
+			e.Error("a setuid program of root's gave root to a command")
+		}
+		if got := e.run(s, "grep NoNewPrivs /proc/1/status"); !strings.HasSuffix(got, "1") {
+			e.Errorf("process 1 can gain rights: %q", got)
 		}
 	}},
 	{name: "attack: writing to the host", run: func(e *runtimeExercise) {
