@@ -168,6 +168,7 @@ func TestScriptInWhatOthersWrote(t *testing.T) {
 		path, "---\ntitle: "+evil+"\ntags: ['"+handler+"', \""+evil+"\"]\n\""+evil+"\": x\n---\n# "+evil+"\n\n"+handler+"\n\n[x](javascript:alert(1))\n",
 		`q"onmouseover="alert(1).go`, "// "+evil+"\nvar x = \""+handler+"\"\n", evil[:7]+"/SKILL.md", evil, `x'><svg onload=alert(1)>.svg`, "<svg onload=alert(1)>")
 	h.commit("then", path, "changed "+evil)
+	h.indexed()
 	b := h.as(h.ada)
 	all := []string{"files/", "history/", "commits/" + string(c.ID), "compare?from=" + string(c.ID), "search?q=alert", "search?q=" + url.QueryEscape(evil+handler), "search?q=x&under=" + url.QueryEscape(evil[:7])}
 	files, err := h.git.Files(t.Context(), h.space.ID, "", "")

@@ -98,13 +98,18 @@ func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
 	}
 	c, err := h.git.Commit(h.t.Context(), h.space.ID, cs, m)
 	must(h.t, err)
-	if h.index != nil { // so that a search finds it
-		must(h.t, h.index.Update(h.t.Context(), h.space.ID, h.git))
-	}
 	if len(c.Rejected) > 0 {
 		h.t.Fatalf("refused: %+v", c.Rejected)
 	}
 	return c
+}
+
+// indexed has searches find what was committed. It reads the files, so that the store may
+// keep them in memory.
+func (h *held) indexed() *held {
+	h.t.Helper()
+	must(h.t, h.index.Update(h.t.Context(), h.space.ID, h.git))
+	return h
 }
 
 // in is an address of ada's space.

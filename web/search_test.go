@@ -15,7 +15,7 @@ func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
 		files = append(files, fmt.Sprintf("knowledge/p%02d.md", i), fmt.Sprintf("# Page %d\n\nOf pumps, number%d and %s.\n", i, i, strings.Repeat(fmt.Sprint("word", i, " "), i+1)))
 	}
 	ropes := "# Ropes\n\nA deploy of the ropes takes four people, two of them on the mast, a calm sea and as much patience as there is on board.\n"
-	h := newHeld(t, append(files, "a/ropes.md", ropes, "b/ropes.md", ropes)...)
+	h := newHeld(t, append(files, "a/ropes.md", ropes, "b/ropes.md", ropes)...).indexed()
 	b := h.as(h.bob)
 	a := b.get(h.in("search?q=ropes"))
 	contains(t, "a page and its copy", a.body, "1 result,", "The same is in")
@@ -29,7 +29,7 @@ func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
 
 // The link under the results explains the order, and the explanation has no such link.
 func TestSearchExplainsItsOrder(t *testing.T) {
-	h := newHeld(t, "knowledge/pumps.md", "# Pumps\n\nHow pumps work.\n", "knowledge/ropes.md", "# Ropes\n\nNo pumps.\n")
+	h := newHeld(t, "knowledge/pumps.md", "# Pumps\n\nHow pumps work.\n", "knowledge/ropes.md", "# Ropes\n\nNo pumps.\n").indexed()
 	b := h.as(h.bob)
 	a := b.get(h.in("search?q=pumps"))
 	contains(t, "a search", a.body, h.in("search?why&amp;q=pumps"))
@@ -41,7 +41,7 @@ func TestSearchExplainsItsOrder(t *testing.T) {
 
 func TestSearchShowsTheFactThatItFinds(t *testing.T) {
 	h := newHeld(t, "memory/person/work.md", "---\nvalue: Is a baker in Leeds <b>\nconfidence: 1\nsource: user_explicit\n---\n",
-		"memory/person/bob.md", "---\nvalue: \"Bob: the boss, a baker too\"\n---\nMet in 2020.\n", "knowledge/x.md", "---\nvalue: tucked away\n---\nA baker of pages.\n")
+		"memory/person/bob.md", "---\nvalue: \"Bob: the boss, a baker too\"\n---\nMet in 2020.\n", "knowledge/x.md", "---\nvalue: tucked away\n---\nA baker of pages.\n").indexed()
 	a := h.as(h.bob).get(h.in("search?q=baker"))
 	contains(t, "a search", a.body, "<p>Is a <mark>baker</mark> in Leeds &lt;b&gt;</p>", "<p>Bob: the boss, a <mark>baker</mark> too Met in 2020.</p>", "<p>A <mark>baker</mark> of pages.</p>")
 	lacks(t, "a search", a.body, "user_explicit", "tucked away")
@@ -49,7 +49,7 @@ func TestSearchShowsTheFactThatItFinds(t *testing.T) {
 
 func TestSearchShowsWhatAIsFind(t *testing.T) {
 	h := newHeld(t, "knowledge/deploy.md", "# Deploying\n\nHow we ship.\n\n## Rolling back a release\n\nCall the pager, then roll the release back by hand.\n",
-		"knowledge/other.md", "# Cooking\n\nSoup.\n", "evil.md", "# <script>alert(1)</script>\n\nA pager of <img src=x onerror=alert(1)> evil.\n")
+		"knowledge/other.md", "# Cooking\n\nSoup.\n", "evil.md", "# <script>alert(1)</script>\n\nA pager of <img src=x onerror=alert(1)> evil.\n").indexed()
 	b := h.as(h.bob)
 	a := b.get(h.in("search?q=%s", url.QueryEscape("rolling back release")))
 	want(t, "a search", a, http.StatusOK)
