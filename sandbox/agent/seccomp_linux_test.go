@@ -294,7 +294,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testenv.SkipOrFail(t, "restricting a thread takes root")
 	}
-	python := func(script string) (string, *os.ProcessState) {
+	run := func(script string, restrict func() error) (string, *os.ProcessState) {
 		t.Helper()
 		cmd := exec.Command("/usr/bin/python3", "-c", script)
 		var out bytes.Buffer
@@ -304,7 +304,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the goroutine
-			if err := restrictThread(); err != nil {
+			if err := restrict(); err != nil {
 				done <- err
 				return
 			}
@@ -315,6 +315,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 		}
 		return out.String(), cmd.ProcessState
 	}
+	python := func(script string) (string, *os.ProcessState) { return run(script, restrictThread) }
 	script, want := seccompCalls()
 	if got, _ := python(script); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)
@@ -327,6 +328,13 @@ func TestSeccompOnTheHost(t *testing.T) {
 	for name, script := range map[string]string{"of the x32 kind": foreignCall, "by the 32-bit entry": call32} {
 		out, state := python(script)
 		if w := state.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != syscall.SIGSYS {
+			// Some hypervisors have no 32-bit entry. The processor then refuses the call
+			// with and without the filter.
+			_, free := run(script, func() error { return nil })
+			if f := free.Sys().(syscall.WaitStatus); w.Signaled() && f.Signaled() && w.Signal() == syscall.SIGSEGV && f.Signal() == syscall.SIGSEGV {
+				t.Logf("this machine has no calls %s", name)
+				continue
+			}
 			t.Errorf("attack: a call %s: %v %s", name, state, out)
 		}
 	}
