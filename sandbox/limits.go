@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"satchel/internal/bytesize"
 	"satchel/sandbox/agent"
@@ -143,9 +142,6 @@ func (l Limit) key() string {
 	return string(l)
 }
 
-// fullTime bounds the look at what is full.
-const fullTime = 2 * time.Second
-
 // lookCommand prints, for the space and for /tmp, the free blocks and the free
 // inodes. It needs no file and, beside its shell, one process.
 const lookCommand = "exec stat -f -c '%a %d' . /tmp"
@@ -159,9 +155,9 @@ const (
 
 // fullest reports which file systems of the sandbox are full now.
 func (c *command) fullest(ctx context.Context) []Limit {
-	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), fullTime)
+	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), c.pool.o.AnswerTime)
 	defer cancel()
-	r, err := c.agent.Exec(ctx, agent.ExecRequest{Command: lookCommand, ReadOnly: c.req.ReadOnly, WallTime: fullTime, HeadTail: 256}, nil)
+	r, err := c.agent.Exec(ctx, agent.ExecRequest{Command: lookCommand, ReadOnly: c.req.ReadOnly, WallTime: c.pool.o.AnswerTime, HeadTail: 256}, nil)
 	if err != nil || r.End != agent.Exited || r.ExitCode != 0 {
 		return nil
 	}
@@ -202,7 +198,7 @@ func (c *command) renew() {
 	if !full || c.res.NotSaved != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.hard, fullTime)
+	ctx, cancel := context.WithTimeout(p.hard, p.o.AnswerTime)
 	defer cancel()
 	if c.tree.lock(ctx) != nil {
 		return

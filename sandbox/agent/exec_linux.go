@@ -133,7 +133,7 @@ func (r *running) launch() error {
 		return errSignaled
 	}
 	if err := sh.run(r.req.Command); err != nil {
-		killTree(sh.mark)
+		killTree(sh)
 		r.s.shell.release(sh)
 		sh.close(true)
 		return err
@@ -171,7 +171,7 @@ func (r *running) signal(sig unix.Signal) {
 	defer r.mu.Unlock()
 	r.signaled = true
 	if sig == unix.SIGKILL {
-		killTree(r.sh.mark)
+		killTree(r.sh)
 	} else {
 		signalTree(r.sh.mark, sig)
 	}
@@ -191,7 +191,7 @@ func (r *running) relaunch(launches int) bool {
 	if !again {
 		return false
 	}
-	killTree(r.sh.mark)
+	killTree(r.sh)
 	r.drain()
 	r.s.shell.release(r.sh)
 	if r.launch() != nil {
@@ -236,9 +236,9 @@ func (r *running) supervise(j *job) {
 		break
 	}
 	if finished {
-		r.left = killTree(r.sh.mark)
+		r.left = killTree(r.sh)
 	} else {
-		endTree(r.sh.mark, r.grace(), hurry)
+		endTree(r.sh, r.grace(), hurry)
 		r.status = <-r.sh.exited
 	}
 	r.drain()

@@ -163,7 +163,7 @@ func (p *pool) refill(readOnly bool) {
 // discard ends a shell that was given no command.
 func (p *pool) discard(sh *shell) {
 	sh.close(false)
-	killTree(sh.mark)
+	killTree(sh)
 }
 
 // stop ends the waiting shells; none is started any more.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"strconv"
 	"time"
@@ -9,44 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killRounds bounds how often a tree is searched again while it is killed. What
-// outlives the first rounds may be a fork bomb, in which every death makes room
-// for another birth: it is stopped first, which frees no room.
+// killRounds bounds how often a tree is searched again while it is killed. A tree
+// that outlives the first rounds may be a fork bomb in which every death makes room
+// for another birth: from round freezeAfter on it is stopped first, which frees no room.
 const (
 	killRounds   = 2000
 	freezeAfter  = 2
 	freezeRounds = 20
 )
 
-// members lists the processes with a mark, zombies left out. Every process of
-// a command has it, wherever it hangs in the tree.
-func members(mark uint32) []int {
-	var pids []int
-	eachProcess(func(pid int, status []byte) {
-		if hasMark(status, mark) {
-			pids = append(pids, pid)
+// processes returns the number of every process but this one, with its
+// /proc/<pid>/status, which is valid until the next one.
+func processes() iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		dir, err := os.Open("/proc")
+		if err != nil {
+			return
 		}
-	})
-	return pids
-}
-
-// eachProcess calls f with every process but this one and its
-// /proc/<pid>/status, which is valid during the call.
-func eachProcess(f func(pid int, status []byte)) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what was read before an error counts
-	buf := make([]byte, 4096)
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == 1 {
-			continue
-		}
-		if status := readSmall("/proc/"+name+"/status", buf); status != nil {
-			f(pid, status)
+		defer dir.Close()
+		names, _ := dir.Readdirnames(-1) // what was read before an error counts
+		buf := make([]byte, 4096)
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err != nil || pid == 1 {
+				continue
+			}
+			if status := readSmall("/proc/"+name+"/status", buf); status != nil && !yield(pid, status) {
+				return
+			}
 		}
 	}
 }
@@ -96,48 +87,65 @@ func statusField(status []byte, name string) []byte {
 	return bytes.TrimSpace(v)
 }
 
-// signalTree sends a signal to every process with the mark and returns how
-// many there were.
-func signalTree(mark uint32, sig unix.Signal) int {
-	pids := members(mark)
-	for _, pid := range pids {
-		_ = unix.Kill(pid, sig) // gone meanwhile
+// signalTree sends signals to every process with the mark and returns how many
+// processes there were. Every process of a command has its mark, wherever it hangs
+// in the tree.
+func signalTree(mark uint32, signals ...unix.Signal) int {
+	n := 0
+	for pid, status := range processes() {
+		if hasMark(status, mark) {
+			n++
+			for _, sig := range signals {
+				_ = unix.Kill(pid, sig) // it may have ended
+			}
+		}
 	}
-	return len(pids)
+	return n
+}
+
+// treeLives reports whether a process with the mark is left, zombies not counted.
+func treeLives(mark uint32) bool {
+	for _, status := range processes() {
+		if hasMark(status, mark) {
+			return true
+		}
+	}
+	return false
 }
 
 // freezeTree stops every process with the mark, until a search finds none that
 // runs.
 func freezeTree(mark uint32) {
 	for range freezeRounds {
-		running := 0
-		eachProcess(func(pid int, status []byte) {
+		running := false
+		for pid, status := range processes() {
 			if state := statusField(status, "\nState:"); hasMark(status, mark) && (len(state) == 0 || state[0] != 'T') {
-				running++
-				_ = unix.Kill(pid, unix.SIGSTOP) // gone meanwhile
+				running = true
+				_ = unix.Kill(pid, unix.SIGSTOP) // it may have ended
 			}
-		})
-		if running == 0 {
+		}
+		if !running {
 			return
 		}
 	}
 }
 
-// killTree kills every process with the mark and returns, when none is left,
-// how many there were at first.
-func killTree(mark uint32) int {
+// killTree kills what a shell has started, and the shell. It returns how many
+// processes the first search found, when a search finds none.
+func killTree(sh *shell) int {
 	first := 0
 	for round := range killRounds {
 		if round >= freezeAfter {
-			freezeTree(mark)
+			freezeTree(sh.mark)
 		}
-		n := signalTree(mark, unix.SIGKILL)
+		n := signalTree(sh.mark, unix.SIGKILL)
 		if round == 0 {
 			first = n
 		}
 		if n == 0 {
 			break
 		}
+		killGroup(sh)
 		if round > 0 {
 			time.Sleep(min(time.Duration(round)*100*time.Microsecond, 5*time.Millisecond))
 		}
@@ -145,14 +153,22 @@ func killTree(mark uint32) int {
 	return first
 }
 
-// endTree asks every process with the mark to end, and kills what is left
-// after grace or when hurry is closed.
-func endTree(mark uint32, grace time.Duration, hurry <-chan struct{}) {
+// killGroup kills all of the shell's process group at once, which most commands
+// never leave. On a busy machine a fork bomb in one group outruns a search that
+// kills one process after another. The number of a group that has ended goes to
+// another process only after all other numbers.
+func killGroup(sh *shell) {
+	_ = unix.Kill(-sh.pid, unix.SIGKILL) // it may have ended
+}
+
+// endTree sends SIGTERM to everything that a shell has started, and kills what is
+// left after grace or when hurry is closed.
+func endTree(sh *shell, grace time.Duration, hurry <-chan struct{}) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
-	if grace > 0 && signalTree(mark, unix.SIGTERM) > 0 {
-		signalTree(mark, unix.SIGCONT) // a stopped process takes no SIGTERM
-		for wait := time.Millisecond; len(members(mark)) > 0; wait = min(2*wait, 50*time.Millisecond) {
+	// A stopped process takes SIGTERM only when it continues.
+	if grace > 0 && signalTree(sh.mark, unix.SIGTERM, unix.SIGCONT) > 0 {
+		for wait := time.Millisecond; treeLives(sh.mark); wait = min(2*wait, 50*time.Millisecond) {
 			poll := time.NewTimer(wait)
 			select {
 			case <-poll.C:
@@ -164,5 +180,6 @@ func endTree(mark uint32, grace time.Duration, hurry <-chan struct{}) {
 			break
 		}
 	}
-	killTree(mark)
+	killGroup(sh)
+	killTree(sh)
 }

@@ -43,13 +43,12 @@ func findUse(marks map[uint32]bool, root string) liveUse {
 	seen := make(map[int]bool)
 	for range useRounds {
 		found := false
-		eachProcess(func(pid int, status []byte) {
-			if seen[pid] || !hasMarkOf(status, marks) {
-				return
+		for pid, status := range processes() {
+			if !seen[pid] && hasMarkOf(status, marks) {
+				seen[pid], found = true, true
+				u.look("/proc/"+strconv.Itoa(pid), root+"/")
 			}
-			seen[pid], found = true, true
-			u.look("/proc/"+strconv.Itoa(pid), root+"/")
-		})
+		}
 		if !found {
 			return u
 		}

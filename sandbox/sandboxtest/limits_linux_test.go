@@ -35,7 +35,7 @@ func newCell(t *testing.T, change func(*sandbox.Options), gv func(*gvisor.Option
 	t.Helper()
 	needGVisor(t)
 	c := &cell{t: t, run: filepath.Join(t.TempDir(), "run")}
-	opt := gvisor.Options{RunDir: c.run, Logger: sandboxtest.Logger(t)}
+	opt := gvisor.Options{RunDir: c.run, Logger: sandboxtest.Logger(t), StartTimeout: 5 * time.Minute}
 	if gv != nil {
 		gv(&opt)
 	}
@@ -44,7 +44,7 @@ func newCell(t *testing.T, change func(*sandbox.Options), gv func(*gvisor.Option
 	c.Harness = &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: c.runtime}}
 	o := sandbox.Options{
 		Runtime: c.Runtime, Checkouts: c.Store, Committer: c.Store, Logger: sandboxtest.Logger(t),
-		Grace: 500 * time.Millisecond, DetachAfter: -1,
+		Grace: 500 * time.Millisecond, DetachAfter: -1, AnswerTime: 5 * time.Minute,
 	}
 	if change != nil {
 		change(&o)
