@@ -20,75 +20,86 @@ const (
 	adopting   = "import"
 )
 
-// provenance is which commits this server made, as far as the branch's log was read.
+// provenance is the set of commits that this server made, as far as the branch's log
+// was read.
 type provenance struct {
 	mu   sync.Mutex
-	made map[packfile.Hash]bool // never changed
-	read int64                  // bytes of the log
+	made map[packfile.Hash]bool
+	read int64 // bytes of the log
 }
 
-// forget has the log read again, which was rewritten.
+// forget makes the next look read the log again, which was rewritten.
 func (p *provenance) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.made, p.read = nil, 0
 }
 
-// made returns the commits that this server made, by the branch's log. A commit that
-// came from a remote or with an import is not among them, whatever its trailers say,
-// nor is one that Limits.Reflog has no room for.
-func (r *repo) made() (map[packfile.Hash]bool, error) {
-	p := &r.provenance
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f, err := os.Open(r.logFile())
+// madeHere reports whether this server made a commit, by the branch's log. A commit
+// that came from a remote or with an import is not among them, whatever its trailers
+// say, nor is one that Limits.Reflog has no room for.
+func (r *repo) madeHere(id packfile.Hash) (bool, error) {
+	r.provenance.mu.Lock()
+	defer r.provenance.mu.Unlock()
+	err := r.provenance.update(r.logFile())
+	return r.provenance.made[id], err
+}
+
+// allMade returns the commits that this server made.
+func (r *repo) allMade() (map[packfile.Hash]bool, error) {
+	r.provenance.mu.Lock()
+	defer r.provenance.mu.Unlock()
+	err := r.provenance.update(r.logFile())
+	return maps.Clone(r.provenance.made), err
+}
+
+// update reads what was added to the log.
+func (p *provenance) update(log string) error {
+	f, err := os.Open(log)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		p.made, p.read = nil, 0
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if st.Size() < p.read {
 		p.made, p.read = nil, 0
 	}
 	b, err := io.ReadAll(io.NewSectionReader(f, p.read, st.Size()-p.read))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lines, n := parseLog(b)
-	if len(lines) == 0 {
-		return p.made, nil
-	}
-	made := maps.Clone(p.made)
-	if made == nil {
-		made = make(map[packfile.Hash]bool, len(lines))
+	if p.made == nil {
+		p.made = make(map[packfile.Hash]bool, len(lines))
 	}
 	for _, l := range lines {
 		if strings.HasPrefix(l.why(), committing) {
-			made[l.now] = true
+			p.made[l.now] = true
 		}
 	}
-	p.made, p.read = made, p.read+n
-	return made, nil
+	p.read += n
+	return nil
 }
 
-// proven gives a raw commit in the words that everyone shares. Its Tool and Client are
-// those of its trailers only where this server made it.
+// proven returns a raw commit as a space.Commit. Its Tool and Client are those of its
+// trailers only if this server made it.
 func (r *repo) proven(c rawCommit, id packfile.Hash) space.Commit {
 	out, tool, client := c.read(id)
 	if tool == "" && client == "" {
 		return out
 	}
-	made, err := r.made()
+	made, err := r.madeHere(id)
 	if err != nil {
 		r.logger().Error("The log of a branch cannot be read, so that nothing is known of who made its commits.", "error", err)
 	}
-	if made[id] {
+	if made && err == nil {
 		out.Tool, out.Client = tool, client
 	} else {
 		out.ClaimedTool = tool

@@ -123,7 +123,7 @@ const maxTagChain = 16
 // journal says what becomes of the refs, and writes the tag objects for it.
 func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJournal, error) {
 	j := purgeJournal{Old: old.String(), New: now.String(), Made: map[string]string{}}
-	made, err := p.repo.made()
+	made, err := p.repo.allMade()
 	if err != nil {
 		return j, err
 	}

@@ -3,6 +3,8 @@ package reviews
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -46,17 +48,24 @@ func (w *waited) save(tx *gorm.DB, id space.SpaceID) error {
 			return fmt.Errorf("forget what waited: %w", err)
 		}
 	}
-	var put []waitedRow
+	var put, confirmed []waitedRow
 	for k, waits := range w.is {
 		x := waitedRow{string(id), string(k.path), string(k.blob), int(k.mode)}
-		if waits {
+		switch {
+		case waits:
 			put = append(put, x)
-			continue
+		case !w.again: // else nothing of it is stored any more
+			confirmed = append(confirmed, x)
 		}
-		if w.again {
-			continue // nothing of it is stored any more
+	}
+	for batch := range slices.Chunk(confirmed, 1000) {
+		values, args := make([]string, len(batch)), []any{string(id)}
+		for i, x := range batch {
+			values[i] = "(?, ?, CAST(? AS INTEGER))"
+			args = append(args, x.Path, x.Blob, x.Mode)
 		}
-		if err := tx.Where("space_id = ? AND path = ? AND blob = ? AND mode = ?", x.SpaceID, x.Path, x.Blob, x.Mode).Delete(&waitedRow{}).Error; err != nil {
+		q := "DELETE FROM reviews_waited WHERE space_id = ? AND (path, blob, mode) IN (VALUES " + strings.Join(values, ", ") + ")"
+		if err := tx.Exec(q, args...).Error; err != nil {
 			return fmt.Errorf("forget what was confirmed: %w", err)
 		}
 	}
