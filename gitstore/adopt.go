@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -17,7 +18,7 @@ import (
 // head would make of ours.
 type adoption struct {
 	weight
-	edits []edit // what is taken from its head
+	edits []trees.Edit // what is taken from its head
 }
 
 // weighAdoption looks through the head of a history, which from can read beside
@@ -31,7 +32,7 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 		case space.RuleGit, space.RuleSegment:
 			// Dangerous to whoever checks it out: gone from head. All else stays as
 			// its owner has it, and out of checkouts if need be.
-			a.edits = append(a.edits, edit{path: n.Path})
+			a.edits = append(a.edits, trees.Edit{Path: n.Path})
 		}
 	}
 	return a, nil
@@ -128,13 +129,13 @@ func (r *repo) takePacks(from *packfile.DB) error {
 // adoptHead moves the branch to the adopted history, with a commit on top
 // where there is something to add to it or to take from it: those paths are
 // returned.
-func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []edit, m space.Meta) (c space.Commit, onTop map[string]bool, err error) {
+func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []trees.Edit, m space.Meta) (c space.Commit, onTop map[string]bool, err error) {
 	kept := 0
 	names := packfile.NameIndex{}
-	err = r.walk(ctx, head.tree, "", func(path string, e packfile.TreeEntry) error {
-		at, err := r.lookupIn(names, theirs.tree, path)
-		if err == nil && !at.found && at.blocked == "" {
-			edits = append(edits, edit{path, e.Mode, e.Hash})
+	err = r.trees().Walk(ctx, head.tree, "", func(path string, e packfile.TreeEntry) error {
+		at, err := r.trees().LookupIn(names, theirs.tree, path)
+		if err == nil && !at.Found && at.Blocked == "" {
+			edits = append(edits, trees.Edit{Path: path, Mode: e.Mode, Hash: e.Hash})
 			kept++
 		}
 		return err
@@ -144,11 +145,11 @@ func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []e
 	}
 	onTop = map[string]bool{}
 	for _, e := range edits {
-		onTop[e.path] = true
+		onTop[e.Path] = true
 	}
 	if len(edits) > 0 {
-		var objs []newObject
-		tree, err := r.rewrite(theirs.tree, edits, &objs)
+		var objs []trees.Object
+		tree, err := r.trees().Rewrite(theirs.tree, edits, &objs)
 		if err != nil {
 			return c, nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -15,7 +16,7 @@ import (
 // top of a file, or of the empty tree.
 func (o *origin) bombTree(width, levels int, file bool) string {
 	o.t.Helper()
-	at := emptyTree
+	at := trees.Empty
 	gitStdin(o.t, o.work, "", "mktree")
 	mode, kind := "040000", "tree"
 	if file {
@@ -154,7 +155,7 @@ func TestAttackTreesThatAreNestedTooDeepAreMalformed(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("", "main", "echo 1 > a.md")
 	tree := git(t, o.work, "rev-parse", string(first)+"^{tree}")
-	for range maxTreeDepth + 1 {
+	for range trees.MaxDepth + 1 {
 		tree = strings.TrimSpace(gitStdin(t, o.work, "040000 tree "+tree+"\td\n", "mktree"))
 	}
 	o.commitTree(tree, "x", first)

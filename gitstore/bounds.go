@@ -4,81 +4,20 @@ import (
 	"context"
 	"maps"
 	"math"
-	"strings"
 	"sync"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
-// A tree from elsewhere may name one subtree many times: a pack of a kilobyte
-// holds ten million paths that way. Nothing here follows such a tree further
-// than these bounds, and what a remote's head would hold is added up from each
-// distinct tree before any of it is taken.
-
-// maxTreeDepth bounds the recursion over trees from elsewhere.
-const maxTreeDepth = 512
+// What a remote's head would hold is added up from each distinct tree before any of it
+// is taken, since a tree may name one subtree many times (see package trees).
 
 // maxLinkTarget is how many bytes of a link's target are read at most: what is
 // longer is no target on any system (PATH_MAX), and a rule refuses it sooner.
 const maxLinkTarget = 4096
-
-func errTooDeep() error {
-	return fault.New(fault.Invalid, "The repository has directories that are nested more than %d deep.", maxTreeDepth)
-}
-
-// budget is what is left of one walk over trees. It counts what the walk costs
-// and what its caller keeps of it.
-type budget struct {
-	limit             int
-	entries, dirs     int
-	text              int64
-	maxDirs, maxBytes int64
-	// unread, if it is not nil, collects the directories that cannot be read, and
-	// the walk skips them. An unreadable top directory is still an error.
-	unread *[]string
-}
-
-// passes reports whether a walk skips a directory that cannot be read.
-func (b *budget) passes(prefix string, err error) bool {
-	if b.unread == nil || prefix == "" || !packfile.Unreadable(err) {
-		return false
-	}
-	*b.unread = append(*b.unread, strings.TrimSuffix(prefix, "/"))
-	return true
-}
-
-// dirsPerEntry is how many directories a walk may visit for each file that it
-// may: our own paths can have so many, and those of a bomb without a file more.
-const dirsPerEntry = 8
-
-func (r *repo) budget() *budget {
-	n := r.s.o.Limits.Walk
-	return &budget{limit: n, maxDirs: int64(n) * dirsPerEntry, maxBytes: int64(n) * space.MaxPathBytes / 2}
-}
-
-func (b *budget) over() error {
-	return fault.New(fault.TooLarge, "A commit of this history differs in more than %d paths from the one that it is compared with, which is more than is looked through.", b.limit)
-}
-
-// Dir notes that a directory is visited.
-func (b *budget) dir() error {
-	if b.dirs++; int64(b.dirs) > b.maxDirs {
-		return b.over()
-	}
-	return nil
-}
-
-// Entry notes that a path is told.
-func (b *budget) entry(path string) error {
-	b.entries++
-	b.text += int64(len(path))
-	if b.entries > b.limit || b.text > b.maxBytes {
-		return b.over()
-	}
-	return nil
-}
 
 // load is what a tree holds with all below it, each path counted. Sums that
 // would overflow stay at the largest number.
@@ -123,8 +62,8 @@ func (s *scales) tree(ctx context.Context, h packfile.Hash) (load, error) { retu
 
 func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load, err error) {
 	l, known := s.seen[h]
-	if depth+l.height > maxTreeDepth {
-		return l, errTooDeep()
+	if depth+l.height > trees.MaxDepth {
+		return l, trees.ErrTooDeep()
 	}
 	if known {
 		return l, nil
@@ -167,8 +106,8 @@ func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load,
 }
 
 // fitsWalk reports whether a walk over the whole tree stays in its budget.
-func (l load) fitsWalk(b *budget) bool {
-	return l.files <= b.limit && int64(l.dirs) <= b.maxDirs && l.text <= b.maxBytes
+func (l load) fitsWalk(b *trees.Budget) bool {
+	return b.Fits(l.files, l.dirs, l.text)
 }
 
 // loads keeps what the trees of the last fetch weighed, so that the next one
@@ -191,7 +130,7 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 		return err
 	}
 	lim := r.s.o.Limits
-	if l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(r.budget()) {
+	if l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(r.trees().Budget()) {
 		// A space may hold more than the limits of today: then its remote may too.
 		s := newScales(r, true)
 		s.past = true
@@ -199,7 +138,7 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 		if err != nil {
 			return err
 		}
-		if l.files > max(own.files, lim.Files) || l.bytes > max(own.bytes, lim.Space) || !l.fitsWalk(r.budget()) {
+		if l.files > max(own.files, lim.Files) || l.bytes > max(own.bytes, lim.Space) || !l.fitsWalk(r.trees().Budget()) {
 			return overLimits(l.totals, lim)
 		}
 	}
@@ -227,7 +166,7 @@ func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 		if fault.CodeOf(err) == fault.Invalid {
 			return false, nil
 		}
-		if err != nil || !l.fitsWalk(r.budget()) {
+		if err != nil || !l.fitsWalk(r.trees().Budget()) {
 			return false, err
 		}
 	}

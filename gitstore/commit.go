@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -107,15 +108,15 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	if err != nil {
 		return space.Commit{}, err
 	}
-	var objs []newObject
-	tree, err := r.rewrite(head.tree, edits, &objs)
+	var objs []trees.Object
+	tree, err := r.trees().Rewrite(head.tree, edits, &objs)
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "tree")
 	}
 	if tree.IsZero() { // the empty tree is written where it is a commit's
 		tree = plumbing.ComputeHash(plumbing.TreeObject, nil)
 		if !r.db.Has(tree) {
-			objs = append(objs, newObject{kind: plumbing.TreeObject, hash: tree})
+			objs = append(objs, trees.Object{Kind: plumbing.TreeObject, Hash: tree})
 		}
 	}
 	if tree == head.tree && !head.id.IsZero() {
@@ -123,7 +124,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	}
 	for _, q := range p.writes {
 		if !r.db.Sound(q.hash) {
-			objs = append(objs, newObject{plumbing.BlobObject, q.hash, q.data})
+			objs = append(objs, trees.Object{Kind: plumbing.BlobObject, Hash: q.hash, Data: q.data})
 		}
 	}
 	var parents []packfile.Hash
@@ -169,7 +170,7 @@ func (r *repo) unchanged(p *plan) (space.Commit, error) {
 
 // record writes a commit with its objects and makes it head, durably. head is
 // the one that it replaces; zero in a space without a commit.
-func (r *repo) record(ctx context.Context, head *headState, parents []packfile.Hash, tree packfile.Hash, objs []newObject, m space.Meta, summary string) (space.Commit, error) {
+func (r *repo) record(ctx context.Context, head *headState, parents []packfile.Hash, tree packfile.Hash, objs []trees.Object, m space.Meta, summary string) (space.Commit, error) {
 	if m.Time.IsZero() {
 		m.Time = time.Now()
 	}
@@ -181,7 +182,7 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 		m.Time = m.Time.Add(time.Second)
 		return r.record(ctx, head, parents, tree, objs, m, summary)
 	}
-	objs = append(objs, newObject{plumbing.CommitObject, id, data})
+	objs = append(objs, trees.Object{Kind: plumbing.CommitObject, Hash: id, Data: data})
 	if err := ctx.Err(); err != nil {
 		return space.Commit{}, err // the last point at which nothing was changed
 	}
@@ -195,8 +196,8 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 		return space.Commit{}, r.internalf(err, "move the branch")
 	}
 	for _, o := range objs {
-		if o.kind != plumbing.BlobObject { // whose bytes are the caller's
-			r.db.Cache.Put(r.db, o.hash, packfile.Object{Kind: o.kind, Data: o.data})
+		if o.Kind != plumbing.BlobObject { // whose bytes are the caller's
+			r.db.Cache.Put(r.db, o.Hash, packfile.Object{Kind: o.Kind, Data: o.Data})
 		}
 	}
 	r.head.Store(&headState{id: id, tree: tree})
@@ -213,13 +214,13 @@ func firstLine(s string) string {
 }
 
 // writePack writes objects as one durable pack.
-func (s *Store) writePack(dir string, objs []newObject) (*packfile.Pack, error) {
+func (s *Store) writePack(dir string, objs []trees.Object) (*packfile.Pack, error) {
 	w, err := packfile.NewWriter(s.o.disk, dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range objs {
-		if err := w.AddNamed(o.hash, o.kind, o.data); err != nil {
+		if err := w.AddNamed(o.Hash, o.Kind, o.Data); err != nil {
 			w.Abort()
 			return nil, err
 		}
@@ -360,8 +361,8 @@ func (r *repo) noteCase(files []space.FileChange) {
 		}
 	}
 	for dir, names := range added {
-		at, err := r.lookup(r.head.Load().tree, strings.TrimSuffix(dir, "/"))
-		if err != nil || !at.isDir() {
+		at, err := r.trees().Lookup(r.head.Load().tree, strings.TrimSuffix(dir, "/"))
+		if err != nil || !at.HasDir() {
 			continue
 		}
 		es, err := r.db.Tree(at.Hash)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -52,8 +53,8 @@ func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to s
 	if from != "" && p.colour[begin] != paintBoth {
 		return nil, 0, false, nil
 	}
-	seen := map[packfile.Hash][]place{}
-	look := func(h packfile.Hash, tree packfile.Hash) ([]place, error) {
+	seen := map[packfile.Hash][]trees.Place{}
+	look := func(h packfile.Hash, tree packfile.Hash) ([]trees.Place, error) {
 		if l, ok := seen[h]; ok {
 			return l, nil
 		}
@@ -64,10 +65,10 @@ func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to s
 			}
 			tree = c.tree
 		}
-		l := make([]place, len(under))
+		l := make([]trees.Place, len(under))
 		for i, u := range under {
 			var err error
-			if l[i], err = r.lookup(tree, string(u)); err != nil {
+			if l[i], err = r.trees().Lookup(tree, string(u)); err != nil {
 				return nil, err
 			}
 		}
@@ -83,7 +84,7 @@ func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to s
 		if err != nil {
 			return nil, 0, false, r.internalf(err, "way")
 		}
-		touches := len(d.c.parents) == 0 && differs(mine, make([]place, len(mine)))
+		touches := len(d.c.parents) == 0 && differs(mine, make([]trees.Place, len(mine)))
 		step := CommitBetween{ID: packfile.CommitID(d.h), ClaimedTools: claimedTools(d.c.message)}
 		for _, q := range d.c.parents {
 			theirs, err := look(q, packfile.Hash{})
@@ -103,9 +104,9 @@ func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to s
 	return steps, passed, true, nil
 }
 
-func differs(a, b []place) bool {
+func differs(a, b []trees.Place) bool {
 	for i := range a {
-		if a[i].found != b[i].found || a[i].found && (a[i].Hash != b[i].Hash || a[i].Mode != b[i].Mode) {
+		if a[i].Found != b[i].Found || a[i].Found && (a[i].Hash != b[i].Hash || a[i].Mode != b[i].Mode) {
 			return true
 		}
 	}

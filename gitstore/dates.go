@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"satchel/gitstore/trees"
 	"satchel/internal/space"
 )
 
@@ -33,14 +34,14 @@ func (s *Store) Dates(ctx context.Context, id space.SpaceID, from, to space.Comm
 }
 
 func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]time.Time, error) {
-	var changes []treeChange
-	if err := r.diffTrees(ctx, from.tree, to.tree, &changes); err != nil {
+	var changes []trees.Change
+	if err := r.trees().Diff(ctx, from.tree, to.tree, &changes); err != nil {
 		return nil, err
 	}
 	undated := make(map[string]bool, len(changes))
 	for _, c := range changes {
-		if c.new.IsFile() {
-			undated[c.path] = true
+		if c.New.IsFile() {
+			undated[c.Path] = true
 		}
 	}
 	dates := make(map[space.Path]time.Time, len(undated))
@@ -58,13 +59,13 @@ func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]t
 			}
 		}
 		changes = changes[:0]
-		if err = r.diffTrees(ctx, parent.tree, c.tree, &changes); err != nil {
+		if err = r.trees().Diff(ctx, parent.tree, c.tree, &changes); err != nil {
 			break
 		}
 		for _, f := range changes {
-			if undated[f.path] {
-				delete(undated, f.path)
-				dates[space.Path(f.path)] = c.authored
+			if undated[f.Path] {
+				delete(undated, f.Path)
+				dates[space.Path(f.Path)] = c.authored
 			}
 		}
 		if len(c.parents) == 0 {

@@ -22,7 +22,7 @@
 //   - Reads are safe for concurrent use and never wait for a commit.
 //   - What a remote has becomes part of a space without a local commit ever
 //     being dropped: Integrate moves head forward or merges, and where both sides
-//     changed the same, both are kept (see merge.go). What is known of a remote
+//     changed the same, both are kept (see package merge). What is known of a remote
 //     is never more than it has.
 //   - What Purge took out of the history is in no file of the space any more
 //     when it returns, nor after a crash once the space was opened.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -148,7 +149,7 @@ func FuzzConflictName(f *testing.F) {
 		if err != nil || n < 1 || n > 1000 {
 			return
 		}
-		name, ok := conflictName(string(parsed), "", space.CommitID(strings.Repeat("ab", 20)), n)
+		name, ok := merge.ConflictName(string(parsed), "", space.CommitID(strings.Repeat("ab", 20)), n)
 		if !ok {
 			t.Fatalf("no name for %q", p)
 		}

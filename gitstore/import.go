@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -262,11 +263,11 @@ func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []requ
 	}
 	if pristine {
 		for i := range reqs {
-			at, err := r.lookup(head.tree, string(reqs[i].path))
+			at, err := r.trees().Lookup(head.tree, string(reqs[i].path))
 			if err != nil {
 				return space.Commit{}, nil, r.internalf(err, "import")
 			}
-			if at.isFile() {
+			if at.HasFile() {
 				reqs[i].base, reqs[i].baseMode = packfile.BlobID(at.Hash), at.FileMode()
 			}
 		}
@@ -318,12 +319,12 @@ func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 // isKept reports whether head has something else at a file's path and the file as
 // a conflict copy beside it.
 func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
-	at, err := r.lookup(tree, string(q.path))
-	if err != nil || !at.found || at.Hash == q.hash {
+	at, err := r.trees().Lookup(tree, string(q.path))
+	if err != nil || !at.Found || at.Hash == q.hash {
 		return false, err
 	}
 	dir, name := path.Split(string(q.path))
-	parent, err := r.lookup(tree, strings.TrimSuffix(dir, "/"))
+	parent, err := r.trees().Lookup(tree, strings.TrimSuffix(dir, "/"))
 	if err != nil {
 		return false, err
 	}
@@ -331,7 +332,7 @@ func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	stem, ext := copyStem(name)
+	stem, ext := merge.CopyStem(name)
 	for _, e := range siblings {
 		if e.Hash == q.hash && e.IsFile() && e.FileMode() == q.mode && space.IsConflictCopy(space.Path(e.Name)) &&
 			strings.HasPrefix(e.Name, stem+space.ConflictMark) && strings.HasSuffix(e.Name, ext) {
@@ -339,15 +340,4 @@ func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// copyStem splits a name where its conflict copies have their mark (see
-// conflictName).
-func copyStem(name string) (stem, ext string) {
-	ext = path.Ext(name)
-	stem = strings.TrimSuffix(name, ext)
-	if stem == "" || len(ext) > 32 {
-		return name, ""
-	}
-	return stem, ext
 }

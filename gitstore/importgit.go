@@ -229,7 +229,7 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 	if err != nil {
 		return err
 	}
-	if lim := q.s.o.Limits; l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(q.r.budget()) {
+	if lim := q.s.o.Limits; l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(q.r.trees().Budget()) {
 		return overLimits(l.totals, lim)
 	}
 	return nil
@@ -335,7 +335,7 @@ func fsckReason(stderr string) string {
 // files gives the files of the quarantined head, for a space with a history of
 // its own.
 func (q *quarantine) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
-	return q.r.walk(ctx, q.head.tree, "", func(path string, e packfile.TreeEntry) error {
+	return q.r.trees().Walk(ctx, q.head.tree, "", func(path string, e packfile.TreeEntry) error {
 		if !e.IsFile() {
 			refuse(path, fault.New(fault.Invalid, "%q is a submodule, whose files are another repository's.", path))
 			return nil

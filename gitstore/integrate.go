@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -62,7 +64,7 @@ var errBusy = fault.New(fault.Unavailable, "The space is changed so often that w
 //	the commit has head              head moves to it
 //	the space has its first commit   the remote's history is adopted, as by
 //	alone                            Import
-//	else                             both are merged (see merge.go), whether or
+//	else                             both are merged (see package merge), whether or
 //	                                 not they have a commit in common
 //
 // A commit that the space does not have is a fault.NotFound; a result over the
@@ -174,7 +176,54 @@ func (r *repo) integration(ctx context.Context, how How, head, theirs *headState
 	if err != nil {
 		return nil, 0, err
 	}
-	return func() (Integration, error) { return r.recordMerge(ctx, head, theirs, x, m) }, len(x.files) + len(x.conflicts), nil
+	return func() (Integration, error) { return r.recordMerge(ctx, head, theirs, x, m) }, len(x.files) + len(x.Conflicts), nil
+}
+
+// merged is a merge that is computed, and not yet the space's.
+type merged struct {
+	merge.Result
+	objs []trees.Object // of the tree, that the space lacks
+	weight
+}
+
+// merge computes what becomes of two commits. It takes no lock and changes nothing.
+func (r *repo) merge(ctx context.Context, ours, theirs *headState, base packfile.Hash) (*merged, error) {
+	q, err := r.borrower("a merge")
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	if err := q.open(r.db); err != nil {
+		return nil, err
+	}
+	q.r.db.ByName = packfile.NameIndex{}
+	o := merge.Options{
+		Trees: q.r.trees(), Git: q.git, MaxConflicts: r.s.o.Limits.Conflicts,
+		Ours: merge.Commit{ID: ours.id, Tree: ours.tree}, Theirs: merge.Commit{ID: theirs.id, Tree: theirs.tree},
+		EncodeCommit: func(tree packfile.Hash, parents []packfile.Hash) []byte {
+			return r.s.o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
+		},
+		Untouched: func(ctx context.Context) (func(string, packfile.TreeEntry) (bool, error), error) {
+			s, err := q.r.startersOf(ctx, ours)
+			return func(path string, e packfile.TreeEntry) (bool, error) { return s.untouched(q.r, path, e) }, err
+		},
+	}
+	if !base.IsZero() {
+		st, err := r.state(base)
+		if err != nil {
+			return nil, err
+		}
+		o.Base = merge.Commit{ID: base, Tree: st.tree}
+	}
+	m := &merged{}
+	if m.Result, err = merge.Commits(ctx, o); err != nil {
+		return nil, err
+	}
+	if m.objs, err = q.r.trees().Missing(ctx, r.db, m.Tree); err != nil {
+		return nil, err
+	}
+	m.weight, err = q.r.weigh(ctx, ours.tree, m.Tree)
+	return m, err
 }
 
 // recordMerge makes a merge the space's head. The caller holds commitMu.
@@ -183,15 +232,15 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	if err != nil {
 		return Integration{}, err
 	}
-	m.Message = mergeMessage(m.Message, theirs.id, x.conflicts, x.replaced)
-	c, err := r.record(ctx, head, []packfile.Hash{head.id, theirs.id}, x.tree, x.objs, m, "")
+	m.Message = mergeMessage(m.Message, theirs.id, x.Conflicts, x.Replaced)
+	c, err := r.record(ctx, head, []packfile.Hash{head.id, theirs.id}, x.Tree, x.objs, m, "")
 	if err != nil {
 		return Integration{}, err
 	}
 	r.totals = &next
-	c.Files, c.Rejected, c.Conflicts, c.Changed = x.files, x.notes, x.conflicts, true
+	c.Files, c.Rejected, c.Conflicts, c.Changed = x.files, x.notes, x.Conflicts, true
 	r.noteCase(x.files)
-	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.replaced}, nil
+	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.Replaced}, nil
 }
 
 // maxToldInMessage bounds how many conflicts a merge's message lists.
@@ -377,4 +426,11 @@ func (s *Store) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.C
 	}
 	r.committed(res.Commit)
 	return res.Commit, nil
+}
+
+// MergeText puts together by lines what became of base in ours and in theirs. See
+// [merge.Texts.Merge].
+func (s *Store) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error) {
+	out, _, err := s.texts.Merge(ctx, base, ours, theirs)
+	return out, explainDisk(err)
 }

@@ -119,23 +119,23 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 // touching reports whether a commit changed a path against all its parents, and
 // which parents to follow: the one that has the path unchanged, else all.
 func (r *repo) touching(c rawCommit, path string) (follow []packfile.Hash, touches bool, err error) {
-	mine, err := r.lookup(c.tree, path)
+	mine, err := r.trees().Lookup(c.tree, path)
 	if err != nil {
 		return nil, false, err
 	}
 	if len(c.parents) == 0 {
-		return nil, mine.found, nil
+		return nil, mine.Found, nil
 	}
 	for _, p := range c.parents {
 		pc, err := r.rawCommit(p)
 		if err != nil {
 			return nil, false, err
 		}
-		theirs, err := r.lookup(pc.tree, path)
+		theirs, err := r.trees().Lookup(pc.tree, path)
 		if err != nil {
 			return nil, false, err
 		}
-		if theirs.found == mine.found && (!mine.found || theirs.Hash == mine.Hash && theirs.Mode == mine.Mode) {
+		if theirs.Found == mine.Found && (!mine.Found || theirs.Hash == mine.Hash && theirs.Mode == mine.Mode) {
 			return []packfile.Hash{p}, false, nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -140,8 +141,8 @@ func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.Comm
 func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, walk int) (map[string]space.Commit, error) {
 	out := map[string]space.Commit{}
 	entries := func(c rawCommit) (packfile.Hash, error) {
-		l, err := r.lookup(c.tree, dir)
-		if err != nil || !l.isDir() {
+		l, err := r.trees().Lookup(c.tree, dir)
+		if err != nil || !l.HasDir() {
 			return packfile.Hash{}, err
 		}
 		return l.Hash, nil
@@ -221,27 +222,27 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 		}
 		tree = f.tree
 	}
-	var all []treeChange
-	if err := r.diffTrees(ctx, tree, st.tree, &all); err != nil {
+	var all []trees.Change
+	if err := r.trees().Diff(ctx, tree, st.tree, &all); err != nil {
 		return nil, 0, r.internalf(err, "changes")
 	}
-	all = slices.DeleteFunc(all, func(c treeChange) bool {
-		return !under(c.path, string(path)) || !c.old.IsFile() && !c.new.IsFile()
+	all = slices.DeleteFunc(all, func(c trees.Change) bool {
+		return !under(c.Path, string(path)) || !c.Old.IsFile() && !c.New.IsFile()
 	})
-	slices.SortFunc(all, func(a, b treeChange) int { return packfile.CompareStrings(a.path, b.path) })
+	slices.SortFunc(all, func(a, b trees.Change) int { return packfile.CompareStrings(a.Path, b.Path) })
 	total = len(all)
 	// To know a size is to look a file up, which is why only those are that are shown.
 	for _, c := range all[:min(total, max(0, limit))] {
-		f := space.FileChange{Path: space.Path(c.path), Status: space.Added}
-		if c.old.IsFile() {
-			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.old.Hash), c.old.FileMode()
+		f := space.FileChange{Path: space.Path(c.Path), Status: space.Added}
+		if c.Old.IsFile() {
+			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.Old.Hash), c.Old.FileMode()
 		}
-		if c.new.IsFile() {
+		if c.New.IsFile() {
 			if f.Old != "" {
 				f.Status = space.Modified
 			}
-			f.New, f.NewMode = packfile.BlobID(c.new.Hash), c.new.FileMode()
-			if f.Size, err = r.db.SizeOf(c.new.Hash); err != nil {
+			f.New, f.NewMode = packfile.BlobID(c.New.Hash), c.New.FileMode()
+			if f.Size, err = r.db.SizeOf(c.New.Hash); err != nil {
 				return nil, 0, r.internalf(err, "changes")
 			}
 		}

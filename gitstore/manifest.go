@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/space"
 )
 
@@ -78,15 +79,15 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	}
 	changed := make(map[string]packfile.TreeEntry, len(cs))
 	for _, c := range cs {
-		ok, err := r.fits(c.path, c.new)
+		ok, err := r.fits(c.Path, c.New)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
-			r.logger().Warn("A path of the history is left out of checkouts.", "path", c.path)
-			c.new = packfile.TreeEntry{}
+			r.logger().Warn("A path of the history is left out of checkouts.", "path", c.Path)
+			c.New = packfile.TreeEntry{}
 		}
-		changed[c.path] = c.new
+		changed[c.Path] = c.New
 	}
 	was := map[string]manifestFile{}
 	if last != nil {
@@ -128,11 +129,11 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 // readableChanges lists the differences between a tree and the manifest's. A
 // directory of the manifest that cannot be read counts as empty, and readableChanges
 // adds it to unread.
-func (r *repo) readableChanges(ctx context.Context, from packfile.Hash, m *manifest) ([]treeChange, error) {
+func (r *repo) readableChanges(ctx context.Context, from packfile.Hash, m *manifest) ([]trees.Change, error) {
 	m.unread = nil
-	b := r.budget()
-	b.unread = &m.unread
-	var cs []treeChange
-	err := r.diffDepth(ctx, from, m.tree, "", &cs, b, 0)
+	b := r.trees().Budget()
+	b.Unread = &m.unread
+	var cs []trees.Change
+	err := r.trees().DiffWithin(ctx, b, from, m.tree, &cs)
 	return cs, err
 }

@@ -12,6 +12,7 @@ import (
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/diff"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -74,25 +75,25 @@ func (r *repo) diffAt(ctx context.Context, from, to packfile.Hash, path string) 
 	if path == "" {
 		return r.diff(ctx, from, to)
 	}
-	a, err := r.lookup(from, path)
+	a, err := r.trees().Lookup(from, path)
 	if err != nil {
 		return nil, r.internalf(err, "diff")
 	}
-	b, err := r.lookup(to, path)
+	b, err := r.trees().Lookup(to, path)
 	if err != nil {
 		return nil, r.internalf(err, "diff")
 	}
-	if a.isDir() || b.isDir() {
+	if a.HasDir() || b.HasDir() {
 		return r.diff(ctx, from, to)
 	}
-	c := treeChange{path: path}
-	if a.isFile() {
-		c.old = a.TreeEntry
+	c := trees.Change{Path: path}
+	if a.HasFile() {
+		c.Old = a.TreeEntry
 	}
-	if b.isFile() {
-		c.new = b.TreeEntry
+	if b.HasFile() {
+		c.New = b.TreeEntry
 	}
-	return r.changes([]treeChange{c})
+	return r.changes([]trees.Change{c})
 }
 
 func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -35,14 +37,14 @@ type plan struct {
 	head   *headState
 	policy space.Policy
 
-	deletes   map[string]place   // accepted, with what head has there
-	writes    map[string]request // accepted, by the path where they go
-	over      map[string]place   // of writes: what head has there, where it has a file
+	deletes   map[string]trees.Place // accepted, with what head has there
+	writes    map[string]request     // accepted, by the path where they go
+	over      map[string]trees.Place // of writes: what head has there, where it has a file
 	refused   []space.Rejection
 	conflicts []space.Conflict
 	wanted    map[string]bool    // every path that the change set writes, and every copy's
 	dirs      map[string]bool    // their ancestors
-	heal      []newObject        // damaged objects of head that the change set writes again
+	heal      []trees.Object     // damaged objects of head that the change set writes again
 	names     packfile.NameIndex // of a large change set, which may be to few directories
 }
 
@@ -50,11 +52,11 @@ type plan struct {
 const manyRequests = 32
 
 // lookup finds a path in head's tree.
-func (p *plan) lookup(path string) (place, error) {
+func (p *plan) lookup(path string) (trees.Place, error) {
 	if p.names == nil {
-		return p.r.lookup(p.head.tree, path)
+		return p.r.trees().Lookup(p.head.tree, path)
 	}
-	return p.r.lookupIn(p.names, p.head.tree, path)
+	return p.r.trees().LookupIn(p.names, p.head.tree, path)
 }
 
 // validate turns a change set into requests. What cannot be committed whatever
@@ -164,7 +166,7 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 // entry is the error.
 func (r *repo) decide(ctx context.Context, head *headState, reqs []request, policy space.Policy) (*plan, error) {
 	p := &plan{r: r, head: head, policy: policy,
-		deletes: map[string]place{}, writes: map[string]request{}, over: map[string]place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
+		deletes: map[string]trees.Place{}, writes: map[string]request{}, over: map[string]trees.Place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
 	for _, q := range reqs {
 		if !q.delete { // what is deleted is in no copy's way, unless head has it
 			p.want(string(q.path))
@@ -203,21 +205,21 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 }
 
 // delete decides on a removal.
-func (p *plan) delete(q request, at place) error {
+func (p *plan) delete(q request, at trees.Place) error {
 	switch {
-	case at.isFile() && packfile.BlobID(at.Hash) == q.base:
+	case at.HasFile() && packfile.BlobID(at.Hash) == q.base:
 		p.deletes[string(q.path)] = at
-	case at.isFile():
+	case at.HasFile():
 		if p.policy == space.RefuseStale {
 			return p.stale(q.path)
 		}
 		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path})
-	case at.isDir() && q.base != "" && p.policy != space.RefuseStale:
+	case at.HasDir() && q.base != "" && p.policy != space.RefuseStale:
 		// The file became a directory since, which stays.
 		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path})
-	case at.isDir():
+	case at.HasDir():
 		return fault.New(fault.Invalid, "The path %q is a directory. Delete the files in it.", q.raw)
-	case at.found && at.blocked == "":
+	case at.Found && at.Blocked == "":
 		return errSubmodule(q.raw)
 	}
 	return nil // nothing is there: it is gone already
@@ -232,21 +234,21 @@ func (p *plan) stale(at space.Path) error {
 }
 
 // write decides on a file's new content.
-func (p *plan) write(ctx context.Context, q request, at place) error {
+func (p *plan) write(ctx context.Context, q request, at trees.Place) error {
 	path := string(q.path)
 	switch {
-	case at.isFile():
+	case at.HasFile():
 		return p.overwrite(q, at)
-	case at.blocked != "":
-		if _, gone := p.deletes[at.blocked]; gone {
+	case at.Blocked != "":
+		if _, gone := p.deletes[at.Blocked]; gone {
 			p.writes[path] = q
 			return nil
 		}
 		if !at.TreeEntry.IsFile() {
-			return errSubmodule(at.blocked)
+			return errSubmodule(at.Blocked)
 		}
-		return p.keepBoth(q, at.blocked, strings.TrimPrefix(path, at.blocked))
-	case at.isDir():
+		return p.keepBoth(q, at.Blocked, strings.TrimPrefix(path, at.Blocked))
+	case at.HasDir():
 		empty, err := p.emptied(ctx, path, at.Hash)
 		if err != nil {
 			return err
@@ -256,7 +258,7 @@ func (p *plan) write(ctx context.Context, q request, at place) error {
 			return nil
 		}
 		return p.keepBoth(q, path, "")
-	case at.found:
+	case at.Found:
 		return errSubmodule(q.raw)
 	case q.base != "":
 		// It was deleted since. The deletion is in the history; the newer
@@ -271,13 +273,13 @@ func (p *plan) write(ctx context.Context, q request, at place) error {
 }
 
 // overwrite decides on a write where head has a file.
-func (p *plan) overwrite(q request, at place) error {
+func (p *plan) overwrite(q request, at trees.Place) error {
 	mode := at.FileMode()
 	fresh := packfile.BlobID(at.Hash) == q.base && (mode == space.Symlink) == (q.baseMode == space.Symlink)
 	switch {
 	case at.Hash == q.hash && mode == q.mode: // head has it already
 		if (q.data != nil || q.size == 0) && !p.r.db.Sound(q.hash) {
-			p.heal = append(p.heal, newObject{plumbing.BlobObject, q.hash, q.data})
+			p.heal = append(p.heal, trees.Object{Kind: plumbing.BlobObject, Hash: q.hash, Data: q.data})
 		}
 		return nil
 	case fresh:
@@ -297,7 +299,7 @@ func (p *plan) overwrite(q request, at place) error {
 // emptied reports whether the accepted deletes leave nothing of a directory.
 func (p *plan) emptied(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
 	errLeft := errors.New("something is left")
-	err := p.r.walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
+	err := p.r.trees().Walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
 		if _, gone := p.deletes[path]; !gone {
 			return errLeft
 		}
@@ -316,7 +318,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		return p.stale(q.path)
 	}
 	for n := 1; n <= 1000; n++ {
-		name, ok := conflictName(component, rest, packfile.CommitID(p.head.id), n)
+		name, ok := merge.ConflictName(component, rest, packfile.CommitID(p.head.id), n)
 		if !ok {
 			break
 		}
@@ -326,9 +328,9 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		}
 		mine, taken := p.writes[string(name)]
 		switch {
-		case at.isFile() && at.Hash == q.hash && at.FileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
+		case at.HasFile() && at.Hash == q.hash && at.FileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
 			// Kept already, by an earlier try.
-		case at.found || at.blocked != "" || taken || p.isWanted(string(name)):
+		case at.Found || at.Blocked != "" || taken || p.isWanted(string(name)):
 			continue
 		default:
 			q.base = ""
@@ -416,16 +418,16 @@ func (p *plan) warnings() (out []space.Warning) {
 }
 
 // edits returns the plan as edits of a tree and as what differs.
-func (p *plan) edits() (es []edit, files []space.FileChange) {
+func (p *plan) edits() (es []trees.Edit, files []space.FileChange) {
 	for path, at := range p.deletes {
 		if _, again := p.writes[path]; again {
 			continue
 		}
-		es = append(es, edit{path: path})
+		es = append(es, trees.Edit{Path: path})
 		files = append(files, space.FileChange{Path: space.Path(path), Status: space.Deleted, Old: packfile.BlobID(at.Hash), OldMode: at.FileMode()})
 	}
 	for path, q := range p.writes {
-		es = append(es, edit{path, packfile.TreeMode(q.mode), q.hash})
+		es = append(es, trees.Edit{Path: path, Mode: packfile.TreeMode(q.mode), Hash: q.hash})
 		f := space.FileChange{Path: space.Path(path), Status: space.Added, New: packfile.BlobID(q.hash), NewMode: q.mode, Size: q.size}
 		if at, ok := p.over[path]; ok {
 			f.Status, f.Old, f.OldMode = space.Modified, packfile.BlobID(at.Hash), at.FileMode()

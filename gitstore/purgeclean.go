@@ -182,7 +182,7 @@ func (p *purger) holdsPurged(ctx context.Context, e packfile.TreeEntry) (gone bo
 	if !e.IsDir() {
 		return p.purged[e.Hash], nil
 	}
-	err = p.repo.walk(ctx, e.Hash, "", func(_ string, e packfile.TreeEntry) error {
+	err = p.repo.trees().Walk(ctx, e.Hash, "", func(_ string, e packfile.TreeEntry) error {
 		gone = gone || p.purged[e.Hash]
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/space"
 )
 
@@ -291,8 +292,8 @@ func (p *purger) tree(ctx context.Context, c rawCommit) (packfile.Hash, error) {
 	if len(was) > 0 {
 		from, base = was[0], now[0]
 	}
-	var cs []treeChange
-	if err := p.repo.diffTrees(ctx, from, c.tree, &cs); err != nil {
+	var cs []trees.Change
+	if err := p.repo.trees().Diff(ctx, from, c.tree, &cs); err != nil {
 		return packfile.Hash{}, err
 	}
 	p.repo.db.ByName = nil // trees of the commit before
@@ -300,22 +301,22 @@ func (p *purger) tree(ctx context.Context, c rawCommit) (packfile.Hash, error) {
 		p.repo.db.ByName = packfile.NameIndex{}
 	}
 	same := from == base
-	var edits []edit
+	var edits []trees.Edit
 	for _, ch := range cs {
 		e, keep, err := p.change(ch, was, now)
 		if err != nil {
 			return packfile.Hash{}, err
 		}
 		if keep {
-			edits = append(edits, edit{ch.path, e.Mode, e.Hash})
+			edits = append(edits, trees.Edit{Path: ch.Path, Mode: e.Mode, Hash: e.Hash})
 		}
-		same = same && keep && e == ch.new
+		same = same && keep && e == ch.New
 	}
 	if same {
 		return c.tree, nil
 	}
-	var objs []newObject
-	tree, err := p.repo.rewrite(base, edits, &objs)
+	var objs []trees.Object
+	tree, err := p.repo.trees().Rewrite(base, edits, &objs)
 	if err != nil {
 		return packfile.Hash{}, err
 	}
@@ -323,7 +324,7 @@ func (p *purger) tree(ctx context.Context, c rawCommit) (packfile.Hash, error) {
 		return p.add(plumbing.TreeObject, nil)
 	}
 	for _, o := range objs {
-		if _, err := p.add(o.kind, o.data); err != nil {
+		if _, err := p.add(o.Kind, o.Data); err != nil {
 			return packfile.Hash{}, err
 		}
 	}
@@ -332,26 +333,26 @@ func (p *purger) tree(ctx context.Context, c rawCommit) (packfile.Hash, error) {
 
 // change returns what a change against the first parent becomes; without keep
 // the rewritten first parent's entry stays.
-func (p *purger) change(ch treeChange, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
-	if ch.new.Mode == 0 {
-		return ch.new, true, nil
+func (p *purger) change(ch trees.Change, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
+	if ch.New.Mode == 0 {
+		return ch.New, true, nil
 	}
-	e = ch.new
+	e = ch.New
 	// A change of mode alone, and what a merge took from another parent, brings
 	// nothing of its own: the content is what became of it there.
 	for i := range was {
-		at, err := p.repo.lookup(was[i], ch.path)
+		at, err := p.repo.trees().Lookup(was[i], ch.Path)
 		if err != nil {
 			return e, false, err
 		}
-		if !at.isFile() || !e.IsFile() || at.Hash != e.Hash || at.IsLink() != e.IsLink() || i > 0 && at.Mode != e.Mode {
+		if !at.HasFile() || !e.IsFile() || at.Hash != e.Hash || at.IsLink() != e.IsLink() || i > 0 && at.Mode != e.Mode {
 			continue
 		}
-		became, err := p.repo.lookup(now[i], ch.path)
+		became, err := p.repo.trees().Lookup(now[i], ch.Path)
 		if err != nil {
 			return e, false, err
 		}
-		if !became.isFile() {
+		if !became.HasFile() {
 			return packfile.TreeEntry{}, true, nil // it was left out there
 		}
 		e.Hash = became.Hash
@@ -363,7 +364,7 @@ func (p *purger) change(ch treeChange, was, now []packfile.Hash) (e packfile.Tre
 	if !e.IsFile() {
 		return e, true, nil // a submodule
 	}
-	v, err := p.judge(fileAt{ch.path, e.Hash, e.IsLink()})
+	v, err := p.judge(fileAt{ch.Path, e.Hash, e.IsLink()})
 	e.Hash = v.hash
 	return e, v.keep, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -96,8 +97,8 @@ func (s *Store) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p
 		return "", 0, false, err
 	}
 	defer release()
-	l, err := r.lookup(st.tree, string(p))
-	if err != nil || !l.isFile() {
+	l, err := r.trees().Lookup(st.tree, string(p))
+	if err != nil || !l.HasFile() {
 		return "", 0, false, err
 	}
 	return packfile.BlobID(l.Hash), l.FileMode(), true, nil
@@ -111,14 +112,14 @@ func (s *Store) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID,
 		return space.Entry{}, err
 	}
 	defer release()
-	l, err := r.lookup(st.tree, string(p))
+	l, err := r.trees().Lookup(st.tree, string(p))
 	if err != nil {
 		return space.Entry{}, r.internalf(err, "look up a path")
 	}
 	switch {
-	case l.isDir():
+	case l.HasDir():
 		return space.Entry{Path: p, Dir: true}, nil
-	case !l.isFile():
+	case !l.HasFile():
 		return space.Entry{}, notFoundPath(p, packfile.CommitID(st.id))
 	}
 	e, err := r.file(p, l.TreeEntry)
@@ -146,11 +147,11 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 		return space.Entry{}, nil, err
 	}
 	defer release()
-	l, err := r.lookup(st.tree, string(p))
+	l, err := r.trees().Lookup(st.tree, string(p))
 	if err != nil {
 		return space.Entry{}, nil, r.internalf(err, "open")
 	}
-	if !l.isFile() {
+	if !l.HasFile() {
 		return space.Entry{}, nil, notFoundPath(p, packfile.CommitID(st.id))
 	}
 	data, err := r.db.Blob(l.Hash)
@@ -189,15 +190,15 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 // headHas reports whether a file of head is said to have this content.
 func (r *repo) headHas(ctx context.Context, blob packfile.Hash) bool {
 	var unread []string
-	b := r.budget()
-	b.unread = &unread
+	b := r.trees().Budget()
+	b.Unread = &unread
 	found := errors.New("found")
-	err := r.walkDepth(ctx, r.head.Load().tree, "", func(_ string, e packfile.TreeEntry) error {
+	err := r.trees().WalkWithin(ctx, b, r.head.Load().tree, "", func(_ string, e packfile.TreeEntry) error {
 		if e.IsFile() && e.Hash == blob {
 			return found
 		}
 		return nil
-	}, b, 0)
+	})
 	return errors.Is(err, found)
 }
 
@@ -210,11 +211,11 @@ func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitI
 		return nil, err
 	}
 	defer release()
-	l, err := r.lookup(st.tree, string(dir))
+	l, err := r.trees().Lookup(st.tree, string(dir))
 	if err != nil {
 		return nil, r.internalf(err, "list a directory")
 	}
-	if !l.isDir() {
+	if !l.HasDir() {
 		return nil, fault.New(fault.NotFound, "There is no directory %q at commit %s.", string(dir), packfile.CommitID(st.id).Short())
 	}
 	es, err := r.db.Tree(l.Hash)
@@ -250,7 +251,7 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 		return nil, err
 	}
 	defer release()
-	l, err := r.lookup(st.tree, string(under))
+	l, err := r.trees().Lookup(st.tree, string(under))
 	if err != nil {
 		return nil, r.internalf(err, "files")
 	}
@@ -265,16 +266,16 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 		return err
 	}
 	switch {
-	case l.isFile():
+	case l.HasFile():
 		err = add(string(under), l.TreeEntry)
-	case l.isDir():
+	case l.HasDir():
 		prefix := ""
 		if under != "" {
 			prefix = string(under) + "/"
 		}
-		b := r.budget()
-		b.unread = &unread
-		err = r.walkDepth(ctx, l.Hash, prefix, add, b, 0)
+		b := r.trees().Budget()
+		b.Unread = &unread
+		err = r.trees().WalkWithin(ctx, b, l.Hash, prefix, add)
 	}
 	if err != nil {
 		return nil, err
@@ -305,27 +306,27 @@ func (s *Store) Diff(ctx context.Context, id space.SpaceID, from, to space.Commi
 }
 
 func (r *repo) diff(ctx context.Context, from, to packfile.Hash) ([]space.FileChange, error) {
-	var cs []treeChange
-	if err := r.diffTrees(ctx, from, to, &cs); err != nil {
+	var cs []trees.Change
+	if err := r.trees().Diff(ctx, from, to, &cs); err != nil {
 		return nil, err
 	}
 	return r.changes(cs)
 }
 
 // changes returns what differs as files, by path.
-func (r *repo) changes(cs []treeChange) ([]space.FileChange, error) {
+func (r *repo) changes(cs []trees.Change) ([]space.FileChange, error) {
 	out := make([]space.FileChange, 0, len(cs))
 	for _, c := range cs {
-		f := space.FileChange{Path: space.Path(c.path)}
-		if c.old.IsFile() {
-			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.old.Hash), c.old.FileMode()
+		f := space.FileChange{Path: space.Path(c.Path)}
+		if c.Old.IsFile() {
+			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.Old.Hash), c.Old.FileMode()
 		}
-		if c.new.IsFile() {
+		if c.New.IsFile() {
 			var err error
-			if f.Size, err = r.db.SizeOf(c.new.Hash); err != nil {
+			if f.Size, err = r.db.SizeOf(c.New.Hash); err != nil {
 				return nil, r.internalf(err, "diff")
 			}
-			f.New, f.NewMode = packfile.BlobID(c.new.Hash), c.new.FileMode()
+			f.New, f.NewMode = packfile.BlobID(c.New.Hash), c.New.FileMode()
 			if f.Status = space.Added; f.Old != "" {
 				f.Status = space.Modified
 			}

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"satchel/gitstore/packfile"
 	"strings"
+
+	"satchel/gitstore/packfile"
 )
 
 // logLine is one well-formed line of a reflog.

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+
 	"satchel/gitstore/packfile"
 )
 

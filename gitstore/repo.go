@@ -17,6 +17,7 @@ import (
 
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -131,6 +132,9 @@ func (r *repo) cutLog(size int64) error {
 	}
 	return errors.Join(f.Truncate(size), r.s.o.Sync(f), f.Close())
 }
+
+// trees reads the trees of the space.
+func (r *repo) trees() trees.Reader { return trees.Reader{DB: r.db, MaxPaths: r.s.o.Limits.Walk} }
 
 // headState is a head with its tree.
 type headState struct {

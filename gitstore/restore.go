@@ -24,15 +24,15 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 	defer r.commitMu.Unlock()
 	head := r.head.Load()
 	if path != "" {
-		old, err := r.lookup(then.tree, string(path))
+		old, err := r.trees().Lookup(then.tree, string(path))
 		if err != nil {
 			return space.Commit{}, r.internalf(err, "restore")
 		}
-		cur, err := r.lookup(head.tree, string(path))
+		cur, err := r.trees().Lookup(head.tree, string(path))
 		if err != nil {
 			return space.Commit{}, r.internalf(err, "restore")
 		}
-		if !(old.found && old.blocked == "") && !(cur.found && cur.blocked == "") {
+		if !(old.Found && old.Blocked == "") && !(cur.Found && cur.Blocked == "") {
 			return space.Commit{}, notFoundPath(path, packfile.CommitID(then.id))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -135,15 +136,15 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
-			was, err := v.r.lookup(v.head.tree, path)
+			was, err := v.r.trees().Lookup(v.head.tree, path)
 			if err != nil {
 				return false, v.r.internalf(err, "revert")
 			}
-			is, err := v.r.lookup(head.tree, path)
+			is, err := v.r.trees().Lookup(head.tree, path)
 			if err != nil {
 				return false, v.r.internalf(err, "revert")
 			}
-			if was.found != is.found || was.blocked != is.blocked || was.Mode != is.Mode || was.Hash != is.Hash {
+			if was.Found != is.Found || was.Blocked != is.Blocked || was.Mode != is.Mode || was.Hash != is.Hash {
 				return false, nil
 			}
 		}
@@ -256,12 +257,12 @@ func (v *reverting) at(path string) (undone, error) {
 	if u, ok := v.now[path]; ok {
 		return u, nil
 	}
-	at, err := v.r.lookup(v.head.tree, path)
+	at, err := v.r.trees().Lookup(v.head.tree, path)
 	if err != nil {
 		return undone{}, err
 	}
 	var u undone
-	if at.found && at.blocked == "" && !at.isDir() {
+	if at.Found && at.Blocked == "" && !at.HasDir() {
 		u.TreeEntry = at.TreeEntry
 	}
 	return u, nil
@@ -277,35 +278,35 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 		}
 		parent = st.tree
 	}
-	var changes []treeChange
-	if err := v.r.diffTrees(ctx, parent, c.tree, &changes); err != nil {
+	var changes []trees.Change
+	if err := v.r.trees().Diff(ctx, parent, c.tree, &changes); err != nil {
 		return err
 	}
 	for _, d := range changes {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if v.kept[d.path] {
+		if v.kept[d.Path] {
 			continue
 		}
-		u, err := v.at(d.path)
+		u, err := v.at(d.Path)
 		if err != nil {
 			return err
 		}
-		if sameEntry(u.TreeEntry, d.old) {
+		if sameEntry(u.TreeEntry, d.Old) {
 			continue // it is undone already
 		}
-		merged, clean, err := v.merge(ctx, d.new, u, d.old)
+		merged, clean, err := v.merge(ctx, d.New, u, d.Old)
 		if err != nil {
 			return err
 		}
 		if !clean {
-			v.kept[d.path] = true
-			v.held -= int64(len(v.now[d.path].data))
-			delete(v.now, d.path)
+			v.kept[d.Path] = true
+			v.held -= int64(len(v.now[d.Path].data))
+			delete(v.now, d.Path)
 			continue
 		}
-		if err := v.set(d.path, merged); err != nil {
+		if err := v.set(d.Path, merged); err != nil {
 			return err
 		}
 	}
@@ -336,7 +337,7 @@ func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours und
 		}
 		texts[i] = text
 	}
-	text, conflicts, err := v.r.s.mergeLines(ctx, texts[0], texts[1], texts[2])
+	text, conflicts, err := v.r.s.texts.Merge(ctx, texts[0], texts[1], texts[2])
 	switch {
 	case ctx.Err() != nil:
 		return ours, false, ctx.Err()
@@ -394,17 +395,17 @@ func (v *reverting) requests(ctx context.Context) (reqs []request, refused []spa
 // request is what makes a path what it became; needed is false if head is so
 // already, or what came since is in the way.
 func (v *reverting) request(ctx context.Context, path string) (q request, needed bool, err error) {
-	at, err := v.r.lookup(v.head.tree, path)
+	at, err := v.r.trees().Lookup(v.head.tree, path)
 	if err != nil {
 		return q, false, err
 	}
 	u := v.now[path]
 	f := space.FileChange{Path: space.Path(path), Status: space.Deleted}
-	if at.isFile() {
+	if at.HasFile() {
 		f.Old, f.OldMode = packfile.BlobID(at.Hash), at.FileMode()
 	}
 	if u.Mode == 0 {
-		if !at.isFile() {
+		if !at.HasFile() {
 			return q, false, nil
 		}
 		q, err = v.r.restoring(f)
@@ -434,16 +435,16 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 
 // inTheWay reports whether head has a file above a path, or files below it, that
 // the revert leaves there.
-func (v *reverting) inTheWay(ctx context.Context, path string, at place) (bool, error) {
-	if at.blocked != "" {
-		u, ok := v.now[at.blocked]
+func (v *reverting) inTheWay(ctx context.Context, path string, at trees.Place) (bool, error) {
+	if at.Blocked != "" {
+		u, ok := v.now[at.Blocked]
 		return !ok || u.Mode != 0, nil
 	}
-	if !at.isDir() {
+	if !at.HasDir() {
 		return false, nil
 	}
 	stays := false
-	err := v.r.walk(ctx, at.Hash, path+"/", func(p string, _ packfile.TreeEntry) error {
+	err := v.r.trees().Walk(ctx, at.Hash, path+"/", func(p string, _ packfile.TreeEntry) error {
 		u, ok := v.now[p]
 		stays = stays || !ok || u.Mode != 0
 		return nil

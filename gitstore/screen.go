@@ -28,8 +28,8 @@ func (r *repo) screen(ctx context.Context, q request, content []byte) (warning s
 		return "", err
 	}
 	err = r.s.o.Screen(ctx, r.id, q.path, content, func() ([]byte, error) {
-		at, err := r.lookup(r.head.Load().tree, string(q.path))
-		if err != nil || !at.isFile() {
+		at, err := r.trees().Lookup(r.head.Load().tree, string(q.path))
+		if err != nil || !at.HasFile() {
 			return nil, err
 		}
 		b, err := r.db.Blob(at.Hash)

@@ -55,8 +55,8 @@ func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, e
 	if s.first.IsZero() {
 		return false, nil
 	}
-	was, err := r.lookup(s.first, path)
-	return err == nil && was.isFile() && was.Hash == e.Hash && was.Mode == e.Mode, err
+	was, err := r.trees().Lookup(s.first, path)
+	return err == nil && was.HasFile() && was.Hash == e.Hash && was.Mode == e.Mode, err
 }
 
 // seedEntries are the files of StartingTree.
@@ -68,45 +68,17 @@ func seedEntries() map[string]packfile.TreeEntry {
 	return out
 }
 
-// replaceSeeds takes out of what both sides have those files that gave way to the
-// remote's, and notes their paths. It is for histories without a common commit.
-func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
-	if !x.base.IsZero() || len(both) == 0 {
-		return both, nil
-	}
-	s, err := x.r.startersOf(ctx, x.ours)
-	if err != nil {
-		return nil, err
-	}
-	left := both[:0:0]
-	for _, c := range both {
-		ok, err := s.untouched(x.r, c.path, c.ours)
-		if err != nil {
-			return nil, err
-		}
-		if !ok || !c.theirs.IsFile() {
-			left = append(left, c)
-			continue
-		}
-		if c.ours.Hash != c.theirs.Hash {
-			x.replaced = append(x.replaced, space.Path(c.path))
-		}
-		*fresh = append(*fresh, placement{c.path, c.theirs})
-	}
-	return left, nil
-}
-
 // replaceUntouchedSeeds lets requests of an import replace files that are as the space began,
 // and lists their paths.
 func (r *repo) replaceUntouchedSeeds(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
 	names := packfile.NameIndex{}
 	for i, q := range reqs {
-		at, err := r.lookupIn(names, head.tree, string(q.path))
+		at, err := r.trees().LookupIn(names, head.tree, string(q.path))
 		if err != nil {
 			return nil, err
 		}
-		if !at.isFile() || at.Hash == q.hash {
+		if !at.HasFile() || at.Hash == q.hash {
 			continue
 		}
 		if s == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -25,8 +26,7 @@ type Store struct {
 	git   gitcmd.Runner
 	lock  *Lock
 	cache *packfile.Cache
-	// merges has a place for each merge of texts that may run at once.
-	merges chan struct{}
+	texts *merge.Texts
 
 	// ctx ends with the store; work is what runs in the background.
 	ctx  context.Context
@@ -71,14 +71,14 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		o:      o,
-		git:    gitcmd.Runner{Program: o.Git, Timeout: o.GitTimeout, Memory: o.GitMemory},
-		lock:   lock,
-		cache:  packfile.NewCache(o.CacheBytes),
-		merges: make(chan struct{}, mergeTexts),
-		open:   map[space.SpaceID]*repo{},
-		gone:   map[space.SpaceID]bool{},
+		o:     o,
+		git:   gitcmd.Runner{Program: o.Git, Timeout: o.GitTimeout, Memory: o.GitMemory},
+		lock:  lock,
+		cache: packfile.NewCache(o.CacheBytes),
+		open:  map[space.SpaceID]*repo{},
+		gone:  map[space.SpaceID]bool{},
 	}
+	s.texts = merge.NewTexts(s.git, filepath.Join(dir, cacheDir))
 	if n := gitcmd.EndOrphans(dir); n > 0 {
 		o.Logger.Warn("Processes of git that a killed server had left were ended.", "count", n)
 	}

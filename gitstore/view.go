@@ -8,8 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"satchel/gitstore/packfile"
 	"sync"
+
+	"satchel/gitstore/packfile"
 )
 
 // viewConfig is the configuration of a git view. checkStat and trustctime make

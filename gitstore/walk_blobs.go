@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/space"
 )
 
@@ -72,21 +73,21 @@ func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.Commi
 			}
 			parent = p.tree
 		}
-		var changes []treeChange
-		if err := r.diffTrees(ctx, parent, c.tree, &changes); err != nil {
+		var changes []trees.Change
+		if err := r.trees().Diff(ctx, parent, c.tree, &changes); err != nil {
 			return false, r.internalf(err, "contents")
 		}
 		for _, x := range changes {
-			w := written{x.path, x.new.Hash}
-			if !x.new.IsFile() || seen[w] {
+			w := written{x.Path, x.New.Hash}
+			if !x.New.IsFile() || seen[w] {
 				continue
 			}
 			seen[w] = true
-			content, err := r.db.Blob(x.new.Hash)
+			content, err := r.db.Blob(x.New.Hash)
 			if err != nil {
 				return false, r.internalf(err, "contents")
 			}
-			if err := visit(packfile.CommitID(h), space.Path(x.path), content); err != nil {
+			if err := visit(packfile.CommitID(h), space.Path(x.Path), content); err != nil {
 				return false, err
 			}
 		}

@@ -1,4 +1,4 @@
-package gitstore
+package merge
 
 import (
 	"bytes"
@@ -13,32 +13,10 @@ import (
 
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
-
-// How two histories become one. git merges them three ways ("merge-tree"), with
-// renames, in a quarantine that borrows the space's objects; where it finds no
-// conflict its result is taken. Conflicts are not left to it, as its markers in
-// a file help nobody here:
-//
-//	both edited the same lines       the remote's version keeps the path, ours
-//	(or a binary, or a link)         is beside it as name.conflict-<commit>.ext,
-//	                                 with the remote's commit
-//	both added it, differently       likewise; the same content once, with the
-//	                                 remote's mode
-//	one edited, one deleted          the edit stays, and it is told
-//	one renamed, one deleted         the renamed file stays, and it is told
-//	both renamed it, differently     both names stay, each with its own content
-//	both renamed to one name         as if both had added it
-//	a file here, a directory there   the remote's keeps the name; what is ours
-//	                                 has a name, or a directory, marked so
-//	a submodule on either side       the remote's; ours is in the history
-//	ours as the space began, and     the remote's alone, and it is told (see
-//	no commit in common              seed_replacement.go)
-//
-// Nothing in the trees runs: the quarantine has no configuration of theirs, and
-// attributes are read from none of them.
 
 // mergeOutput is what git says of a merge.
 type mergeOutput struct {
@@ -56,9 +34,6 @@ type stageEntry struct {
 	packfile.TreeEntry
 }
 
-// emptyTree is the name of the tree without entries, which git always has.
-const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-
 // mergeConfig holds for every merge, whatever an operator has configured.
 var mergeConfig = []string{
 	"merge.directoryRenames=false",
@@ -66,13 +41,13 @@ var mergeConfig = []string{
 	"merge.renameLimit=400", // of what only similarity can tell; it grows with the square
 	"merge.renormalize=false",
 	"merge.verifySignatures=false",
-	"attr.tree=" + emptyTree, // newer versions take attributes from HEAD otherwise
-	"core.fsync=none",        // what is kept of the result is made durable by the pack writer
+	"attr.tree=" + trees.Empty, // newer versions take attributes from HEAD otherwise
+	"core.fsync=none",          // what is kept of the result is made durable by the pack writer
 }
 
-// mergeTree merges two commits in a quarantine.
-func (q *quarantine) mergeTree(ctx context.Context, ours, theirs packfile.Hash) (*mergeOutput, error) {
-	out, err := q.git(ctx, gitcmd.Cmd{Config: mergeConfig, Args: []string{
+// mergeTree has git merge two commits.
+func (x *merging) mergeTree(ctx context.Context, ours, theirs packfile.Hash) (*mergeOutput, error) {
+	out, err := x.o.Git(ctx, gitcmd.Cmd{Config: mergeConfig, Args: []string{
 		"merge-tree", "--write-tree", "-z", "--messages", ours.String(), theirs.String()}})
 	if err == nil {
 		m, err := parseMerge(out)
@@ -156,59 +131,63 @@ func parseMerge(out []byte) (*mergeOutput, error) {
 	}
 }
 
-// merged is a merge that is computed, and not yet the space's.
-type merged struct {
-	tree      packfile.Hash
-	objs      []newObject // of the tree, that the space has not
-	conflicts []space.Conflict
-	replaced  []space.Path // ours that gave way: see seed_replacement.go
-	weight
+// Commit is a commit with its tree.
+type Commit struct{ ID, Tree packfile.Hash }
+
+// Options say what to merge.
+type Options struct {
+	// Trees reads a repository that has both commits, and which Commits may write to:
+	// a temporary one that borrows the objects of another.
+	Trees trees.Reader
+	// Git runs git in that repository.
+	Git          func(ctx context.Context, c gitcmd.Cmd) ([]byte, error)
+	Ours, Theirs Commit
+	Base         Commit // that both have; zero if there is none
+	// MaxConflicts bounds the files of which both versions are kept.
+	MaxConflicts int
+	// EncodeCommit returns a commit of a tree, for git to merge.
+	EncodeCommit func(tree packfile.Hash, parents []packfile.Hash) []byte
+	// Untouched returns what reports whether an entry of ours is as the space began.
+	// It is called once, if there is no Base.
+	Untouched func(ctx context.Context) (func(path string, e packfile.TreeEntry) (bool, error), error)
 }
 
-// merge computes what becomes of two commits. It takes no lock and changes
-// nothing.
-func (r *repo) merge(ctx context.Context, ours, theirs *headState, base packfile.Hash) (*merged, error) {
-	q, err := r.borrower("a merge")
-	if err != nil {
-		return nil, err
-	}
-	defer q.Close()
+// Result is a merge. Its tree is in the repository of Options.Trees.
+type Result struct {
+	Tree      packfile.Hash
+	Conflicts []space.Conflict // sorted by path
+	// Replaced are files that were as the space began; theirs replaced them.
+	Replaced []space.Path
+}
+
+// Commits merges two commits.
+func Commits(ctx context.Context, o Options) (Result, error) {
+	x := &merging{o: o, r: o.Trees}
 	out := &mergeOutput{} // without a common commit there is nothing to be merged three ways
-	if !base.IsZero() {
-		if out, err = q.mergeTree(ctx, ours.id, theirs.id); err != nil {
-			return nil, err
+	if !o.Base.ID.IsZero() {
+		var err error
+		if out, err = x.mergeTree(ctx, o.Ours.ID, o.Theirs.ID); err != nil {
+			return Result{}, err
 		}
 	}
-	if err := q.open(r.db); err != nil {
-		return nil, err
+	if out.clean {
+		return Result{Tree: out.tree}, nil
 	}
-	q.r.db.ByName = packfile.NameIndex{}
-	x := &merging{q: q, r: q.r, ours: ours, theirs: theirs, base: base}
-	m := &merged{tree: out.tree}
-	if !out.clean {
-		if m.tree, err = x.resolve(ctx, out); err != nil {
-			return nil, fmt.Errorf("resolve conflicts with %s: %w", theirs.id, err)
-		}
-		m.conflicts, m.replaced = x.told, x.replaced
+	tree, err := x.resolve(ctx, out)
+	if err != nil {
+		return Result{}, fmt.Errorf("resolve conflicts with %s: %w", o.Theirs.ID, err)
 	}
-	if m.objs, err = q.r.missing(ctx, r.db, m.tree); err != nil {
-		return nil, err
-	}
-	m.weight, err = q.r.weigh(ctx, ours.tree, m.tree)
-	return m, err
+	return Result{Tree: tree, Conflicts: x.told, Replaced: x.replaced}, nil
 }
 
 // merging is a merge with conflicts that is being resolved.
 type merging struct {
-	q            *quarantine
-	r            *repo // the quarantine's
-	ours, theirs *headState
-	base         packfile.Hash // a commit that both have; zero if there is none
+	o Options
+	r trees.Reader
 
-	layer  *layer
-	copies map[string]map[copyOf][]string // conflict copies by directory: see copiesIn
-	told   []space.Conflict
-	// replaced are files that were as the space began, and gave way to the remote's.
+	layer    *layer
+	copies   map[string]map[copyOf][]string // conflict copies by directory: see copiesIn
+	told     []space.Conflict
 	replaced []space.Path
 	// placed is what must not be lost, by the path where it is.
 	placed map[string]packfile.TreeEntry
@@ -234,7 +213,7 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 		return packfile.Hash{}, err
 	}
 	original := false
-	if !x.base.IsZero() && !out.cut {
+	if !x.o.Base.ID.IsZero() && !out.cut {
 		if original, err = x.original(ctx, conflicts); err != nil {
 			return packfile.Hash{}, err
 		}
@@ -280,25 +259,25 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 // look through the copies, and a remote that rewrites its history again and
 // again would fill the space with them.
 func (x *merging) bearable(conflicts int) error {
-	if limit := x.r.s.o.Limits.Conflicts; conflicts > limit {
+	if limit := x.o.MaxConflicts; conflicts > limit {
 		return fault.New(fault.TooLarge, "More than %d files were changed both here and in the remote's repository, too many to keep both versions of each. Nothing was changed. If the remote's history was rewritten, undo that there, or follow it.", limit)
 	}
 	return nil
 }
 
 // rewrite makes a tree of the quarantine's.
-func (x *merging) rewrite(tree packfile.Hash, edits []edit) (packfile.Hash, error) {
-	var objs []newObject
-	tree, err := x.r.rewrite(tree, edits, &objs)
+func (x *merging) rewrite(tree packfile.Hash, edits []trees.Edit) (packfile.Hash, error) {
+	var objs []trees.Object
+	tree, err := x.r.Rewrite(tree, edits, &objs)
 	if err == nil && tree.IsZero() {
-		tree, err = packfile.HashFrom(emptyTree)
-		objs = append(objs, newObject{kind: plumbing.TreeObject, hash: tree})
+		tree, err = packfile.HashFrom(trees.Empty)
+		objs = append(objs, trees.Object{Kind: plumbing.TreeObject, Hash: tree})
 	}
-	if x.r.db.Pending == nil {
-		x.r.db.Pending = map[packfile.Hash]packfile.Object{}
+	if x.r.DB.Pending == nil {
+		x.r.DB.Pending = map[packfile.Hash]packfile.Object{}
 	}
 	for _, o := range objs {
-		x.r.db.Pending[o.hash] = packfile.Object{Kind: o.kind, Data: o.data}
+		x.r.DB.Pending[o.Hash] = packfile.Object{Kind: o.Kind, Data: o.Data}
 	}
 	return tree, err
 }
@@ -334,11 +313,11 @@ func (x *merging) unmangle(path string) (string, error) {
 		return path, nil
 	}
 	commit, number, numbered := strings.Cut(path[i+1:], "_")
-	if commit != x.ours.id.String() && commit != x.theirs.id.String() || numbered && strings.Trim(number, "0123456789") != "" {
+	if commit != x.o.Ours.ID.String() && commit != x.o.Theirs.ID.String() || numbered && strings.Trim(number, "0123456789") != "" {
 		return path, nil
 	}
-	for _, side := range []*headState{x.ours, x.theirs} {
-		if at, err := x.r.lookup(side.tree, path); err != nil || at.found {
+	for _, side := range []Commit{x.o.Ours, x.o.Theirs} {
+		if at, err := x.r.Lookup(side.Tree, path); err != nil || at.Found {
 			return path, err // a side does call it so
 		}
 	}
@@ -352,8 +331,8 @@ func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 		tree  packfile.Hash
 		entry func(conflict) packfile.TreeEntry
 	}{
-		{x.ours.tree, func(c conflict) packfile.TreeEntry { return c.ours }},
-		{x.theirs.tree, func(c conflict) packfile.TreeEntry { return c.theirs }},
+		{x.o.Ours.Tree, func(c conflict) packfile.TreeEntry { return c.ours }},
+		{x.o.Theirs.Tree, func(c conflict) packfile.TreeEntry { return c.theirs }},
 	} {
 		var has map[packfile.Hash]bool
 		for _, c := range cs {
@@ -361,16 +340,16 @@ func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 			if !e.IsFile() {
 				continue
 			}
-			at, err := x.r.lookup(s.tree, c.path)
+			at, err := x.r.Lookup(s.tree, c.path)
 			if err != nil {
 				return false, err
 			}
-			if at.isFile() && at.Hash == e.Hash {
+			if at.HasFile() && at.Hash == e.Hash {
 				continue
 			}
 			if has == nil {
 				has = map[packfile.Hash]bool{}
-				if err := x.r.walk(ctx, s.tree, "", func(_ string, e packfile.TreeEntry) error {
+				if err := x.r.Walk(ctx, s.tree, "", func(_ string, e packfile.TreeEntry) error {
 					has[e.Hash] = true
 					return nil
 				}); err != nil {
@@ -404,11 +383,11 @@ func (x *merging) tellRenames(renames [][3]string) {
 func (x *merging) prove(cs []conflict, tree packfile.Hash) error {
 	there := make(map[packfile.Hash]bool, len(x.placed))
 	for path, p := range x.placed {
-		at, err := x.r.lookup(tree, path)
+		at, err := x.r.Lookup(tree, path)
 		if err != nil {
 			return err
 		}
-		if !at.isFile() || at.Hash != p.Hash || at.IsLink() != p.IsLink() {
+		if !at.HasFile() || at.Hash != p.Hash || at.IsLink() != p.IsLink() {
 			return fmt.Errorf("the merge lost %s, which was to be at %q", p.Hash, path)
 		}
 		there[p.Hash] = true
@@ -421,51 +400,4 @@ func (x *merging) prove(cs []conflict, tree packfile.Hash) error {
 		}
 	}
 	return nil
-}
-
-// missing lists the objects of a tree that another database has not.
-func (r *repo) missing(ctx context.Context, other *packfile.DB, tree packfile.Hash) ([]newObject, error) {
-	var out []newObject
-	seen := map[packfile.Hash]bool{}
-	var visit func(h packfile.Hash, k packfile.Kind, depth int) error
-	visit = func(h packfile.Hash, k packfile.Kind, depth int) error {
-		if seen[h] || other.Has(h) {
-			return nil
-		}
-		if depth > maxTreeDepth {
-			return errTooDeep()
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		seen[h] = true
-		o, err := r.db.Read(h)
-		if err != nil {
-			return err
-		}
-		if o.Kind != k {
-			return fmt.Errorf("object %s is a %s, not a %s", h, o.Kind, k)
-		}
-		out = append(out, newObject{o.Kind, h, o.Data})
-		if k != plumbing.TreeObject {
-			return nil
-		}
-		es, err := packfile.ParseTree(o.Data)
-		if err != nil {
-			return err
-		}
-		for _, e := range es {
-			switch {
-			case e.IsDir():
-				err = visit(e.Hash, plumbing.TreeObject, depth+1)
-			case e.IsFile():
-				err = visit(e.Hash, plumbing.BlobObject, depth+1)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return out, visit(tree, plumbing.TreeObject, 0)
 }

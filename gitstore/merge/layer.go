@@ -1,21 +1,23 @@
-package gitstore
+package merge
 
 import (
 	"context"
 	"errors"
-	"satchel/gitstore/packfile"
 	"strings"
+
+	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 )
 
 // layer is a tree with changes on top that are not written yet.
 type layer struct {
-	r     *repo
+	r     trees.Reader
 	tree  packfile.Hash
 	set   map[string]packfile.TreeEntry // by path; a zero mode is a file that is gone
 	below map[string]int                // how many files of set each directory has
 }
 
-func newLayer(r *repo, tree packfile.Hash) *layer {
+func newLayer(r trees.Reader, tree packfile.Hash) *layer {
 	return &layer{r: r, tree: tree, set: map[string]packfile.TreeEntry{}, below: map[string]int{}}
 }
 
@@ -44,19 +46,19 @@ func (l *layer) at(ctx context.Context, path string) (standing, error) {
 	if l.below[path] > 0 {
 		return standing{dir: true}, nil
 	}
-	at, err := l.r.lookup(l.tree, path)
+	at, err := l.r.Lookup(l.tree, path)
 	switch {
 	case err != nil:
 		return standing{}, err
-	case at.blocked != "":
-		if _, gone := l.set[at.blocked]; gone {
+	case at.Blocked != "":
+		if _, gone := l.set[at.Blocked]; gone {
 			return standing{}, nil
 		}
-		return standing{TreeEntry: at.TreeEntry, blocked: at.blocked}, nil
-	case at.isDir():
+		return standing{TreeEntry: at.TreeEntry, blocked: at.Blocked}, nil
+	case at.HasDir():
 		some, err := l.some(ctx, path, at.Hash)
 		return standing{dir: some}, err
-	case !at.found || changed:
+	case !at.Found || changed:
 		return standing{}, nil
 	}
 	return standing{TreeEntry: at.TreeEntry}, nil
@@ -66,7 +68,7 @@ var errStop = errors.New("stop")
 
 // some reports whether anything of a directory of the tree is left.
 func (l *layer) some(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
-	err := l.r.walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
+	err := l.r.Walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
 		if e, changed := l.set[path]; changed && e.Mode == 0 {
 			return nil
 		}
@@ -81,12 +83,12 @@ func (l *layer) some(ctx context.Context, dir string, tree packfile.Hash) (bool,
 // files lists what a directory has, with the paths from it on.
 func (l *layer) files(ctx context.Context, dir string) (map[string]packfile.TreeEntry, error) {
 	out := map[string]packfile.TreeEntry{}
-	at, err := l.r.lookup(l.tree, dir)
+	at, err := l.r.Lookup(l.tree, dir)
 	if err != nil {
 		return nil, err
 	}
-	if at.isDir() {
-		if err := l.r.walk(ctx, at.Hash, "/", func(rest string, e packfile.TreeEntry) error {
+	if at.HasDir() {
+		if err := l.r.Walk(ctx, at.Hash, "/", func(rest string, e packfile.TreeEntry) error {
 			if _, changed := l.set[dir+rest]; !changed {
 				out[rest] = e
 			}
@@ -105,20 +107,20 @@ func (l *layer) files(ctx context.Context, dir string) (map[string]packfile.Tree
 	return out, nil
 }
 
-// Put makes a path a file. What stood in its way is gone already.
+// put makes a path a file. What stood in its way is gone already.
 func (l *layer) put(path string, e packfile.TreeEntry) {
 	l.count(path, 1)
 	l.set[path] = e
 }
 
-// Remove makes a file be gone.
+// remove deletes a file.
 func (l *layer) remove(path string) error {
 	l.count(path, 0)
-	at, err := l.r.lookup(l.tree, path)
+	at, err := l.r.Lookup(l.tree, path)
 	if err != nil {
 		return err
 	}
-	if at.found && !at.isDir() {
+	if at.Found && !at.HasDir() {
 		l.set[path] = packfile.TreeEntry{}
 	} else {
 		delete(l.set, path)
@@ -136,10 +138,10 @@ func (l *layer) count(path string, n int) {
 	}
 }
 
-func (l *layer) edits() []edit {
-	es := make([]edit, 0, len(l.set))
+func (l *layer) edits() []trees.Edit {
+	es := make([]trees.Edit, 0, len(l.set))
 	for path, e := range l.set {
-		es = append(es, edit{path, e.Mode, e.Hash})
+		es = append(es, trees.Edit{Path: path, Mode: e.Mode, Hash: e.Hash})
 	}
 	return es
 }

@@ -1,4 +1,4 @@
-package gitstore
+package merge
 
 import (
 	"context"
@@ -132,10 +132,10 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e packf
 	}
 	component = originalOf(component)
 	for n := 1; n <= maxCopies; n++ {
-		name, ok := conflictName(component, rest, packfile.CommitID(x.theirs.id), n)
+		name, ok := ConflictName(component, rest, packfile.CommitID(x.o.Theirs.ID), n)
 		if !ok { // its path breaks the rules: an import may have brought it
 			component, rest = "unnamed", ""
-			if name, ok = conflictName(component, rest, packfile.CommitID(x.theirs.id), n); !ok {
+			if name, ok = ConflictName(component, rest, packfile.CommitID(x.o.Theirs.ID), n); !ok {
 				break
 			}
 		}
@@ -153,7 +153,7 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e packf
 		x.tell(p, string(name))
 		return nil
 	}
-	return fault.New(fault.Conflict, "There is no free name for a copy of %q, which was changed here and at the remote. Rename or delete its older copies.", oneLine(p, 200))
+	return fault.New(fault.Conflict, "There is no free name for a copy of %.200q, which was changed here and at the remote. Rename or delete its older copies.", p)
 }
 
 // maxCopies bounds how many copies of one file may conflict with one commit.
@@ -166,7 +166,7 @@ func (x *merging) kept(ctx context.Context, p string, e packfile.TreeEntry) (str
 	if err != nil {
 		return "", false, err
 	}
-	stem, ext := copyStem(name)
+	stem, ext := CopyStem(name)
 	for _, name := range copies[copyOf{stem, e.Hash, e.Mode}] {
 		at := dir + name
 		if at == p || !strings.HasSuffix(name, ext) {
@@ -196,13 +196,13 @@ func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 	if copies, ok := x.copies[dir]; ok {
 		return copies, nil
 	}
-	parent, err := x.r.lookup(x.layer.tree, strings.TrimSuffix(dir, "/"))
+	parent, err := x.r.Lookup(x.layer.tree, strings.TrimSuffix(dir, "/"))
 	if err != nil {
 		return nil, err
 	}
 	copies := map[copyOf][]string{}
-	if parent.isDir() {
-		all, err := x.r.db.Tree(parent.Hash)
+	if parent.HasDir() {
+		all, err := x.r.DB.Tree(parent.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -230,7 +230,7 @@ func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 func originalOf(p string) string {
 	dir, name := path.Split(p)
 	for {
-		stem, ext := copyStem(name)
+		stem, ext := CopyStem(name)
 		i := strings.LastIndex(stem, space.ConflictMark)
 		if i <= 0 || !space.IsConflictCopy(space.Path(stem[i:])) {
 			return dir + name

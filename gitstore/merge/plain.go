@@ -1,4 +1,4 @@
-package gitstore
+package merge
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/space"
 )
 
@@ -14,39 +15,31 @@ import (
 // what only the remote changed, and what both changed is returned. Lines of a
 // file that both edited are merged where they allow it.
 func (x *merging) plain(ctx context.Context) ([]conflict, error) {
-	var base packfile.Hash
-	if !x.base.IsZero() {
-		st, err := x.r.state(x.base)
-		if err != nil {
-			return nil, err
-		}
-		base = st.tree
-	}
-	var mine, theirs []treeChange
-	if err := x.r.diffTrees(ctx, base, x.ours.tree, &mine); err != nil {
+	var mine, theirs []trees.Change
+	if err := x.r.Diff(ctx, x.o.Base.Tree, x.o.Ours.Tree, &mine); err != nil {
 		return nil, err
 	}
-	if err := x.r.diffTrees(ctx, base, x.theirs.tree, &theirs); err != nil {
+	if err := x.r.Diff(ctx, x.o.Base.Tree, x.o.Theirs.Tree, &theirs); err != nil {
 		return nil, err
 	}
-	changed := make(map[string]treeChange, len(mine))
+	changed := make(map[string]trees.Change, len(mine))
 	for _, c := range mine {
-		changed[c.path] = c
+		changed[c.Path] = c
 	}
-	x.layer = newLayer(x.r, x.ours.tree)
+	x.layer = newLayer(x.r, x.o.Ours.Tree)
 	var fresh []placement // what only the remote has changed
 	var both []conflict
 	for _, c := range theirs {
-		m, ok := changed[c.path]
+		m, ok := changed[c.Path]
 		switch {
-		case ok && m.new.Mode == c.new.Mode && m.new.Hash == c.new.Hash:
+		case ok && m.New.Mode == c.New.Mode && m.New.Hash == c.New.Hash:
 			continue
 		case ok:
-			both = append(both, conflict{c.path, c.old, m.new, c.new})
-		case c.new.Mode != 0:
-			fresh = append(fresh, placement{c.path, c.new})
+			both = append(both, conflict{c.Path, c.Old, m.New, c.New})
+		case c.New.Mode != 0:
+			fresh = append(fresh, placement{c.Path, c.New})
 		}
-		if err := x.layer.remove(c.path); err != nil {
+		if err := x.layer.remove(c.Path); err != nil {
 			return nil, err
 		}
 	}
@@ -62,6 +55,34 @@ func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 		if err := x.claim(ctx, f.path, f.TreeEntry); err != nil {
 			return nil, err
 		}
+	}
+	return left, nil
+}
+
+// replaceSeeds takes out of what both sides have those files of ours that are as the
+// space began: theirs replace them. It is for histories without a common commit.
+func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
+	if !x.o.Base.ID.IsZero() || len(both) == 0 {
+		return both, nil
+	}
+	untouched, err := x.o.Untouched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left := both[:0:0]
+	for _, c := range both {
+		ok, err := untouched(c.path, c.ours)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || !c.theirs.IsFile() {
+			left = append(left, c)
+			continue
+		}
+		if c.ours.Hash != c.theirs.Hash {
+			x.replaced = append(x.replaced, space.Path(c.path))
+		}
+		*fresh = append(*fresh, placement{c.path, c.theirs})
 	}
 	return left, nil
 }
@@ -90,11 +111,11 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 		conflict[e.path] = true
 	}
 	for _, c := range try {
-		at, err := x.r.lookup(out.tree, c.path)
+		at, err := x.r.Lookup(out.tree, c.path)
 		if err != nil {
 			return nil, err
 		}
-		if out.cut || conflict[c.path] || !at.isFile() {
+		if out.cut || conflict[c.path] || !at.HasFile() {
 			left = append(left, c)
 			continue
 		}
@@ -105,8 +126,8 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 
 // mergeOf runs a merge of these files alone.
 func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, error) {
-	// The quarantine is removed in a moment.
-	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.db.PackDir())
+	// The repository is removed in a moment.
+	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.DB.PackDir())
 	if err != nil {
 		return nil, err
 	}
@@ -118,21 +139,21 @@ func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, err
 		func(c conflict) packfile.TreeEntry { return c.ours },
 		func(c conflict) packfile.TreeEntry { return c.theirs },
 	} {
-		var es []edit
+		var es []trees.Edit
 		for _, c := range cs {
 			e := side(c)
-			es = append(es, edit{c.path, e.Mode, e.Hash})
+			es = append(es, trees.Edit{Path: c.path, Mode: e.Mode, Hash: e.Hash})
 		}
 		tree, err := x.rewrite(packfile.Hash{}, es)
 		if err != nil {
 			return nil, err
 		}
-		for h, obj := range x.r.db.Pending {
+		for h, obj := range x.r.DB.Pending {
 			if err := w.AddNamed(h, obj.Kind, obj.Data); err != nil {
 				return nil, err
 			}
 		}
-		data := x.q.s.o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
+		data := x.o.EncodeCommit(tree, parents)
 		if commits[i], err = w.Add(plumbing.CommitObject, data); err != nil {
 			return nil, err
 		}
@@ -142,6 +163,6 @@ func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, err
 	if err != nil {
 		return nil, err
 	}
-	x.r.db.Add(p)
-	return x.q.mergeTree(ctx, commits[1], commits[2])
+	x.r.DB.Add(p)
+	return x.mergeTree(ctx, commits[1], commits[2])
 }
