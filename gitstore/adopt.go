@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
@@ -156,7 +157,7 @@ func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []t
 		c, err = r.record(ctx, head, []packfile.Hash{theirs.id}, tree, objs, m, fmt.Sprintf("Add %d files that every space starts with", kept))
 		return c, onTop, err
 	}
-	raw, err := r.rawCommit(theirs.id)
+	raw, err := commits.Get(r.db, theirs.id)
 	if err != nil {
 		return c, nil, err
 	}

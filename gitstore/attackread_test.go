@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
@@ -62,8 +63,8 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("", "main", "echo 1 > a.md")
 	tree := git(t, o.work, "rev-parse", string(first)+"^{tree}")
-	long := strings.Repeat("é", 4*maxRead)
-	by := strings.Repeat("n", 10*maxPerson) + " <n@example.com> 1700000000 +0000"
+	long := strings.Repeat("é", 4*commits.MaxRead)
+	by := strings.Repeat("n", 10*commits.MaxPerson) + " <n@example.com> 1700000000 +0000"
 	tip := o.pushMain(gitStdin(t, o.work, fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, first, by, by, long),
 		"hash-object", "-w", "-t", "commit", "--stdin"))
 	s := newStore(t, withTransport(t))
@@ -74,10 +75,10 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, mark, _ := strings.Cut(c.Message, "\n\n")
-	if len(body) > maxRead || len(body) < maxMessage || !strings.HasPrefix(long, body) || !strings.HasPrefix(mark, "[The message is longer than ") {
+	if len(body) > commits.MaxRead || len(body) < commits.MaxMessage || !strings.HasPrefix(long, body) || !strings.HasPrefix(mark, "[The message is longer than ") {
 		t.Errorf("%d bytes of message, and %q", len(body), mark)
 	}
-	if c.Author.Name != strings.Repeat("n", maxPerson) {
+	if c.Author.Name != strings.Repeat("n", commits.MaxPerson) {
 		t.Errorf("%d bytes of name", len(c.Author.Name))
 	}
 	r, release, err := s.acquire(t.Context(), id)
@@ -86,7 +87,7 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 	}
 	defer release()
 	h, _ := packfile.HashFrom(string(tip))
-	if o, size, err := r.db.ReadStart(h, maxCommitStart); err != nil || len(o.Data) != maxCommitStart || size < int64(len(long)) {
+	if o, size, err := r.db.ReadStart(h, commits.MaxStart); err != nil || len(o.Data) != commits.MaxStart || size < int64(len(long)) {
 		t.Errorf("%d of %d bytes were read: %v", len(o.Data), size, err)
 	}
 	log, err := s.Log(t.Context(), id, space.LogQuery{})

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
@@ -162,7 +163,7 @@ func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 		if p.colour[d.h] != paintBoth {
 			continue
 		}
-		l, err := s.tree(ctx, d.c.tree)
+		l, err := s.tree(ctx, d.c.Tree)
 		if fault.CodeOf(err) == fault.Invalid {
 			return false, nil
 		}
@@ -188,7 +189,7 @@ func (r *repo) linkTarget(path string, h packfile.Hash) (string, error) {
 }
 
 func errLongTarget(path string) error {
-	return fault.New(fault.Invalid, "The link %q has a target of more than %d bytes.", cut(path, space.MaxPathBytes), maxLinkTarget)
+	return fault.New(fault.Invalid, "The link %q has a target of more than %d bytes.", commits.Cut(path, space.MaxPathBytes), maxLinkTarget)
 }
 
 // checkLink reports why a link of the repository breaks the rules; an error of

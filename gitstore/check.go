@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
@@ -79,7 +80,7 @@ func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
 // stillClosed records why a space cannot be opened, if nothing else was found.
 func (c *Checkup) stillClosed(err error) {
 	if err != nil && c.Whole() {
-		c.Said = oneLine("the space cannot be opened: "+err.Error(), maxSaid)
+		c.Said = commits.OneLine("the space cannot be opened: "+err.Error(), maxSaid)
 	}
 }
 
@@ -139,7 +140,7 @@ func (r *repo) fsck(ctx context.Context) (missing []packfile.Hash, said string, 
 			}
 		}
 	}
-	said = oneLine(strings.TrimSpace(g.Stderr+"\n"+string(g.Stdout[:min(len(g.Stdout), maxSaid)])), maxSaid)
+	said = commits.OneLine(strings.TrimSpace(g.Stderr+"\n"+string(g.Stdout[:min(len(g.Stdout), maxSaid)])), maxSaid)
 	if said == "" {
 		said = fmt.Sprintf("git fsck ended with status %d", g.ExitCode())
 	}
@@ -324,8 +325,8 @@ func (sv *survey) has(h packfile.Hash) bool {
 func refersTo(o packfile.Object) (out []packfile.Hash, err error) {
 	switch o.Kind {
 	case plumbing.CommitObject:
-		c, err := parseCommit(o.Data)
-		return append(c.parents, c.tree), err
+		c, err := commits.Parse(o.Data)
+		return append(c.Parents, c.Tree), err
 	case plumbing.TreeObject:
 		es, err := packfile.ParseTree(o.Data)
 		for _, e := range es {
@@ -393,7 +394,7 @@ func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 		at(head, "/")
 		return nil
 	}
-	commit, err := parseCommit(o.Data)
+	commit, err := commits.Parse(o.Data)
 	if err != nil {
 		return err
 	}
@@ -426,5 +427,5 @@ func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 		}
 		return nil
 	}
-	return walk(commit.tree, "")
+	return walk(commit.Tree, "")
 }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -131,7 +133,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	if !head.id.IsZero() {
 		parents = []packfile.Hash{head.id}
 	}
-	c, err := r.record(ctx, head, parents, tree, objs, m, summarise(files))
+	c, err := r.record(ctx, head, parents, tree, objs, m, commits.Summarize(files))
 	if err != nil {
 		return space.Commit{}, err
 	}
@@ -159,7 +161,7 @@ func (r *repo) heal(p *plan) error {
 }
 
 func (r *repo) unchanged(p *plan) (space.Commit, error) {
-	c, err := r.rawCommit(p.head.id)
+	c, err := commits.Get(r.db, p.head.id)
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "head")
 	}
@@ -174,7 +176,7 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 	if m.Time.IsZero() {
 		m.Time = time.Now()
 	}
-	data := r.s.o.encodeCommit(tree, parents, m, summary)
+	data := commits.Encode(tree, parents, m, summary, r.s.o.committer())
 	id := plumbing.ComputeHash(plumbing.CommitObject, data)
 	if id == head.id || r.db.Has(id) {
 		// The same change by the same author in the same second, after it was
@@ -192,7 +194,7 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 	}
 	r.db.Add(p)
 	stamp := fmt.Sprintf("%d %s", m.Time.Unix(), m.Time.Format("-0700"))
-	if err := r.advance(head.id, id, m.Author, stamp, committing+firstLine(cleanMessage(m.Message, summary))); err != nil {
+	if err := r.advance(head.id, id, m.Author, stamp, committing+firstLine(commits.CleanMessage(m.Message, summary))); err != nil {
 		return space.Commit{}, r.internalf(err, "move the branch")
 	}
 	for _, o := range objs {
@@ -201,11 +203,11 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 		}
 	}
 	r.head.Store(&headState{id: id, tree: tree})
-	c, err := parseCommit(data)
+	c, err := commits.Parse(data)
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "own commit")
 	}
-	return c.own(id), nil
+	return c.Own(id), nil
 }
 
 func firstLine(s string) string {
@@ -300,9 +302,9 @@ func (e excess) err(t totals, lim Limits) error {
 	case e.files:
 		return fault.New(fault.TooLarge, "The space would have %d files, and %d are allowed. Delete some first.", t.files, lim.Files)
 	case e.bytes:
-		return fault.New(fault.TooLarge, "The space would have %s of files, and %s are allowed. Delete some first.", sizeText(t.bytes), sizeText(lim.Space))
+		return fault.New(fault.TooLarge, "The space would have %s of files, and %s are allowed. Delete some first.", bytesize.Text(t.bytes), bytesize.Text(lim.Space))
 	case e.history:
-		return fault.New(fault.TooLarge, "The space's history has reached its limit of %s. Ask the server's operator for more.", sizeText(lim.Repository))
+		return fault.New(fault.TooLarge, "The space's history has reached its limit of %s. Ask the server's operator for more.", bytesize.Text(lim.Repository))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
@@ -59,11 +60,11 @@ func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to s
 			return l, nil
 		}
 		if tree.IsZero() {
-			c, err := r.rawCommit(h)
+			c, err := commits.Get(r.db, h)
 			if err != nil {
 				return nil, err
 			}
-			tree = c.tree
+			tree = c.Tree
 		}
 		l := make([]trees.Place, len(under))
 		for i, u := range under {
@@ -80,13 +81,13 @@ func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to s
 			return nil, 0, false, err
 		}
 		passed++
-		mine, err := look(d.h, d.c.tree)
+		mine, err := look(d.h, d.c.Tree)
 		if err != nil {
 			return nil, 0, false, r.internalf(err, "way")
 		}
-		touches := len(d.c.parents) == 0 && differs(mine, make([]trees.Place, len(mine)))
-		step := CommitBetween{ID: packfile.CommitID(d.h), ClaimedTools: claimedTools(d.c.message)}
-		for _, q := range d.c.parents {
+		touches := len(d.c.Parents) == 0 && differs(mine, make([]trees.Place, len(mine)))
+		step := CommitBetween{ID: packfile.CommitID(d.h), ClaimedTools: commits.ClaimedTools(d.c.Message)}
+		for _, q := range d.c.Parents {
 			theirs, err := look(q, packfile.Hash{})
 			if err != nil {
 				return nil, 0, false, r.internalf(err, "way")
@@ -128,7 +129,7 @@ func (p *painting) parentsFirst(colour int) []datedCommit {
 		for len(stack) > 0 {
 			d := stack[len(stack)-1]
 			ready := true
-			for _, q := range d.c.parents {
+			for _, q := range d.c.Parents {
 				if x, ok := at[q]; ok && !done[q] {
 					stack, ready = append(stack, x), false
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/trees"
 	"satchel/internal/space"
 )
@@ -46,32 +47,32 @@ func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]t
 	}
 	dates := make(map[space.Path]time.Time, len(undated))
 	at := to.id
-	c, err := r.rawCommit(at)
+	c, err := commits.Get(r.db, at)
 	for walked := 0; err == nil && len(undated) > 0 && at != from.id; walked++ {
 		if walked == r.s.o.DateCommits {
 			r.logger().Info("The history was not followed to its beginning: some files have no date.", "commits", walked, "files", len(undated))
 			break
 		}
-		var parent rawCommit // of no parent: the empty tree
-		if len(c.parents) > 0 {
-			if parent, err = r.rawCommit(c.parents[0]); err != nil {
+		var parent commits.Raw // of no parent: the empty tree
+		if len(c.Parents) > 0 {
+			if parent, err = commits.Get(r.db, c.Parents[0]); err != nil {
 				break
 			}
 		}
 		changes = changes[:0]
-		if err = r.trees().Diff(ctx, parent.tree, c.tree, &changes); err != nil {
+		if err = r.trees().Diff(ctx, parent.Tree, c.Tree, &changes); err != nil {
 			break
 		}
 		for _, f := range changes {
 			if undated[f.Path] {
 				delete(undated, f.Path)
-				dates[space.Path(f.Path)] = c.authored
+				dates[space.Path(f.Path)] = c.Authored
 			}
 		}
-		if len(c.parents) == 0 {
+		if len(c.Parents) == 0 {
 			break
 		}
-		at, c = c.parents[0], parent
+		at, c = c.Parents[0], parent
 	}
 	return dates, err
 }

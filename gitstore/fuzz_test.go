@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
@@ -171,8 +172,8 @@ func FuzzObjects(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if c, err := parseCommit(data); err == nil {
-			c.read(packfile.Hash{})
+		if c, err := commits.Parse(data); err == nil {
+			c.Read(packfile.Hash{})
 		}
 		if e, err := packfile.ReadEntry(bytes.NewReader(data), 0); err == nil {
 			e.Inflate(bytes.NewReader(data), e.Size)

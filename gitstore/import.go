@@ -11,8 +11,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -144,11 +146,11 @@ var errNotPristine = errors.New("the space has changed since its first commit")
 
 // pristine reports whether a space has only its first commit.
 func (r *repo) pristine(st *headState) (bool, error) {
-	c, err := r.rawCommit(st.id)
+	c, err := commits.Get(r.db, st.id)
 	if err != nil {
 		return false, r.internalf(err, "head")
 	}
-	return len(c.parents) == 0, nil
+	return len(c.Parents) == 0, nil
 }
 
 // importFiles commits a source's files. Their content goes into a pack as it
@@ -178,7 +180,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, c
 		res.Files++
 		res.Bytes += q.size
 		if res.Files > lim.Files || res.Bytes > lim.Space {
-			return fault.New(fault.TooLarge, "The source has more than the %d files or %s that a space may hold.", lim.Files, sizeText(lim.Space))
+			return fault.New(fault.TooLarge, "The source has more than the %d files or %s that a space may hold.", lim.Files, bytesize.Text(lim.Space))
 		}
 		if !r.db.Has(q.hash) {
 			if err := w.AddNamed(q.hash, plumbing.BlobObject, data); err != nil {
@@ -192,7 +194,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, c
 			reqs = append(reqs, q)
 		}
 		if res.Files%1000 == 0 {
-			progress(fmt.Sprintf("%d files, %s", res.Files, sizeText(res.Bytes)))
+			progress(fmt.Sprintf("%d files, %s", res.Files, bytesize.Text(res.Bytes)))
 		}
 		return nil
 	}, res.note)
@@ -249,7 +251,7 @@ func (r *repo) readImport(ctx context.Context, f importFile) (request, []byte, e
 }
 
 func tooLarge(path string, limit int64) error {
-	return fault.New(fault.TooLarge, "The file %q is larger than the %s that a file may have.", path, sizeText(limit))
+	return fault.New(fault.TooLarge, "The file %q is larger than the %s that a file may have.", path, bytesize.Text(limit))
 }
 
 // commitImport commits requests whose blobs are in the pack. The caller holds

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"satchel/gitstore/commits"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -167,7 +168,7 @@ func (t tarSource) files(ctx context.Context, visit func(importFile) error, refu
 				return io.NopCloser(damagedTar{in}), nil
 			}})
 		default:
-			why := oneLine(h.PAXRecords[refusedRecord], 300)
+			why := commits.OneLine(h.PAXRecords[refusedRecord], 300)
 			if why == "" {
 				why = fmt.Sprintf("%q is neither a file nor a symbolic link.", name)
 			}

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -102,8 +104,8 @@ func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (impo
 	}
 	ref := "HEAD"
 	if g.Branch != "" {
-		if strings.HasPrefix(g.Branch, "-") || strings.ContainsAny(g.Branch, " ~^:?*[\\\x7f") || strings.Contains(g.Branch, "..") || oneLine(g.Branch, maxName) != g.Branch {
-			return nil, fault.New(fault.Invalid, "%q is not the name of a branch.", cut(g.Branch, 60))
+		if strings.HasPrefix(g.Branch, "-") || strings.ContainsAny(g.Branch, " ~^:?*[\\\x7f") || strings.Contains(g.Branch, "..") || commits.OneLine(g.Branch, commits.MaxName) != g.Branch {
+			return nil, fault.New(fault.Invalid, "%q is not the name of a branch.", commits.Cut(g.Branch, 60))
 		}
 		ref = "refs/heads/" + g.Branch
 	}
@@ -280,7 +282,7 @@ func (q *quarantine) limitSize(ctx context.Context) (context.Context, func()) {
 }
 
 func tooMuchHistory(limit int64) error {
-	return fault.New(fault.TooLarge, "The repository is larger than the %s that a space may have.", sizeText(limit))
+	return fault.New(fault.TooLarge, "The repository is larger than the %s that a space may have.", bytesize.Text(limit))
 }
 
 func tooMuchMemory(err error) error {
@@ -326,7 +328,7 @@ func (q *quarantine) explain(ctx context.Context, err error) error {
 func fsckReason(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if _, rest, ok := strings.Cut(line, "error in "); ok {
-			return oneLine(rest, 120)
+			return commits.OneLine(rest, 120)
 		}
 	}
 	return "see the server's log"
@@ -383,7 +385,7 @@ func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64
 		}
 	}
 	if reason == nil && size > fileLimit {
-		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that one may be changed to here.", path, sizeText(size), sizeText(fileLimit))
+		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that one may be changed to here.", path, bytesize.Text(size), bytesize.Text(fileLimit))
 	}
 	return reason, nil
 }

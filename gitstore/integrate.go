@@ -6,9 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -158,7 +160,7 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
-		c, err := r.rawCommit(head.id)
+		c, err := commits.Get(r.db, head.id)
 		return func() (Integration, error) {
 			return Integration{How: how, Head: packfile.CommitID(head.id), Commit: r.proven(c, head.id)}, nil
 		}, 0, err
@@ -201,7 +203,7 @@ func (r *repo) merge(ctx context.Context, ours, theirs *headState, base packfile
 		Trees: q.r.trees(), Git: q.git, MaxConflicts: r.s.o.Limits.Conflicts,
 		Ours: merge.Commit{ID: ours.id, Tree: ours.tree}, Theirs: merge.Commit{ID: theirs.id, Tree: theirs.tree},
 		EncodeCommit: func(tree packfile.Hash, parents []packfile.Hash) []byte {
-			return r.s.o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
+			return commits.Encode(tree, parents, space.Meta{}, "Files that both sides edited", r.s.o.committer())
 		},
 		Untouched: func(ctx context.Context) (func(string, packfile.TreeEntry) (bool, error), error) {
 			s, err := q.r.startersOf(ctx, ours)
@@ -260,14 +262,14 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 			fmt.Fprintf(&b, "- and %d more\n", len(conflicts)-i)
 			break
 		}
-		b.WriteString("- " + oneLine(string(c.Path), space.MaxPathBytes) + ": ")
+		b.WriteString("- " + commits.OneLine(string(c.Path), space.MaxPathBytes) + ": ")
 		switch c.Kept {
 		case "":
 			b.WriteString("kept as the remote has it\n")
 		case c.Path:
 			b.WriteString("kept as it was here\n")
 		default:
-			b.WriteString("what was here is " + oneLine(string(c.Kept), space.MaxPathBytes) + "\n")
+			b.WriteString("what was here is " + commits.OneLine(string(c.Kept), space.MaxPathBytes) + "\n")
 		}
 	}
 	if len(replaced) > 0 {
@@ -281,7 +283,7 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 			fmt.Fprintf(&b, "- and %d more\n", len(replaced)-i)
 			break
 		}
-		b.WriteString("- " + oneLine(string(p), space.MaxPathBytes) + "\n")
+		b.WriteString("- " + commits.OneLine(string(p), space.MaxPathBytes) + "\n")
 	}
 	return b.String()
 }
@@ -292,7 +294,7 @@ func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w w
 	if err != nil {
 		return Integration{}, err
 	}
-	raw, err := r.rawCommit(theirs.id)
+	raw, err := commits.Get(r.db, theirs.id)
 	if err != nil {
 		return Integration{}, err
 	}
@@ -380,7 +382,7 @@ func (r *repo) allowed(ctx context.Context, head *headState, w weight) (totals, 
 
 func overLimits(t totals, lim Limits) error {
 	return fault.New(fault.TooLarge, "With what the repository has, the space would have %d files of %s, and %d files of %s are allowed. Make the repository smaller, or ask the server's operator for more.",
-		t.files, sizeText(t.bytes), lim.Files, sizeText(lim.Space))
+		t.files, bytesize.Text(t.bytes), lim.Files, bytesize.Text(lim.Space))
 }
 
 func (r *repo) sizeOf(b space.BlobID) (int64, error) {
@@ -407,7 +409,7 @@ func (s *Store) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.C
 	defer r.commitMu.Unlock()
 	head := r.head.Load()
 	if head.id == theirs.id {
-		c, err := r.rawCommit(head.id)
+		c, err := commits.Get(r.db, head.id)
 		return r.proven(c, head.id), err
 	}
 	w, err := r.weigh(ctx, head.tree, theirs.tree)

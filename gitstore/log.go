@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -36,8 +37,8 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 	var out []space.Commit
 	passed := o.After == ""
 	older := 0 // commits in a row that are older than Since
-	err = r.history(ctx, st.id, string(o.Path), func(h packfile.Hash, c rawCommit, touches bool) (bool, error) {
-		if c.time.Before(o.Since) {
+	err = r.history(ctx, st.id, string(o.Path), func(h packfile.Hash, c commits.Raw, touches bool) (bool, error) {
+		if c.Time.Before(o.Since) {
 			// Clocks differ, so that a few more are looked at, as git does.
 			older++
 			return older < staleClock || !passed, nil
@@ -47,7 +48,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 			passed = packfile.CommitID(h) == o.After
 			return true, nil
 		}
-		if !touches || !o.Until.IsZero() && !c.time.Before(o.Until) {
+		if !touches || !o.Until.IsZero() && !c.Time.Before(o.Until) {
 			return true, nil
 		}
 		x := r.proven(c, h)
@@ -73,7 +74,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 // history visits commits from h on, by time, children first, until visit
 // returns false. With a path, it follows only parents that may have changed it
 // and reports whether a commit did.
-func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, rawCommit, bool) (bool, error)) error {
+func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) (bool, error)) error {
 	q := &byTime{}
 	seen := map[packfile.Hash]bool{}
 	push := func(h packfile.Hash) error {
@@ -81,7 +82,7 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 			return nil
 		}
 		seen[h] = true
-		c, err := r.rawCommit(h)
+		c, err := commits.Get(r.db, h)
 		if err != nil {
 			return r.internalf(err, "log")
 		}
@@ -96,7 +97,7 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 			return err
 		}
 		d := heap.Pop(q).(datedCommit)
-		follow, touches := d.c.parents, true
+		follow, touches := d.c.Parents, true
 		if path != "" {
 			var err error
 			if follow, touches, err = r.touching(d.c, path); err != nil {
@@ -118,20 +119,20 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 
 // touching reports whether a commit changed a path against all its parents, and
 // which parents to follow: the one that has the path unchanged, else all.
-func (r *repo) touching(c rawCommit, path string) (follow []packfile.Hash, touches bool, err error) {
-	mine, err := r.trees().Lookup(c.tree, path)
+func (r *repo) touching(c commits.Raw, path string) (follow []packfile.Hash, touches bool, err error) {
+	mine, err := r.trees().Lookup(c.Tree, path)
 	if err != nil {
 		return nil, false, err
 	}
-	if len(c.parents) == 0 {
+	if len(c.Parents) == 0 {
 		return nil, mine.Found, nil
 	}
-	for _, p := range c.parents {
-		pc, err := r.rawCommit(p)
+	for _, p := range c.Parents {
+		pc, err := commits.Get(r.db, p)
 		if err != nil {
 			return nil, false, err
 		}
-		theirs, err := r.trees().Lookup(pc.tree, path)
+		theirs, err := r.trees().Lookup(pc.Tree, path)
 		if err != nil {
 			return nil, false, err
 		}
@@ -139,12 +140,12 @@ func (r *repo) touching(c rawCommit, path string) (follow []packfile.Hash, touch
 			return []packfile.Hash{p}, false, nil
 		}
 	}
-	return c.parents, true, nil
+	return c.Parents, true, nil
 }
 
 type datedCommit struct {
 	h     packfile.Hash
-	c     rawCommit
+	c     commits.Raw
 	order int
 }
 
@@ -154,8 +155,8 @@ type byTime []datedCommit
 func (q byTime) Len() int      { return len(q) }
 func (q byTime) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q byTime) Less(i, j int) bool {
-	if !q[i].c.time.Equal(q[j].c.time) {
-		return q[i].c.time.After(q[j].c.time)
+	if !q[i].c.Time.Equal(q[j].c.Time) {
+		return q[i].c.Time.After(q[j].c.Time)
 	}
 	return q[i].order < q[j].order
 }
@@ -175,13 +176,13 @@ func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (
 		return space.Commit{}, err
 	}
 	defer release()
-	raw, err := r.rawCommit(st.id)
+	raw, err := commits.Get(r.db, st.id)
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "show")
 	}
 	var parent packfile.Hash
-	if len(raw.parents) > 0 {
-		p, err := r.state(raw.parents[0])
+	if len(raw.Parents) > 0 {
+		p, err := r.state(raw.Parents[0])
 		if err != nil {
 			return space.Commit{}, r.internalf(err, "show")
 		}

@@ -9,6 +9,7 @@ import (
 
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
@@ -25,7 +26,7 @@ const maxFrontier = 64
 // for head, or at the cursor of the page before. next is the cursor of the
 // following page, "" at the end of the history; commits may be fewer than limit,
 // or none, where the walk ended first.
-func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (commits []space.Commit, next string, err error) {
+func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (list []space.Commit, next string, err error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
 		return nil, "", err
@@ -38,14 +39,14 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 		}
 	}
 	limit, walk = max(1, limit), max(1, walk)
-	q, err := r.historyFrom(ctx, start, string(path), func(h packfile.Hash, c rawCommit, touches bool) bool {
+	q, err := r.historyFrom(ctx, start, string(path), func(h packfile.Hash, c commits.Raw, touches bool) bool {
 		walk--
 		if touches {
 			x := r.proven(c, h)
 			x.Changed = true
-			commits = append(commits, x)
+			list = append(list, x)
 		}
-		return len(commits) < limit && walk > 0
+		return len(list) < limit && walk > 0
 	})
 	if err != nil {
 		return nil, "", err
@@ -54,7 +55,7 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 	for q.Len() > 0 {
 		ids = append(ids, heap.Pop(q).(datedCommit).h.String())
 	}
-	return commits, strings.Join(ids, "."), nil
+	return list, strings.Join(ids, "."), nil
 }
 
 // readCursor reads the commits of which a cursor names the ids.
@@ -79,7 +80,7 @@ func (r *repo) readCursor(cursor string) ([]packfile.Hash, error) {
 
 // historyFrom visits commits as history does, from several on, until visit
 // returns false or nothing is left, and returns what it would have visited next.
-func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path string, visit func(packfile.Hash, rawCommit, bool) bool) (*byTime, error) {
+func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) bool) (*byTime, error) {
 	q := &byTime{}
 	seen := map[packfile.Hash]bool{}
 	push := func(h packfile.Hash) error {
@@ -87,7 +88,7 @@ func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path stri
 			return nil
 		}
 		seen[h] = true
-		c, err := r.rawCommit(h)
+		c, err := commits.Get(r.db, h)
 		if err != nil {
 			return r.internalf(err, "log")
 		}
@@ -104,7 +105,7 @@ func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path stri
 			return nil, err
 		}
 		d := heap.Pop(q).(datedCommit)
-		follow, touches := d.c.parents, true
+		follow, touches := d.c.Parents, true
 		if path != "" {
 			var err error
 			if follow, touches, err = r.touching(d.c, path); err != nil {
@@ -140,14 +141,14 @@ func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.Comm
 
 func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, walk int) (map[string]space.Commit, error) {
 	out := map[string]space.Commit{}
-	entries := func(c rawCommit) (packfile.Hash, error) {
-		l, err := r.trees().Lookup(c.tree, dir)
+	entries := func(c commits.Raw) (packfile.Hash, error) {
+		l, err := r.trees().Lookup(c.Tree, dir)
 		if err != nil || !l.HasDir() {
 			return packfile.Hash{}, err
 		}
 		return l.Hash, nil
 	}
-	c, err := r.rawCommit(from)
+	c, err := commits.Get(r.db, from)
 	if err != nil {
 		return nil, err
 	}
@@ -167,10 +168,10 @@ func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var parent rawCommit
+		var parent commits.Raw
 		var theirs packfile.Hash
-		if len(c.parents) > 0 {
-			if parent, err = r.rawCommit(c.parents[0]); err != nil {
+		if len(c.Parents) > 0 {
+			if parent, err = commits.Get(r.db, c.Parents[0]); err != nil {
 				return nil, err
 			}
 			if theirs, err = entries(parent); err != nil {
@@ -197,10 +198,10 @@ func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, 
 				}
 			}
 		}
-		if len(c.parents) == 0 {
+		if len(c.Parents) == 0 {
 			break
 		}
-		h, c, mine = c.parents[0], parent, theirs
+		h, c, mine = c.Parents[0], parent, theirs
 	}
 	return out, nil
 }

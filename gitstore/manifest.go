@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/space"
@@ -59,11 +60,11 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	if last != nil && last.head == st.id && len(last.unread) == 0 {
 		return last, nil
 	}
-	c, err := r.rawCommit(st.id)
+	c, err := commits.Get(r.db, st.id)
 	if err != nil {
 		return nil, err
 	}
-	now := uint32(max(c.time.Unix(), 1))
+	now := uint32(max(c.Time.Unix(), 1))
 	m := &manifest{head: st.id, tree: st.tree}
 	var from packfile.Hash
 	if last != nil && len(last.unread) == 0 {

@@ -103,6 +103,10 @@ type Options struct {
 	disk  packfile.Disk // of Sync and probe
 }
 
+func (o *Options) committer() space.Person {
+	return space.Person{Name: o.CommitterName, Email: o.CommitterEmail}
+}
+
 func (o Options) withDefaults() Options {
 	def64 := func(v *int64, d int64) {
 		if *v == 0 {

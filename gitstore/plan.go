@@ -3,7 +3,6 @@ package gitstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -86,7 +86,7 @@ func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []s
 		reqs = append(reqs, q)
 	}
 	if total > lim.Change {
-		return nil, nil, fault.New(fault.TooLarge, "The change has %s of content, and %s are allowed in one change. Commit it in parts.", sizeText(total), sizeText(lim.Change))
+		return nil, nil, fault.New(fault.TooLarge, "The change has %s of content, and %s are allowed in one change. Commit it in parts.", bytesize.Text(total), bytesize.Text(lim.Change))
 	}
 	var err error
 	passed := reqs[:0]
@@ -137,7 +137,7 @@ func (r *repo) check(c space.Change) (request, error) {
 		return q, fault.New(fault.Invalid, "The change to %q has an unknown mode.", c.Path)
 	}
 	if n := int64(len(c.Content)); n > r.s.o.Limits.File {
-		return q, fault.New(fault.TooLarge, "The file %q has %s, and %s are allowed in one file.", c.Path, sizeText(n), sizeText(r.s.o.Limits.File))
+		return q, fault.New(fault.TooLarge, "The file %q has %s, and %s are allowed in one file.", c.Path, bytesize.Text(n), bytesize.Text(r.s.o.Limits.File))
 	}
 	if err := checkGitFile(p, c.Mode, c.Content); err != nil {
 		return q, err
@@ -438,15 +438,4 @@ func (p *plan) edits() (es []trees.Edit, files []space.FileChange) {
 	slices.SortFunc(p.refused, func(a, b space.Rejection) int { return packfile.CompareStrings(a.Path, b.Path) })
 	slices.SortFunc(p.conflicts, func(a, b space.Conflict) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
 	return es, files
-}
-
-// sizeText renders bytes for people.
-func sizeText(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d MiB", n>>20)
 }

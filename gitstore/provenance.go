@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
@@ -90,8 +91,8 @@ func (p *provenance) update(log string) error {
 
 // proven returns a raw commit as a space.Commit. Its Tool and Client are those of its
 // trailers only if this server made it.
-func (r *repo) proven(c rawCommit, id packfile.Hash) space.Commit {
-	out, tool, client := c.read(id)
+func (r *repo) proven(c commits.Raw, id packfile.Hash) space.Commit {
+	out, tool, client := c.Read(id)
 	if tool == "" && client == "" {
 		return out
 	}
@@ -108,7 +109,7 @@ func (r *repo) proven(c rawCommit, id packfile.Hash) space.Commit {
 }
 
 // rewritten is a commit that a purge makes of another.
-func (r *repo) rewritten(c rawCommit, was, id packfile.Hash) space.Commit {
+func (r *repo) rewritten(c commits.Raw, was, id packfile.Hash) space.Commit {
 	out := r.proven(c, was)
 	out.ID = packfile.CommitID(id)
 	return out

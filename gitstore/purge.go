@@ -3,10 +3,11 @@ package gitstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/rewrite"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -23,20 +24,13 @@ type PurgeResult struct {
 	Commit space.Commit
 }
 
-// RewriteFile says what a file of the history becomes: out is content itself
-// where nothing changes; without keep, the file is left out as if that commit
-// had not written it. content must not be changed. A path may break the rules
-// of space.ParsePath, as those of imported histories may. A link's content is
-// its target; a link whose new target breaks the rules is left out. Messages of
-// commits and annotated tags, and the names and addresses of authors and
-// committers, are asked about with an empty path; they become out, whatever keep
-// is.
-type RewriteFile func(p space.Path, content []byte) (out []byte, keep bool)
+// RewriteFile says what a file of the history becomes; see [rewrite.File].
+type RewriteFile = rewrite.File
 
 // Purge rewrites the commits that since does not reach (all, where since is
 // empty), and then removes the old objects from disk for good: what no branch,
 // tag or other ref reaches any more, the old lines of reflogs, and the checkouts
-// and git view of sandboxes. rewrite is asked once for each file's content that
+// and git view of sandboxes. file is called once for each file's content that
 // such a commit adds or changes at a path.
 //
 // Dates stay, and authors and messages where rewrite leaves them; signatures,
@@ -51,7 +45,7 @@ type RewriteFile func(p space.Path, content []byte) (out []byte, keep bool)
 // next opened. Where the head has moved but the removal failed, the error comes
 // with a result; the removal is tried again by GC and when the space is
 // opened.
-func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitID, rewrite RewriteFile, m space.Meta) (PurgeResult, error) {
+func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitID, file RewriteFile, m space.Meta) (PurgeResult, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return PurgeResult{}, err
@@ -81,12 +75,12 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 	if err := r.usable(); err != nil {
 		return PurgeResult{}, err
 	}
-	p, err := r.newPurger(ctx, since, rewrite)
+	p, err := r.newPurger(ctx, since, file)
 	if err != nil {
 		return PurgeResult{}, err
 	}
 	defer p.Close()
-	if err := p.run(ctx); err != nil {
+	if err := p.Run(ctx); err != nil {
 		return PurgeResult{}, r.internalf(err, "purge")
 	}
 	return r.install(ctx, p, m)
@@ -96,26 +90,25 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 // commitMu, the seeds' turn and maintaining.
 func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeResult, err error) {
 	head := r.head.Load()
-	next := &headState{id: p.now(head.id)}
-	c, err := p.repo.rawCommit(next.id)
+	next := &headState{id: p.Now(head.id)}
+	c, err := commits.Get(p.repo.db, next.id)
 	if err != nil {
 		return res, r.internalf(err, "purge")
 	}
-	next.tree = c.tree
+	next.tree = c.Tree
 	was := head.id
-	if p.dropped[was] {
+	if p.Dropped(was) {
 		was = next.id
 	}
-	res = PurgeResult{Head: packfile.CommitID(next.id), Commits: p.commits, Commit: r.rewritten(c, was, next.id)}
-	for f := range p.files {
+	res = PurgeResult{Head: packfile.CommitID(next.id), Commits: p.Commits(), Commit: r.rewritten(c, was, next.id)}
+	for _, f := range p.Files() {
 		res.Files = append(res.Files, space.Path(f))
 	}
-	slices.Sort(res.Files)
 	j, err := p.journal(ctx, head.id, next.id)
 	if err != nil {
 		return PurgeResult{}, r.internalf(err, "purge")
 	}
-	res.Words = p.words
+	res.Words = p.Words()
 	if next.id == head.id && len(j.Refs) == 0 {
 		return res, nil
 	}

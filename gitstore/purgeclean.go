@@ -13,8 +13,11 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/rewrite"
+	"satchel/internal/space"
 )
 
 // How a purge moves a space to its new history, and what is made of it when the
@@ -120,6 +123,54 @@ func (r *repo) peel(ref *namedRef) error {
 // maxTagChain bounds how many tags of tags are followed.
 const maxTagChain = 16
 
+// purger is a purge in progress.
+type purger struct {
+	*rewrite.Rewriter
+	repo      *repo // reads what the space has and what was made so far
+	starts    []namedRef
+	old       map[packfile.Hash]bool // the commits that stay as they are
+	installed bool
+}
+
+func (r *repo) newPurger(ctx context.Context, since space.CommitID, file RewriteFile) (*purger, error) {
+	old := map[packfile.Hash]bool{}
+	if since != "" {
+		st, err := r.resolve(string(since))
+		if err != nil {
+			return nil, err
+		}
+		if err := commits.Ancestry(ctx, r.db, []packfile.Hash{st.id}, old); err != nil {
+			return nil, r.internalf(err, "purge")
+		}
+	}
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return nil, r.internalf(err, "purge")
+	}
+	refs = append(refs, namedRef{name: branch, object: r.head.Load().id, commit: r.head.Load().id})
+	var tips []packfile.Hash
+	for _, ref := range refs {
+		if !ref.commit.IsZero() {
+			tips = append(tips, ref.commit)
+		}
+	}
+	db, err := packfile.Open(r.db.Dir, r.s.cache)
+	if err != nil {
+		return nil, r.internalf(err, "purge")
+	}
+	p := &purger{repo: &repo{s: r.s, id: r.id, dir: r.dir, db: db}, starts: refs, old: old}
+	p.Rewriter = rewrite.New(rewrite.Options{Trees: p.repo.trees(), Disk: r.s.o.disk, File: file, Tips: tips, Old: old})
+	return p, nil
+}
+
+// Close removes what was written, unless it was installed.
+func (p *purger) Close() {
+	p.repo.db.Close()
+	if !p.installed {
+		p.Discard()
+	}
+}
+
 // journal says what becomes of the refs, and writes the tag objects for it.
 func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJournal, error) {
 	j := purgeJournal{Old: old.String(), New: now.String(), Made: map[string]string{}}
@@ -128,14 +179,14 @@ func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJour
 		return j, err
 	}
 	for h := range made {
-		if next, ok := p.done[h]; ok && next != h && !p.dropped[h] {
+		if next := p.Now(h); next != h && !p.Dropped(h) {
 			j.Made[h.String()] = next.String()
 		}
 	}
 	for _, ref := range p.starts {
-		next := p.now(ref.commit)
+		next := p.Now(ref.commit)
 		if ref.commit.IsZero() {
-			gone, err := p.holdsPurged(ctx, ref.other)
+			gone, err := p.HoldsPurged(ctx, ref.other)
 			if err != nil {
 				return j, err
 			}
@@ -148,7 +199,7 @@ func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJour
 			continue
 		}
 		if next == ref.commit {
-			tag, err := p.retag(ref, next)
+			tag, err := p.Retag(ref.object, ref.commit, next)
 			if err != nil {
 				return j, err
 			}
@@ -165,7 +216,7 @@ func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJour
 			move.New = ""
 			j.Refs = append(j.Refs, refMove{Name: keptRefs + next.String(), New: next.String()})
 		case ref.object != ref.commit:
-			tag, err := p.retag(ref, next)
+			tag, err := p.Retag(ref.object, ref.commit, next)
 			if err != nil {
 				return j, err
 			}
@@ -173,49 +224,7 @@ func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJour
 		}
 		j.Refs = append(j.Refs, move)
 	}
-	return j, p.flush()
-}
-
-// holdsPurged reports whether a file or a tree, which no commit is, holds a
-// content that was rewritten or left out.
-func (p *purger) holdsPurged(ctx context.Context, e packfile.TreeEntry) (gone bool, err error) {
-	if !e.IsDir() {
-		return p.purged[e.Hash], nil
-	}
-	err = p.repo.trees().Walk(ctx, e.Hash, "", func(_ string, e packfile.TreeEntry) error {
-		gone = gone || p.purged[e.Hash]
-		return nil
-	})
-	return gone, err
-}
-
-// retag writes an annotated tag of the rewritten commit, with its message
-// rewritten and without its signature. Where neither changes it is the tag.
-func (p *purger) retag(ref namedRef, next packfile.Hash) (packfile.Hash, error) {
-	o, err := p.repo.db.Read(ref.object)
-	if err != nil {
-		return packfile.Hash{}, err
-	}
-	head, msg, _ := bytes.Cut(o.Data, []byte("\n\n"))
-	_, rest, ok := bytes.Cut(head, []byte("\n"))
-	if !ok || !bytes.HasPrefix(head, []byte("object "+ref.commit.String())) {
-		if next == ref.commit {
-			return ref.object, nil
-		}
-		return next, nil // a tag of a tag: what it stands for is enough
-	}
-	said := msg
-	if i := bytes.Index(msg, []byte("-----BEGIN ")); i >= 0 {
-		msg = msg[:i]
-	}
-	same := bytes.Equal(p.message(said), said)
-	if next == ref.commit && same {
-		return ref.object, nil
-	}
-	if !same {
-		p.words++
-	}
-	return p.add(o.Kind, fmt.Appendf(nil, "object %s\n%s\n\n%s", next, rest, p.message(msg)))
+	return j, p.Flush()
 }
 
 // writeJournal makes a journal durable.
@@ -322,7 +331,7 @@ func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 		}
 	}
 	reached := map[packfile.Hash]bool{}
-	if err := r.ancestry(ctx, tips, reached); err != nil {
+	if err := commits.Ancestry(ctx, r.db, tips, reached); err != nil {
 		return err
 	}
 	err = r.rewriteLog(func(l logLine) (logLine, bool) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
@@ -45,7 +46,7 @@ func (r *repo) resolve(at string) (*headState, error) {
 		return r.head.Load(), nil
 	}
 	if len(at) < 7 || len(at) > 40 || strings.Trim(at, "0123456789abcdef") != "" {
-		return nil, fault.New(fault.Invalid, "%q is not a commit: give its id, or at least 7 digits of it.", cut(at, 60))
+		return nil, fault.New(fault.Invalid, "%q is not a commit: give its id, or at least 7 digits of it.", commits.Cut(at, 60))
 	}
 	none := fault.New(fault.NotFound, "There is no commit %s in this space.", at)
 	var found []packfile.Hash
@@ -65,7 +66,7 @@ func (r *repo) resolve(at string) (*headState, error) {
 	default:
 		return nil, fault.New(fault.Invalid, "More than one commit begins with %s. Give more digits.", at)
 	}
-	o, _, err := r.db.ReadStart(found[0], maxCommitStart)
+	o, _, err := r.db.ReadStart(found[0], commits.MaxStart)
 	if errors.Is(err, packfile.ErrNotFound) || err == nil && o.Kind != plumbing.CommitObject {
 		return nil, none
 	}
@@ -172,7 +173,7 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 	defer release()
 	h, err := packfile.HashFrom(string(b))
 	if err != nil || !b.Valid() {
-		return nil, fault.New(fault.Invalid, "%q is not a blob id.", cut(string(b), 60))
+		return nil, fault.New(fault.Invalid, "%q is not a blob id.", commits.Cut(string(b), 60))
 	}
 	o, err := r.db.Read(h)
 	if errors.Is(err, packfile.ErrNotFound) && r.headHas(ctx, h) {

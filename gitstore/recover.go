@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
 	"satchel/internal/space"
@@ -88,7 +89,7 @@ func (r *repo) recoverHead() error {
 	default:
 		// An operator's git may have moved the branch on without a log; else
 		// the log is ahead, if only to an older commit (ResetToRemote).
-		newer, err := r.reaches(ref, logged)
+		newer, err := commits.Reaches(r.db, ref, logged)
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (r *repo) recoverHead() error {
 // such commit, and the branch is at one that the line does not come from. A commit
 // that was lost with its pack comes from where the branch is, or is there itself.
 func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
-	if _, err := r.rawCommit(logged); !errors.Is(err, packfile.ErrNotFound) {
+	if _, err := commits.Get(r.db, logged); !errors.Is(err, packfile.ErrNotFound) {
 		return false
 	}
 	b, err := os.ReadFile(r.logFile())
@@ -128,8 +129,8 @@ func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
 		return false
 	}
 	lines, _ := parseLog(b)
-	c, err := r.rawCommit(ref)
-	wrong := err == nil && len(lines) > 0 && slices.Contains(c.parents, lines[len(lines)-1].old)
+	c, err := commits.Get(r.db, ref)
+	wrong := err == nil && len(lines) > 0 && slices.Contains(c.Parents, lines[len(lines)-1].old)
 	if wrong {
 		r.logger().Error("The last line of the branch's log is damaged, and the branch is taken as it is.", "log", logged, "branch", ref)
 	}
@@ -144,31 +145,6 @@ func (r *repo) wasLogged(h packfile.Hash) bool {
 	}
 	lines, _ := parseLog(b)
 	return slices.ContainsFunc(lines, func(l logLine) bool { return l.now == h || l.old == h })
-}
-
-// reaches reports whether old is an ancestor of h.
-func (r *repo) reaches(h, old packfile.Hash) (bool, error) {
-	queue, seen := []packfile.Hash{h}, map[packfile.Hash]bool{}
-	for len(queue) > 0 {
-		c := queue[0]
-		queue = queue[1:]
-		if c == old {
-			return true, nil
-		}
-		if seen[c] {
-			continue
-		}
-		seen[c] = true
-		raw, err := r.rawCommit(c)
-		if errors.Is(err, packfile.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		queue = append(queue, raw.parents...)
-	}
-	return false, nil
 }
 
 // Spaces lists the spaces on disk, sorted.

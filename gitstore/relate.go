@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 )
 
@@ -30,7 +31,7 @@ func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error)
 	q := &byTime{}
 	open := 0 // commits in the queue that are not known to be in both
 	queued := map[packfile.Hash]bool{}
-	read := map[packfile.Hash]rawCommit{}
+	read := map[packfile.Hash]commits.Raw{}
 	add := func(h packfile.Hash, colour int) error {
 		was := p.colour[h]
 		now := was | colour
@@ -47,7 +48,7 @@ func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error)
 		c, ok := read[h]
 		if !ok {
 			var err error
-			if c, err = r.rawCommit(h); err != nil {
+			if c, err = commits.Get(r.db, h); err != nil {
 				return err
 			}
 			read[h] = c
@@ -73,7 +74,7 @@ func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error)
 		if colour != paintBoth {
 			open--
 		}
-		for _, parent := range d.c.parents {
+		for _, parent := range d.c.Parents {
 			if err := add(parent, colour); err != nil {
 				return nil, err
 			}
@@ -103,7 +104,7 @@ func (p *painting) only(colour int) []datedCommit {
 func (p *painting) base() packfile.Hash {
 	var best *datedCommit
 	for i, d := range p.found {
-		if p.colour[d.h] == paintBoth && (best == nil || d.c.time.After(best.c.time)) {
+		if p.colour[d.h] == paintBoth && (best == nil || d.c.Time.After(best.c.Time)) {
 			best = &p.found[i]
 		}
 	}

@@ -13,8 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
@@ -216,31 +215,12 @@ func (r *repo) cannotOpen(err error) error {
 		"Ask the server's operator to run satchel doctor, which says what is damaged, and then satchel space repair %s, which takes good copies from the remote or from a backup.", r.id)
 }
 
-// rawCommit reads a commit.
-func (r *repo) rawCommit(h packfile.Hash) (rawCommit, error) {
-	o, size, err := r.db.ReadStart(h, maxCommitStart)
-	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
-		o, err = r.db.Read(h) // its parents alone are more than that
-	}
-	if err != nil {
-		return rawCommit{}, err
-	}
-	if o.Kind != plumbing.CommitObject {
-		return rawCommit{}, fmt.Errorf("object %s is a %s, not a commit", h, o.Kind)
-	}
-	return parseCommit(o.Data)
-}
-
-// maxCommitStart is how many bytes of a commit are read, of which the rest is
-// message.
-const maxCommitStart = 4 * maxRead
-
 func (r *repo) state(h packfile.Hash) (*headState, error) {
-	c, err := r.rawCommit(h)
+	c, err := commits.Get(r.db, h)
 	if err != nil {
 		return nil, err
 	}
-	return &headState{id: h, tree: c.tree}, nil
+	return &headState{id: h, tree: c.Tree}, nil
 }
 
 // readRef returns the branch's commit as the file says it; the zero hash where
@@ -311,7 +291,7 @@ func (r *repo) advance(old, h packfile.Hash, who space.Person, stamp, why string
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s %s %s %s\t%s\n", old, h, ident(who, "Satchel"), stamp, oneLine(why, maxName))
+	line := fmt.Sprintf("%s %s %s %s\t%s\n", old, h, commits.Ident(who, "Satchel"), stamp, commits.OneLine(why, commits.MaxName))
 	_, err = f.WriteString(line)
 	r.s.o.probe("log written")
 	if err == nil {

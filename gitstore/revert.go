@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
@@ -156,8 +157,8 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 // that to tell what is undone.
 func revertMessage(order []rawAt, whole bool) string {
 	subject := func(c rawAt) string {
-		read, _, _ := c.read(c.id)
-		return oneLine(firstLine(read.Message), 80)
+		read, _, _ := c.Read(c.id)
+		return commits.OneLine(firstLine(read.Message), 80)
 	}
 	what := ""
 	if !whole {
@@ -193,7 +194,7 @@ func undoing(subject string) string {
 
 // rawAt is a commit with its id.
 type rawAt struct {
-	rawCommit
+	commits.Raw
 	id packfile.Hash
 }
 
@@ -236,7 +237,7 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 		left[st.id] = true
 	}
 	var out []rawAt
-	err := v.r.history(ctx, v.head.id, "", func(h packfile.Hash, c rawCommit, _ bool) (bool, error) {
+	err := v.r.history(ctx, v.head.id, "", func(h packfile.Hash, c commits.Raw, _ bool) (bool, error) {
 		if left[h] {
 			out = append(out, rawAt{c, h})
 			delete(left, h)
@@ -271,15 +272,15 @@ func (v *reverting) at(path string) (undone, error) {
 // undo takes the changes of one commit back.
 func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	var parent packfile.Hash
-	if len(c.parents) > 0 {
-		st, err := v.r.state(c.parents[0])
+	if len(c.Parents) > 0 {
+		st, err := v.r.state(c.Parents[0])
 		if err != nil {
 			return err
 		}
 		parent = st.tree
 	}
 	var changes []trees.Change
-	if err := v.r.trees().Diff(ctx, parent, c.tree, &changes); err != nil {
+	if err := v.r.trees().Diff(ctx, parent, c.Tree, &changes); err != nil {
 		return err
 	}
 	for _, d := range changes {

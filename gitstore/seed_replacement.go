@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
@@ -29,16 +30,16 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 		if err := ctx.Err(); err != nil {
 			return s, err
 		}
-		c, err := r.rawCommit(at)
+		c, err := commits.Get(r.db, at)
 		if err != nil {
 			return s, err
 		}
-		if len(c.parents) > 0 {
-			at = c.parents[0]
+		if len(c.Parents) > 0 {
+			at = c.Parents[0]
 			continue
 		}
-		if _, claimed, _ := c.read(at); claimed == startingTool {
-			s.first = c.tree
+		if _, claimed, _ := c.Read(at); claimed == startingTool {
+			s.first = c.Tree
 		}
 		return s, nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/merge"
 	"satchel/gitstore/packfile"
@@ -373,6 +374,6 @@ func (r *repo) internalf(err error, what string) error {
 
 // isCommit reports whether h names a commit that the space has.
 func (r *repo) isCommit(h packfile.Hash) bool {
-	o, _, err := r.db.ReadStart(h, maxCommitStart)
+	o, _, err := r.db.ReadStart(h, commits.MaxStart)
 	return err == nil && o.Kind == plumbing.CommitObject
 }

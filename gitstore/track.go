@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/transport"
@@ -136,7 +137,7 @@ func (r *repo) tracked(branch string) (packfile.Hash, bool, error) {
 	if h.IsZero() {
 		return packfile.Hash{}, false, nil
 	}
-	if _, err := r.rawCommit(h); errors.Is(err, packfile.ErrNotFound) {
+	if _, err := commits.Get(r.db, h); errors.Is(err, packfile.ErrNotFound) {
 		return packfile.Hash{}, false, nil
 	} else if err != nil {
 		return packfile.Hash{}, false, r.internalf(err, "tracked commit")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/space"
@@ -31,7 +32,7 @@ func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.Commi
 		if err != nil {
 			return err
 		}
-		err = r.history(ctx, old.id, "", func(h packfile.Hash, _ rawCommit, _ bool) (bool, error) {
+		err = r.history(ctx, old.id, "", func(h packfile.Hash, _ commits.Raw, _ bool) (bool, error) {
 			known[h] = true
 			return true, nil
 		})
@@ -44,7 +45,7 @@ func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.Commi
 		blob packfile.Hash
 	}
 	seen, named := map[written]bool{}, map[string]bool{}
-	return r.history(ctx, head.id, "", func(h packfile.Hash, c rawCommit, _ bool) (bool, error) {
+	return r.history(ctx, head.id, "", func(h packfile.Hash, c commits.Raw, _ bool) (bool, error) {
 		if known[h] {
 			return true, nil
 		}
@@ -55,7 +56,7 @@ func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.Commi
 		header, message, _ := bytes.Cut(o.Data, []byte("\n\n"))
 		words := [][]byte{message}
 		for line := range bytes.Lines(header) {
-			if from, to := personIn(line); to > from && !named[string(line[from:to])] {
+			if from, to := commits.PersonIn(line); to > from && !named[string(line[from:to])] {
 				named[string(line[from:to])] = true
 				words = append(words, line[from:to])
 			}
@@ -66,15 +67,15 @@ func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.Commi
 			}
 		}
 		var parent packfile.Hash
-		if len(c.parents) > 0 {
-			p, err := r.rawCommit(c.parents[0])
+		if len(c.Parents) > 0 {
+			p, err := commits.Get(r.db, c.Parents[0])
 			if err != nil {
 				return false, r.internalf(err, "contents")
 			}
-			parent = p.tree
+			parent = p.Tree
 		}
 		var changes []trees.Change
-		if err := r.trees().Diff(ctx, parent, c.tree, &changes); err != nil {
+		if err := r.trees().Diff(ctx, parent, c.Tree, &changes); err != nil {
 			return false, r.internalf(err, "contents")
 		}
 		for _, x := range changes {

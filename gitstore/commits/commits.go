@@ -1,7 +1,9 @@
-package gitstore
+package commits
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -10,7 +12,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"satchel/gitstore/packfile"
+	"satchel/internal/bytesize"
 	"satchel/internal/space"
 )
 
@@ -24,27 +29,27 @@ const (
 // Limits of what goes into a commit object, and of what is read from one, in
 // bytes.
 const (
-	maxMessage = 64 << 10
+	MaxMessage = 64 << 10
 	maxTrailer = 200
-	maxName    = 200
+	MaxName    = 200
 
-	maxRead   = maxMessage + 4<<10 // of a message that anybody wrote
-	maxPerson = 1000               // of each part of an author that anybody wrote
+	MaxRead   = MaxMessage + 4<<10 // of a message that anybody wrote
+	MaxPerson = 1000               // of each part of an author that anybody wrote
 )
 
-// rawCommit is what this package reads from a commit object.
-type rawCommit struct {
-	tree    packfile.Hash
-	parents []packfile.Hash
-	author  space.Person
-	// authored is the author's date; the committer's where that cannot be read.
-	authored time.Time
-	time     time.Time // the committer's
-	message  string
+// Raw is what is read from a commit object.
+type Raw struct {
+	Tree    packfile.Hash
+	Parents []packfile.Hash
+	Author  space.Person
+	// Authored is the author's date; the committer's where that cannot be read.
+	Authored time.Time
+	Time     time.Time // the committer's
+	Message  string
 }
 
-// encodeCommit makes a commit object.
-func (o *Options) encodeCommit(tree packfile.Hash, parents []packfile.Hash, m space.Meta, summary string) []byte {
+// Encode returns a commit object. summary is its message if m has none.
+func Encode(tree packfile.Hash, parents []packfile.Hash, m space.Meta, summary string, committer space.Person) []byte {
 	when := m.Time
 	if when.IsZero() {
 		when = time.Now()
@@ -55,13 +60,13 @@ func (o *Options) encodeCommit(tree packfile.Hash, parents []packfile.Hash, m sp
 	for _, p := range parents {
 		fmt.Fprintf(&b, "parent %s\n", p)
 	}
-	fmt.Fprintf(&b, "author %s %s\n", ident(m.Author, "Satchel user"), stamp)
-	fmt.Fprintf(&b, "committer %s %s\n\n", ident(space.Person{Name: o.CommitterName, Email: o.CommitterEmail}, "Satchel"), stamp)
-	b.WriteString(cleanMessage(m.Message, summary))
+	fmt.Fprintf(&b, "author %s %s\n", Ident(m.Author, "Satchel user"), stamp)
+	fmt.Fprintf(&b, "committer %s %s\n\n", Ident(committer, "Satchel"), stamp)
+	b.WriteString(CleanMessage(m.Message, summary))
 	b.WriteString("\n")
 	sep := "\n"
 	for _, t := range [][2]string{{trailerTool, m.Tool}, {trailerClient, m.Client}} {
-		if v := oneLine(t[1], maxTrailer); v != "" {
+		if v := OneLine(t[1], maxTrailer); v != "" {
 			fmt.Fprintf(&b, "%s%s: %s\n", sep, t[0], v)
 			sep = ""
 		}
@@ -69,16 +74,16 @@ func (o *Options) encodeCommit(tree packfile.Hash, parents []packfile.Hash, m sp
 	return []byte(b.String())
 }
 
-// ident renders a person as git does, without what would end the name, the
+// Ident renders a person as git does, without what would end the name, the
 // address or the line.
-func ident(p space.Person, fallback string) string {
+func Ident(p space.Person, fallback string) string {
 	clean := func(s string) string {
 		s = strings.Map(func(r rune) rune {
 			if r == '<' || r == '>' {
 				return -1
 			}
 			return r
-		}, oneLine(s, maxName))
+		}, OneLine(s, MaxName))
 		return strings.Trim(s, " .,:;\"'\\")
 	}
 	name := clean(p.Name)
@@ -88,19 +93,19 @@ func ident(p space.Person, fallback string) string {
 	return fmt.Sprintf("%s <%s>", name, strings.ReplaceAll(clean(p.Email), " ", ""))
 }
 
-// oneLine makes a single line of valid UTF-8 without control characters.
-func oneLine(s string, max int) string {
+// OneLine makes a single line of valid UTF-8 without control characters.
+func OneLine(s string, max int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return cut(strings.Join(strings.Fields(s), " "), max)
+	return Cut(strings.Join(strings.Fields(s), " "), max)
 }
 
-// cut shortens s to at most max bytes, at a rune's edge.
-func cut(s string, max int) string {
+// Cut shortens s to at most max bytes, at a rune's edge.
+func Cut(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
@@ -110,9 +115,9 @@ func cut(s string, max int) string {
 	return s[:max]
 }
 
-// cleanMessage makes the caller's comment fit to be a commit message. A line
+// CleanMessage makes the caller's comment fit to be a commit message. A line
 // that would pass for one of our trailers is indented.
-func cleanMessage(msg, summary string) string {
+func CleanMessage(msg, summary string) string {
 	msg = strings.ToValidUTF8(strings.ReplaceAll(msg, "\r\n", "\n"), "\uFFFD")
 	msg = strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {
@@ -120,7 +125,7 @@ func cleanMessage(msg, summary string) string {
 		}
 		return r
 	}, msg)
-	lines := strings.Split(cut(msg, maxMessage), "\n")
+	lines := strings.Split(Cut(msg, MaxMessage), "\n")
 	for i, l := range lines {
 		l = strings.TrimRightFunc(l, unicode.IsSpace)
 		if isTrailer(l) {
@@ -134,11 +139,11 @@ func cleanMessage(msg, summary string) string {
 	return msg
 }
 
-// claimedTools lists the tools that a message names in trailers of ours, wherever they
+// ClaimedTools lists the tools that a message names in trailers of ours, wherever they
 // stand: git and its hosts put lines behind them, and indent or quote those of commits
 // that they squash. A message that is too long to be read whole may name any.
-func claimedTools(msg string) (tools []string) {
-	if len(msg) > maxRead {
+func ClaimedTools(msg string) (tools []string) {
+	if len(msg) > MaxRead {
 		return []string{"a tool in a message that is too long"}
 	}
 	for line := range strings.Lines(msg) {
@@ -162,8 +167,8 @@ func isTrailer(line string) bool {
 	return false
 }
 
-// summarise makes the message of a commit whose maker gave none.
-func summarise(files []space.FileChange) string {
+// Summarize makes the message of a commit whose maker gave none.
+func Summarize(files []space.FileChange) string {
 	if len(files) == 0 {
 		return "Change nothing"
 	}
@@ -177,7 +182,7 @@ func summarise(files []space.FileChange) string {
 	if len(first) > 60 {
 		first = "…/" + path.Base(first)
 	}
-	first = cut(first, 120)
+	first = Cut(first, 120)
 	switch n := len(files); n {
 	case 1:
 		return verb + " " + first
@@ -188,33 +193,33 @@ func summarise(files []space.FileChange) string {
 	}
 }
 
-// parseCommit decodes a commit object.
-func parseCommit(data []byte) (rawCommit, error) {
-	var c rawCommit
+// Parse decodes a commit object.
+func Parse(data []byte) (Raw, error) {
+	var c Raw
 	rawHead, msg, _ := bytes.Cut(data, []byte("\n\n"))
 	head := string(rawHead)
-	c.message = readMessage(msg)
+	c.Message = readMessage(msg)
 	for line := range strings.SplitSeq(head, "\n") {
 		word, rest, _ := strings.Cut(line, " ")
 		var err error
 		switch word {
 		case "tree":
-			c.tree, err = packfile.HashFrom(rest)
+			c.Tree, err = packfile.HashFrom(rest)
 		case "parent":
 			var p packfile.Hash
 			p, err = packfile.HashFrom(rest)
-			c.parents = append(c.parents, p)
+			c.Parents = append(c.Parents, p)
 		case "author":
-			c.author, c.authored = parseIdent(rest)
+			c.Author, c.Authored = parseIdent(rest)
 		case "committer":
-			_, c.time = parseIdent(rest)
+			_, c.Time = parseIdent(rest)
 		}
 		if err != nil {
 			return c, fmt.Errorf("malformed commit: %w", err)
 		}
 	}
-	if c.authored.IsZero() {
-		c.authored = c.time
+	if c.Authored.IsZero() {
+		c.Authored = c.Time
 	}
 	if !strings.HasPrefix(head, "tree ") {
 		return c, fmt.Errorf("malformed commit: it names no tree")
@@ -225,15 +230,15 @@ func parseCommit(data []byte) (rawCommit, error) {
 // readMessage returns a commit's message, of which only so much is read: one
 // from elsewhere may be as long as git allows.
 func readMessage(msg []byte) string {
-	if len(msg) <= maxRead {
+	if len(msg) <= MaxRead {
 		return string(msg)
 	}
-	return cut(string(msg[:maxRead+utf8.UTFMax]), maxRead) + fmt.Sprintf("\n\n[The message is longer than %s; the rest is left out here.]\n", sizeText(maxRead))
+	return Cut(string(msg[:MaxRead+utf8.UTFMax]), MaxRead) + fmt.Sprintf("\n\n[The message is longer than %s; the rest is left out here.]\n", bytesize.Text(MaxRead))
 }
 
-// personIn returns the bounds of the name and the address in a line of a commit's
+// PersonIn returns the bounds of the name and the address in a line of a commit's
 // header; both are 0 if the line has no person.
-func personIn(line []byte) (from, to int) {
+func PersonIn(line []byte) (from, to int) {
 	for _, word := range []string{"author ", "committer "} {
 		if bytes.HasPrefix(line, []byte(word)) {
 			return len(word), bytes.LastIndexByte(line, '>') + 1
@@ -247,8 +252,8 @@ func parseIdent(s string) (p space.Person, t time.Time) {
 	if lt < 0 || gt < lt {
 		return p, t
 	}
-	p.Name = strings.ToValidUTF8(cut(strings.TrimSpace(s[:lt]), maxPerson), "\uFFFD")
-	p.Email = strings.ToValidUTF8(cut(s[lt+1:gt], maxPerson), "\uFFFD")
+	p.Name = strings.ToValidUTF8(Cut(strings.TrimSpace(s[:lt]), MaxPerson), "\uFFFD")
+	p.Email = strings.ToValidUTF8(Cut(s[lt+1:gt], MaxPerson), "\uFFFD")
 	sec, zone, _ := strings.Cut(strings.TrimSpace(s[gt+1:]), " ")
 	if n, err := strconv.ParseInt(sec, 10, 64); err == nil {
 		t = time.Unix(n, 0).UTC()
@@ -260,14 +265,14 @@ func parseIdent(s string) (p space.Person, t time.Time) {
 	return p, t
 }
 
-// Read gives a raw commit in the words that everyone shares, and what its trailers
-// say of itself, which is a claim; see repo.proven.
-func (c rawCommit) read(id packfile.Hash) (out space.Commit, tool, client string) {
-	out = space.Commit{ID: packfile.CommitID(id), Author: c.author, Time: c.time}
-	if len(c.parents) > 0 {
-		out.Parent = packfile.CommitID(c.parents[0])
+// Read returns a raw commit as a space.Commit, and what its trailers say of it, which is
+// a claim that anybody can write.
+func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
+	out = space.Commit{ID: packfile.CommitID(id), Author: c.Author, Time: c.Time}
+	if len(c.Parents) > 0 {
+		out.Parent = packfile.CommitID(c.Parents[0])
 	}
-	msg := strings.TrimRight(strings.ToValidUTF8(c.message, "\uFFFD"), "\n")
+	msg := strings.TrimRight(strings.ToValidUTF8(c.Message, "\uFFFD"), "\n")
 	// Our trailers are the last paragraph, and nothing but.
 	if i := strings.LastIndex(msg, "\n\n"); i >= 0 {
 		ours := true
@@ -290,9 +295,73 @@ func (c rawCommit) read(id packfile.Hash) (out space.Commit, tool, client string
 	return out, tool, client
 }
 
-// own is a commit that this server made.
-func (c rawCommit) own(id packfile.Hash) space.Commit {
-	out, tool, client := c.read(id)
+// Own is Read of a commit that this server made.
+func (c Raw) Own(id packfile.Hash) space.Commit {
+	out, tool, client := c.Read(id)
 	out.Tool, out.Client = tool, client
 	return out
+}
+
+// Get reads a commit.
+func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
+	o, size, err := db.ReadStart(h, MaxStart)
+	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
+		o, err = db.Read(h) // its parents alone are more than that
+	}
+	if err != nil {
+		return Raw{}, err
+	}
+	if o.Kind != plumbing.CommitObject {
+		return Raw{}, fmt.Errorf("object %s is a %s, not a commit", h, o.Kind)
+	}
+	return Parse(o.Data)
+}
+
+// MaxStart is how many bytes of a commit are read. The rest is message.
+const MaxStart = 4 * MaxRead
+
+// Reaches reports whether old is h or an ancestor of it.
+func Reaches(db *packfile.DB, h, old packfile.Hash) (bool, error) {
+	queue, seen := []packfile.Hash{h}, map[packfile.Hash]bool{}
+	for len(queue) > 0 {
+		c := queue[0]
+		queue = queue[1:]
+		if c == old {
+			return true, nil
+		}
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+		raw, err := Get(db, c)
+		if errors.Is(err, packfile.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		queue = append(queue, raw.Parents...)
+	}
+	return false, nil
+}
+
+// Ancestry adds commits and all that they reach to seen.
+func Ancestry(ctx context.Context, db *packfile.DB, from []packfile.Hash, seen map[packfile.Hash]bool) error {
+	for queue := from; len(queue) > 0; {
+		h := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if seen[h] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := Get(db, h)
+		if err != nil {
+			return err
+		}
+		seen[h] = true
+		queue = append(queue, c.Parents...)
+	}
+	return nil
 }

@@ -1,0 +1,489 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/gitstore/commits"
+	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
+	"satchel/internal/space"
+)
+
+// File says what a file of the history becomes: out is content itself if nothing changes.
+// Without keep, the file is left out as if that commit had not written it. content must
+// not be changed. A path may break the rules of space.ParsePath, as those of imported
+// histories may. A link's content is its target; a link whose new target breaks the rules
+// is left out. File is called with an empty path for messages of commits and annotated
+// tags, and for the names and addresses of authors and committers; they become out,
+// whether it keeps them or not.
+type File func(p space.Path, content []byte) (out []byte, keep bool)
+
+// Options say what to rewrite.
+type Options struct {
+	// Trees reads the repository. The Rewriter adds what it writes to Trees.DB.
+	Trees trees.Reader
+	Disk  packfile.Disk
+	File  File
+	// Tips are the commits whose history is rewritten, but for the commits of Old.
+	Tips []packfile.Hash
+	Old  map[packfile.Hash]bool
+}
+
+// Rewriter makes a new history, in packs that nothing reaches until its caller moves refs
+// to it.
+type Rewriter struct {
+	o       Options
+	db      *packfile.DB
+	w       *packfile.Writer
+	packs   []*packfile.Pack // written
+	pending int64            // bytes of objects that are in no finished pack
+
+	done     map[packfile.Hash]packfile.Hash // what a commit becomes
+	dropped  map[packfile.Hash]bool
+	verdicts map[fileAt]verdict
+	purged   map[packfile.Hash]bool // contents that were rewritten or left out somewhere
+	files    map[string]bool
+	names    map[string]string // what names and addresses become
+	commits  int
+	words    int
+}
+
+// New returns a Rewriter.
+func New(o Options) *Rewriter {
+	o.Trees.DB.Pending = map[packfile.Hash]packfile.Object{}
+	return &Rewriter{
+		o: o, db: o.Trees.DB, done: map[packfile.Hash]packfile.Hash{}, dropped: map[packfile.Hash]bool{}, verdicts: map[fileAt]verdict{},
+		purged: map[packfile.Hash]bool{}, files: map[string]bool{}, names: map[string]string{},
+	}
+}
+
+// Commits counts the commits that were rewritten or dropped.
+func (p *Rewriter) Commits() int { return p.commits }
+
+// Words counts the commits and tags of which the message or a name was rewritten.
+func (p *Rewriter) Words() int { return p.words }
+
+// Files lists the files of which some content was rewritten or left out.
+func (p *Rewriter) Files() []string { return slices.Sorted(maps.Keys(p.files)) }
+
+// Dropped reports whether a commit became empty and has no counterpart.
+func (p *Rewriter) Dropped(h packfile.Hash) bool { return p.dropped[h] }
+
+// Discard removes what was written.
+func (p *Rewriter) Discard() {
+	if p.w != nil {
+		p.w.Abort()
+	}
+	for _, pk := range p.packs {
+		pk.Remove()
+	}
+}
+
+// fileAt is a content at a path.
+type fileAt struct {
+	path string
+	hash packfile.Hash
+	link bool
+}
+
+// verdict is what becomes of it.
+type verdict struct {
+	hash packfile.Hash
+	keep bool
+}
+
+// manyChanges is how many changes of one commit make an index of names worth it.
+const manyChanges = 32
+
+// batch is how many bytes of new objects are held in memory before they
+// are written as a pack.
+const batch = 32 << 20
+
+// Now returns what a commit becomes.
+func (p *Rewriter) Now(h packfile.Hash) packfile.Hash {
+	if n, ok := p.done[h]; ok {
+		return n
+	}
+	return h
+}
+
+// Run rewrites everything that the tips reach, parents first.
+func (p *Rewriter) Run(ctx context.Context) error {
+	for _, tip := range p.o.Tips {
+		stack := []packfile.Hash{tip}
+		for len(stack) > 0 {
+			h := stack[len(stack)-1]
+			if _, ok := p.done[h]; ok || p.o.Old[h] {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			c, err := commits.Get(p.db, h)
+			if err != nil {
+				return err
+			}
+			n := len(stack)
+			for _, parent := range c.Parents {
+				if _, ok := p.done[parent]; !ok && !p.o.Old[parent] {
+					stack = append(stack, parent)
+				}
+			}
+			if len(stack) > n {
+				continue
+			}
+			stack = stack[:n-1]
+			if p.done[h], err = p.commit(ctx, h, c); err != nil {
+				return fmt.Errorf("commit %s: %w", h, err)
+			}
+			if p.done[h] != h {
+				p.commits++
+			}
+		}
+	}
+	return p.Flush()
+}
+
+// commit returns what a commit becomes, whose parents are done.
+func (p *Rewriter) commit(ctx context.Context, h packfile.Hash, c commits.Raw) (packfile.Hash, error) {
+	tree, err := p.tree(ctx, c)
+	if err != nil {
+		return packfile.Hash{}, err
+	}
+	parents, err := p.parents(c)
+	if err != nil {
+		return packfile.Hash{}, err
+	}
+	o, err := p.db.Read(h)
+	if err != nil {
+		return packfile.Hash{}, err
+	}
+	was, said, _ := bytes.Cut(o.Data, []byte("\n\n"))
+	head, msg := p.people(was), p.message(said)
+	sameWords := bytes.Equal(head, was) && bytes.Equal(msg, said)
+	if tree == c.Tree && slices.Equal(parents, c.Parents) && sameWords {
+		return h, nil
+	}
+	if len(parents) == 1 {
+		parent, err := commits.Get(p.db, parents[0])
+		if err != nil {
+			return packfile.Hash{}, err
+		}
+		before, err := commits.Get(p.db, c.Parents[0])
+		if err != nil {
+			return packfile.Hash{}, err
+		}
+		if parent.Tree == tree && (before.Tree != c.Tree || len(c.Parents) > 1) {
+			p.dropped[h] = true
+			return parents[0], nil
+		}
+	}
+	if !sameWords {
+		p.words++
+	}
+	return p.add(plumbing.CommitObject, reparent(head, tree, parents, msg))
+}
+
+// people rewrites the author and the committer in the header of a commit. It
+// rewrites names and addresses separately, so that the syntax between them stays.
+func (p *Rewriter) people(head []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(head) {
+		from, to := commits.PersonIn(line)
+		if lt := bytes.IndexByte(line, '<'); from > 0 && from <= lt && lt < to {
+			out = append(out, line[:from]...)
+			out = append(out, p.name(line[from:lt])...)
+			out = append(out, '<')
+			out = append(out, p.name(line[lt+1:to-1])...)
+			line = line[to-1:]
+		}
+		out = append(out, line...)
+	}
+	return out
+}
+
+// name rewrites a name or an address, and caches the result.
+func (p *Rewriter) name(text []byte) string {
+	out, ok := p.names[string(text)]
+	if !ok {
+		out = string(p.message(text))
+		p.names[string(text)] = out
+	}
+	return out
+}
+
+// message rewrites the message of a commit or a tag, or a name in one. It is never
+// left out.
+func (p *Rewriter) message(msg []byte) []byte {
+	out, _ := p.o.File("", msg)
+	return out
+}
+
+// parents returns a commit's new parents. Where a dropped commit leaves a merge
+// with a parent twice, or with one that another reaches anyhow, it goes.
+func (p *Rewriter) parents(c commits.Raw) ([]packfile.Hash, error) {
+	var out []packfile.Hash
+	lost := false
+	for _, h := range c.Parents {
+		lost = lost || p.dropped[h]
+		if n := p.Now(h); !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	if !lost || len(out) < 2 {
+		return out, nil
+	}
+	var kept []packfile.Hash
+	for i, h := range out {
+		redundant := false
+		for j, other := range out {
+			if i == j || redundant {
+				continue
+			}
+			var err error
+			if redundant, err = commits.Reaches(p.db, other, h); err != nil {
+				return nil, err
+			}
+		}
+		if !redundant {
+			kept = append(kept, h)
+		}
+	}
+	return kept, nil
+}
+
+// tree returns a commit's new tree: that of its rewritten first parent with
+// what the commit changed, where a merge's other parents' files are those of
+// the rewritten ones.
+func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, error) {
+	var was, now []packfile.Hash // the parents' trees
+	for _, h := range c.Parents {
+		a, err := commits.Get(p.db, h)
+		if err != nil {
+			return packfile.Hash{}, err
+		}
+		b, err := commits.Get(p.db, p.Now(h))
+		if err != nil {
+			return packfile.Hash{}, err
+		}
+		was, now = append(was, a.Tree), append(now, b.Tree)
+	}
+	var from, base packfile.Hash
+	if len(was) > 0 {
+		from, base = was[0], now[0]
+	}
+	var cs []trees.Change
+	if err := p.o.Trees.Diff(ctx, from, c.Tree, &cs); err != nil {
+		return packfile.Hash{}, err
+	}
+	p.db.ByName = nil // trees of the commit before
+	if len(cs) > manyChanges {
+		p.db.ByName = packfile.NameIndex{}
+	}
+	same := from == base
+	var edits []trees.Edit
+	for _, ch := range cs {
+		e, keep, err := p.change(ch, was, now)
+		if err != nil {
+			return packfile.Hash{}, err
+		}
+		if keep {
+			edits = append(edits, trees.Edit{Path: ch.Path, Mode: e.Mode, Hash: e.Hash})
+		}
+		same = same && keep && e == ch.New
+	}
+	if same {
+		return c.Tree, nil
+	}
+	var objs []trees.Object
+	tree, err := p.o.Trees.Rewrite(base, edits, &objs)
+	if err != nil {
+		return packfile.Hash{}, err
+	}
+	if tree.IsZero() {
+		return p.add(plumbing.TreeObject, nil)
+	}
+	for _, o := range objs {
+		if _, err := p.add(o.Kind, o.Data); err != nil {
+			return packfile.Hash{}, err
+		}
+	}
+	return tree, nil
+}
+
+// change returns what a change against the first parent becomes; without keep
+// the rewritten first parent's entry stays.
+func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
+	if ch.New.Mode == 0 {
+		return ch.New, true, nil
+	}
+	e = ch.New
+	// A change of mode alone, and what a merge took from another parent, brings
+	// nothing of its own: the content is what became of it there.
+	for i := range was {
+		at, err := p.o.Trees.Lookup(was[i], ch.Path)
+		if err != nil {
+			return e, false, err
+		}
+		if !at.HasFile() || !e.IsFile() || at.Hash != e.Hash || at.IsLink() != e.IsLink() || i > 0 && at.Mode != e.Mode {
+			continue
+		}
+		became, err := p.o.Trees.Lookup(now[i], ch.Path)
+		if err != nil {
+			return e, false, err
+		}
+		if !became.HasFile() {
+			return packfile.TreeEntry{}, true, nil // it was left out there
+		}
+		e.Hash = became.Hash
+		if became.IsLink() != e.IsLink() {
+			e.Mode = became.Mode
+		}
+		return e, true, nil
+	}
+	if !e.IsFile() {
+		return e, true, nil // a submodule
+	}
+	v, err := p.judge(fileAt{ch.Path, e.Hash, e.IsLink()})
+	e.Hash = v.hash
+	return e, v.keep, err
+}
+
+// judge asks what becomes of a file's content, once.
+func (p *Rewriter) judge(f fileAt) (verdict, error) {
+	if v, ok := p.verdicts[f]; ok {
+		return v, nil
+	}
+	data, err := p.db.Blob(f.hash)
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{hash: f.hash, keep: true}
+	out, keep := p.o.File(space.Path(f.path), data)
+	switch {
+	case !keep, f.link && !bytes.Equal(out, data) && space.CheckSymlink(space.Path(f.path), string(out)) != nil:
+		v.keep = false
+		p.files[f.path], p.purged[f.hash] = true, true
+	case !bytes.Equal(out, data):
+		p.files[f.path], p.purged[f.hash] = true, true
+		if v.hash, err = p.add(plumbing.BlobObject, out); err != nil {
+			return verdict{}, err
+		}
+	}
+	p.verdicts[f] = v
+	return v, nil
+}
+
+// add writes an object, unless the space has it.
+func (p *Rewriter) add(k packfile.Kind, data []byte) (packfile.Hash, error) {
+	h := plumbing.ComputeHash(k, data)
+	if p.db.Has(h) {
+		return h, nil
+	}
+	if p.w == nil {
+		w, err := packfile.NewWriter(p.o.Disk, p.db.PackDir())
+		if err != nil {
+			return h, err
+		}
+		p.w = w
+	}
+	if err := p.w.AddNamed(h, k, data); err != nil {
+		return h, err
+	}
+	data = bytes.Clone(data)
+	p.db.Pending[h] = packfile.Object{Kind: k, Data: data}
+	if p.pending += int64(len(data)); p.pending > batch {
+		return h, p.Flush()
+	}
+	return h, nil
+}
+
+// Flush writes what is pending as a pack.
+func (p *Rewriter) Flush() error {
+	if p.w == nil {
+		return nil
+	}
+	pk, err := p.w.Finish()
+	p.w = nil
+	if err != nil {
+		return err
+	}
+	p.packs = append(p.packs, pk)
+	p.db.Add(pk)
+	p.pending = 0
+	clear(p.db.Pending)
+	return nil
+}
+
+// reparent returns a commit with the given header but another tree, other parents,
+// another message and no signatures.
+func reparent(head []byte, tree packfile.Hash, parents []packfile.Hash, msg []byte) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", tree)
+	for _, h := range parents {
+		fmt.Fprintf(&b, "parent %s\n", h)
+	}
+	skipped := false
+	for line := range strings.SplitSeq(string(head), "\n") {
+		word, _, _ := strings.Cut(line, " ")
+		if word != "" { // a line that begins with a space continues the last one
+			skipped = slices.Contains([]string{"tree", "parent", "gpgsig", "gpgsig-sha256", "mergetag"}, word)
+		}
+		if !skipped {
+			b.WriteString(line + "\n")
+		}
+	}
+	b.WriteString("\n")
+	b.Write(msg)
+	return []byte(b.String())
+}
+
+// HoldsPurged reports whether a file or a tree, which no commit is, holds a
+// content that was rewritten or left out.
+func (p *Rewriter) HoldsPurged(ctx context.Context, e packfile.TreeEntry) (gone bool, err error) {
+	if !e.IsDir() {
+		return p.purged[e.Hash], nil
+	}
+	err = p.o.Trees.Walk(ctx, e.Hash, "", func(_ string, e packfile.TreeEntry) error {
+		gone = gone || p.purged[e.Hash]
+		return nil
+	})
+	return gone, err
+}
+
+// Retag writes the annotated tag object for next, the rewritten commit, with its message
+// rewritten and without its signature. It returns object if nothing changes.
+func (p *Rewriter) Retag(object, commit, next packfile.Hash) (packfile.Hash, error) {
+	o, err := p.db.Read(object)
+	if err != nil {
+		return packfile.Hash{}, err
+	}
+	head, msg, _ := bytes.Cut(o.Data, []byte("\n\n"))
+	_, rest, ok := bytes.Cut(head, []byte("\n"))
+	if !ok || !bytes.HasPrefix(head, []byte("object "+commit.String())) {
+		if next == commit {
+			return object, nil
+		}
+		return next, nil // a tag of a tag: what it stands for is enough
+	}
+	said := msg
+	if i := bytes.Index(msg, []byte("-----BEGIN ")); i >= 0 {
+		msg = msg[:i]
+	}
+	same := bytes.Equal(p.message(said), said)
+	if next == commit && same {
+		return object, nil
+	}
+	if !same {
+		p.words++
+	}
+	return p.add(o.Kind, fmt.Appendf(nil, "object %s\n%s\n\n%s", next, rest, p.message(msg)))
+}
