@@ -1,13 +1,17 @@
 package gitstore
 
 import (
+	"bytes"
 	"container/heap"
 	"context"
 	"slices"
 	"strings"
 
+	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
+
 	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -197,4 +201,259 @@ func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (
 // under reports whether path is p or below it; everything is under "".
 func under(path, p string) bool {
 	return p == "" || path == p || strings.HasPrefix(path, p+"/")
+}
+
+// maxFrontier is how many commits a cursor may name: branches that go on side by
+// side where a page ends. With more the walk goes on.
+const maxFrontier = 64
+
+// LogPage is Log for pages, whose cost does not grow with the history: it looks
+// at no more than walk commits (at a few more only where many branches run side
+// by side), and goes on where the page before ended. It begins at a commit, ""
+// for head, or at the cursor of the page before. next is the cursor of the
+// following page, "" at the end of the history; commits may be fewer than limit,
+// or none, where the walk ended first.
+func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (list []space.Commit, next string, err error) {
+	r, st, release, err := s.at(ctx, id, at)
+	if err != nil {
+		return nil, "", err
+	}
+	defer release()
+	start := []packfile.Hash{st.id}
+	if cursor != "" {
+		if start, err = r.readCursor(cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	limit, walk = max(1, limit), max(1, walk)
+	q, err := r.historyFrom(ctx, start, string(path), func(h packfile.Hash, c commits.Raw, touches bool) bool {
+		walk--
+		if touches {
+			x := r.proven(c, h)
+			x.Changed = true
+			list = append(list, x)
+		}
+		return len(list) < limit && walk > 0
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	var ids []string
+	for q.Len() > 0 {
+		ids = append(ids, heap.Pop(q).(datedCommit).h.String())
+	}
+	return list, strings.Join(ids, "."), nil
+}
+
+// readCursor reads the commits of which a cursor names the ids.
+func (r *repo) readCursor(cursor string) ([]packfile.Hash, error) {
+	bad := fault.New(fault.NotFound, "The history has no such place to go on from.")
+	if len(cursor) > maxFrontier*41 {
+		return nil, bad
+	}
+	var out []packfile.Hash
+	for s := range strings.SplitSeq(cursor, ".") {
+		if !space.CommitID(s).Valid() {
+			return nil, bad
+		}
+		st, err := r.resolve(s)
+		if err != nil {
+			return nil, bad
+		}
+		out = append(out, st.id)
+	}
+	return out, nil
+}
+
+// historyFrom visits commits as history does, from several on, until visit
+// returns false or nothing is left, and returns what it would have visited next.
+func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) bool) (*byTime, error) {
+	q := &byTime{}
+	seen := map[packfile.Hash]bool{}
+	push := func(h packfile.Hash) error {
+		if seen[h] {
+			return nil
+		}
+		seen[h] = true
+		c, err := commits.Get(r.db, h)
+		if err != nil {
+			return r.internalf(err, "log")
+		}
+		heap.Push(q, datedCommit{h, c, len(seen)})
+		return nil
+	}
+	for _, h := range start {
+		if err := push(h); err != nil {
+			return nil, err
+		}
+	}
+	for more := true; q.Len() > 0 && (more || q.Len() > maxFrontier); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		d := heap.Pop(q).(datedCommit)
+		follow, touches := d.c.Parents, true
+		if path != "" {
+			var err error
+			if follow, touches, err = r.touching(d.c, path); err != nil {
+				return nil, r.internalf(err, "log")
+			}
+		}
+		more = visit(d.h, d.c, touches) && more
+		for _, p := range follow {
+			if err := push(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return q, nil
+}
+
+// LastChanges tells, for the names in a directory at a commit ("" for head, ""
+// for the root), which commit changed each last, following first parents, so
+// that what a merge brought in came with the merge. It looks at no more than
+// walk commits; names whose last change lies further back are not in the answer.
+func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
+	r, st, release, err := s.at(ctx, id, at)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	changed, err := r.lastChanges(ctx, st.id, string(dir), walk)
+	if err != nil {
+		return nil, r.internalf(err, "last changes")
+	}
+	return changed, nil
+}
+
+func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, walk int) (map[string]space.Commit, error) {
+	out := map[string]space.Commit{}
+	entries := func(c commits.Raw) (packfile.Hash, error) {
+		l, err := r.trees().Lookup(c.Tree, dir)
+		if err != nil || !l.HasDir() {
+			return packfile.Hash{}, err
+		}
+		return l.Hash, nil
+	}
+	c, err := commits.Get(r.db, from)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := entries(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.db.Tree(mine)
+	if err != nil {
+		return nil, err
+	}
+	left := make(map[string]packfile.TreeEntry, len(list)) // what has no commit yet
+	for _, e := range list {
+		left[e.Name] = e
+	}
+	for h := from; walk > 0 && len(left) > 0; walk-- {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var parent commits.Raw
+		var theirs packfile.Hash
+		if len(c.Parents) > 0 {
+			if parent, err = commits.Get(r.db, c.Parents[0]); err != nil {
+				return nil, err
+			}
+			if theirs, err = entries(parent); err != nil {
+				return nil, err
+			}
+		}
+		if theirs != mine {
+			var old []packfile.TreeEntry
+			if !theirs.IsZero() {
+				if old, err = r.db.Tree(theirs); err != nil {
+					return nil, err
+				}
+			}
+			same := make(map[string]bool, len(left))
+			for _, e := range old {
+				if now, ok := left[e.Name]; ok && now == e {
+					same[e.Name] = true
+				}
+			}
+			for name := range left {
+				if !same[name] {
+					out[name] = r.proven(c, h)
+					delete(left, name)
+				}
+			}
+		}
+		if len(c.Parents) == 0 {
+			break
+		}
+		h, c, mine = c.Parents[0], parent, theirs
+	}
+	return out, nil
+}
+
+// Changes lists the first files, by path, that differ between two commits at or
+// under a path, and how many do in all: what a page shows of a change of any
+// size. An empty from is the empty tree, an empty to is head.
+func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error) {
+	r, st, release, err := s.at(ctx, id, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	var tree packfile.Hash
+	if from != "" {
+		f, err := r.resolve(string(from))
+		if err != nil {
+			return nil, 0, err
+		}
+		tree = f.tree
+	}
+	var all []trees.Change
+	if err := r.trees().Diff(ctx, tree, st.tree, &all); err != nil {
+		return nil, 0, r.internalf(err, "changes")
+	}
+	all = slices.DeleteFunc(all, func(c trees.Change) bool {
+		return !under(c.Path, string(path)) || !c.Old.IsFile() && !c.New.IsFile()
+	})
+	slices.SortFunc(all, func(a, b trees.Change) int { return packfile.CompareStrings(a.Path, b.Path) })
+	total = len(all)
+	// To know a size is to look a file up, which is why only those are that are shown.
+	for _, c := range all[:min(total, max(0, limit))] {
+		f := space.FileChange{Path: space.Path(c.Path), Status: space.Added}
+		if c.Old.IsFile() {
+			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.Old.Hash), c.Old.FileMode()
+		}
+		if c.New.IsFile() {
+			if f.Old != "" {
+				f.Status = space.Modified
+			}
+			f.New, f.NewMode = packfile.BlobID(c.New.Hash), c.New.FileMode()
+			if f.Size, err = r.db.SizeOf(c.New.Hash); err != nil {
+				return nil, 0, r.internalf(err, "changes")
+			}
+		}
+		files = append(files, f)
+	}
+	return files, total, nil
+}
+
+// FilePatch is the unified diff of one file of those that Show and Diff list.
+// Binary files and files above 2 MiB are only named.
+func (s *Store) FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	p, err := r.filePatch(f)
+	if err != nil {
+		return "", r.internalf(err, "patch")
+	}
+	var out bytes.Buffer
+	if err := fdiff.NewUnifiedEncoder(&out, fdiff.DefaultContextLines).Encode(onePatch{p}); err != nil {
+		return "", r.internalf(err, "patch")
+	}
+	return out.String(), nil
 }

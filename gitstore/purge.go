@@ -1,11 +1,21 @@
 package gitstore
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"satchel/gitstore/commits"
+	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/rewrite"
 	"satchel/internal/fault"
@@ -146,4 +156,433 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 			"The history was rewritten, but the old files could not yet be removed from the server's disk. It will be tried again; the server's log has the reason.")
 	}
 	return res, nil
+}
+
+// How a purge moves a space to its new history, and what is made of it when the
+// process dies on the way and the space is next opened:
+//
+//	new objects       packs that nothing reaches; they stay until the next purge
+//	the journal       names the old head and what becomes of the other refs;
+//	                  dropped where the head has not moved
+//	the head moves    by the reflog, as with every commit
+//	other refs move   from the journal, again
+//	reflogs           in the branch's, commits that were made here become those that
+//	                  were written again, and those that are gone leave, by a rename;
+//	                  the others are deleted
+//	packs             one of what the refs reach is written; all others go
+//	the journal goes
+
+// journalFile is the name of a purge's journal in the repository.
+const journalFile = "satchel-purge"
+
+// purgeJournal is what is left to do once the head has moved.
+type purgeJournal struct {
+	Old  string
+	New  string
+	Refs []refMove
+	// Made is what became of the commits that this server made and that the purge
+	// wrote again: it made those, too.
+	Made map[string]string `json:",omitempty"`
+}
+
+// refMove moves a ref, or makes it; an empty New deletes it.
+type refMove struct{ Name, New string }
+
+// rewrittenLine is the rest of the log's line of a commit that a purge wrote again.
+const rewrittenLine = "Satchel <> 0 +0000\t" + committing + "rewritten by a purge\n"
+
+// namedRef is a ref with its object, and what that stands for where it is a
+// tag: a commit, or else a tree or a blob.
+type namedRef struct {
+	name   string
+	object packfile.Hash
+	commit packfile.Hash
+	other  packfile.TreeEntry
+}
+
+// Namespaces of refs.
+const (
+	trackingRefs = "refs/remotes/"
+	keptRefs     = "refs/satchel/kept/" // named by their commits
+	tagRefs      = "refs/tags/"
+)
+
+// refs lists every ref but the branch.
+func (r *repo) refs(ctx context.Context) ([]namedRef, error) {
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}})
+	if err != nil {
+		return nil, err
+	}
+	var refs []namedRef
+	for line := range strings.Lines(string(out)) {
+		id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if name == branch {
+			continue
+		}
+		ref := namedRef{name: name}
+		if ref.object, err = packfile.HashFrom(id); err != nil {
+			return nil, err
+		}
+		if err := r.peel(&ref); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
+// peel follows tags to what a ref stands for.
+func (r *repo) peel(ref *namedRef) error {
+	h := ref.object
+	for range maxTagChain {
+		o, err := r.db.Read(h)
+		if err != nil {
+			return err
+		}
+		switch o.Kind {
+		case plumbing.CommitObject:
+			ref.commit = h
+			return nil
+		case plumbing.TreeObject:
+			ref.other = packfile.TreeEntry{Mode: packfile.ModeDir, Hash: h}
+			return nil
+		case plumbing.BlobObject:
+			ref.other = packfile.TreeEntry{Mode: packfile.ModeRegular, Hash: h}
+			return nil
+		}
+		line, _, _ := bytes.Cut(o.Data, []byte("\n"))
+		if h, err = packfile.HashFrom(strings.TrimPrefix(string(line), "object ")); err != nil {
+			return fmt.Errorf("malformed tag: %w", err)
+		}
+	}
+	return errors.New("tags of tags without end")
+}
+
+// maxTagChain bounds how many tags of tags are followed.
+const maxTagChain = 16
+
+// purger is a purge in progress.
+type purger struct {
+	*rewrite.Rewriter
+	repo      *repo // reads what the space has and what was made so far
+	starts    []namedRef
+	old       map[packfile.Hash]bool // the commits that stay as they are
+	installed bool
+}
+
+func (r *repo) newPurger(ctx context.Context, since space.CommitID, file RewriteFile) (*purger, error) {
+	old := map[packfile.Hash]bool{}
+	if since != "" {
+		st, err := r.resolve(string(since))
+		if err != nil {
+			return nil, err
+		}
+		if err := commits.Ancestry(ctx, r.db, []packfile.Hash{st.id}, old); err != nil {
+			return nil, r.internalf(err, "purge")
+		}
+	}
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return nil, r.internalf(err, "purge")
+	}
+	refs = append(refs, namedRef{name: branch, object: r.head.Load().id, commit: r.head.Load().id})
+	var tips []packfile.Hash
+	for _, ref := range refs {
+		if !ref.commit.IsZero() {
+			tips = append(tips, ref.commit)
+		}
+	}
+	db, err := packfile.Open(r.db.Dir, r.s.cache)
+	if err != nil {
+		return nil, r.internalf(err, "purge")
+	}
+	p := &purger{repo: &repo{s: r.s, id: r.id, dir: r.dir, db: db}, starts: refs, old: old}
+	p.Rewriter = rewrite.New(rewrite.Options{Trees: p.repo.trees(), Disk: r.s.o.disk, File: file, Tips: tips, Old: old})
+	return p, nil
+}
+
+// Close removes what was written, unless it was installed.
+func (p *purger) Close() {
+	p.repo.db.Close()
+	if !p.installed {
+		p.Discard()
+	}
+}
+
+// journal says what becomes of the refs, and writes the tag objects for it.
+func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJournal, error) {
+	j := purgeJournal{Old: old.String(), New: now.String(), Made: map[string]string{}}
+	made, err := p.repo.allMade()
+	if err != nil {
+		return j, err
+	}
+	for h := range made {
+		if next := p.Now(h); next != h && !p.Dropped(h) {
+			j.Made[h.String()] = next.String()
+		}
+	}
+	for _, ref := range p.starts {
+		next := p.Now(ref.commit)
+		if ref.commit.IsZero() {
+			gone, err := p.HoldsPurged(ctx, ref.other)
+			if err != nil {
+				return j, err
+			}
+			if gone {
+				j.Refs = append(j.Refs, refMove{Name: ref.name})
+			}
+			continue
+		}
+		if ref.name == branch || next == ref.commit && (ref.object == ref.commit || p.old[next]) {
+			continue
+		}
+		if next == ref.commit {
+			tag, err := p.Retag(ref.object, ref.commit, next)
+			if err != nil {
+				return j, err
+			}
+			if tag != ref.object {
+				j.Refs = append(j.Refs, refMove{Name: ref.name, New: tag.String()})
+			}
+			continue
+		}
+		move := refMove{Name: ref.name, New: next.String()}
+		switch {
+		case strings.HasPrefix(ref.name, trackingRefs):
+			move.New = ""
+		case strings.HasPrefix(ref.name, keptRefs) && ref.name == keptRefs+ref.commit.String():
+			move.New = ""
+			j.Refs = append(j.Refs, refMove{Name: keptRefs + next.String(), New: next.String()})
+		case ref.object != ref.commit:
+			tag, err := p.Retag(ref.object, ref.commit, next)
+			if err != nil {
+				return j, err
+			}
+			move.New = tag.String()
+		}
+		j.Refs = append(j.Refs, move)
+	}
+	return j, p.Flush()
+}
+
+// writeJournal makes a journal durable.
+func (r *repo) writeJournal(j purgeJournal) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	return r.s.o.disk.ReplaceDurable(filepath.Join(r.dir, journalFile), b, 0o600)
+}
+
+func (r *repo) dropJournal() error {
+	err := os.Remove(filepath.Join(r.dir, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, r.s.o.disk.SyncDir(r.dir))
+}
+
+// recoverPurge finishes a purge that was cut off, if one was. Nobody else uses
+// the space, or the caller holds commitMu, the seeds' turn and maintaining.
+func (r *repo) recoverPurge(ctx context.Context) error {
+	b, err := os.ReadFile(filepath.Join(r.dir, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var j purgeJournal
+	if err := json.Unmarshal(b, &j); err != nil {
+		return fmt.Errorf("%s: %w", journalFile, err)
+	}
+	if r.head.Load().id.String() == j.Old && j.Old != j.New {
+		return r.dropJournal() // it never began
+	}
+	return r.finishPurge(ctx, j)
+}
+
+// finishPurge moves the other refs and removes what nothing reaches any more.
+// It may be done again.
+func (r *repo) finishPurge(ctx context.Context, j purgeJournal) error {
+	if err := r.moveRefs(ctx, j.Refs); err != nil {
+		return err
+	}
+	r.s.o.probe("purge: refs moved")
+	if err := r.purgeLogs(ctx, j.Made); err != nil {
+		return err
+	}
+	r.s.o.probe("purge: logs cleaned")
+	tips, err := r.tips(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.dropUnreachable(ctx, tips); err != nil {
+		return err
+	}
+	r.forgetSeeds()
+	return r.dropJournal()
+}
+
+// moveRefs moves refs that are not yet where they are to be.
+func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
+	if len(moves) == 0 {
+		return nil
+	}
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return err
+	}
+	at := map[string]string{}
+	for _, ref := range refs {
+		at[ref.name] = ref.object.String()
+	}
+	var in strings.Builder
+	for _, m := range moves {
+		switch {
+		case at[m.Name] == m.New:
+		case m.New == "": // and it is there, or the case above had it
+			fmt.Fprintf(&in, "delete %s\x00\x00", m.Name)
+		default:
+			fmt.Fprintf(&in, "update %s\x00%s\x00\x00", m.Name, m.New)
+		}
+	}
+	r.refMu.Lock()
+	defer r.refMu.Unlock()
+	_, err = r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
+		Args: []string{"update-ref", "--no-deref", "-z", "--stdin"}})
+	return err
+}
+
+// purgeLogs takes from the branch's reflog the lines of commits that the branch
+// and the other refs no longer reach, and deletes the other refs' logs. A commit that
+// was made here stays known as such under its new id.
+func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return err
+	}
+	tips := []packfile.Hash{r.head.Load().id}
+	for _, ref := range refs {
+		if !ref.commit.IsZero() {
+			tips = append(tips, ref.commit)
+		}
+	}
+	reached := map[packfile.Hash]bool{}
+	if err := commits.Ancestry(ctx, r.db, tips, reached); err != nil {
+		return err
+	}
+	err = r.rewriteLog(func(l logLine) (logLine, bool) {
+		if next, ok := made[l.now.String()]; ok {
+			if h, err := packfile.HashFrom(next); err == nil {
+				// The old line may hold what the purge removes from messages and names.
+				l.now, l.rest = h, rewrittenLine
+			}
+		}
+		return l, reached[l.now]
+	})
+	if err != nil {
+		return err
+	}
+	logs := filepath.Join(r.dir, "logs")
+	return filepath.WalkDir(logs, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || p == r.logFile() {
+			return err
+		}
+		if err := os.Remove(p); err != nil {
+			return err
+		}
+		return r.s.o.disk.SyncDir(filepath.Dir(p))
+	})
+}
+
+// tips returns what the refs name.
+func (r *repo) tips(ctx context.Context) ([]packfile.Hash, error) {
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tips := []packfile.Hash{r.head.Load().id}
+	for _, ref := range refs {
+		tips = append(tips, ref.object)
+	}
+	return tips, nil
+}
+
+// dropUnreachable packs what the tips reach, and removes every other object.
+// The caller holds what Purge holds.
+func (r *repo) dropUnreachable(ctx context.Context, tips []packfile.Hash) error {
+	var in strings.Builder
+	for _, h := range tips {
+		fmt.Fprintln(&in, h)
+	}
+	dir := r.db.PackDir()
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
+		Args: []string{"pack-objects", "-q", "--revs", "--delta-base-offset", "--no-write-bitmap-index", filepath.Join(dir, "pack")}})
+	if err != nil {
+		return err
+	}
+	name := "pack-" + strings.TrimSpace(string(out))
+	p, err := packfile.Load(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	p.Close()
+	for _, f := range []string{p.Base + ".pack", p.Base + ".idx", dir} {
+		if err := r.s.o.disk.SyncDir(f); err != nil { // a file is synced alike
+			return err
+		}
+	}
+	r.s.o.probe("purge: packed")
+	if err := r.removeObjectsBut(name); err != nil {
+		return err
+	}
+	r.s.o.probe("purge: packs removed")
+	r.db.Cache.Drop(r.db)
+	return r.db.Rescan()
+}
+
+// removeObjectsBut removes every object of the repository that is not in the
+// pack, and what git derived from them.
+func (r *repo) removeObjectsBut(pack string) error {
+	top, err := os.ReadDir(r.db.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range top {
+		if name := e.Name(); name != "pack" && name != "info" {
+			if err := removeTree(filepath.Join(r.db.Dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"commit-graph", "commit-graphs", "packs"} {
+		if err := removeTree(filepath.Join(r.db.Dir, "info", name)); err != nil {
+			return err
+		}
+	}
+	names, err := packfile.PackNames(r.db.PackDir())
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // their indexes first, as packs they would be without
+		if name != pack {
+			if err := os.Remove(filepath.Join(r.db.PackDir(), name+".idx")); err != nil {
+				return err
+			}
+		}
+	}
+	r.s.o.probe("purge: indexes removed")
+	es, err := os.ReadDir(r.db.PackDir())
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		if !strings.HasPrefix(e.Name(), pack+".") {
+			if err := os.Remove(filepath.Join(r.db.PackDir(), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(r.s.o.disk.SyncDir(r.db.PackDir()), r.s.o.disk.SyncDir(r.db.Dir))
 }

@@ -2,6 +2,8 @@ package gitstore
 
 import (
 	"context"
+	"embed"
+	"io/fs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -9,6 +11,30 @@ import (
 	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
+
+//go:embed all:seed
+var startingFiles embed.FS
+
+// StartingTree returns what a new space holds: a guide for whoever opens it,
+// one instruction file, a context file to fill in, and a small skill.
+func StartingTree() space.ChangeSet {
+	var cs space.ChangeSet
+	root, err := fs.Sub(startingFiles, "seed")
+	if err == nil {
+		err = fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := fs.ReadFile(root, p)
+			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: data})
+			return err
+		})
+	}
+	if err != nil {
+		panic(err) // the files are in the binary
+	}
+	return cs
+}
 
 // starters reports which files of a space are still as it began: what a history or
 // an import from elsewhere has at such a path takes it, as no word of anybody's
