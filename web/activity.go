@@ -54,7 +54,7 @@ type activityPageData struct {
 	Reviews []reviewItem
 	Behind  bool // what waits is being found out
 	More    int  // that wait for a person
-	Push    *RemoteStatus
+	Push    *RemoteView
 	Held    int // files of the visitor's that are not saved; -1: nobody knows
 }
 
@@ -264,7 +264,7 @@ func (s *Site) showActivity(v *Visit) error {
 		if body.Reviews, body.More, body.Behind, err = s.firstReviews(ctx, m); err != nil {
 			return err
 		}
-		body.Push, body.Held = s.pushState(ctx, m.ID), s.HeldIn(v, m.ID)
+		body.Push, body.Held = s.pushState(v, m.ID), s.HeldIn(v, m.ID)
 	}
 	if q.Get("done") == "undone" {
 		body.Said = "Undone, as a new change. The history has both."

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -158,7 +159,7 @@ func TestActivityIsTheMembers(t *testing.T) {
 	c := a.by("claude-code", "Secret plan", "skills/a/SKILL.md", "evil\n")
 	blob, _, _, err := a.git.Blob(t.Context(), a.space.ID, "", "skills/a/SKILL.md")
 	must(t, err)
-	a.remotes.status = web.RemoteStatus{State: "failed", URL: "https://git.test/me.git", Token: true, Detail: "It failed.", Remedy: "Do this."}
+	a.remotes.status = statusAt(space.RemoteFailed, "https://git.test/me.git")
 	review := url.Values{"path": {"skills/a/SKILL.md"}, "blob": {string(blob)}}
 	for _, tt := range []struct {
 		name, method, target string
@@ -264,9 +265,9 @@ func TestScriptIsText(t *testing.T) {
 	c := a.commitAs(space.Meta{Author: space.Person{Name: script, Email: "x"}, Message: script + "\u202e", Tool: "bash", Client: script, Time: a.clock()},
 		"skills/"+strings.ReplaceAll(script, "/", "")+".md", script+"\n", "a.md", script)
 	b := a.as(a.ada)
-	a.remotes.status = web.RemoteStatus{
-		State: "failed", URL: "https://git.test/" + script, Branch: script, Detail: script, Remedy: script, Username: script,
-		Refused: []web.RefusedPlace{{Path: script, Rule: script, Commit: script}}, Notes: []web.RemoteNote{{Text: script}},
+	a.remotes.status = space.RemoteStatus{
+		State: space.RemoteFailed, Remote: &space.Remote{URL: "https://git.test/" + script, Branch: script, Chosen: true, Username: script}, Detail: script, Remedy: script,
+		Locations: []space.RemoteLocation{{Path: script, Rule: script, Commit: script}}, Notes: []space.RemoteNote{{Text: script}},
 	}
 	for _, target := range []string{"activity", "activity?client=" + url.QueryEscape(script), "revert?commit=" + string(c.ID), "revert?since=2020-01-01&client=" + url.QueryEscape(script), "reviews", "remote"} {
 		res := b.get(a.in("%s", target))
@@ -352,14 +353,14 @@ func TestRemotePage(t *testing.T) {
 			t.Errorf("%s: the page shows the token", name)
 		}
 	}
-	a.remotes.found = []web.FoundSecret{{Path: "notes/keys.md", Line: 3, Description: "AWS key", Fingerprint: keyPrint}}
+	a.remotes.found = []service.FoundSecret{{Path: "notes/keys.md", Line: 3, Description: "AWS key", Fingerprint: keyPrint}}
 	res = b.send(a.in("remote"), form())
 	checkPage(t, "secrets", res)
 	if len(a.remotes.set) > 0 || !strings.Contains(res.body, "keys.md") || !strings.Contains(res.body, "AWS key") {
 		t.Error("the remote was set, or nobody is told of the secrets")
 	}
 	want(t, "set", b.send(a.in("remote"), form("secrets", keyPrint)), http.StatusSeeOther)
-	if len(a.remotes.set) != 1 || a.remotes.set[0].Token != "canary-token" || a.remotes.set[0].Space != a.space.ID {
+	if len(a.remotes.set) != 1 || a.remotes.set[0].Token != "canary-token" || a.remotes.set[0].Space.ID != a.space.ID {
 		t.Errorf("%+v", a.remotes.set)
 	}
 	a.remotes.found, a.remotes.err = nil, fault.New(fault.Invalid, "A token is missing: give the one for git.test.")
@@ -368,9 +369,9 @@ func TestRemotePage(t *testing.T) {
 		t.Error(res.StatusCode)
 	}
 	a.remotes.err = nil
-	a.remotes.status = web.RemoteStatus{
-		State: "failed", URL: "https://git.test/me.git", Token: true, Unpushed: 2, Detail: "The repository refused a file.", Remedy: "Take it out.", NextTry: a.clock().Add(time.Hour), Attempts: 3,
-		Refused: []web.RefusedPlace{{Commit: string(a.head()), Path: "notes/keys.md", Line: 3, Rule: "AWS key"}}, Notes: []web.RemoteNote{{At: a.clock(), Text: "It was rewritten."}},
+	a.remotes.status = space.RemoteStatus{
+		State: space.RemoteFailed, Remote: &space.Remote{URL: "https://git.test/me.git", Kind: space.KindToken}, Unpushed: 2, Detail: "The repository refused a file.", Remedy: "Take it out.", NextTry: a.clock().Add(time.Hour), Attempts: 3,
+		Locations: []space.RemoteLocation{{Commit: a.head(), Path: "notes/keys.md", Line: 3, Rule: "AWS key"}}, Notes: []space.RemoteNote{{At: a.clock(), Text: "It was rewritten."}},
 	}
 	res = b.get(a.in("remote"))
 	checkPage(t, "failed", res)
@@ -380,12 +381,12 @@ func TestRemotePage(t *testing.T) {
 		}
 	}
 	want(t, "sync", a.as(a.carol).send(a.in("remote/sync"), nil), http.StatusSeeOther)
-	a.remotes.status.GitHub, a.remotes.status.Token = true, false
+	a.remotes.status.Remote.Kind = space.KindGitHub
 	if body := b.get(a.in("remote")).body; strings.Contains(body, `id="remote-url"`) || !strings.Contains(body, "the GitHub App") {
 		t.Error("what GitHub connects can be set here")
 	}
 	want(t, "remove", b.send(a.in("remote/remove"), nil), http.StatusSeeOther)
-	if a.remotes.gone != 1 || a.remotes.synced != 2 {
+	if a.remotes.gone != 1 || a.remotes.synced != 1 {
 		t.Errorf("%d removed, %d synced", a.remotes.gone, a.remotes.synced)
 	}
 }

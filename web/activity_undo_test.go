@@ -107,7 +107,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 // What was just done is one of a few words in the address, and never its text.
 func TestWhatWasDoneIsSaid(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
-	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.test/x"}
+	a.remotes.status = statusAt(space.RemotePushed, "https://git.test/x")
 	b := a.as(a.ada)
 	for _, tt := range []struct{ page, done, says string }{
 		{"activity", "undone", "Undone, as a new change."},

@@ -15,6 +15,7 @@ import (
 	"satchel/gitstore/reviews"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -33,7 +34,7 @@ type active struct {
 
 func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *active {
 	t.Helper()
-	a := &active{held: &held{}, live: web.NewLive(o), remotes: &fakeRemotes{status: web.RemoteStatus{State: "local"}}}
+	a := &active{held: &held{}, live: web.NewLive(o), remotes: &fakeRemotes{status: space.RemoteStatus{State: space.RemoteLocal}}}
 	var err error
 	a.dir = t.TempDir()
 	a.git, err = gitstore.Open(gitstore.Options{Dir: a.dir, Events: a.live})
@@ -111,32 +112,46 @@ func (r reviewsBehind) Waiting(ctx context.Context, id space.SpaceID) ([]space.R
 	return list, behind || r.a.behind, err
 }
 
-// fakeRemotes remembers what it was asked.
+// fakeRemotes remembers its calls.
 type fakeRemotes struct {
-	status web.RemoteStatus
-	found  []web.FoundSecret
+	status space.RemoteStatus
+	found  []service.FoundSecret
 	err    error
-	set    []web.NewRemote
+	set    []service.SetRemoteInput
 	synced int
 	gone   int
 }
 
-func (f *fakeRemotes) State(space.SpaceID) string { return f.status.State }
-func (f *fakeRemotes) Status(context.Context, space.SpaceID) (web.RemoteStatus, error) {
-	return f.status, nil
+// statusAt is the status of a remote that a token opens.
+func statusAt(state space.RemoteState, url string) space.RemoteStatus {
+	return space.RemoteStatus{State: state, Remote: &space.Remote{URL: url, Kind: space.KindToken}}
 }
-func (f *fakeRemotes) Sync(context.Context, space.SpaceID) error { f.synced++; return nil }
-func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
-	left := slices.DeleteFunc(slices.Clone(f.found), func(x web.FoundSecret) bool { return slices.Contains(r.AllowSecrets, x.Fingerprint) })
-	if f.err != nil || len(left) > 0 {
-		return left[:min(len(left), web.MaxFoundSecrets+1)], f.err
-	}
-	f.set = append(f.set, r)
+
+func (f *fakeRemotes) ListRemoteStates(context.Context, service.Actor, service.ListRemoteStatesInput) (map[space.SpaceID]space.RemoteState, error) {
 	return nil, nil
 }
-func (f *fakeRemotes) Remove(context.Context, space.UserID, space.SpaceID) error {
+
+func (f *fakeRemotes) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
+	return f.status, nil
+}
+
+func (f *fakeRemotes) SyncRemote(context.Context, service.Actor, service.SyncRemoteInput) (service.SpaceStatus, error) {
+	f.synced++
+	return service.SpaceStatus{}, nil
+}
+
+func (f *fakeRemotes) SetRemote(_ context.Context, _ service.Actor, in service.SetRemoteInput) (service.SpaceStatus, error) {
+	left := slices.DeleteFunc(slices.Clone(f.found), func(x service.FoundSecret) bool { return slices.Contains(in.AllowSecrets, x.Fingerprint) })
+	if f.err != nil || len(left) > 0 {
+		return service.SpaceStatus{Secrets: left[:min(len(left), in.MaxSecrets+1)]}, f.err
+	}
+	f.set = append(f.set, in)
+	return service.SpaceStatus{}, nil
+}
+
+func (f *fakeRemotes) RemoveRemote(context.Context, service.Actor, service.RemoveRemoteInput) (service.None, error) {
 	f.gone++
-	return nil
+	return service.None{}, nil
 }
 
 // stream is an open stream of events, over a real connection.

@@ -8,6 +8,7 @@ import (
 	"satchel/auth/github/app"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -26,7 +27,7 @@ type githubPage struct {
 	URL        string // of the repository, as last seen
 	Waiting    bool
 	Since      time.Time // Waiting
-	Push       PushState
+	Push       RemoteView
 	HasPush    bool // Push is known
 	Held       int  // files of the visitor's that are not saved; -1: nobody knows
 }
@@ -60,7 +61,7 @@ func (s *Site) githubState(v *Visit, m store.Membership, status int, problem str
 		body.URL = body.App.URL + "/" + body.Link.FullName
 	}
 	if s.Setup != nil {
-		if body.Push, err = s.Setup.Push(ctx, m.ID); err != nil {
+		if body.Push, err = s.PushOf(v, m.ID); err != nil {
 			return err
 		}
 		body.HasPush = true
@@ -264,7 +265,9 @@ func (s *Site) checkRepository(v *Visit) error {
 		return s.githubProblem(v, m, err)
 	}
 	if s.Setup != nil {
-		s.Setup.Fetch(m.ID)
+		if _, err := s.Setup.FetchRemote(v.R.Context(), v.Actor(), service.FetchRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
+			return err
+		}
 	}
 	return s.See(v, githubPath(m.ID)+"?done=checked")
 }

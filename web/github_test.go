@@ -322,16 +322,17 @@ func TestNoAppNoPages(t *testing.T) {
 // and to check is to have them fetched.
 func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 	for name, tt := range map[string]struct {
-		push web.PushState
-		says string
+		every time.Duration
+		hooks bool
+		says  string
 	}{
-		"by a webhook":      {web.PushState{State: "local", Told: true, Every: time.Minute}, "is here a moment later"},
-		"asked for":         {web.PushState{State: "local", Every: 2 * time.Minute}, "about every 2 minutes while it is in use"},
-		"asked by use only": {web.PushState{State: "local"}, "is fetched when a client uses the space."},
+		"by a webhook":      {time.Minute, true, "is here a moment later"},
+		"asked for":         {2 * time.Minute, false, "about every 2 minutes while it is in use"},
+		"asked by use only": {0, false, "is fetched when a client uses the space."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, setup := newcomer(t)
-			setup.push = tt.push
+			h, _, setup := newcomer(t, func(o *web.Options) { o.PollEvery, o.Webhooks = tt.every, tt.hooks })
+			setup.push = gitHubStatus(space.RemotePushed, "")
 			b := h.as(h.ada)
 			if a := b.get(h.path); !strings.Contains(a.body, tt.says) || !strings.Contains(a.body, "If GitHub does not find the App, it is private") {
 				t.Errorf("before: it does not say %q, or what to do about a private App", tt.says)

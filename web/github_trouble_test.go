@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"satchel/auth"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -15,10 +16,16 @@ import (
 // in words of its own.
 type atGitHubRemote struct{ web.Remotes }
 
-func (atGitHubRemote) State(space.SpaceID) string { return "failed" }
+func (atGitHubRemote) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
+	return gitHubStatus(space.RemoteFailed, "Another way."), nil
+}
 
-func (atGitHubRemote) Status(context.Context, space.SpaceID) (web.RemoteStatus, error) {
-	return web.RemoteStatus{State: "failed", GitHub: true, URL: "https://github.test/ada-l/notes", Detail: "Other words.", Remedy: "Another way."}, nil
+func gitHubStatus(state space.RemoteState, remedy string) space.RemoteStatus {
+	st := space.RemoteStatus{State: state, Remote: &space.Remote{URL: "https://github.test/ada-l/notes", Kind: space.KindGitHub}}
+	if state == space.RemoteFailed {
+		st.Detail, st.Remedy = "Other words.", remedy
+	}
+	return st
 }
 
 // What is wrong with a connection is said in one sentence, with one way, wherever it
@@ -27,7 +34,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
 		t.Run(string(state), func(t *testing.T) {
 			h, _, setup := newcomer(t, func(o *web.Options) { o.Remotes = atGitHubRemote{} })
-			setup.push = web.PushState{State: "failed", Remote: "https://github.test/ada-l/notes", Detail: "Other words.", Remedy: "Another way: satchel space sync."}
+			setup.push = gitHubStatus(space.RemoteFailed, "Another way: satchel space sync.")
 			l := auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", GitHubLogin: "ada-l", Account: "ada-l", State: state, Since: h.clock(), Checked: h.clock()}
 			h.app.links[h.space.ID] = l
 			what, way := l.Trouble()
@@ -60,7 +67,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 			if what, way := l.Trouble(); what+way != "" {
 				t.Error("one that stands is in trouble")
 			}
-			setup.push = web.PushState{State: "pushed", Remote: "https://github.test/ada-l/notes"}
+			setup.push = gitHubStatus(space.RemotePushed, "")
 			if a := b.get("/"); !strings.Contains(a.body, "See the connection") || !strings.Contains(a.body, "Everything is pushed") {
 				t.Error("it is not said that it stands again")
 			}

@@ -69,7 +69,7 @@ func newHolding(t *testing.T) (*active, *fakeHeld) {
 		h.Operations, o.Operations = o.Operations, h
 		o.Setup = &pushedSetup{}
 	})
-	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.test/x.git"}
+	a.remotes.status = statusAt(space.RemotePushed, "https://git.test/x.git")
 	h.files[heldAt(a.ada.ID, a.space.ID)] = []space.PendingFile{{
 		Path: "notes/keys.md", Shown: "notes/keys.md", Size: 120, Since: a.clock(), Why: "Line 3 looks like a secret.",
 		Secrets: []space.PendingSecret{{Line: 3, Description: "AWS access key", Fingerprint: canaryPrint}},
@@ -80,8 +80,8 @@ func newHolding(t *testing.T) (*active, *fakeHeld) {
 // pushedSetup has pushed all.
 type pushedSetup struct{ fakeSetup }
 
-func (*pushedSetup) Push(context.Context, space.SpaceID) (web.PushState, error) {
-	return web.PushState{State: "pushed", Remote: "https://git.test/x.git"}, nil
+func (*pushedSetup) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
+	return statusAt(space.RemotePushed, "https://git.test/x.git"), nil
 }
 
 var heldKey = regexp.MustCompile(`name="file" value="([0-9a-f]{32})"`)

@@ -68,41 +68,42 @@ func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path)
 	return nil, nil
 }
 
-// fakeSetup remembers what was asked of it.
+// fakeSetup remembers its calls.
 type fakeSetup struct {
-	push   web.PushState
-	state  *web.ImportState
+	push   space.RemoteStatus
+	state  *service.ImportState
 	asked  []string
 	refuse error
-	// fetched are the spaces whose copies were to be asked for news.
+	// fetched are the spaces whose remotes were to be fetched from.
 	fetched []space.SpaceID
 }
 
-func (f *fakeSetup) Fetch(id space.SpaceID) { f.fetched = append(f.fetched, id) }
-
-func (f *fakeSetup) Push(context.Context, space.SpaceID) (web.PushState, error) { return f.push, nil }
-
-func (f *fakeSetup) Import(_ context.Context, _ space.UserID, _ space.SpaceID, url string, m space.Meta) error {
-	if f.refuse != nil {
-		return f.refuse
-	}
-	f.asked = append(f.asked, url+" "+m.Tool)
-	f.state = &web.ImportState{From: url, Running: true}
-	return nil
+func (f *fakeSetup) FetchRemote(_ context.Context, _ service.Actor, in service.FetchRemoteInput) (service.None, error) {
+	f.fetched = append(f.fetched, in.Space.ID)
+	return service.None{}, nil
 }
 
-func (f *fakeSetup) Imported(space.SpaceID) (web.ImportState, bool) {
-	if f.state == nil {
-		return web.ImportState{}, false
+func (f *fakeSetup) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
+	return f.push, nil
+}
+
+func (f *fakeSetup) StartImport(_ context.Context, _ service.Actor, in service.StartImportInput) (service.None, error) {
+	if f.refuse == nil {
+		f.asked = append(f.asked, in.URL)
+		f.state = &service.ImportState{From: in.URL, Running: true}
 	}
-	return *f.state, true
+	return service.None{}, f.refuse
+}
+
+func (f *fakeSetup) GetImport(context.Context, service.Actor, service.GetImportInput) (*service.ImportState, error) {
+	return f.state, nil
 }
 
 // newcomer is a hub with spaces that hold something.
 func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fakeSetup) {
 	t.Helper()
 	k := &kept{files: map[space.Path]string{}, commits: []space.Commit{{ID: "first", Message: "Begin"}}}
-	s := &fakeSetup{push: web.PushState{State: "local"}}
+	s := &fakeSetup{push: space.RemoteStatus{State: space.RemoteLocal}}
 	return newHubWorld(t, append(with, func(o *web.Options) { o.Workspace, o.History, o.Operations, o.Setup = k, k, k, s })...), k, s
 }
 
@@ -219,7 +220,7 @@ func TestImportFromAnAddress(t *testing.T) {
 	}
 	a := b.send(bring+"/import", url.Values{"url": {" https://example.com/x.git "}})
 	want(t, "begin", a, 303)
-	if a.location() != issuer+bring+"/import" || s.asked[0] != "https://example.com/x.git import" {
+	if a.location() != issuer+bring+"/import" || s.asked[0] != "https://example.com/x.git" {
 		t.Fatalf("%s %v", a.location(), s.asked)
 	}
 	s.state.Line = "Receiving <b>"
@@ -229,11 +230,11 @@ func TestImportFromAnAddress(t *testing.T) {
 	}
 	s.refuse = fault.New(fault.Conflict, "An import is under way.")
 	want(t, "a second one", b.send(bring+"/import", url.Values{"url": {"https://example.com/y.git"}}), 409)
-	*s.state = web.ImportState{From: "x", Problem: "There is none."}
+	*s.state = service.ImportState{From: "x", Problem: "There is none."}
 	if a = b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, "There is none.") {
 		t.Error("a failure is not shown")
 	}
-	*s.state = web.ImportState{From: "x", Files: 12, Left: 1}
+	*s.state = service.ImportState{From: "x", Files: 12, Left: 1}
 	if a = b.get(bring + "/import"); !strings.Contains(a.body, "12 files are") || !strings.Contains(a.body, "1 file was") {
 		t.Error("the end is not shown")
 	}

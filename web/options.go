@@ -111,6 +111,10 @@ type Options struct {
 	App GitHubApp
 	// Setup is what the first steps need; nil leaves out what it does.
 	Setup Setup
+	// PollEvery is how often the remote of a space in use is checked; 0 for never. With
+	// Webhooks GitHub announces pushes.
+	PollEvery time.Duration
+	Webhooks  bool
 	// Stdio is the command by which a program on this machine uses the server, and its
 	// arguments. Admins of a server that only its machine reaches are shown it; empty:
 	// nobody is.

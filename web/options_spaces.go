@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"io"
-	"time"
 
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -54,51 +53,16 @@ type Operations interface {
 	DiscardPendingFile(ctx context.Context, a service.Actor, in service.DiscardPendingFileInput) (int, error)
 }
 
-// Setup is what the pages of the first steps need of the rest of the server.
+// Setup are the operations of the first steps; *service.Service has them.
 type Setup interface {
-	// Fetch has a space's copy elsewhere asked for news, soon; it does not wait.
-	Fetch(id space.SpaceID)
-	// Push reports how a space and its copy elsewhere stand.
-	Push(ctx context.Context, id space.SpaceID) (PushState, error)
-	// Import begins to fill a space from a public https git URL, and returns before
-	// it is done. It ends where by may not change the space any more. The error is a
-	// fault.Conflict while another import of the space runs, a fault.Limited while
-	// one of the person's does, and a fault.Invalid for an address that cannot be
-	// one.
-	Import(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta) error
-	// Imported reports how the last import of a space goes or went; ok is false if
-	// none is known.
-	Imported(id space.SpaceID) (i ImportState, ok bool)
+	GetRemote(ctx context.Context, a service.Actor, in service.GetRemoteInput) (space.RemoteStatus, error)
+	FetchRemote(ctx context.Context, a service.Actor, in service.FetchRemoteInput) (service.None, error)
+	StartImport(ctx context.Context, a service.Actor, in service.StartImportInput) (service.None, error)
+	GetImport(ctx context.Context, a service.Actor, in service.GetImportInput) (*service.ImportState, error)
 }
 
-// PushState is how a space and its copy elsewhere stand.
-type PushState struct {
-	Remote string // URL; empty if the space is on this server alone
-	// State is local, pushed, queued, syncing or failed.
-	State string
-	// Detail and Remedy say of a failure what happened and what to do.
-	Detail, Remedy string
-	LastSync       time.Time // when both were last seen to be the same
-	// Every is how often the copy is asked for news while the space is in use; 0 if
-	// only a use has it asked. Told: it tells by itself what comes there.
-	Every time.Duration
-	Told  bool
-}
-
-// ImportState is how an import goes or went.
-type ImportState struct {
-	From    string
-	Running bool
-	Line    string // the latest of its progress
-	Problem string // why it failed; else it is done, or runs
-	Files   int    // that it read
-	Left    int    // that were left out
-	// Replaced is how many files gave way that the space began with and nobody had
-	// changed.
-	Replaced int
-	// Warnings is how many places look like secrets, and Warning is the first one.
-	Warnings int
-	Warning  space.Warning
-	Began    time.Time
-	Ended    time.Time
+// PushOf returns the status of a space's remote.
+func (s *Site) PushOf(v *Visit, id space.SpaceID) (RemoteView, error) {
+	st, err := s.Setup.GetRemote(v.R.Context(), v.Actor(), service.GetRemoteInput{Space: service.SpaceRef{ID: id}})
+	return s.viewOf(st), err
 }

@@ -12,12 +12,9 @@ import (
 	"satchel/internal/space"
 )
 
-// Ownership is what an owner decides about a whole space. by.User must own it in the
-// moment of the act, or the error is a fault.NotFound.
+// Ownership deletes spaces; *service.Service is one.
 type Ownership interface {
-	// Delete deletes a space: when it returns, it is one that never was. The error is
-	// a fault.Conflict for somebody's only one.
-	Delete(ctx context.Context, by store.Actor, id space.SpaceID) error
+	DeleteSpace(ctx context.Context, a service.Actor, in service.DeleteSpaceInput) (service.SpaceDeletion, error)
 }
 
 // routeOwnership adds deleting a space and giving it away.
@@ -44,10 +41,10 @@ type deletePage struct {
 	Published []string // the first names of sources
 	// MorePublished are those that Published leaves out.
 	MorePublished int
-	Held          int          // files that were not saved
-	HeldUnknown   bool         // whether there are such files cannot be told
-	Remote        RemoteStatus // URL is empty if there is none
-	Unknown       bool         // whether all was pushed cannot be told
+	Held          int        // files that were not saved
+	HeldUnknown   bool       // whether there are such files cannot be told
+	Remote        RemoteView // URL is empty if there is none
+	Unknown       bool       // whether all was pushed cannot be told
 }
 
 // publishedNamed is how many sources a page of a deletion names.
@@ -98,11 +95,10 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 	} else {
 		body.Held = n
 	}
+	// A space that cannot be read can be deleted all the same.
 	if s.Remotes != nil {
-		// A space that cannot be read can be deleted all the same.
-		if body.Remote, err = s.Remotes.Status(ctx, m.ID); err != nil {
-			body.Unknown = true
-		}
+		body.Remote, err = s.remoteOf(v, m.ID)
+		body.Unknown = err != nil
 	}
 	p.Title, p.Space, p.Styles, p.Body = "Delete the space "+m.Name, &m, []string{"activity.css"}, body
 	return s.Page(v, status, "spacedelete", p)
@@ -117,7 +113,7 @@ func (s *Site) deleteSpace(v *Visit) error {
 	if strings.TrimSpace(v.R.PostFormValue("name")) != m.Name {
 		return s.deletePage(v, m, http.StatusBadRequest, Page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
 	}
-	err = s.Ownership.Delete(v.R.Context(), v.By(), m.ID)
+	_, err = s.Ownership.DeleteSpace(v.R.Context(), v.Actor(), service.DeleteSpaceInput{Space: service.SpaceRef{ID: m.ID}})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces?done=deleted")
@@ -137,7 +133,7 @@ type givePage struct {
 	To      space.UserID
 	Members []store.Member // whom it can be given
 	More    int
-	Remote  RemoteStatus
+	Remote  RemoteView
 	Shares  int // what is published of it
 }
 
@@ -171,7 +167,7 @@ func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error 
 		body.Shares = len(list)
 	}
 	if s.Remotes != nil {
-		if body.Remote, err = s.Remotes.Status(ctx, m.ID); err != nil {
+		if body.Remote, err = s.remoteOf(v, m.ID); err != nil {
 			return err
 		}
 	}

@@ -22,12 +22,12 @@ type owners struct {
 	before func() // what happens right before an act
 }
 
-func (o *owners) Delete(ctx context.Context, by store.Actor, id space.SpaceID) error {
+func (o *owners) DeleteSpace(ctx context.Context, a service.Actor, in service.DeleteSpaceInput) (service.SpaceDeletion, error) {
 	if o.before != nil {
 		o.before()
 	}
-	_, err := o.a.DeleteSpace(ctx, by, id, by.User)
-	return err
+	_, err := o.a.DeleteSpace(ctx, store.Actor{User: a.User(), Via: "web"}, in.Space.ID, a.User())
+	return service.SpaceDeletion{}, err
 }
 
 func newOwners(t *testing.T, with ...func(*web.Options)) (*active, *owners) {
@@ -85,26 +85,26 @@ func TestDeleteASpace(t *testing.T) {
 	shows(t, first, http.StatusOK, "cannot be undone", "on this server alone", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
 	for _, tt := range []struct {
 		name   string
-		status web.RemoteStatus
+		status space.RemoteStatus
 		want   string
 	}{
-		{"pushed", web.RemoteStatus{State: "pushed", URL: "https://git.example.com/garden.git"}, "Everything that is saved is pushed to <bdi>https://git.example.com/garden.git</bdi>"},
-		{"not pushed", web.RemoteStatus{State: "failed", URL: "https://git.example.com/garden.git", Unpushed: 3}, "3 changes were not pushed"},
-		{"not known", web.RemoteStatus{State: "queued", URL: "https://git.example.com/garden.git"}, "That is not certain."},
-		{"ATTACK: an address with script", web.RemoteStatus{State: "pushed", URL: "https://x/<script>alert(1)</script>"}, "&lt;script&gt;"},
+		{"pushed", statusAt("pushed", "https://git.example.com/garden.git"), "Everything that is saved is pushed to <bdi>https://git.example.com/garden.git</bdi>"},
+		{"not pushed", space.RemoteStatus{State: space.RemoteFailed, Remote: &space.Remote{URL: "https://git.example.com/garden.git"}, Unpushed: 3}, "3 changes were not pushed"},
+		{"not known", statusAt("queued", "https://git.example.com/garden.git"), "That is not certain."},
+		{"ATTACK: an address with script", statusAt("pushed", "https://x/<script>alert(1)</script>"), "&lt;script&gt;"},
 	} {
 		a.remotes.status = tt.status
 		got := ada.get("/spaces/" + string(sp.ID) + "/end")
 		shows(t, got, http.StatusOK, tt.want, "1 other person")
 		lacks(t, "the page", got.body, "<script>alert", "It is your first space")
 	}
-	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.example.com/garden.git"}
+	a.remotes.status = statusAt("pushed", "https://git.example.com/garden.git")
 	files.err = errors.New("the disk is gone")
 	broken := ada.get("/spaces/" + string(sp.ID) + "/end")
 	shows(t, broken, http.StatusOK, "Files that were not saved yet. Whether there are any cannot be told now.", "Everything that is saved is pushed")
 	lacks(t, "the page", broken.body, "the disk is gone")
 	files.err = nil
-	a.remotes.status = web.RemoteStatus{State: "local"}
+	a.remotes.status = space.RemoteStatus{State: space.RemoteLocal}
 
 	page = "/spaces/" + string(sp.ID) + "/end"
 	for _, wrong := range []string{"", "Garden", "gard", a.space.Name} {
@@ -141,7 +141,7 @@ func TestGiveASpace(t *testing.T) {
 
 	sp := a.garden()
 	page := "/spaces/" + string(sp.ID) + "/give"
-	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.example.com/garden.git"}
+	a.remotes.status = statusAt("pushed", "https://git.example.com/garden.git")
 	shows(t, ada.get(page), http.StatusOK, "you become an editor", "is disconnected", `value="`+string(a.bob.ID)+`"`)
 	for _, tt := range []struct {
 		name string

@@ -9,68 +9,58 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 )
 
-// Remotes keep spaces in step with repositories elsewhere. Who calls it has
-// checked what the person may do. Errors are faults.
+// Remotes are the operations on remotes; *service.Service has them.
 type Remotes interface {
-	// Status reports how a space and its remote stand; it never asks the remote.
-	Status(ctx context.Context, id space.SpaceID) (RemoteStatus, error)
-	// State is the short form, from memory alone: "local", "pushed", "queued",
-	// "syncing" or "failed".
-	State(id space.SpaceID) string
-	// Sync brings both in step, and returns when that is done or ctx ended; the
-	// sync goes on then.
-	Sync(ctx context.Context, id space.SpaceID) error
-	// Set gives the space another remote. Where found is not empty nothing was
-	// changed: the space holds what looks like secrets beside those that r allows,
-	// which the first push would take along; it has more than MaxFoundSecrets where
-	// there are more, and not all of them then. by is for the
-	// audit log.
-	Set(ctx context.Context, by space.UserID, r NewRemote) (found []FoundSecret, err error)
-	Remove(ctx context.Context, by space.UserID, id space.SpaceID) error
+	GetRemote(ctx context.Context, a service.Actor, in service.GetRemoteInput) (space.RemoteStatus, error)
+	ListRemoteStates(ctx context.Context, a service.Actor, in service.ListRemoteStatesInput) (map[space.SpaceID]space.RemoteState, error)
+	SyncRemote(ctx context.Context, a service.Actor, in service.SyncRemoteInput) (service.SpaceStatus, error)
+	SetRemote(ctx context.Context, a service.Actor, in service.SetRemoteInput) (service.SpaceStatus, error)
+	RemoveRemote(ctx context.Context, a service.Actor, in service.RemoveRemoteInput) (service.None, error)
 }
 
-// RemoteStatus is how a space and its remote stand.
-type RemoteStatus struct {
-	// State is "local", "pushed", "queued", "syncing" or "failed".
-	State string
-	// URL is empty if there is no remote; GitHub reports that the GitHub App
-	// connects it, and Token that a token is stored.
+// RemoteView is the status of a remote as templates show it.
+type RemoteView struct {
+	space.RemoteStatus
+	// URL is empty if there is no remote. GitHub reports that the GitHub App connects
+	// it, and Token that a token is stored.
 	URL, Branch, Username string
 	GitHub, Token         bool
-	// Detail and Remedy are sentences for people, where the last sync failed.
-	Problem, Detail, Remedy      string
-	Unpushed                     int
-	LastCheck, LastSync, NextTry time.Time
-	Attempts                     int
-	// Refused are places that the remote refused.
-	Refused []RefusedPlace
-	Notes   []RemoteNote
+	// Every is how often the remote is checked while the space is in use; 0 if only its
+	// use causes a check. Told reports that the remote announces pushes itself.
+	Every time.Duration
+	Told  bool
 }
 
-// RefusedPlace is a commit or a file that a remote refused.
-type RefusedPlace struct {
-	Commit string
-	Path   string
-	Line   int
-	Rule   string
+func (s *Site) viewOf(st space.RemoteStatus) RemoteView {
+	out := RemoteView{RemoteStatus: st, Every: max(0, s.PollEvery)}
+	if r := st.Remote; r != nil {
+		out.URL, out.Branch, out.Username, out.GitHub, out.Token = r.URL, r.Branch, r.Username, r.Kind == space.KindGitHub, r.Kind == space.KindToken
+		out.Told = s.Webhooks && out.GitHub
+		if !r.Chosen {
+			out.Branch = ""
+		}
+	}
+	return out
 }
 
-// RemoteNote is something that happened with the remote.
-type RemoteNote struct {
-	At   time.Time
-	Text string
+// remoteOf returns the status of a space's remote.
+func (s *Site) remoteOf(v *Visit, id space.SpaceID) (RemoteView, error) {
+	st, err := s.Remotes.GetRemote(v.R.Context(), v.Actor(), service.GetRemoteInput{Space: service.SpaceRef{ID: id}})
+	return s.viewOf(st), err
 }
 
-// NewRemote is a repository that a person names.
-type NewRemote struct {
+// newRemote is a repository that a person names.
+type newRemote struct {
 	Space           space.SpaceID
 	URL, Branch     string
 	Username, Token string
-	// AllowSecrets are the fingerprints of what the person was shown and said is no secret.
+	// AllowSecrets are the fingerprints of findings that the person was shown and does
+	// not consider to be secrets.
 	AllowSecrets []string `json:"-"`
 }
 
@@ -89,7 +79,7 @@ type remotePage struct {
 	Owner  bool
 	May    bool
 	Action string
-	Status RemoteStatus
+	Status RemoteView
 	Local  bool
 	GitHub bool // it can be connected there
 	// Wrong says what is wrong with the connection to GitHub, and Way what to do
@@ -97,7 +87,7 @@ type remotePage struct {
 	Wrong, Way string
 	Refused    []refusedItem
 	Secret     bool // something was refused because it looks like a secret
-	Form       NewRemote
+	Form       newRemote
 	Kept       keptRemote
 	Found      *foundBody // nil: nothing
 	Held       *heldBody  // nil: nothing is held for the visitor
@@ -106,18 +96,18 @@ type remotePage struct {
 }
 
 type refusedItem struct {
-	RefusedPlace
+	space.RemoteLocation
 	URL, Commit string
 }
 
-// pushState is the state of a space's remote for the head of a page; nil if
-// there is none to tell of.
-func (s *Site) pushState(ctx context.Context, id space.SpaceID) *RemoteStatus {
-	if s.Remotes == nil || s.Remotes.State(id) == "local" {
+// pushState is the status of a space's remote for the head of a page; nil if there is
+// none to show.
+func (s *Site) pushState(v *Visit, id space.SpaceID) *RemoteView {
+	if s.Remotes == nil {
 		return nil
 	}
-	st, err := s.Remotes.Status(ctx, id)
-	if err != nil {
+	st, err := s.remoteOf(v, id)
+	if err != nil || st.Remote == nil {
 		return nil
 	}
 	return &st
@@ -129,14 +119,14 @@ func (s *Site) showRemote(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.remotePage(v, m, NewRemote{}, keptRemote{}, nil, Page{})
+	return s.remotePage(v, m, newRemote{}, keptRemote{}, nil, Page{})
 }
 
-func (s *Site) remotePage(v *Visit, m store.Membership, form NewRemote, kept keptRemote, found []FoundSecret, p Page) error {
+func (s *Site) remotePage(v *Visit, m store.Membership, form newRemote, kept keptRemote, found []service.FoundSecret, p Page) error {
 	if s.Remotes == nil {
 		return ErrNoPage
 	}
-	st, err := s.Remotes.Status(v.R.Context(), m.ID)
+	st, err := s.remoteOf(v, m.ID)
 	if err != nil {
 		return err
 	}
@@ -149,13 +139,13 @@ func (s *Site) remotePage(v *Visit, m store.Membership, form NewRemote, kept kep
 		Form: form, Kept: kept, Said: remoteSaid(v.R.URL.Query().Get("done"), st), User: m.OwnerName,
 		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
-	for _, r := range st.Refused {
-		it := refusedItem{RefusedPlace: r}
+	for _, r := range st.Locations {
+		it := refusedItem{RemoteLocation: r}
 		if r.Path != "" {
 			it.URL = tools.FileURL("", m.ID, r.Path)
 		}
-		if space.CommitID(r.Commit).Valid() {
-			it.Commit = SpacePath(m.ID, "commits/"+r.Commit)
+		if r.Commit.Valid() {
+			it.Commit = SpacePath(m.ID, "commits/"+string(r.Commit))
 		}
 		body.Refused = append(body.Refused, it)
 		body.Secret = body.Secret || r.Rule != ""
@@ -182,7 +172,7 @@ func (s *Site) remotePage(v *Visit, m store.Membership, form NewRemote, kept kep
 
 // remoteSaid says what was just done, and nothing of what did not come about: the
 // page reports that itself.
-func remoteSaid(done string, st RemoteStatus) string {
+func remoteSaid(done string, st RemoteView) string {
 	switch {
 	case done == "removed" && st.URL == "":
 		return "Disconnected. The repository stays as it is."
@@ -210,9 +200,7 @@ func (s *Site) syncRemote(v *Visit) error {
 	if s.Remotes == nil {
 		return ErrNoPage
 	}
-	ctx, cancel := context.WithTimeout(v.R.Context(), syncWait)
-	defer cancel()
-	if err := s.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
+	if _, err := s.Remotes.SyncRemote(v.R.Context(), v.Actor(), service.SyncRemoteInput{Space: service.SpaceRef{ID: m.ID}, Wait: syncWait}); err != nil {
 		return err
 	}
 	return s.See(v, SpacePath(m.ID, "remote?done=synced"))
@@ -227,7 +215,6 @@ func (s *Site) setRemote(v *Visit) error {
 	if s.Remotes == nil {
 		return ErrNoPage
 	}
-	r := v.R
 	form, over, err := s.remoteForm(v, m)
 	if err != nil {
 		return err
@@ -242,7 +229,10 @@ func (s *Site) setRemote(v *Visit) error {
 		form.URL = ""
 		return s.remoteAgain(v, m, form, nil, Page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
 	}
-	found, err := s.Remotes.Set(r.Context(), v.User.ID, form)
+	set, err := s.Remotes.SetRemote(v.R.Context(), v.Actor(), service.SetRemoteInput{
+		Space: service.SpaceRef{ID: m.ID}, URL: form.URL, Branch: form.Branch, Username: form.Username, Token: form.Token,
+		AllowSecrets: form.AllowSecrets, MaxSecrets: maxFoundSecrets, Wait: syncWait,
+	})
 	switch {
 	case fault.CodeOf(err) == fault.Invalid:
 		field := "remote-url"
@@ -252,17 +242,12 @@ func (s *Site) setRemote(v *Visit) error {
 		return s.remoteAgain(v, m, form, nil, Page{Problem: fault.PublicOf(err), Field: field})
 	case err != nil:
 		return err
-	case len(found) > 0:
+	case len(set.Secrets) > 0:
 		problem := "Nothing was changed: the space holds what looks like secrets, and the first push would take it along."
 		if len(form.AllowSecrets) > 0 {
 			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
 		}
-		return s.remoteAgain(v, m, form, found, Page{Problem: problem, Field: "found"})
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), syncWait)
-	defer cancel()
-	if err := s.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
-		s.Logger.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
+		return s.remoteAgain(v, m, form, set.Secrets, Page{Problem: problem, Field: "found"})
 	}
 	return s.See(v, SpacePath(m.ID, "remote?done=set"))
 }
@@ -276,7 +261,7 @@ func (s *Site) removeRemote(v *Visit) error {
 	if s.Remotes == nil {
 		return ErrNoPage
 	}
-	if err := s.Remotes.Remove(v.R.Context(), v.User.ID, m.ID); err != nil {
+	if _, err := s.Remotes.RemoveRemote(v.R.Context(), v.Actor(), service.RemoveRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
 		return err
 	}
 	return s.See(v, SpacePath(m.ID, "remote?done=removed"))

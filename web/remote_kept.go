@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"satchel/auth/store"
+	"satchel/internal/service"
 )
 
 // flowRemote is of a form with a remote that its owner has to send again.
@@ -15,7 +16,7 @@ const flowRemote FlowKind = "remote"
 // browser alone has.
 type remoteFlow struct {
 	Flow
-	Remote  NewRemote `json:"remote"`
+	Remote  newRemote `json:"remote"`
 	Allowed []byte    `json:"allowed,omitempty"` // packPrints of Remote's
 }
 
@@ -30,9 +31,9 @@ type keptRemote struct {
 
 // remoteForm is the repository that an owner gave; over says what to tell them where what
 // was kept of it is gone.
-func (s *Site) remoteForm(v *Visit, m store.Membership) (form NewRemote, over string, err error) {
+func (s *Site) remoteForm(v *Visit, m store.Membership) (form newRemote, over string, err error) {
 	value := func(name string) string { return strings.TrimSpace(v.R.PostFormValue(name)) }
-	form = NewRemote{
+	form = newRemote{
 		Space: m.ID, URL: value("url"), Branch: value("branch"), Username: value("username"), Token: value("token"),
 	}
 	if id := value("kept"); id != "" {
@@ -62,7 +63,7 @@ func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.
 
 // remoteAgain shows the form with what is wrong, and keeps its token for another try with
 // the same address, and what its owner said is no secret.
-func (s *Site) remoteAgain(v *Visit, m store.Membership, form NewRemote, found []FoundSecret, p Page) error {
+func (s *Site) remoteAgain(v *Visit, m store.Membership, form newRemote, found []service.FoundSecret, p Page) error {
 	if form.URL == "" {
 		form.Token = "" // a token goes to no other place than it was given for
 	}

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
 // Bounds of what looks like a secret in a space that gets a repository.
 const (
-	// MaxFoundSecrets is how many are listed at once.
-	MaxFoundSecrets = 200
+	// maxFoundSecrets is how many are listed at once.
+	maxFoundSecrets = 200
 	// firstFound is how many are listed before the list can be folded up.
 	firstFound = 20
 	// maxAllowed is how many a person may say of that they are none, in all the rounds of
@@ -20,19 +21,8 @@ const (
 	printBytes = 10 // of a fingerprint
 )
 
-// FoundSecret is a place of the space that looks like a secret.
-type FoundSecret struct {
-	Path space.Path // empty: the message of At, or a name in it
-	Line int        // 0: the file's name
-	// At is the commit that has it there: the file may have something else there now.
-	At          space.CommitID
-	Description string
-	// Fingerprint names the secret, which is the same at every place.
-	Fingerprint string
-}
-
 type foundItem struct {
-	FoundSecret
+	service.FoundSecret
 	URL string
 }
 
@@ -47,19 +37,19 @@ type foundBody struct {
 	Full        bool // no more can be dealt with here
 }
 
-func foundOf(id space.SpaceID, found []FoundSecret, dealt int) *foundBody {
+func foundOf(id space.SpaceID, found []service.FoundSecret, dealt int) *foundBody {
 	if len(found) == 0 {
 		return nil
 	}
-	b := &foundBody{More: len(found) > MaxFoundSecrets, Dealt: dealt}
-	found = found[:min(len(found), MaxFoundSecrets)]
+	b := &foundBody{More: len(found) > maxFoundSecrets, Dealt: dealt}
+	found = found[:min(len(found), maxFoundSecrets)]
 	b.Count, b.Full = len(found), dealt+len(found) > maxAllowed
 	var prints []string
 	for i, f := range found {
 		f.Description = Shorten(f.Description, 80)
-		it := foundItem{f, PageURL(id, "files", f.Path, f.At)}
+		it := foundItem{f, PageURL(id, "files", f.Path, f.Commit)}
 		if f.Path == "" {
-			it.URL = PageURL(id, "commits", space.Path(f.At), "")
+			it.URL = PageURL(id, "commits", space.Path(f.Commit), "")
 		}
 		if i < firstFound {
 			b.First = append(b.First, it)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -28,7 +29,7 @@ func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 	add := func(name string, n int) {
 		for i := range n {
 			at := len(a.remotes.found)
-			a.remotes.found = append(a.remotes.found, web.FoundSecret{Path: space.Path(fmt.Sprintf("%s-%03d.md", name, i)), Line: i, At: a.head(), Description: "a key", Fingerprint: fmt.Sprintf("%020x", at)})
+			a.remotes.found = append(a.remotes.found, service.FoundSecret{Path: space.Path(fmt.Sprintf("%s-%03d.md", name, i)), Line: i, Commit: a.head(), Description: "a key", Fingerprint: fmt.Sprintf("%020x", at)})
 		}
 	}
 	add("x", 300)
@@ -52,7 +53,7 @@ func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 			if strings.Contains(box[1], f.Fingerprint) != strings.Contains(res.body, `"><bdi>`+string(f.Path)+`</bdi>`) {
 				t.Errorf("%s: %s is shown or allowed alone", name, f.Path)
 			}
-			if strings.Contains(box[1], f.Fingerprint) && !strings.Contains(res.body, string(f.Path)+"?at="+string(f.At)) {
+			if strings.Contains(box[1], f.Fingerprint) && !strings.Contains(res.body, string(f.Path)+"?at="+string(f.Commit)) {
 				t.Errorf("%s: the link to %s leads to what it has now", name, f.Path)
 			}
 		}
@@ -84,7 +85,7 @@ func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 // Attack: a form that names no fingerprints, as a page did that allowed everything.
 func TestAttackAllowWithoutNames(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
-	a.remotes.found = []web.FoundSecret{{Path: "key.md", Line: 1, Description: "a key", Fingerprint: keyPrint}}
+	a.remotes.found = []service.FoundSecret{{Path: "key.md", Line: 1, Description: "a key", Fingerprint: keyPrint}}
 	for _, box := range []string{"1", "on", "*", "00", strings.ToUpper("aa112233445566778899"), strings.Repeat("f", 4000)} {
 		want(t, box[:min(len(box), 20)], a.as(a.ada).send(a.in("remote"), url.Values{"url": {"https://git.test/me.git"}, "secrets": {box}}), http.StatusBadRequest)
 	}

@@ -34,7 +34,7 @@ type spaceItem struct {
 	store.Membership
 	Here    bool // it is the one that pages are of where they name none
 	Changed time.Time
-	State   string
+	State   space.RemoteState
 	Waiting int
 }
 
@@ -51,6 +51,12 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 	body := spaceList{Name: name, May: true}
 	look, stop := context.WithTimeout(v.R.Context(), s.WaitingTime)
 	defer stop()
+	var states map[space.SpaceID]space.RemoteState
+	if s.Remotes != nil {
+		if states, err = s.Remotes.ListRemoteStates(v.R.Context(), v.Actor(), service.ListRemoteStatesInput{}); err != nil {
+			return err
+		}
+	}
 	own := 0
 	for i, m := range all {
 		if m.Role == space.Owner {
@@ -60,12 +66,9 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 			body.More++
 			continue
 		}
-		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.Waiting(look, &m)}
+		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.Waiting(look, &m), State: states[m.ID]}
 		if list, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{Limit: 1}); err == nil && len(list) > 0 {
 			it.Changed = list[0].Time
-		}
-		if s.Remotes != nil {
-			it.State = s.Remotes.State(m.ID)
 		}
 		if m.Role == space.Owner {
 			body.Own = append(body.Own, it)

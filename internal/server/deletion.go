@@ -195,15 +195,6 @@ func (s *Server) cutOff(ctx context.Context, id space.SpaceID) error {
 	return s.bash.pool.EndSpace(ctx, id)
 }
 
-// pageSpaces is what owners do with a whole space on the pages.
-type pageSpaces struct{ s *Server }
-
-// Delete implements web.Ownership.
-func (p pageSpaces) Delete(ctx context.Context, by store.Actor, id space.SpaceID) error {
-	_, err := p.s.deleteSpace(ctx, by, id, by.User)
-	return err
-}
-
 // endGivenRemotes ends the remotes that an earlier process left to spaces that were
 // given away.
 func (s *Server) endGivenRemotes(ctx context.Context) error {

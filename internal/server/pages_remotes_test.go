@@ -3,18 +3,18 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/web"
 )
 
 // A refused request allows no secret and changes nothing.
 func TestSetRefusesBeforeItAllows(t *testing.T) {
 	ctx := t.Context()
 	c := testCore(t)
-	p := pageRemotes{&Server{Core: c}}
 	ann := addUser(t, c.Service, "ann", false)
 	own, err := c.Accounts.SpacesOf(ctx, ann.ID)
 	if err != nil {
@@ -27,23 +27,23 @@ func TestSetRefusesBeforeItAllows(t *testing.T) {
 	shown := []string{c.secrets.Scan("", []byte(key))[0].Fingerprint}
 	for _, tt := range []struct {
 		name       string
-		form       web.NewRemote
+		form       service.SetRemoteInput
 		found, set bool
 		says       string
 	}{
-		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowSecrets: shown}, says: "The operator of this server"},
-		{name: "a branch that is none", form: web.NewRemote{URL: "https://git.invalid/x.git", Branch: "-f", AllowSecrets: shown}, says: "branch"},
-		{name: "known secrets", form: web.NewRemote{URL: "https://git.invalid/x.git"}, found: true},
-		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, set: true},
+		{name: "Attack: this machine", form: service.SetRemoteInput{URL: "https://127.0.0.1/x.git", AllowSecrets: shown}, says: "The operator of this server"},
+		{name: "a branch that is none", form: service.SetRemoteInput{URL: "https://git.invalid/x.git", Branch: "-f", AllowSecrets: shown}, says: "branch"},
+		{name: "known secrets", form: service.SetRemoteInput{URL: "https://git.invalid/x.git"}, found: true},
+		{name: "yes", form: service.SetRemoteInput{URL: "https://git.invalid/x.git", AllowSecrets: shown}, set: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.form.Space = own[0].ID
-			found, err := p.Set(ctx, ann.ID, tt.form)
+			tt.form.Space, tt.form.MaxSecrets, tt.form.Wait = service.SpaceRef{ID: own[0].ID}, listedSecrets, time.Nanosecond
+			st, err := c.Service.SetRemote(ctx, service.Person(store.User{ID: ann.ID}), tt.form)
 			if tt.says == "" && err != nil || tt.says != "" && (fault.CodeOf(err) != fault.Invalid || !strings.Contains(fault.PublicOf(err), tt.says)) {
 				t.Errorf("it says %v", err)
 			}
-			if (len(found) > 0) != tt.found {
-				t.Errorf("%d found", len(found))
+			if (len(st.Secrets) > 0) != tt.found {
+				t.Errorf("%d found", len(st.Secrets))
 			}
 			allowed, err := c.secrets.List(ctx, own[0].ID)
 			if err != nil || c.remotes.Has(own[0].ID) != tt.set || (len(allowed) > 0) != tt.set {

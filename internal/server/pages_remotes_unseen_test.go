@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/web"
 )
 
 // setting is a space without a repository, whose owner sets one while an AI writes.
 type setting struct {
 	t    *testing.T
 	c    *Core
-	p    pageRemotes
 	ann  store.User
-	form web.NewRemote
+	form service.SetRemoteInput
 }
 
 func newSetting(t *testing.T) *setting {
@@ -28,10 +28,13 @@ func newSetting(t *testing.T) *setting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &setting{t: t, c: c, p: pageRemotes{&Server{Core: c}}, form: web.NewRemote{Space: own[0].ID, URL: "https://git.invalid/x.git"}}
+	s := &setting{t: t, c: c, form: service.SetRemoteInput{Space: service.SpaceRef{ID: own[0].ID}, URL: "https://git.invalid/x.git", MaxSecrets: listedSecrets, Wait: time.Nanosecond}}
 	s.ann.ID = ann.ID
 	return s
 }
+
+// listedSecrets is how many findings a page lists at once.
+const listedSecrets = 200
 
 // aKey looks like a key, and is another one for each number.
 func aKey(n int) string {
@@ -44,28 +47,28 @@ func (s *setting) put(files ...string) {
 	var cs space.ChangeSet
 	for i := 0; i < len(files); i += 2 {
 		change := space.Change{Path: files[i], Content: []byte(files[i+1])}
-		if f, _, err := s.c.Git.Open(s.t.Context(), s.form.Space, "", space.Path(files[i])); err == nil {
+		if f, _, err := s.c.Git.Open(s.t.Context(), s.form.Space.ID, "", space.Path(files[i])); err == nil {
 			change.Base, change.BaseMode = f.Blob, f.Mode
 		}
 		cs.Changes = append(cs.Changes, change)
 	}
-	if _, err := s.c.Git.Commit(s.t.Context(), s.form.Space, cs, space.Meta{Tool: "bash", Client: "ai"}); err != nil {
+	if _, err := s.c.Git.Commit(s.t.Context(), s.form.Space.ID, cs, space.Meta{Tool: "bash", Client: "ai"}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *setting) set() []web.FoundSecret {
+func (s *setting) set() []service.FoundSecret {
 	s.t.Helper()
-	found, err := s.p.Set(s.t.Context(), s.ann.ID, s.form)
+	st, err := s.c.Service.SetRemote(s.t.Context(), service.Person(s.ann), s.form)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return found
+	return st.Secrets
 }
 
 // none has the owner say of all that is shown that it is no secret.
-func (s *setting) none(shown []web.FoundSecret) {
-	for _, f := range shown[:min(len(shown), web.MaxFoundSecrets)] {
+func (s *setting) none(shown []service.FoundSecret) {
+	for _, f := range shown[:min(len(shown), listedSecrets)] {
 		s.form.AllowSecrets = append(s.form.AllowSecrets, f.Fingerprint)
 	}
 }
@@ -73,9 +76,9 @@ func (s *setting) none(shown []web.FoundSecret) {
 // stands fails unless so many are allowed and the repository is set, or is not.
 func (s *setting) stands(what string, allowed int, set bool) {
 	s.t.Helper()
-	list, err := s.c.secrets.List(s.t.Context(), s.form.Space)
-	if err != nil || len(list) != allowed || s.c.remotes.Has(s.form.Space) != set {
-		s.t.Errorf("%s: %d allowed, set: %v, %v", what, len(list), s.c.remotes.Has(s.form.Space), err)
+	list, err := s.c.secrets.List(s.t.Context(), s.form.Space.ID)
+	if err != nil || len(list) != allowed || s.c.remotes.Has(s.form.Space.ID) != set {
+		s.t.Errorf("%s: %d allowed, set: %v, %v", what, len(list), s.c.remotes.Has(s.form.Space.ID), err)
 	}
 }
 
@@ -85,7 +88,7 @@ func TestAttackKeyBehindTheListThatWasShown(t *testing.T) {
 	s := newSetting(t)
 	s.put("example.md", aKey(1)+"\n")
 	shown := s.set()
-	if len(shown) != 1 || shown[0].Path != "example.md" || shown[0].At == "" {
+	if len(shown) != 1 || shown[0].Path != "example.md" || shown[0].Commit == "" {
 		t.Fatalf("%+v", shown)
 	}
 	s.none(shown)
@@ -122,18 +125,18 @@ func TestAttackKeyUnderLookAlikes(t *testing.T) {
 			t.Fatalf("%d rounds", rounds)
 		}
 		s.stands("not all were shown", 0, false)
-		for _, f := range found[:min(len(found), web.MaxFoundSecrets)] {
+		for _, f := range found[:min(len(found), listedSecrets)] {
 			if _, ok := seen[f.Fingerprint]; ok {
 				t.Errorf("%s is shown twice", f.Path)
 			}
 			// What is shown is what is allowed.
-			_, content, err := s.c.Git.Open(t.Context(), s.form.Space, f.At, f.Path)
+			_, content, err := s.c.Git.Open(t.Context(), s.form.Space.ID, f.Commit, f.Path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			line := strings.Split(string(content), "\n")[f.Line-1]
 			if all := s.c.secrets.Scan("", []byte(line)); len(all) != 1 || all[0].Fingerprint != f.Fingerprint {
-				t.Errorf("%s, line %d at %s has something else: %+v", f.Path, f.Line, f.At, all)
+				t.Errorf("%s, line %d at %s has something else: %+v", f.Path, f.Line, f.Commit, all)
 			}
 			seen[f.Fingerprint] = string(f.Path)
 		}

@@ -109,6 +109,7 @@ func Operations() []Operation {
 		operation((*Service).DiscardPendingFile, Right{Role: space.Reader}), // they are the actor's own
 
 		// Remotes, imports and secrets.
+		operation((*Service).GetRemote, Right{Role: space.Reader}),
 		operation((*Service).GetSpaceStatus, Right{Role: space.Reader}),
 		operation((*Service).ListRemoteStates, Right{Scope: space.ScopeRead}),
 		operation((*Service).SetRemote, Right{Role: space.Owner}),

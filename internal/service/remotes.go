@@ -26,6 +26,20 @@ type SpaceStatus struct {
 	Secrets []FoundSecret `json:"secrets,omitempty"`
 }
 
+// GetRemoteInput names a space.
+type GetRemoteInput struct {
+	Space SpaceRef `json:"space"`
+}
+
+// GetRemote returns the status of a space's remote. It never calls the remote.
+func (s *Service) GetRemote(ctx context.Context, a Actor, in GetRemoteInput) (space.RemoteStatus, error) {
+	m, err := s.authorizeSpace(ctx, a, "GetRemote", in.Space)
+	if err != nil {
+		return space.RemoteStatus{}, err
+	}
+	return s.remotes.Status(ctx, m.ID)
+}
+
 // GetSpaceStatusInput names a space.
 type GetSpaceStatusInput struct {
 	Space SpaceRef `json:"space"`

@@ -45,7 +45,7 @@ type homePage struct {
 	More     int
 	Commits  []change
 	Brought  bool // somebody put something in, and not the server alone
-	Push     web.PushState
+	Push     web.RemoteView
 	HasPush  bool
 	Held     int // files of the visitor's that are not saved; -1: nobody knows
 	Link     *auth.RepositoryLink
@@ -186,7 +186,7 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 		}
 	}
 	if s.Setup != nil {
-		if body.Push, err = s.Setup.Push(ctx, id); err != nil {
+		if body.Push, err = s.PushOf(v, id); err != nil {
 			return err
 		}
 		body.HasPush = true
@@ -218,7 +218,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 				st.Text, st.Label, st.Skip = h.Wrong+" "+h.Way, "Put it right", ""
 			case h.Link != nil:
 				st.Done, st.Text = true, "Kept in "+web.Shorten(h.Link.FullName, 100)+" at GitHub."
-			case h.Push.Remote != "":
+			case h.Push.URL != "":
 				st.Done, st.Text = true, "Kept at a remote, too."
 			case s.skipped(v, localCookie) || called:
 				st.Done, st.Text = true, "It stays on this server. You can connect GitHub at any time."

@@ -19,7 +19,7 @@ type bringPage struct {
 	Imports   bool // from an address
 	URL       string
 	Questions []answered
-	Import    *web.ImportState
+	Import    *service.ImportState
 }
 
 // question becomes a memory fact: memory/<Type>/<Key>.md.
@@ -60,8 +60,9 @@ func (s *pages) bring(v *web.Visit, m store.Membership, status int, problem, fie
 		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
 	}
 	if s.Setup != nil {
-		if i, ok := s.Setup.Imported(m.ID); ok {
-			body.Import = &i
+		var err error
+		if body.Import, err = s.importOf(v, m.ID); err != nil {
+			return err
 		}
 	}
 	return s.Page(v, status, "onboardingbring", web.Page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
@@ -120,7 +121,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 // importPage is how an import goes.
 type importPage struct {
 	Space  store.Membership
-	Import web.ImportState
+	Import service.ImportState
 	Action string
 	// Every is after how many seconds the page is loaded again; 0 if it is done.
 	Every int
@@ -135,12 +136,15 @@ func (s *pages) showImport(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	i, ok := s.Setup.Imported(m.ID)
-	if !ok {
+	i, err := s.importOf(v, m.ID)
+	if err != nil {
+		return err
+	}
+	if i == nil {
 		return s.See(v, "/spaces/"+string(m.ID)+"/bring")
 	}
 	i.Warning.Why = v.Named(i.Warning.Why)
-	body := importPage{Space: m, Import: i, Action: "/spaces/" + string(m.ID) + "/bring"}
+	body := importPage{Space: m, Import: *i, Action: "/spaces/" + string(m.ID) + "/bring"}
 	title := "Imported"
 	switch {
 	case i.Running:
@@ -149,6 +153,11 @@ func (s *pages) showImport(v *web.Visit) error {
 		title = "The import did not work"
 	}
 	return s.Page(v, http.StatusOK, "onboardingimport", web.Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
+}
+
+// importOf returns the last import from an address into a space; nil if none is known.
+func (s *pages) importOf(v *web.Visit, id space.SpaceID) (*service.ImportState, error) {
+	return s.Setup.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
 }
 
 // beginImport is POST /spaces/{id}/bring/import.
@@ -162,7 +171,7 @@ func (s *pages) beginImport(v *web.Visit) error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	err = s.Setup.Import(v.R.Context(), v.User.ID, m.ID, from, v.Meta("import", "Import "+web.Shorten(from, 200)))
+	_, err = s.Setup.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID)+"/bring/import")
