@@ -49,7 +49,7 @@ const takeMemory = `python3 -c 'b"x" * (2 << 30)'`
 // sandbox that says so too.
 func TestDeathUnderACommandOverGVisor(t *testing.T) {
 	t.Parallel()
-	for _, how := range howBounded {
+	for _, how := range boundings() {
 		for _, d := range deaths {
 			t.Run(how.name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()

@@ -2,6 +2,7 @@ package sandboxtest_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,14 +120,20 @@ func says(r sandbox.Result, text string) bool {
 	return slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, text) })
 }
 
-// howBounded are the ways in which the server may have to bound a sandbox.
-// (Cgroup 2 instead of 1: scripts/test-cgroup2.)
-var howBounded = []struct {
+// bounding is a way in which the server may have to bound a sandbox.
+type bounding struct {
 	name   string
 	gvisor func(*gvisor.Options)
-}{
-	{"cgroups as the machine has them", nil},
-	{"without cgroups", func(o *gvisor.Options) { o.NoCgroups = true; o.WatchInterval = 20 * time.Millisecond }},
+}
+
+// boundings returns the ways of this process: a server without root has no cgroups.
+// (Cgroup 2 instead of 1: scripts/test-cgroup2.)
+func boundings() []bounding {
+	without := bounding{"without cgroups", func(o *gvisor.Options) { o.NoCgroups = true; o.WatchInterval = 20 * time.Millisecond }}
+	if os.Geteuid() != 0 {
+		return []bounding{without}
+	}
+	return []bounding{{"cgroups as the machine has them", nil}, without}
 }
 
 // manyInDash starts more processes than there may be. Where bash cannot start
@@ -137,7 +144,7 @@ const manyInDash = `sh -c 'i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1));
 // what its answer says of it, and that the next command works.
 func TestEachLimitIsToldOverGVisor(t *testing.T) {
 	t.Parallel()
-	for _, how := range howBounded {
+	for _, how := range boundings() {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
 			c := newCell(t, func(o *sandbox.Options) {
@@ -206,7 +213,7 @@ func TestACommandThatSpeaksOfLimitsMeetsNone(t *testing.T) {
 // meanwhile.
 func TestProcessorHogsAreBoundedOverGVisor(t *testing.T) {
 	t.Parallel()
-	for _, how := range howBounded {
+	for _, how := range boundings() {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
 			c := newCell(t, func(o *sandbox.Options) {
