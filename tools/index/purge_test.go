@@ -30,7 +30,7 @@ func TestAPurgedHistoryIsFollowed(t *testing.T) {
 				update(t, x, h)
 			}
 			f := x.Follow(h)
-			defer f.Close()
+			t.Cleanup(f.Close)
 
 			h.mu.Lock()
 			clear(h.trees)
@@ -50,6 +50,9 @@ func TestAPurgedHistoryIsFollowed(t *testing.T) {
 			if r := search(t, x, "beta"); len(r.Hits) != 1 || r.IndexCommit != c {
 				t.Errorf("%+v", r)
 			}
+			// A commit can be waited for as soon as it is found. The update goes on
+			// until it has removed the old files.
+			f.Close()
 			err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 				if err != nil || d.IsDir() {
 					return err
