@@ -58,6 +58,6 @@ build:
 serve *args:
     ./scripts/serve {{ args }}
 
-# Write docs/configuration.md and the golden files anew.
+# Rewrite docs/configuration.md and the golden files.
 generate:
     go test ./internal/config ./tools ./sandbox/oci ./cmd/satchel ./cmd/satchel/internal/cli -update

@@ -9,8 +9,8 @@ import (
 // Migrations returns the steps that make this package's tables, for
 // database.Migrate.
 //
-// All times are milliseconds since 1970; 0 is never. A column hash is the SHA-256
-// of a secret. What a sweep deletes has an index on the time that it looks for.
+// All times are milliseconds since 1970; 0 means never. A column named hash holds the
+// SHA-256 of a secret. Tables with rows that expire have an index on that time.
 func Migrations() []database.Migration {
 	return []database.Migration{
 		migration(1, "users, spaces, members, grants, audit", usersTables),

@@ -61,7 +61,7 @@ func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation
 			return u, err
 		}
 		if c.Issuer != "" && invitation == "" {
-			// Another request of theirs may have admitted them meanwhile.
+			// A concurrent request may have admitted the same person.
 			if u, err := s.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
 				return u, nil
 			}

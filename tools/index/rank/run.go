@@ -174,7 +174,8 @@ func (u *Run) match(ctx context.Context) ([]*Candidate, error) {
 	if all, err = u.pass(ctx, append(slices.Clone(u.plan.terms), more...), true); err != nil {
 		return nil, err
 	}
-	// What matches was counted, but some may have none of the query's own words.
+	// The first pass counted the matches of the query's own words; feedback may add pages
+	// that contain none of them.
 	u.Total, u.Notes = max(total, len(all)), notes
 	return all, nil
 }
