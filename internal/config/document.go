@@ -13,21 +13,21 @@ func Document() string {
 
 <!-- Generated from internal/config by "go test ./internal/config -update"; do not edit. -->
 
-Satchel needs no configuration to start. Set what differs from the defaults in ` + "`satchel.yaml`" + `, in the environment or by a flag of ` + "`satchel serve`" + `: a flag beats the environment, which beats the file. The file is the first of these that exists:
+Satchel starts without any configuration. To change a default, set the key in ` + "`satchel.yaml`" + `, in the environment or by a flag of ` + "`satchel serve`" + `. Flags override the environment, and the environment overrides the file. Satchel reads the first of these files that exists:
 
-1. the one that ` + "`--config`" + ` names,
-2. the one that ` + "`SATCHEL_CONFIG`" + ` names,
+1. the file in ` + "`--config`" + `,
+2. the file in ` + "`SATCHEL_CONFIG`" + `,
 3. ` + "`satchel.yaml`" + ` in the data directory,
 4. ` + "`" + SystemFile + "`" + `.
 
-A key that does not exist or does not fit is an error, wherever it stands; all of them are reported at once, each with its place and the nearest key that exists. [satchel.example.yaml](satchel.example.yaml) has every key with its default.
+Unknown keys and invalid values are errors. Satchel reports all of them at once, each with its place and, for an unknown key, the most similar key. [satchel.example.yaml](satchel.example.yaml) has every key with its default.
 
 - A **duration** is a number with a unit: ` + "`45s`, `10m`, `1h30m`, `90d`" + `.
-- A **size** is a number with ` + "`KiB`, `MiB`, `GiB` or `TiB`" + `, powers of 1024; without a unit it counts bytes.
-- A **list** is a YAML list in the file, and separated by commas elsewhere.
-- An empty variable counts as none.
+- A **size** is a number with ` + "`KiB`, `MiB`, `GiB` or `TiB`" + `, powers of 1024; without a unit it is in bytes.
+- A **list** is a YAML list in the file, and comma-separated elsewhere.
+- An empty variable counts as not set.
 
-Variables that are no keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCHEL_URL` and `SATCHEL_TOKEN`" + ` (of commands that speak to a server), ` + "`SATCHEL_TEST_…`" + ` (of the tests). Any other variable that begins with ` + "`SATCHEL_`" + ` is an error, but for those that Kubernetes sets beside a service called satchel (` + "`SATCHEL_SERVICE_…`, `SATCHEL_PORT…`" + `).
+These variables are not keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCHEL_URL` and `SATCHEL_TOKEN`" + ` (for commands that call a server), and ` + "`SATCHEL_TEST_…`" + ` (for tests). Any other variable that begins with ` + "`SATCHEL_`" + ` is an error, except those that Kubernetes sets for a service named satchel (` + "`SATCHEL_SERVICE_…`, `SATCHEL_PORT…`" + `).
 `)
 	all := keys(new(Config))
 	for _, s := range sections() {
