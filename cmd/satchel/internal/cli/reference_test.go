@@ -13,11 +13,11 @@ import (
 	"satchel/internal/config"
 )
 
-var update = flag.Bool("update", false, "write docs/commands.md anew")
+var update = flag.Bool("update", false, "rewrite docs/commands.md")
 
 const referenceFile = "../../../../docs/commands.md"
 
-// TestReference keeps docs/commands.md what `satchel COMMAND --help` says.
+// TestReference keeps docs/commands.md equal to `satchel COMMAND --help`.
 func TestReference(t *testing.T) {
 	want := reference()
 	if *update {
@@ -38,27 +38,26 @@ const referenceHead = `# Commands
 
 <!-- Generated from cmd/satchel/internal/cli by "go test ./cmd/satchel/internal/cli -update"; do not edit. -->
 
-` + "`satchel COMMAND --help`" + ` says the same, and so do the manual pages that ` + "`satchel man DIR`" + ` writes.
+` + "`satchel COMMAND --help`" + ` prints the same texts, and ` + "`satchel man DIR`" + ` writes them as manual pages.
 ` + "`satchel completion bash`" + ` (or ` + "`zsh`, `fish`, `powershell`" + `) prints a script that completes
-commands and flags in that shell; add ` + "`--help`" + ` to learn how to load it. Every command
+commands and flags in that shell; ` + "`--help`" + ` describes how to load it. Every command
 takes these flags:
 
 %s
-A command exits with 0 when it did its work, with 2 when its words are wrong (the
-value of a flag among them), and with 1 otherwise; it then says on one line of
-standard error what to do (a wrong configuration: one line for each mistake).
-With ` + "`--json`" + ` standard output has one JSON value and nothing else; after an
-error it has none, but for ` + "`space sync` and `space remote set`" + `, which tell how the
-space stands all the same, ` + "`doctor` and `auth check`" + `, which say what they found, and
-` + "`space repair`" + `, which says what it could not repair.
+A command exits with 0 on success, with 2 if an argument or the value of a flag is wrong, and
+with 1 otherwise. On failure, one line on standard error says what to do (one line for each mistake in
+a configuration). With ` + "`--json`" + `, standard output has one JSON value and nothing else. After an
+error it is empty, except for these commands: ` + "`space sync` and `space remote set`" + ` report the state of the
+space, ` + "`doctor` and `auth check`" + ` report their findings, and ` + "`space repair`" + ` reports what it could
+not repair.
 
-` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
+` + "`serve` and `doctor`" + ` also accept each configuration key as a flag:
 [configuration.md](configuration.md) lists them.
 
-People, clients, keys, spaces and the search index can be administered whether or not a server runs on the data
-directory: a running one is asked over ` + "`run/admin.sock`" + ` in it, which its owner alone can
-reach. ` + "`user add`, `serve` and `stdio`" + ` make the data directory where there is none; the
-others say that there is none. ` + "`eval`" + ` needs none, but for queries with the paths of a space.
+You can administer people, clients, keys, spaces and the search index whether or not a server runs on the
+data directory. If one runs, commands call it over ` + "`run/admin.sock`" + `, which only the owner of the
+data directory can reach. ` + "`user add`, `serve` and `stdio`" + ` create a missing data directory; other commands
+report that it is missing. ` + "`eval`" + ` needs a data directory only for queries with the paths of a space.
 
 ## What --json prints
 
