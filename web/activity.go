@@ -21,15 +21,10 @@ import (
 func (s *Site) routeActivity() {
 	s.shown, _ = lru.New[commitKey, commitFiles](cachedCommits)
 	s.long = newLongPatches()
-	if s.Live == nil {
-		s.Live = NewLive(LiveOptions{})
-	}
 	s.Handle("GET /spaces/{id}/activity", LimitPage, SignedIn, s.showActivity)
 	s.Handle("GET /spaces/{id}/revert", LimitPage, SignedIn, s.previewRevert)
 	s.Handle("POST /spaces/{id}/revert", LimitPage, SignedIn, s.revert)
 	s.Handle("GET /spaces/{id}/events", LimitPage, SignedIn, s.Events)
-	s.routeReviews()
-	s.routeRemote()
 }
 
 const (
@@ -264,7 +259,7 @@ func (s *Site) showActivity(v *Visit) error {
 		if body.Reviews, body.More, body.Behind, err = s.firstReviews(ctx, m); err != nil {
 			return err
 		}
-		body.Push, body.Held = s.pushState(v, m.ID), s.HeldIn(v, m.ID)
+		body.Push, body.Held = s.PushState(v, m.ID), s.HeldIn(v, m.ID)
 	}
 	if q.Get("done") == "undone" {
 		body.Said = "Undone, as a new change. The history has both."
@@ -284,23 +279,6 @@ func unversioned(client string) string {
 
 // choice is something to choose, and its words.
 type choice struct{ Value, Words string }
-
-// toolWords says with what a change was made.
-func toolWords(tool string) string {
-	switch tool {
-	case "web":
-		return onPages
-	case "import":
-		return "by an import"
-	case "restore":
-		return "by a command that restores"
-	case "sync":
-		return "from the connected repository"
-	case "satchel":
-		return "by Satchel itself"
-	}
-	return "with " + Shorten(tool, 40)
-}
 
 // makersIn returns the clients of AIs and the tools that made the newest changes,
 // and those that are asked for.
@@ -327,7 +305,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 	slices.Sort(clients)
 	slices.Sort(by)
 	for _, tool := range by {
-		with = append(with, choice{tool, toolWords(tool)})
+		with = append(with, choice{tool, ToolWords(tool)})
 	}
 	return clients, with
 }

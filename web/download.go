@@ -30,13 +30,13 @@ func (s *Site) download(v *Visit) error {
 			return s.History.Bundle(ctx, m.ID, w)
 		})
 	case "zip":
-		at, _, err := s.commitOf(v, m.ID, v.R.URL.Query().Get("at"))
+		at, _, err := s.CommitOf(v, m.ID, v.R.URL.Query().Get("at"))
 		if err != nil {
 			return err
 		}
 		when := time.Time{}
-		if row, err := s.rowAt(v, m, at); err == nil {
-			when = row.Time
+		if log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1}); err == nil && len(log) == 1 {
+			when = log[0].Time
 		}
 		return s.stream(v, m.ID, archiveName(m)+".zip", "application/zip", func(ctx context.Context, w io.Writer) error {
 			files, err := s.Workspace.Files(ctx, m.ID, at, "")
@@ -73,7 +73,7 @@ func (s *Site) stream(v *Visit, id space.SpaceID, name, kind string, write func(
 		out.begin()
 		return nil
 	}
-	ctx, w, leave, err := s.beginDownload(v, id, false)
+	ctx, w, leave, err := s.BeginDownload(v, id, false)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ type firstByte struct {
 func (w *firstByte) begin() {
 	h := w.v.W.Header()
 	h.Set("Content-Type", w.kind)
-	h.Set("Content-Disposition", attachment(w.name))
-	h.Set("Content-Security-Policy", policyRaw)
+	h.Set("Content-Disposition", Attachment(w.name))
+	h.Set("Content-Security-Policy", RawPolicy)
 	w.begun = true
 }
 

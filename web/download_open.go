@@ -111,9 +111,9 @@ func (l *Live) leaveDownload(d *downloading) {
 	l.downloaded = make(chan struct{})
 }
 
-// beginDownload lets a visitor download something of a space; leave must be called.
+// BeginDownload lets a visitor download something of a space; leave must be called.
 // w ends with the right to it, and where too little of it is taken.
-func (s *Site) beginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.Context, w *downloadWriter, leave func(), err error) {
+func (s *Site) BeginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.Context, w http.ResponseWriter, leave func(), err error) {
 	d := &downloading{space: id, user: v.User.ID, session: v.Session.ID, raw: raw}
 	wait := time.Duration(0)
 	if raw {
@@ -128,11 +128,11 @@ func (s *Site) beginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.
 		left()
 		return ctx, nil, nil, ErrGone
 	}
-	w = &downloadWriter{ResponseWriter: v.W, rc: http.NewResponseController(v.W), ctx: ctx, o: s.Live.o, now: s.Now, looked: s.Now()}
-	w.good = func() bool { return s.StillIn(ctx, v, id) }
-	stop := context.AfterFunc(ctx, w.cut)
-	return ctx, w, func() {
-		w.close()
+	out := &downloadWriter{ResponseWriter: v.W, rc: http.NewResponseController(v.W), ctx: ctx, o: s.Live.o, now: s.Now, looked: s.Now()}
+	out.good = func() bool { return s.StillIn(ctx, v, id) }
+	stop := context.AfterFunc(ctx, out.cut)
+	return ctx, out, func() {
+		out.close()
 		stop()
 		left()
 	}, nil

@@ -1,57 +1,15 @@
 package web
 
 import (
-	"context"
 	"errors"
-	"path"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"satchel/auth/store"
 	"satchel/internal/facts"
-	"satchel/internal/fault"
-	"satchel/internal/service"
 	"satchel/internal/space"
 )
-
-// EditLimits bound what the pages that change files take. Zero takes the default.
-type EditLimits struct {
-	MaxFile   int64 // bytes of one file, as the store of spaces has it; default 10 MiB
-	MaxChange int64 // bytes of one change, likewise; default 100 MiB
-	MaxText   int64 // bytes of a text that is edited in a page; default 1 MiB
-	MaxFiles  int   // files that one act uploads, moves or deletes; default 1,000
-	MaxFacts  int   // memory facts that are listed; default 5,000
-	Uploads   int   // uploads and moves that are in memory at once; default 2
-}
-
-// Defaults of EditLimits.
-const (
-	DefaultMaxFile   = 10 << 20
-	DefaultMaxChange = 100 << 20
-	DefaultMaxText   = 1 << 20
-	DefaultMaxFiles  = 1000
-	DefaultMaxFacts  = 5000
-	DefaultUploads   = 2
-)
-
-func (l EditLimits) withDefaults() EditLimits {
-	or := func(v *int64, d int64) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	or(&l.MaxFile, DefaultMaxFile)
-	or(&l.MaxChange, DefaultMaxChange)
-	or(&l.MaxText, DefaultMaxText)
-	for v, d := range map[*int]int{&l.MaxFiles: DefaultMaxFiles, &l.MaxFacts: DefaultMaxFacts, &l.Uploads: DefaultUploads} {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	l.MaxText = min(l.MaxText, l.MaxFile)
-	return l
-}
 
 // editing is the pages that change what a space holds.
 type editing struct {
@@ -89,14 +47,6 @@ func dirURL(id space.SpaceID, dir space.Path) string {
 	return SpaceURL(id, "files", dir) + "/"
 }
 
-// parentOf is the directory that a path is in; "" is the root.
-func parentOf(p space.Path) space.Path {
-	if d := path.Dir(string(p)); d != "." {
-		return space.Path(d)
-	}
-	return ""
-}
-
 // found is what is at the address of a page, at one commit.
 type found struct {
 	store.Membership
@@ -121,36 +71,6 @@ func (e *editing) target(v *Visit) (found, error) {
 	}
 	f.Entry, err = e.Workspace.Lookup(v.R.Context(), m.ID, f.at, p)
 	return f, err
-}
-
-// lookup finds what is at a path of head; ok is false if nothing is.
-func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
-	at, err := e.Workspace.Head(ctx, id)
-	if err != nil {
-		return space.Entry{}, false, err
-	}
-	return e.lookupAt(ctx, id, at, p)
-}
-
-func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, bool, error) {
-	f, err := e.Workspace.Lookup(ctx, id, at, p)
-	if fault.CodeOf(err) == fault.NotFound {
-		return space.Entry{}, false, nil
-	}
-	return f, err == nil, err
-}
-
-// commit makes one commit of the changes of one act, all or none. remark is what the
-// person must know about a commit that was made. An error that is a fault of the change
-// itself says why it was refused; a fault.Conflict that something changed since.
-func (e *editing) commit(v *Visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
-	c, err := e.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{
-		Space: service.SpaceRef{ID: id}, Changes: changes, Message: message, Move: tool == space.ToolWebMove,
-	})
-	if err != nil {
-		return "", v.NamedError(err)
-	}
-	return v.Remark(c), nil
 }
 
 // message is the note of a form.

@@ -104,7 +104,7 @@ func (e *editing) asSeen(v *Visit) (found, error) {
 	if !at.Valid() {
 		return f, BadForm(errNoBase)
 	}
-	was, ok, err := e.lookupAt(v.R.Context(), f.ID, at, f.path)
+	was, ok, err := e.LookupAt(v.R.Context(), f.ID, at, f.path)
 	if err != nil {
 		return f, err
 	}
@@ -115,10 +115,10 @@ func (e *editing) asSeen(v *Visit) (found, error) {
 	return f, nil
 }
 
-func (e *editing) movePage(v *Visit, status int, f found, name, title string, body movePage, p *problem) error {
+func (e *editing) movePage(v *Visit, status int, f found, name, title string, body movePage, p *Problem) error {
 	out := Page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
-		out.Problem, out.Field = p.text, p.field
+		out.Problem, out.Field = p.Text, p.Field
 	}
 	return e.Page(v, status, name, out)
 }
@@ -151,7 +151,7 @@ func (e *editing) saveRename(v *Visit) error {
 	}
 	body.To, body.Message = strings.TrimSpace(v.R.PostFormValue("to")), message(v)
 	again := func(status int, text, field string) error {
-		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &problem{text, field})
+		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &Problem{text, field})
 	}
 	to, err := space.ParsePath(strings.TrimSuffix(body.To, "/"))
 	switch {
@@ -169,7 +169,7 @@ func (e *editing) saveRename(v *Visit) error {
 			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 		}
 	}
-	taken, err := e.taken(v, f.ID, to)
+	taken, err := e.PathTaken(v, f.ID, to)
 	if err != nil {
 		return err
 	}
@@ -188,13 +188,13 @@ func (e *editing) saveRename(v *Visit) error {
 	if body.Message == "" {
 		body.Message = "Move " + ShownPath(f.path, 120) + " to " + ShownPath(to, 120)
 	}
-	remark, err := e.commit(v, f.ID, space.ToolWebMove, changes, body.Message)
+	remark, err := e.WriteFiles(v, f.ID, space.ToolWebMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
-		return e.Saved(v, f.Membership, remark, told(dirURL(f.ID, to), "moved"))
+		return e.Saved(v, f.Membership, remark, DoneURL(dirURL(f.ID, to), "moved"))
 	case err == nil:
-		return e.Saved(v, f.Membership, remark, told(SpaceURL(f.ID, "files", to), "moved"))
-	case refusal(err):
+		return e.Saved(v, f.Membership, remark, DoneURL(SpaceURL(f.ID, "files", to), "moved"))
+	case IsRefusal(err):
 		body.Message = message(v)
 		if now, terr := e.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
 			body.At, body.Base = now.at, now.Blob // what is moved next is what is there now
@@ -209,7 +209,7 @@ func (e *editing) moves(v *Visit, f found, all []space.Entry, to space.Path) ([]
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
 	for _, c := range all {
-		data, err := contentOf(v.R.Context(), e.Workspace, f.ID, c)
+		data, err := ReadContent(v.R.Context(), e.Workspace, f.ID, c)
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +252,7 @@ func (e *editing) saveDelete(v *Visit) error {
 	}
 	body.Message = message(v)
 	if len(body.Message) > maxMessage {
-		return e.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &problem{"The note is too long. Say it in fewer words.", "message"})
+		return e.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &Problem{"The note is too long. Say it in fewer words.", "message"})
 	}
 	changes := make([]space.Change, 0, len(all))
 	for _, c := range all {
@@ -262,10 +262,10 @@ func (e *editing) saveDelete(v *Visit) error {
 	if note == "" && f.Dir {
 		note = "Delete " + ShownPath(f.path, 120) + "/"
 	}
-	remark, err := e.commit(v, f.ID, space.ToolWeb, changes, note)
+	remark, err := e.WriteFiles(v, f.ID, space.ToolWeb, changes, note)
 	switch {
 	case err == nil:
-		return e.Saved(v, f.Membership, remark, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
+		return e.Saved(v, f.Membership, remark, DoneURL(dirURL(f.ID, e.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// The page is made again, at what is there now.
 		now, terr := e.target(v)
@@ -279,9 +279,9 @@ func (e *editing) saveDelete(v *Visit) error {
 		fresh.Message = body.Message
 		fresh.Changed = "/spaces/" + string(f.ID) + "/compare?" + url.Values{"from": {string(f.at)}, "to": {string(fresh.At)}, "path": {string(f.path)}}.Encode()
 		return e.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
-			&problem{"Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on.", ""})
-	case refusal(err):
-		return e.movePage(v, AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &problem{fault.PublicOf(err), ""})
+			&Problem{"Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on.", ""})
+	case IsRefusal(err):
+		return e.movePage(v, AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &Problem{fault.PublicOf(err), ""})
 	}
 	return err
 }
@@ -289,12 +289,12 @@ func (e *editing) saveDelete(v *Visit) error {
 // nearest is the directory nearest to a path that is still there; an empty one is
 // not.
 func (e *editing) nearest(v *Visit, f found) space.Path {
-	d := parentOf(f.path)
+	d := ParentOf(f.path)
 	for d != "" {
-		if _, ok, err := e.lookup(v.R.Context(), f.ID, d); ok || err != nil {
+		if _, ok, err := e.Lookup(v.R.Context(), f.ID, d); ok || err != nil {
 			break
 		}
-		d = parentOf(d)
+		d = ParentOf(d)
 	}
 	return d
 }

@@ -9,7 +9,7 @@ import (
 // one beyond the limits of a page, is shown as it is.
 func (e *editing) preview(id space.SpaceID, p string, body *editPage) {
 	body.Previewed = true
-	if !isMarkdown(p) {
+	if !IsMarkdown(p) {
 		return
 	}
 	doc, ok := render.Markdown([]byte(body.Text), render.Place{

@@ -71,7 +71,7 @@ func (e *editing) editable(v *Visit, f found) (string, error) {
 	case f.Size > e.limits.MaxText:
 		return "", errLong(e.limits.MaxText)
 	}
-	data, err := contentOf(v.R.Context(), e.Workspace, f.ID, f.Entry)
+	data, err := ReadContent(v.R.Context(), e.Workspace, f.ID, f.Entry)
 	if err != nil {
 		return "", err
 	}
@@ -82,11 +82,6 @@ func (e *editing) editable(v *Visit, f found) (string, error) {
 		return "", fault.New(fault.Invalid, "It is not text, so it cannot be edited here. Upload a new version of it instead.")
 	}
 	return string(data), nil
-}
-
-// editsText reports whether a page can edit a file of this content.
-func (s *Site) editsText(data []byte) bool {
-	return int64(len(data)) <= s.Editing.MaxText && Textual(string(data))
 }
 
 func errLong(most int64) error {
@@ -112,7 +107,7 @@ func (e *editing) showEdit(v *Visit) error {
 
 // form is the page of a text on its way into the file at p; problem is what was
 // wrong with it.
-func (e *editing) form(v *Visit, status int, m store.Membership, p space.Path, body editPage, problem *problem) error {
+func (e *editing) form(v *Visit, status int, m store.Membership, p space.Path, body editPage, problem *Problem) error {
 	body.Max = e.limits.MaxText
 	title := "A new file"
 	if !body.New {
@@ -129,10 +124,10 @@ func (e *editing) form(v *Visit, status int, m store.Membership, p space.Path, b
 	}
 	out := Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if body.Previewed {
-		out.Styles = append(filesStyles(), out.Styles...)
+		out.Styles = append([]string{"files.css"}, out.Styles...)
 	}
 	if problem != nil {
-		out.Problem, out.Field = problem.text, problem.field
+		out.Problem, out.Field = problem.Text, problem.Field
 	}
 	return e.Page(v, status, "edit", out)
 }
@@ -148,9 +143,6 @@ func (e *editing) waitsAt(v *Visit, id space.SpaceID, p space.Path) string {
 	}
 	return SpacePath(id, "reviews?"+URLQuery("path", string(p)))
 }
-
-// problem is what was wrong with a form, and the id of the input that it is about.
-type problem struct{ text, field string }
 
 // saveEdit is POST /spaces/{id}/edit/{path...}: a preview, or a commit.
 func (e *editing) saveEdit(v *Visit) error {
@@ -186,16 +178,16 @@ func (e *editing) saveEdit(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	remark, err := e.commit(v, f.ID, space.ToolWeb, []space.Change{{
+	remark, err := e.WriteFiles(v, f.ID, space.ToolWeb, []space.Change{{
 		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
 		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
 	}}, body.Message)
 	switch {
 	case err == nil:
-		return e.Saved(v, f.Membership, remark, told(SpaceURL(f.ID, "files", f.path), "saved"))
+		return e.Saved(v, f.Membership, remark, DoneURL(SpaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// It changed right now, or a directory took its place, or a file that of a directory.
-		now, ok, lerr := e.lookup(v.R.Context(), f.ID, f.path)
+		now, ok, lerr := e.Lookup(v.R.Context(), f.ID, f.path)
 		if lerr != nil {
 			return lerr
 		}
@@ -203,28 +195,28 @@ func (e *editing) saveEdit(v *Visit) error {
 			f.Entry = now
 			return e.collide(v, f, ok, body)
 		}
-		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
-	case refusal(err):
-		return e.form(v, AsPage(err).Status, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
+		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{fault.PublicOf(err), "text"})
+	case IsRefusal(err):
+		return e.form(v, AsPage(err).Status, f.Membership, f.path, body, &Problem{fault.PublicOf(err), "text"})
 	}
 	return err
 }
 
 // checkText looks at what was sent before anything is done with it, and makes the
 // preview where one is asked for.
-func (e *editing) checkText(v *Visit, id space.SpaceID, p string, body *editPage) *problem {
+func (e *editing) checkText(v *Visit, id space.SpaceID, p string, body *editPage) *Problem {
 	switch {
 	case int64(len(body.Text)) > e.limits.MaxText:
-		return &problem{"The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", "text"}
+		return &Problem{"The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", "text"}
 	case len(body.Message) > maxMessage:
-		return &problem{"The note is too long. Say it in fewer words.", "message"}
+		return &Problem{"The note is too long. Say it in fewer words.", "message"}
 	}
 	if v.R.PostFormValue("act") == "preview" {
 		e.preview(id, p, body)
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
-		return &problem{"The text still has marks of places that both changed. Decide for each, and take the marks out.", "text"}
+		return &Problem{"The text still has marks of places that both changed. Decide for each, and take the marks out.", "text"}
 	}
 	return nil
 }
@@ -310,10 +302,10 @@ func (e *editing) saveNew(v *Visit) error {
 	body := editPage{Path: strings.TrimSpace(v.R.PostFormValue("path")), Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
 	e.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
 	again := func(status int, text, field string) error {
-		return e.form(v, status, m, "", body, &problem{text, field})
+		return e.form(v, status, m, "", body, &Problem{text, field})
 	}
 	if p := e.checkText(v, m.ID, body.Path, &body); p != nil {
-		return again(http.StatusUnprocessableEntity, p.text, p.field)
+		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	if body.Previewed {
 		return e.form(v, http.StatusOK, m, "", body, nil)
@@ -325,53 +317,23 @@ func (e *editing) saveNew(v *Visit) error {
 	if path.Base(string(p)) == ".md" {
 		return again(http.StatusUnprocessableEntity, "Give the file a name before its “.md”.", "path")
 	}
-	taken, err := e.taken(v, m.ID, p)
+	taken, err := e.PathTaken(v, m.ID, p)
 	if err != nil {
 		return err
 	}
 	if taken != "" {
 		return again(http.StatusConflict, taken, "path")
 	}
-	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	remark, err := e.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
-		return e.Saved(v, m, remark, told(SpaceURL(m.ID, "files", p), "created"))
+		return e.Saved(v, m, remark, DoneURL(SpaceURL(m.ID, "files", p), "created"))
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
-	case refusal(err):
+	case IsRefusal(err):
 		return again(AsPage(err).Status, fault.PublicOf(err), fieldOf(err, "text"))
 	}
 	return err
-}
-
-// taken says what is in the way of a new file, or "".
-func (e *editing) taken(v *Visit, id space.SpaceID, p space.Path) (string, error) {
-	at, err := e.Workspace.Head(v.R.Context(), id)
-	if err != nil {
-		return "", err
-	}
-	f, ok, err := e.lookupAt(v.R.Context(), id, at, p)
-	switch {
-	case err != nil:
-		return "", err
-	case ok && f.Dir:
-		return "There is a directory at that path. Add a name of a file to it.", nil
-	case ok:
-		return "There is a file at that path already. Choose another one, or edit what is there.", nil
-	}
-	for d := parentOf(p); d != ""; d = parentOf(d) {
-		f, ok, err := e.lookupAt(v.R.Context(), id, at, d)
-		if err != nil {
-			return "", err
-		}
-		if ok && !f.Dir {
-			return "“" + ShownPath(d, 120) + "” is a file, so nothing can be put below it.", nil
-		}
-		if ok {
-			return "", nil
-		}
-	}
-	return "", nil
 }
 
 // fieldOf is the input that a refusal is about: the path's, or another one.
@@ -388,6 +350,6 @@ func (e *editing) entryText(v *Visit, id space.SpaceID, f space.Entry) (string, 
 	if f.Size > e.limits.MaxFile {
 		return "", false, nil
 	}
-	data, err := contentOf(v.R.Context(), e.Workspace, id, f)
+	data, err := ReadContent(v.R.Context(), e.Workspace, id, f)
 	return string(data), err == nil && utf8.Valid(data) && Textual(string(data)), err
 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
@@ -18,15 +17,13 @@ import (
 
 // Bounds of the page of a file.
 const (
-	maxSource = 512 << 10 // bytes of a file that are shown
-	maxLines  = 10_000
 	// fileWalk is how many commits are looked through for a file's last change.
 	fileWalk = 300
 )
 
 // filePage is a file.
 type filePage struct {
-	Crumbs []crumb
+	Crumbs []Crumb
 	Path   string
 	Notice *notice
 
@@ -64,76 +61,76 @@ type filePage struct {
 }
 
 // showContent is GET /spaces/{id}/files/{path...} of a file.
-func (s *Site) showContent(v *Visit, l location, e space.Entry) error {
+func (s *Site) showContent(v *Visit, l Location, e space.Entry) error {
 	body := filePage{
-		Crumbs: l.crumbs(), Path: ShownPath(l.path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
-		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
-		Edit: l.now("edit"), Rename: l.now("rename"), Delete: l.now("delete"),
+		Crumbs: l.Crumbs(), Path: ShownPath(l.Path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: ModeWords(e.Mode),
+		Write: l.MayWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
+		Edit: l.Now("edit"), Rename: l.Now("rename"), Delete: l.Now("delete"),
 	}
-	body.Done, body.Whole, body.At = doneWords(v), string(l.path), l.at
+	body.Done, body.Whole, body.At = doneWords(v), string(l.Path), l.At
 	body.Save = body.Raw + "?download"
-	if l.at != "" {
+	if l.At != "" {
 		body.Save = body.Raw + "&download"
 	}
 	var err error
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err
 	}
-	if l.at != "" {
+	if l.At != "" {
 		if err := s.addVersion(v, l, e, &body); err != nil {
 			return err
 		}
 	}
-	log, _, err := s.History.LogPage(v.R.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
+	log, _, err := s.History.LogPage(v.R.Context(), l.Space.ID, l.Commit, l.Path, "", 1, fileWalk)
 	if err != nil {
 		return err
 	}
 	if len(log) == 1 {
 		body.Last, body.LastSubject, body.LastTime = &log[0], SubjectOf(log[0].Message), log[0].Time
 		if space.IsWebTool(log[0].Tool) {
-			body.LastHow = onPages
+			body.LastHow = OnPages
 		}
-		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)
+		body.LastURL = "/spaces/" + string(l.Space.ID) + "/commits/" + string(log[0].ID)
 	}
-	if o := conflictOf(l.path); o != "" {
-		body.Original, body.OriginalURL = ShownPath(o, 300), PageURL(l.space.ID, "files", o, "")
+	if o := conflictOf(l.Path); o != "" {
+		body.Original, body.OriginalURL = ShownPath(o, 300), PageURL(l.Space.ID, "files", o, "")
 	}
 	if err := s.addContent(v, l, e, &body); err != nil {
 		return err
 	}
 	if !body.Editable && body.Kind != "link" {
-		body.Upload = SpacePath(l.space.ID, "upload")
-		if dir := path.Dir(string(l.path)); dir != "." {
+		body.Upload = SpacePath(l.Space.ID, "upload")
+		if dir := path.Dir(string(l.Path)); dir != "." {
 			body.Upload += "?" + URLQuery("dir", dir)
 		}
 	}
-	return s.Page(v, http.StatusOK, "files", Page{Title: l.name(), Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{File: &body}})
+	return s.Page(v, http.StatusOK, "files", Page{Title: l.Name(), Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{File: &body}})
 }
 
 // addVersion says what can be done with an old version.
-func (s *Site) addVersion(v *Visit, l location, e space.Entry, body *filePage) error {
-	head, err := s.Workspace.Head(v.R.Context(), l.space.ID)
+func (s *Site) addVersion(v *Visit, l Location, e space.Entry, body *filePage) error {
+	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
 	if err != nil {
 		return err
 	}
-	now, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, head, l.path)
+	now, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, head, l.Path)
 	switch c := fault.CodeOf(err); {
 	case err != nil && c != fault.NotFound:
 		return err
-	case err == nil && !now.Dir && sameFile(e, now):
+	case err == nil && !now.Dir && SameFile(e, now):
 		return nil
 	}
-	base := "/spaces/" + string(l.space.ID)
-	body.Compare = base + "/compare?" + url.Values{"from": {string(l.at)}, "path": {string(l.path)}}.Encode()
-	if l.mayWrite() && !now.Dir { // no file of a directory goes for it
+	base := "/spaces/" + string(l.Space.ID)
+	body.Compare = base + "/compare?" + url.Values{"from": {string(l.At)}, "path": {string(l.Path)}}.Encode()
+	if l.MayWrite() && !now.Dir { // no file of a directory goes for it
 		body.Restore = base + "/restore"
 	}
 	return nil
 }
 
 // addContent shows what a page can show of a file.
-func (s *Site) addContent(v *Visit, l location, e space.Entry, body *filePage) error {
-	name := string(l.path)
+func (s *Site) addContent(v *Visit, l Location, e space.Entry, body *filePage) error {
+	name := string(l.Path)
 	switch {
 	case e.Size == 0:
 		body.Kind, body.Editable = "empty", true
@@ -141,41 +138,41 @@ func (s *Site) addContent(v *Visit, l location, e space.Entry, body *filePage) e
 	case e.Mode == space.Symlink && e.Size > space.MaxPathBytes:
 		body.Kind = "binary"
 		return nil
-	case e.Mode != space.Symlink && pictureOf(name) != "":
+	case e.Mode != space.Symlink && PictureType(name) != "":
 		body.Kind = "picture"
 		return nil
-	case e.Size > maxOpened:
+	case e.Size > MaxOpened:
 		body.Kind = "large"
 		return nil
 	}
-	data, err := contentOf(v.R.Context(), s.Workspace, l.space.ID, e)
+	data, err := ReadContent(v.R.Context(), s.Workspace, l.Space.ID, e)
 	if err != nil {
 		return err
 	}
 	if e.Mode == space.Symlink {
 		body.Kind, body.Target = "link", Shorten(string(data), 300)
 		if t, err := space.ParsePath(path.Join(path.Dir(name), string(data))); err == nil && !strings.HasPrefix(string(data), "/") {
-			body.TargetAt = PageURL(l.space.ID, "files", t, l.at)
+			body.TargetAt = PageURL(l.Space.ID, "files", t, l.At)
 		}
 		return nil
 	}
-	if !isText(data) {
+	if !IsText(data) {
 		body.Kind = "binary"
 		return nil
 	}
-	body.Editable = s.editsText(data)
+	body.Editable = s.EditsText(data)
 	body.Lines = bytes.Count(data, []byte("\n"))
 	if data[len(data)-1] != '\n' {
 		body.Lines++
 	}
-	if isMarkdown(name) && len(data) <= render.MaxMarkdown {
+	if IsMarkdown(name) && len(data) <= render.MaxMarkdown {
 		body.Both = true
-		body.Rendered, body.AsSource = l.url("files"), l.now("files")+"?view=source"
-		if l.at != "" {
-			body.AsSource += "&at=" + string(l.at)
+		body.Rendered, body.AsSource = l.URL("files"), l.Now("files")+"?view=source"
+		if l.At != "" {
+			body.AsSource += "&at=" + string(l.At)
 		}
 		if v.R.URL.Query().Get("view") != "source" {
-			doc, ok := render.Markdown(data, l.placeOf(l.path))
+			doc, ok := render.Markdown(data, l.placeOf(l.Path))
 			if ok {
 				body.Kind, body.Document = "document", doc
 				return nil
@@ -185,69 +182,14 @@ func (s *Site) addContent(v *Visit, l location, e space.Entry, body *filePage) e
 	}
 	body.Kind = "text"
 	shown := data
-	if len(shown) > maxSource {
-		shown = shown[:maxSource]
+	if len(shown) > MaxSource {
+		shown = shown[:MaxSource]
 		if i := bytes.LastIndexByte(shown, '\n'); i > 0 {
 			shown = shown[:i]
 		}
 		body.Cut = true
 	}
-	source, cut := render.Source(strings.ToValidUTF8(string(shown), "\uFFFD"), name, maxLines)
+	source, cut := render.Source(strings.ToValidUTF8(string(shown), "\uFFFD"), name, MaxLines)
 	body.Source, body.Cut = source, body.Cut || cut
 	return nil
-}
-
-// maxOpened is the size above which a file is only described.
-const maxOpened = 4 << 20
-
-func modeWords(m space.Mode) string {
-	switch m {
-	case space.Executable:
-		return "program"
-	case space.Symlink:
-		return "link"
-	}
-	return "file"
-}
-
-// isText reports whether people can read the bytes; git looks for a NUL too.
-func isText(data []byte) bool {
-	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
-}
-
-// mostlyText is for files in an older encoding.
-func mostlyText(data []byte) bool {
-	odd := 0
-	for _, b := range data {
-		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != 0x1b {
-			odd++
-		}
-	}
-	return odd == 0
-}
-
-func isMarkdown(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".mdown", ".mkd":
-		return true
-	}
-	return false
-}
-
-// pictureOf is the type of a picture that browsers show and that runs nothing,
-// by the name of a file; "" for everything else.
-func pictureOf(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	case ".avif":
-		return "image/avif"
-	}
-	return ""
 }

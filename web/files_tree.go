@@ -18,7 +18,6 @@ import (
 
 // Bounds of a page of a directory.
 const (
-	treeNames = 500 // names on one page
 	// treeWalk is how many commits are looked through for the last change of each
 	// name, and treeDated how many names there may be for that.
 	treeWalk  = 200
@@ -33,7 +32,7 @@ type filesPage struct {
 
 // treePage is a directory.
 type treePage struct {
-	Crumbs []crumb
+	Crumbs []Crumb
 	Name   string // of the directory; "" for the whole space
 	Notice *notice
 	Rows   []treeRow
@@ -64,8 +63,8 @@ type treeRow struct {
 }
 
 // showTree is GET /spaces/{id}/files/{path...} of a directory.
-func (s *Site) showTree(v *Visit, l location) error {
-	all, err := s.Workspace.Children(v.R.Context(), l.space.ID, l.commit, l.path)
+func (s *Site) showTree(v *Visit, l Location) error {
+	all, err := s.Workspace.Children(v.R.Context(), l.Space.ID, l.Commit, l.Path)
 	if err != nil {
 		return err
 	}
@@ -78,19 +77,19 @@ func (s *Site) showTree(v *Visit, l location) error {
 		}
 		return cmp.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
-	body := treePage{Crumbs: l.crumbs(), Total: len(all), Write: l.mayWrite() && l.at == "", Root: l.path == "", Under: string(l.path)}
-	if l.path == "" {
+	body := treePage{Crumbs: l.Crumbs(), Total: len(all), Write: l.MayWrite() && l.At == "", Root: l.Path == "", Under: string(l.Path)}
+	if l.Path == "" {
 		body.Crumbs = nil
 	}
-	base := "/spaces/" + string(l.space.ID)
-	body.Space, body.History, body.Search = base, l.url("history"), base+"/search"
+	base := "/spaces/" + string(l.Space.ID)
+	body.Space, body.History, body.Search = base, l.URL("history"), base+"/search"
 	body.New, body.Upload = base+"/new", base+"/upload"
-	if l.path != "" {
-		body.New += "?dir=" + url.QueryEscape(string(l.path))
-		body.Upload += "?dir=" + url.QueryEscape(string(l.path))
+	if l.Path != "" {
+		body.New += "?dir=" + url.QueryEscape(string(l.Path))
+		body.Upload += "?dir=" + url.QueryEscape(string(l.Path))
 	}
-	body.Done, body.BundleName = doneWords(v), archiveName(l.space)+".bundle"
-	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+atQuery(l.at)
+	body.Done, body.BundleName = doneWords(v), archiveName(l.Space)+".bundle"
+	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+AtQuery(l.At)
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err
 	}
@@ -98,18 +97,18 @@ func (s *Site) showTree(v *Visit, l location) error {
 		return err
 	}
 	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
-	page1 = min(max(1, page1), max(1, (len(all)+treeNames-1)/treeNames))
-	from := (page1 - 1) * treeNames
-	list := all[from:min(len(all), from+treeNames)]
+	page1 = min(max(1, page1), max(1, (len(all)+MaxNames-1)/MaxNames))
+	from := (page1 - 1) * MaxNames
+	list := all[from:min(len(all), from+MaxNames)]
 	body.From, body.To = from+1, from+len(list)
-	dir := l.now("files")
-	if l.path != "" {
+	dir := l.Now("files")
+	if l.Path != "" {
 		dir += "/"
 	}
 	at := func(n int) string {
 		u := dir + "?page=" + strconv.Itoa(n)
-		if l.at != "" {
-			u += "&at=" + string(l.at)
+		if l.At != "" {
+			u += "&at=" + string(l.At)
 		}
 		return u
 	}
@@ -121,7 +120,7 @@ func (s *Site) showTree(v *Visit, l location) error {
 	}
 	changes := map[string]space.Commit{}
 	if len(all) <= treeDated {
-		if changes, err = s.History.LastChanges(v.R.Context(), l.space.ID, l.commit, l.path, treeWalk); err != nil {
+		if changes, err = s.History.LastChanges(v.R.Context(), l.Space.ID, l.Commit, l.Path, treeWalk); err != nil {
 			return err
 		}
 	}
@@ -138,17 +137,17 @@ func (s *Site) showTree(v *Visit, l location) error {
 		}
 		body.Rows = append(body.Rows, r)
 	}
-	title := l.name()
-	return s.Page(v, http.StatusOK, "files", Page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{Tree: &body}})
+	title := l.Name()
+	return s.Page(v, http.StatusOK, "files", Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{Tree: &body}})
 }
 
 // treeRow is false for a name that no path of today can have, as imported
 // histories may hold it.
-func (s *Site) treeRow(l location, e space.Entry) (treeRow, bool) {
+func (s *Site) treeRow(l Location, e space.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
 	}
-	r := treeRow{Name: ShownPath(path.Base(string(e.Path)), 120), URL: PageURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
+	r := treeRow{Name: ShownPath(path.Base(string(e.Path)), 120), URL: PageURL(l.Space.ID, "files", e.Path, ""), Kind: "file"}
 	switch {
 	case e.Dir:
 		r.URL += "/"
@@ -160,7 +159,7 @@ func (s *Site) treeRow(l location, e space.Entry) (treeRow, bool) {
 	case e.Mode == space.Executable:
 		r.Kind = "program"
 	}
-	r.URL += atQuery(l.at)
+	r.URL += AtQuery(l.At)
 	switch {
 	case e.Dir:
 	case e.Size < 0:
@@ -172,7 +171,7 @@ func (s *Site) treeRow(l location, e space.Entry) (treeRow, bool) {
 }
 
 // addReadme renders what describes a directory.
-func (s *Site) addReadme(v *Visit, l location, all []space.Entry, body *treePage) error {
+func (s *Site) addReadme(v *Visit, l Location, all []space.Entry, body *treePage) error {
 	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
 		i := slices.IndexFunc(all, func(e space.Entry) bool {
 			return !e.Dir && e.Mode != space.Symlink && strings.ToLower(path.Base(string(e.Path))) == want
@@ -180,7 +179,7 @@ func (s *Site) addReadme(v *Visit, l location, all []space.Entry, body *treePage
 		if i < 0 || all[i].Size > render.MaxMarkdown {
 			continue
 		}
-		data, err := s.Workspace.ReadBlob(v.R.Context(), l.space.ID, all[i].Blob)
+		data, err := s.Workspace.ReadBlob(v.R.Context(), l.Space.ID, all[i].Blob)
 		if fault.CodeOf(err) == fault.Damaged {
 			continue // its own page says so
 		}
@@ -192,15 +191,15 @@ func (s *Site) addReadme(v *Visit, l location, all []space.Entry, body *treePage
 			continue
 		}
 		body.Document, body.Readme = doc, ShownPath(path.Base(string(all[i].Path)), 60)
-		body.ReadmeURL = PageURL(l.space.ID, "files", all[i].Path, l.at)
+		body.ReadmeURL = PageURL(l.Space.ID, "files", all[i].Path, l.At)
 		return nil
 	}
 	return nil
 }
 
 // placeOf says where a document of the space stands.
-func (l location) placeOf(p space.Path) render.Place {
+func (l Location) placeOf(p space.Path) render.Place {
 	return render.Place{
-		Path: string(p), Files: PageURL(l.space.ID, "files", "", ""), Raw: PageURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
+		Path: string(p), Files: PageURL(l.Space.ID, "files", "", ""), Raw: PageURL(l.Space.ID, "raw", "", ""), Query: AtQuery(l.At), Under: 1,
 	}
 }

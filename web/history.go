@@ -21,7 +21,7 @@ const (
 
 // historyPage is what was done to a path, newest first.
 type historyPage struct {
-	Crumbs []crumb
+	Crumbs []Crumb
 	Name   string
 	Whole  bool // of the whole space
 	Days   []historyDay
@@ -64,35 +64,35 @@ type commitRow struct {
 
 // showHistory is GET /spaces/{id}/history/{path...}.
 func (s *Site) showHistory(v *Visit) error {
-	l, err := s.locate(v)
+	l, err := s.Locate(v)
 	if err != nil {
 		return err
 	}
 	cursor := v.R.URL.Query().Get("after")
-	list, next, err := s.History.LogPage(v.R.Context(), l.space.ID, l.commit, l.path, cursor, historyRows, historyWalk)
+	list, next, err := s.History.LogPage(v.R.Context(), l.Space.ID, l.Commit, l.Path, cursor, historyRows, historyWalk)
 	if err != nil {
 		return Gone(err)
 	}
-	if l.path != "" && cursor == "" && len(list) == 0 && next == "" {
+	if l.Path != "" && cursor == "" && len(list) == 0 && next == "" {
 		return ErrGone // nothing was ever there
 	}
-	base := "/spaces/" + string(l.space.ID)
-	body := historyPage{Crumbs: l.crumbs(), Name: l.name(), Whole: l.path == "", First: cursor == "", Newest: l.now("history"), File: l.now("files"), Walked: historyWalk}
-	if l.path == "" {
+	base := "/spaces/" + string(l.Space.ID)
+	body := historyPage{Crumbs: l.Crumbs(), Name: l.Name(), Whole: l.Path == "", First: cursor == "", Newest: l.Now("history"), File: l.Now("files"), Walked: historyWalk}
+	if l.Path == "" {
 		body.Crumbs = nil
 	}
 	if next != "" {
-		body.Older = l.now("history") + "?after=" + next
-		if l.at != "" {
-			body.Older += "&at=" + string(l.at)
+		body.Older = l.Now("history") + "?after=" + next
+		if l.At != "" {
+			body.Older += "&at=" + string(l.At)
 		}
 		body.Further = len(list) < historyRows
 	}
-	body.Path = string(l.path)
+	body.Path = string(l.Path)
 	if len(list) > 1 {
 		body.Compare = base + "/compare"
 	}
-	if l.mayWrite() {
+	if l.MayWrite() {
 		body.Restore = base + "/restore"
 	}
 	versions, err := s.versionsOf(v, l, list)
@@ -110,7 +110,7 @@ func (s *Site) showHistory(v *Visit) error {
 		if versions != nil {
 			r.Back = versions[i].back
 			if versions[i].there {
-				r.Version = PageURL(l.space.ID, "files", l.path, c.ID)
+				r.Version = PageURL(l.Space.ID, "files", l.Path, c.ID)
 			}
 		}
 		if d := Day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
@@ -119,20 +119,20 @@ func (s *Site) showHistory(v *Visit) error {
 		last := &body.Days[len(body.Days)-1]
 		last.Rows = append(last.Rows, r)
 	}
-	if last := len(list) - 1; l.path != "" && last >= 0 && versions[last].there {
-		from, before, err := s.movedFrom(v, l.space.ID, l.path, list[last])
+	if last := len(list) - 1; l.Path != "" && last >= 0 && versions[last].there {
+		from, before, err := s.movedFrom(v, l.Space.ID, l.Path, list[last])
 		if err != nil {
 			return err
 		}
 		if from != "" {
-			body.Moved, body.MovedFrom = string(from), PageURL(l.space.ID, "history", from, before)
+			body.Moved, body.MovedFrom = string(from), PageURL(l.Space.ID, "history", from, before)
 		}
 	}
 	title := "History"
-	if l.path != "" {
-		title = "History of " + l.name()
+	if l.Path != "" {
+		title = "History of " + l.Name()
 	}
-	return s.Page(v, http.StatusOK, "history", Page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "history", Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // version is what a commit left at a path.
@@ -140,16 +140,16 @@ type version struct{ there, back bool }
 
 // versionsOf finds what each commit of a list left at a path; nil for the whole
 // space. What is there now needs not be brought back.
-func (s *Site) versionsOf(v *Visit, l location, list []space.Commit) ([]version, error) {
-	if l.path == "" {
+func (s *Site) versionsOf(v *Visit, l Location, list []space.Commit) ([]version, error) {
+	if l.Path == "" {
 		return nil, nil
 	}
-	head, err := s.Workspace.Head(v.R.Context(), l.space.ID)
+	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
 	if err != nil {
 		return nil, err
 	}
 	at := func(c space.CommitID) (space.Entry, bool, error) {
-		e, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, c, l.path)
+		e, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, c, l.Path)
 		if fault.CodeOf(err) == fault.NotFound {
 			return space.Entry{}, false, nil
 		}
@@ -165,12 +165,10 @@ func (s *Site) versionsOf(v *Visit, l location, list []space.Commit) ([]version,
 		if err != nil {
 			return nil, err
 		}
-		out[i] = version{there: ok, back: ok && !e.Dir && !(is && now.Dir) && !(is && sameFile(e, now))}
+		out[i] = version{there: ok, back: ok && !e.Dir && !(is && now.Dir) && !(is && SameFile(e, now))}
 	}
 	return out, nil
 }
-
-func sameFile(a, b space.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
 
 // tellApart sets how the times of day of a list are shown: as exactly as tells its
 // commits apart.
@@ -210,15 +208,12 @@ func authorOf(c space.Commit) string {
 	return "somebody"
 }
 
-// onPages is what pages call what people did on them.
-const onPages = "on the pages"
-
 // madeBy says with what a commit was made; "" where nothing tells.
 func madeBy(c space.Commit) string {
 	client, tool := Shorten(c.Client, 60), Shorten(c.Tool, 40)
 	switch {
 	case space.IsWebTool(c.Tool):
-		return onPages
+		return OnPages
 	case c.ClaimedTool != "":
 		return "by git"
 	case c.Tool == "sync":
@@ -240,7 +235,7 @@ func (s *Site) restore(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	at, _, err := s.commitOf(v, m.ID, v.R.PostFormValue("at"))
+	at, _, err := s.CommitOf(v, m.ID, v.R.PostFormValue("at"))
 	if err != nil || v.R.PostFormValue("at") == "" {
 		return goneOr(err)
 	}
@@ -265,7 +260,7 @@ func (s *Site) restore(v *Visit) error {
 	if _, err := s.Workspace.Lookup(v.R.Context(), m.ID, c.ID, p); err != nil {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
 	}
-	return s.See(v, told(PageURL(m.ID, "files", p, ""), "restored"))
+	return s.See(v, DoneURL(PageURL(m.ID, "files", p, ""), "restored"))
 }
 
 // fileName is a path as lists of changes show it.

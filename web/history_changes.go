@@ -71,7 +71,7 @@ func (s *Site) showCommit(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	at, _, err := s.commitOf(v, m.ID, v.R.PathValue("commit"))
+	at, _, err := s.CommitOf(v, m.ID, v.R.PathValue("commit"))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *Site) showCommit(v *Visit) error {
 		Files: PageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
 	if space.IsWebTool(c.Tool) {
-		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
+		body.Commit.How, body.Commit.Tool, body.Commit.Client = OnPages, "", ""
 	}
 	if c.ClaimedTool != "" {
 		body.Commit.How = "by git, and says that it was made here, of which this server knows nothing"
@@ -105,7 +105,7 @@ func (s *Site) showCommit(v *Visit) error {
 	if err := s.addChanges(v, m, &body, c.Parent, c.ID, ""); err != nil {
 		return err
 	}
-	return s.Page(v, http.StatusOK, "changes", Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "changes", Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
 // showCompare is GET /spaces/{id}/compare?from=&to=&path=.
@@ -121,11 +121,11 @@ func (s *Site) showCompare(v *Visit) error {
 			return ErrGone
 		}
 	}
-	from, _, err := s.commitOf(v, m.ID, q.Get("from"))
+	from, _, err := s.CommitOf(v, m.ID, q.Get("from"))
 	if err != nil || q.Get("from") == "" {
 		return goneOr(err)
 	}
-	to, _, err := s.commitOf(v, m.ID, q.Get("to"))
+	to, _, err := s.CommitOf(v, m.ID, q.Get("to"))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Site) showCompare(v *Visit) error {
 	if p != "" {
 		title = "What changed in " + fileName(p)
 	}
-	return s.Page(v, http.StatusOK, "changes", Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "changes", Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
 func goneOr(err error) error {
@@ -192,7 +192,7 @@ func (s *Site) addChanges(v *Visit, m store.Membership, body *changesPage, from,
 		}
 		switch {
 		case f.Status == space.Modified && f.Old == f.New:
-			c.Note = "Only its kind changed: from " + modeWords(f.OldMode) + " to " + modeWords(f.NewMode) + "."
+			c.Note = "Only its kind changed: from " + ModeWords(f.OldMode) + " to " + ModeWords(f.NewMode) + "."
 		case i >= shown || lines >= changesLines:
 			body.Unshown = true
 		case f.Size > changesBytes:

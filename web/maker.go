@@ -14,3 +14,23 @@ func MakerOf(c space.Commit) string {
 	}
 	return "server"
 }
+
+// OnPages is what pages call what people did on them.
+const OnPages = "on the pages"
+
+// ToolWords says with what a change was made.
+func ToolWords(tool string) string {
+	switch tool {
+	case "web":
+		return OnPages
+	case "import":
+		return "by an import"
+	case "restore":
+		return "by a command that restores"
+	case "sync":
+		return "from the connected repository"
+	case "satchel":
+		return "by Satchel itself"
+	}
+	return "with " + Shorten(tool, 40)
+}

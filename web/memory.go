@@ -106,7 +106,7 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (fa
 	if f, ok := e.facts.Get(c.Blob); ok {
 		return f, nil
 	}
-	data, err := contentOf(ctx, e.Workspace, id, c)
+	data, err := ReadContent(ctx, e.Workspace, id, c)
 	if fault.CodeOf(err) == fault.Damaged {
 		return facts.Fact{Problem: fault.PublicOf(err)}, nil
 	}
@@ -203,7 +203,7 @@ func (e *editing) showMemory(v *Visit) error {
 	return e.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil)
 }
 
-func (e *editing) listFacts(v *Visit, status int, m store.Membership, q memoryQuery, p *problem) error {
+func (e *editing) listFacts(v *Visit, status int, m store.Membership, q memoryQuery, p *Problem) error {
 	all, left, err := e.allFacts(v.R.Context(), m.ID)
 	if err != nil {
 		return Gone(err)
@@ -270,7 +270,7 @@ func (e *editing) listFacts(v *Visit, status int, m store.Membership, q memoryQu
 		out.Title = "Expired facts"
 	}
 	if p != nil {
-		out.Problem, out.Field = p.text, p.field
+		out.Problem, out.Field = p.Text, p.Field
 	}
 	return e.Page(v, status, "memory", out)
 }

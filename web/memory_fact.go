@@ -45,7 +45,7 @@ type factPage struct {
 	Now          string // what it says now, where it changed meanwhile
 }
 
-func (e *editing) factForm(v *Visit, status int, m store.Membership, body factPage, p *problem) error {
+func (e *editing) factForm(v *Visit, status int, m store.Membership, body factPage, p *Problem) error {
 	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
 	title := "Add a fact"
 	if !body.New {
@@ -55,7 +55,7 @@ func (e *editing) factForm(v *Visit, status int, m store.Membership, body factPa
 	}
 	out := Page{Title: title, Space: &m, Current: "memory", Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if p != nil {
-		out.Problem, out.Field = p.text, p.field
+		out.Problem, out.Field = p.Text, p.Field
 	}
 	return e.Page(v, status, "fact", out)
 }
@@ -67,7 +67,7 @@ func (e *editing) oneFact(v *Visit, m store.Membership, name string) (knownFact,
 	if !ok || err != nil || strings.Contains(key, "/") {
 		return knownFact{}, nil, ErrGone
 	}
-	c, ok, err := e.lookup(v.R.Context(), m.ID, p)
+	c, ok, err := e.Lookup(v.R.Context(), m.ID, p)
 	if err != nil {
 		return knownFact{}, nil, Gone(err)
 	}
@@ -135,20 +135,20 @@ func factText(data []byte) string {
 }
 
 // checkFact looks at what a person wrote as a fact.
-func (e *editing) checkFact(body *factPage, was string) *problem {
+func (e *editing) checkFact(body *factPage, was string) *Problem {
 	switch {
 	case strings.TrimSpace(body.Value) == "":
-		return &problem{"Write what is to be remembered.", "value"}
+		return &Problem{"Write what is to be remembered.", "value"}
 	case len(body.Value) > maxFactValue:
-		return &problem{"That is too long for a fact. Say it in a sentence, and put the rest into a note.", "value"}
+		return &Problem{"That is too long for a fact. Say it in a sentence, and put the rest into a note.", "value"}
 	case strings.ContainsFunc(body.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
-		return &problem{"The text has characters that cannot be shown. Take them out.", "value"}
+		return &Problem{"The text has characters that cannot be shown. Take them out.", "value"}
 	case body.Expires == "" || body.Expires == was:
 		return nil
 	case len(body.Expires) != len(time.DateOnly) || facts.Day(body.Expires) == "":
-		return &problem{"Write the day as year, month and day, such as 2027-01-31.", "expires"}
+		return &Problem{"Write the day as year, month and day, such as 2027-01-31.", "expires"}
 	case body.Expires < e.today():
-		return &problem{"That day is over, in UTC.", "expires"}
+		return &Problem{"That day is over, in UTC.", "expires"}
 	}
 	return nil
 }
@@ -187,14 +187,14 @@ func (e *editing) correctFact(v *Visit) error {
 			body.Fact = now
 			return e.factMoved(v, m, body, data)
 		}
-		return e.factForm(v, AsPage(err).Status, m, body, &problem{fault.PublicOf(err), "value"})
+		return e.factForm(v, AsPage(err).Status, m, body, &Problem{fault.PublicOf(err), "value"})
 	})
 }
 
 // factMoved shows a correction of a fact that says something else by now.
 func (e *editing) factMoved(v *Visit, m store.Membership, body factPage, data []byte) error {
 	body.Now = wholeValue(data)
-	return e.factForm(v, http.StatusConflict, m, body, &problem{"Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", "value"})
+	return e.factForm(v, http.StatusConflict, m, body, &Problem{"Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", "value"})
 }
 
 // setFact commits changed fields of a fact.
@@ -203,11 +203,11 @@ func (e *editing) setFact(v *Visit, m store.Membership, f knownFact, data []byte
 	if err != nil {
 		return errDamaged
 	}
-	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, Shorten(note, 200))
+	remark, err := e.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, Shorten(note, 200))
 	switch {
 	case err == nil:
 		return e.Saved(v, m, remark, e.factsBack(v, m))
-	case refusal(err):
+	case IsRefusal(err):
 		return refused(err)
 	}
 	return err
@@ -228,7 +228,7 @@ func (e *editing) againFacts(v *Visit, m store.Membership, status int, text stri
 	if err != nil {
 		q = nil
 	}
-	return e.listFacts(v, status, m, readMemoryQuery(q), &problem{text: text})
+	return e.listFacts(v, status, m, readMemoryQuery(q), &Problem{Text: text})
 }
 
 // confirmFact is POST /spaces/{id}/memory/confirm: it is still true.
@@ -261,9 +261,9 @@ func (e *editing) forgetFact(v *Visit) error {
 	if string(f.Base) != v.R.PostFormValue("base") {
 		return e.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+Shorten(f.Name, 120)+" says something else by now. Look at it again.")
 	}
-	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, Shorten("Forget the memory fact "+f.Name, 200))
+	remark, err := e.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, Shorten("Forget the memory fact "+f.Name, 200))
 	if err != nil {
-		if refusal(err) {
+		if IsRefusal(err) {
 			return e.againFacts(v, m, AsPage(err).Status, fault.PublicOf(err))
 		}
 		return err
@@ -300,7 +300,7 @@ func (e *editing) saveNewFact(v *Visit) error {
 		Type: asName(form("type")), Key: asName(form("key")), Value: strings.TrimSpace(merge.Plain(form("value"))), Expires: strings.TrimSpace(form("expires")),
 	}
 	again := func(status int, text, field string) error {
-		return e.factForm(v, status, m, body, &problem{text, field})
+		return e.factForm(v, status, m, body, &Problem{text, field})
 	}
 	for _, n := range []struct{ name, field string }{{body.Type, "type"}, {body.Key, "key"}} {
 		if len(n.name) > 80 || !factName.MatchString(n.name) {
@@ -312,22 +312,22 @@ func (e *editing) saveNewFact(v *Visit) error {
 		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "key")
 	}
 	if p := e.checkFact(&body, ""); p != nil {
-		return again(http.StatusUnprocessableEntity, p.text, p.field)
+		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	taken := "There is a fact of this type and name already. Correct that one, or choose another name."
-	if why, err := e.taken(v, m.ID, p); err != nil {
+	if why, err := e.PathTaken(v, m.ID, p); err != nil {
 		return err
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")
 	}
-	remark, err := e.commit(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(NewFact(body.Value, body.Expires, e.Now()))}},
+	remark, err := e.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(NewFact(body.Value, body.Expires, e.Now()))}},
 		Shorten("Remember "+body.Type+"/"+body.Key, 200))
 	switch {
 	case err == nil:
 		return e.Saved(v, m, remark, "/spaces/"+string(m.ID)+"/memory"+memoryQuery{kind: body.Type}.encode())
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, taken, "key")
-	case refusal(err):
+	case IsRefusal(err):
 		return again(AsPage(err).Status, fault.PublicOf(err), "value")
 	}
 	return err

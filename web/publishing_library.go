@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"html/template"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"satchel/internal/bytesize"
 	"satchel/internal/service"
@@ -71,7 +69,7 @@ func (s *Site) toSource(v *Visit) error {
 type sharedPage struct {
 	Source         space.Source
 	Own            bool
-	Crumbs         []crumb
+	Crumbs         []Crumb
 	Root           bool
 	Rows           []sharedRow // of a directory
 	IsDir          bool
@@ -148,15 +146,15 @@ func sharedRaw(x space.Source, p space.Path) string {
 	return tools.LibraryURL("", "/library/raw/"+x.ID+"/"+string(p))
 }
 
-func sharedCrumbs(x space.Source, p space.Path) []crumb {
-	out := []crumb{{"Library", "/library"}}
+func sharedCrumbs(x space.Source, p space.Path) []Crumb {
+	out := []Crumb{{"Library", "/library"}}
 	if p == "" {
 		return out
 	}
-	out = append(out, crumb{Shorten(x.Title, 60), x.Mount() + "/"})
+	out = append(out, Crumb{Shorten(x.Title, 60), x.Mount() + "/"})
 	segs := strings.Split(string(p), "/")
 	for i := range segs[:len(segs)-1] {
-		out = append(out, crumb{ShownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
+		out = append(out, Crumb{ShownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
 	}
 	return out
 }
@@ -177,9 +175,9 @@ func (s *Site) sharedTree(v *Visit, n service.Snapshot, dir space.Path, body *sh
 		return strings.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
 	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
-	number = min(max(1, number), max(1, (len(all)+treeNames-1)/treeNames))
-	from := (number - 1) * treeNames
-	list := all[from:min(len(all), from+treeNames)]
+	number = min(max(1, number), max(1, (len(all)+MaxNames-1)/MaxNames))
+	from := (number - 1) * MaxNames
+	list := all[from:min(len(all), from+MaxNames)]
 	body.IsDir, body.Total, body.From, body.To = true, len(all), from+1, from+len(list)
 	if number > 1 {
 		body.Before = "?page=" + strconv.Itoa(number-1)
@@ -229,10 +227,10 @@ func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.En
 	case e.Size == 0:
 		body.Kind = "empty"
 		return nil
-	case e.Mode != space.Symlink && pictureOf(string(p)) != "":
+	case e.Mode != space.Symlink && PictureType(string(p)) != "":
 		body.Kind = "picture"
 		return nil
-	case e.Size > maxOpened:
+	case e.Size > MaxOpened:
 		body.Kind = "large"
 		return nil
 	}
@@ -248,11 +246,11 @@ func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.En
 		}
 		return nil
 	}
-	if !isText(data) {
+	if !IsText(data) {
 		body.Kind = "binary"
 		return nil
 	}
-	if isMarkdown(string(p)) {
+	if IsMarkdown(string(p)) {
 		at := sharedURL(x, p)
 		if v.R.URL.Query().Get("view") != "source" {
 			if doc, ok := render.Markdown(data, sharedPlace(x, p)); ok {
@@ -264,10 +262,10 @@ func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.En
 		}
 	}
 	body.Kind = "text"
-	if len(data) > maxSource {
-		data, body.Cut = data[:maxSource], true
+	if len(data) > MaxSource {
+		data, body.Cut = data[:MaxSource], true
 	}
-	source, cut := render.Source(strings.ToValidUTF8(string(data), "\uFFFD"), string(p), maxLines)
+	source, cut := render.Source(strings.ToValidUTF8(string(data), "\uFFFD"), string(p), MaxLines)
 	body.Text, body.Cut = source, body.Cut || cut
 	return nil
 }
@@ -295,26 +293,6 @@ func (s *Site) rawShared(v *Visit) error {
 	if err != nil {
 		return Gone(err)
 	}
-	kind := "application/octet-stream"
-	switch picture := pictureOf(string(p)); {
-	case e.Mode == space.Symlink:
-		kind = "text/plain; charset=utf-8"
-	case picture != "" && (http.DetectContentType(data) == picture || picture == "image/avif" && isAVIF(data)):
-		kind = picture
-	case isText(data):
-		kind = "text/plain; charset=utf-8"
-	}
-	h := v.W.Header()
-	h.Set("Content-Security-Policy", policyRaw)
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// It may be kept, and is asked for again: who may not read it any more sees no
-	// more of it.
-	h.Set("Cache-Control", "private, no-cache")
-	h.Set("ETag", `"`+string(e.Blob)+`"`)
-	h.Set("Content-Type", kind)
-	if kind == "application/octet-stream" || v.R.URL.Query().Has("download") {
-		h.Set("Content-Disposition", attachment(path.Base(string(p))))
-	}
-	http.ServeContent(v.W, v.R, "", time.Time{}, bytes.NewReader(data))
+	ServeRaw(v.W, v.R, p, e, data)
 	return nil
 }

@@ -100,9 +100,9 @@ type refusedItem struct {
 	URL, Commit string
 }
 
-// pushState is the status of a space's remote for the head of a page; nil if there is
+// PushState is the status of a space's remote for the head of a page; nil if there is
 // none to show.
-func (s *Site) pushState(v *Visit, id space.SpaceID) *RemoteView {
+func (s *Site) PushState(v *Visit, id space.SpaceID) *RemoteView {
 	if s.Remotes == nil {
 		return nil
 	}

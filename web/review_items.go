@@ -127,11 +127,11 @@ func itemOf(m store.Membership, r space.Review) reviewItem {
 func howMade(tool string) string {
 	switch {
 	case space.IsWebTool(tool):
-		return onPages
+		return OnPages
 	case tool == "" || tool == space.Elsewhere:
 		return "by a commit from elsewhere"
 	case !space.IsAITool(tool):
-		return toolWords(tool)
+		return ToolWords(tool)
 	}
 	return ""
 }

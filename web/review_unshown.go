@@ -42,14 +42,14 @@ func (s *Site) describe(ctx context.Context, m store.Membership, r space.Review)
 		Raw: PageURL(m.ID, "raw", r.Path, r.Head), Page: PageURL(m.ID, "files", r.Path, r.Head),
 	}
 	u.Save = u.Raw + "&download"
-	if e.Size > maxOpened {
+	if e.Size > MaxOpened {
 		return u
 	}
 	data, err := s.Workspace.ReadBlob(ctx, m.ID, r.Blob)
 	if err != nil {
 		return nil
 	}
-	if !isText(data) {
+	if !IsText(data) {
 		u.Kind = "no text"
 		if kind, _, _ := strings.Cut(http.DetectContentType(data), ";"); kind != "application/octet-stream" && kind != "text/plain" {
 			u.Kind += ", but looks like " + kind
@@ -60,7 +60,7 @@ func (s *Site) describe(ctx context.Context, m store.Membership, r space.Review)
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		lines++
 	}
-	u.Editable, u.Kind = s.editsText(data), "text of "+strconv.Itoa(lines)+" lines"
+	u.Editable, u.Kind = s.EditsText(data), "text of "+strconv.Itoa(lines)+" lines"
 	if lines == 1 {
 		u.Kind = "text of one line"
 	}

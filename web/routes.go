@@ -60,6 +60,8 @@ func (s *Site) routes() {
 	s.routeFiles()
 	s.routeEditing()
 	s.routeActivity()
+	s.routeReviews()
+	s.routeRemote()
 	s.routeSpaces()
 	s.routePublishing()
 	s.routeHealth()

@@ -82,7 +82,7 @@ func (s *Site) showSearch(v *Visit) error {
 			return err
 		}
 	}
-	return s.Page(v, http.StatusOK, "search", Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "search", Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
 func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why bool) error {
@@ -160,10 +160,10 @@ func (s *Site) foundURL(m store.Membership, source, path, id, lines, upstream st
 		return "", false
 	}
 	to = PageURL(m.ID, "files", p, "")
-	if anchor, ok := strings.CutPrefix(id, path+"#"); ok && isMarkdown(path) {
+	if anchor, ok := strings.CutPrefix(id, path+"#"); ok && IsMarkdown(path) {
 		return to + "#" + (&url.URL{Fragment: anchor}).EscapedFragment(), false
 	}
-	if from, _, ok := strings.Cut(lines, "-"); ok && !isMarkdown(path) {
+	if from, _, ok := strings.Cut(lines, "-"); ok && !IsMarkdown(path) {
 		to += "#L" + from
 	}
 	return to, false

@@ -70,6 +70,9 @@ func New(o Options) (*Site, error) {
 	if o.Called == nil {
 		o.Called = func(space.GrantID) []CalledAs { return nil }
 	}
+	if o.Live == nil {
+		o.Live = NewLive(LiveOptions{})
+	}
 	o.Editing = o.Editing.withDefaults()
 	if o.InviteLifetime <= 0 {
 		o.InviteLifetime = service.DefaultInviteLifetime

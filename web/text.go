@@ -126,3 +126,11 @@ func TroubleOf(l auth.RepositoryLink) (what, way string) {
 	l.Account, l.FullName, l.GitHubLogin = Shorten(l.Account, 80), Shorten(l.FullName, 100), Shorten(l.GitHubLogin, 80)
 	return l.Trouble()
 }
+
+// Plural is one for 1, and else many, a format, with the number.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf(many, n)
+}

@@ -70,7 +70,7 @@ func (e *editing) showUpload(v *Visit) error {
 	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.R.URL.Query().Get("dir")), Unpack: true}, nil)
 }
 
-func (e *editing) uploadForm(v *Visit, status int, m store.Membership, body uploadPage, p *problem) error {
+func (e *editing) uploadForm(v *Visit, status int, m store.Membership, body uploadPage, p *Problem) error {
 	dir := dirOf(body.Dir)
 	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
 	body.Back = dirURL(m.ID, space.Path(dir))
@@ -83,7 +83,7 @@ func (e *editing) uploadForm(v *Visit, status int, m store.Membership, body uplo
 	}
 	out := Page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
-		out.Problem, out.Field = p.text, p.field
+		out.Problem, out.Field = p.Text, p.Field
 	}
 	return e.Page(v, status, "upload", out)
 }
@@ -97,7 +97,7 @@ func (e *editing) saveUpload(v *Visit) error {
 	}
 	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.R.PostFormValue("dir")), "/"), Message: message(v), Unpack: v.R.PostFormValue("unpack") == "1"}
 	again := func(status int, text, field string) error {
-		return e.uploadForm(v, status, m, body, &problem{text, field})
+		return e.uploadForm(v, status, m, body, &Problem{text, field})
 	}
 	if body.Dir != "" {
 		if _, err := space.ParsePath(body.Dir); err != nil {
@@ -134,7 +134,7 @@ func (e *editing) saveUpload(v *Visit) error {
 	}
 	remark, err := e.upload(v, m, files, &body)
 	if err != nil {
-		if refusal(err) {
+		if IsRefusal(err) {
 			return again(AsPage(err).Status, fault.PublicOf(err), "files")
 		}
 		return err
@@ -145,11 +145,11 @@ func (e *editing) saveUpload(v *Visit) error {
 		if body.Remark = remark; body.Mac+body.Git > 0 {
 			return e.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
 		}
-		return e.Saved(v, m, remark, told(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
+		return e.Saved(v, m, remark, DoneURL(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
-	text := plainCount(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
+	text := Plural(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
 	if n := len(body.Saved); n > 0 {
-		text += plainCount(n, " The other one was.", " The other %d were.")
+		text += Plural(n, " The other one was.", " The other %d were.")
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+remark), "files")
 }
@@ -184,13 +184,6 @@ func (e *editing) hold(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, fault.Wrap(ctx.Err(), fault.Canceled, "The request was stopped.")
 	}
-}
-
-func plainCount(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return fmt.Sprintf(many, n)
 }
 
 // sentFiles are the files of a form. A browser sends one without a name where none
@@ -273,7 +266,7 @@ func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, 
 		}
 		seen[string(p)] = true
 		u := uploaded{Name: name, URL: SpaceURL(m.ID, "files", p)}
-		was, ok, err := e.lookupAt(v.R.Context(), m.ID, at, p)
+		was, ok, err := e.LookupAt(v.R.Context(), m.ID, at, p)
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +288,7 @@ func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, 
 		case ok:
 			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, max(was.Mode, h.mode) // a program stays one
 		default:
-			blocked, err := e.taken(v, m.ID, p)
+			blocked, err := e.PathTaken(v, m.ID, p)
 			if err != nil {
 				return nil, err
 			}

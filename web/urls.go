@@ -25,10 +25,10 @@ func PageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) str
 		}
 		u += strings.Join(segs, "/")
 	}
-	return u + atQuery(at)
+	return u + AtQuery(at)
 }
 
-func atQuery(at space.CommitID) string {
+func AtQuery(at space.CommitID) string {
 	if at == "" {
 		return ""
 	}

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// Bounds of pages of files.
+const (
+	MaxSource = 512 << 10 // bytes of a file that are shown
+	MaxLines  = 10_000
+	MaxOpened = 4 << 20 // a larger file is only described
+	MaxNames  = 500     // names of a directory on one page
+)
+
+// ReadContent reads a file. If the file is damaged, the error names its path.
+func ReadContent(ctx context.Context, w tools.Workspace, id space.SpaceID, e space.Entry) ([]byte, error) {
+	data, err := w.ReadBlob(ctx, id, e.Blob)
+	if fault.CodeOf(err) == fault.Damaged {
+		err = space.Damaged(e.Path, err)
+	}
+	return data, err
+}
+
+// IsText reports whether people can read the bytes; git looks for a NUL too.
+func IsText(data []byte) bool {
+	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
+}
+
+// mostlyText is for files in an older encoding.
+func mostlyText(data []byte) bool {
+	odd := 0
+	for _, b := range data {
+		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != 0x1b {
+			odd++
+		}
+	}
+	return odd == 0
+}
+
+// IsMarkdown reports whether a file is Markdown, by its name.
+func IsMarkdown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".mdown", ".mkd":
+		return true
+	}
+	return false
+}
+
+// PictureType is the type of a picture that browsers show and that runs nothing,
+// by the name of a file; "" for everything else.
+func PictureType(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	case ".avif":
+		return "image/avif"
+	}
+	return ""
+}
+
+// ModeWords is what pages call a kind of file.
+func ModeWords(m space.Mode) string {
+	switch m {
+	case space.Executable:
+		return "program"
+	case space.Symlink:
+		return "link"
+	}
+	return "file"
+}
+
+// RawPolicy is on what a member or an AI wrote, served as it is: it runs nothing,
+// loads nothing and has no origin.
+const RawPolicy = "default-src 'none'; sandbox; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// isAVIF reports whether bytes begin as an AVIF picture does (ISO/IEC 14496-12
+// section 4.3), which net/http does not know.
+func isAVIF(data []byte) bool {
+	return len(data) > 16 && string(data[4:8]) == "ftyp" && (string(data[8:12]) == "avif" || string(data[8:12]) == "avis")
+}
+
+// Attachment is a Content-Disposition that saves a file under its name.
+func Attachment(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '_'
+		}
+		return r
+	}, Shorten(name, 150))
+	if d := mime.FormatMediaType("attachment", map[string]string{"filename": name}); d != "" {
+		return d
+	}
+	return "attachment"
+}
+
+// EditsText reports whether a page can edit a file of this content.
+func (s *Site) EditsText(data []byte) bool {
+	return int64(len(data)) <= s.Editing.MaxText && Textual(string(data))
+}
+
+// SameFile reports whether two files have the same content and mode.
+func SameFile(a, b space.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
+
+// ServeRaw serves a file as it is. Only text and pictures are shown, everything else is
+// saved.
+func ServeRaw(w http.ResponseWriter, r *http.Request, p space.Path, e space.Entry, data []byte) {
+	kind := "application/octet-stream"
+	switch picture := PictureType(string(p)); {
+	case e.Mode == space.Symlink:
+		kind = "text/plain; charset=utf-8"
+	case picture != "" && (http.DetectContentType(data) == picture || picture == "image/avif" && isAVIF(data)):
+		kind = picture
+	case IsText(data):
+		kind = "text/plain; charset=utf-8"
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", RawPolicy)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// The browser may keep it but asks again, so that somebody who lost the right to it
+	// sees no more of it.
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", `"`+string(e.Blob)+`"`)
+	h.Set("Content-Type", kind)
+	if kind == "application/octet-stream" || r.URL.Query().Has("download") {
+		h.Set("Content-Disposition", Attachment(path.Base(string(p))))
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+}

@@ -1,0 +1,39 @@
+package web
+
+// EditLimits bound what the pages that change files take. Zero takes the default.
+type EditLimits struct {
+	MaxFile   int64 // bytes of one file, as the store of spaces has it; default 10 MiB
+	MaxChange int64 // bytes of one change, likewise; default 100 MiB
+	MaxText   int64 // bytes of a text that is edited in a page; default 1 MiB
+	MaxFiles  int   // files that one act uploads, moves or deletes; default 1,000
+	MaxFacts  int   // memory facts that are listed; default 5,000
+	Uploads   int   // uploads and moves that are in memory at once; default 2
+}
+
+func (l EditLimits) withDefaults() EditLimits {
+	or := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	or(&l.MaxFile, DefaultMaxFile)
+	or(&l.MaxChange, DefaultMaxChange)
+	or(&l.MaxText, DefaultMaxText)
+	for v, d := range map[*int]int{&l.MaxFiles: DefaultMaxFiles, &l.MaxFacts: DefaultMaxFacts, &l.Uploads: DefaultUploads} {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	l.MaxText = min(l.MaxText, l.MaxFile)
+	return l
+}
+
+// Defaults of EditLimits.
+const (
+	DefaultMaxFile   = 10 << 20
+	DefaultMaxChange = 100 << 20
+	DefaultMaxText   = 1 << 20
+	DefaultMaxFiles  = 1000
+	DefaultMaxFacts  = 5000
+	DefaultUploads   = 2
+)

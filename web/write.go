@@ -1,0 +1,160 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+)
+
+// Named puts the visitor's user name into the commands that a text tells them to
+// run.
+func (v *Visit) Named(text string) string {
+	if !shellName.MatchString(v.User.Name) {
+		return text
+	}
+	return strings.ReplaceAll(text, " --user NAME ", " --user "+v.User.Name+" ")
+}
+
+// shellName is what a shell takes as it is.
+var shellName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// NamedError does the same with what an error says.
+func (v *Visit) NamedError(err error) error {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err
+	}
+	if text := v.Named(f.Public); text != f.Public {
+		g := *f
+		g.Public = text
+		return &g
+	}
+	return err
+}
+
+// ParentOf is the directory that a path is in; "" is the root.
+func ParentOf(p space.Path) space.Path {
+	if d := path.Dir(string(p)); d != "." {
+		return space.Path(d)
+	}
+	return ""
+}
+
+// Lookup finds what is at a path of head; ok is false if nothing is.
+func (s *Site) Lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
+	at, err := s.Workspace.Head(ctx, id)
+	if err != nil {
+		return space.Entry{}, false, err
+	}
+	return s.LookupAt(ctx, id, at, p)
+}
+
+// LookupAt finds what is at a path of a commit; ok is false if nothing is.
+func (s *Site) LookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, bool, error) {
+	f, err := s.Workspace.Lookup(ctx, id, at, p)
+	if fault.CodeOf(err) == fault.NotFound {
+		return space.Entry{}, false, nil
+	}
+	return f, err == nil, err
+}
+
+// PathTaken says why no new file can be made at a path, or "".
+func (s *Site) PathTaken(v *Visit, id space.SpaceID, p space.Path) (string, error) {
+	at, err := s.Workspace.Head(v.R.Context(), id)
+	if err != nil {
+		return "", err
+	}
+	f, ok, err := s.LookupAt(v.R.Context(), id, at, p)
+	switch {
+	case err != nil:
+		return "", err
+	case ok && f.Dir:
+		return "There is a directory at that path. Add a name of a file to it.", nil
+	case ok:
+		return "There is a file at that path already. Choose another one, or edit what is there.", nil
+	}
+	for d := ParentOf(p); d != ""; d = ParentOf(d) {
+		f, ok, err := s.LookupAt(v.R.Context(), id, at, d)
+		if err != nil {
+			return "", err
+		}
+		if ok && !f.Dir {
+			return "“" + ShownPath(d, 120) + "” is a file, so nothing can be put below it.", nil
+		}
+		if ok {
+			return "", nil
+		}
+	}
+	return "", nil
+}
+
+// Problem is what is wrong with a form, and the ID of the input that it is about.
+type Problem struct{ Text, Field string }
+
+// WriteFiles makes one commit of all changes, or none. remark is what the person must
+// know about the commit. An error for which IsRefusal is true says what is wrong with the
+// changes; a fault.Conflict that something changed since.
+func (s *Site) WriteFiles(v *Visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
+	c, err := s.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{
+		Space: service.SpaceRef{ID: id}, Changes: changes, Message: message, Move: tool == space.ToolWebMove,
+	})
+	if err != nil {
+		return "", v.NamedError(err)
+	}
+	return v.Remark(c), nil
+}
+
+// IsRefusal reports whether an error is about what was sent, so that the page shows
+// it beside what was sent.
+func IsRefusal(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.Invalid, fault.Forbidden, fault.TooLarge, fault.Conflict, fault.Limited:
+		return true
+	}
+	return false
+}
+
+// Saved answers after a change: it redirects to the result or, if there is a remark,
+// shows a page with it.
+func (s *Site) Saved(v *Visit, m store.Membership, remark, where string) error {
+	if remark == "" {
+		return s.See(v, where)
+	}
+	return s.Page(v, http.StatusOK, "edited", Page{Title: "Saved, with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
+}
+
+type editedPage struct{ Text, Back string }
+
+// maxRemarks limits how many warnings of a commit a page shows.
+const maxRemarks = 5
+
+// Remark says what a person must know about a commit: that its message was left out,
+// or that something in it looks like a secret.
+func (v *Visit) Remark(c space.Commit) string {
+	var said []string
+	for _, r := range c.Rejected {
+		if r.Path == space.CommentPath {
+			said = append(said, v.Named(r.Why))
+		}
+	}
+	for i, w := range c.Warnings {
+		if i == maxRemarks {
+			said = append(said, Plural(len(c.Warnings)-i, "There is 1 more warning.", "There are %d more warnings."))
+			break
+		}
+		at := "The note"
+		if w.Path != space.CommentPath {
+			at = ShownPath(w.Path, 200)
+		}
+		said = append(said, at+": "+v.Named(w.Why))
+	}
+	return strings.Join(said, " ")
+}
