@@ -116,5 +116,5 @@ func (e *editing) collide(v *Visit, f found, there bool, body editPage) error {
 	case c.Places > 0:
 		text = "Nothing is saved yet: the file changed since you opened it, in a place that you changed too. The places are marked in the field; decide for each and save it again."
 	}
-	return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{text, "text"})
+	return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{Text: text, Field: "text"})
 }

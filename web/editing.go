@@ -4,10 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"satchel/auth/store"
-	"satchel/internal/facts"
 	"satchel/internal/space"
 )
 
@@ -15,14 +12,12 @@ import (
 type editing struct {
 	*Site
 	limits  EditLimits
-	uploads chan struct{}                        // one for each upload or move in memory
-	facts   *lru.Cache[space.BlobID, facts.Fact] // by blob, which never changes; whoever can name a blob may read it
+	uploads chan struct{} // one for each upload or move in memory
 }
 
-// routeEditing adds the pages that change files, and those of memory facts.
+// routeEditing adds the pages that change files.
 func (s *Site) routeEditing() {
-	kept, _ := lru.New[space.BlobID, facts.Fact](factCacheEntries)
-	e := &editing{Site: s, limits: s.Editing, facts: kept}
+	e := &editing{Site: s, limits: s.Editing}
 	e.uploads = make(chan struct{}, e.limits.Uploads)
 	// A text is sent with its line ends doubled, or each byte as three.
 	text := 3*e.limits.MaxText + MaxFormBytes
@@ -36,7 +31,6 @@ func (s *Site) routeEditing() {
 	s.Handle("POST /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.saveRename)
 	s.Handle("GET /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.showDelete)
 	s.Handle("POST /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.saveDelete)
-	e.routeMemory()
 }
 
 // dirURL is the address of the listing of a directory.

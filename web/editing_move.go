@@ -151,7 +151,7 @@ func (e *editing) saveRename(v *Visit) error {
 	}
 	body.To, body.Message = strings.TrimSpace(v.R.PostFormValue("to")), message(v)
 	again := func(status int, text, field string) error {
-		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &Problem{text, field})
+		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &Problem{Text: text, Field: field})
 	}
 	to, err := space.ParsePath(strings.TrimSuffix(body.To, "/"))
 	switch {
@@ -252,7 +252,7 @@ func (e *editing) saveDelete(v *Visit) error {
 	}
 	body.Message = message(v)
 	if len(body.Message) > maxMessage {
-		return e.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &Problem{"The note is too long. Say it in fewer words.", "message"})
+		return e.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"})
 	}
 	changes := make([]space.Change, 0, len(all))
 	for _, c := range all {
@@ -279,9 +279,9 @@ func (e *editing) saveDelete(v *Visit) error {
 		fresh.Message = body.Message
 		fresh.Changed = "/spaces/" + string(f.ID) + "/compare?" + url.Values{"from": {string(f.at)}, "to": {string(fresh.At)}, "path": {string(f.path)}}.Encode()
 		return e.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
-			&Problem{"Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on.", ""})
+			&Problem{Text: "Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on."})
 	case IsRefusal(err):
-		return e.movePage(v, AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &Problem{fault.PublicOf(err), ""})
+		return e.movePage(v, AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &Problem{Text: fault.PublicOf(err)})
 	}
 	return err
 }

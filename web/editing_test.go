@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"satchel/web/pages"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
+	"satchel/web/pages"
 )
 
 // read is a file of ada's space at head; ok is false if there is none.

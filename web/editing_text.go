@@ -10,6 +10,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web/merge"
@@ -195,9 +196,9 @@ func (e *editing) saveEdit(v *Visit) error {
 			f.Entry = now
 			return e.collide(v, f, ok, body)
 		}
-		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{fault.PublicOf(err), "text"})
+		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{Text: fault.PublicOf(err), Field: "text"})
 	case IsRefusal(err):
-		return e.form(v, AsPage(err).Status, f.Membership, f.path, body, &Problem{fault.PublicOf(err), "text"})
+		return e.form(v, AsPage(err).Status, f.Membership, f.path, body, &Problem{Text: fault.PublicOf(err), Field: "text"})
 	}
 	return err
 }
@@ -207,16 +208,16 @@ func (e *editing) saveEdit(v *Visit) error {
 func (e *editing) checkText(v *Visit, id space.SpaceID, p string, body *editPage) *Problem {
 	switch {
 	case int64(len(body.Text)) > e.limits.MaxText:
-		return &Problem{"The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", "text"}
+		return &Problem{Text: "The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", Field: "text"}
 	case len(body.Message) > maxMessage:
-		return &Problem{"The note is too long. Say it in fewer words.", "message"}
+		return &Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"}
 	}
 	if v.R.PostFormValue("act") == "preview" {
 		e.preview(id, p, body)
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
-		return &Problem{"The text still has marks of places that both changed. Decide for each, and take the marks out.", "text"}
+		return &Problem{Text: "The text still has marks of places that both changed. Decide for each, and take the marks out.", Field: "text"}
 	}
 	return nil
 }
@@ -277,7 +278,7 @@ func (e *editing) showNew(v *Visit) error {
 	}
 	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
 	if kind == "fact" {
-		body.Text = NewFact("", "", e.Now())
+		body.Text = string(facts.FromPerson("", "", e.Now()))
 	}
 	if dir != "" && (kind == "" || kind == "note") {
 		body.Path = dir + "/"
@@ -302,7 +303,7 @@ func (e *editing) saveNew(v *Visit) error {
 	body := editPage{Path: strings.TrimSpace(v.R.PostFormValue("path")), Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
 	e.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
 	again := func(status int, text, field string) error {
-		return e.form(v, status, m, "", body, &Problem{text, field})
+		return e.form(v, status, m, "", body, &Problem{Text: text, Field: field})
 	}
 	if p := e.checkText(v, m.ID, body.Path, &body); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)

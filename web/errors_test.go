@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"satchel/web/pages"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/space"
 	"satchel/web"
+	"satchel/web/pages"
 )
 
 // What breaks inside is in the log without the secrets of the address, and on the

@@ -97,7 +97,7 @@ func (e *editing) saveUpload(v *Visit) error {
 	}
 	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.R.PostFormValue("dir")), "/"), Message: message(v), Unpack: v.R.PostFormValue("unpack") == "1"}
 	again := func(status int, text, field string) error {
-		return e.uploadForm(v, status, m, body, &Problem{text, field})
+		return e.uploadForm(v, status, m, body, &Problem{Text: text, Field: field})
 	}
 	if body.Dir != "" {
 		if _, err := space.ParsePath(body.Dir); err != nil {

@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"satchel/web/pages"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
+	"satchel/web/pages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

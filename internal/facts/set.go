@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -37,6 +38,19 @@ func New(fields ...Field) []byte {
 	}
 	b.WriteString("---\n")
 	return []byte(b.String())
+}
+
+// FromPerson writes the file of a fact that a person adds; expires may be empty.
+func FromPerson(value, expires string, now time.Time) []byte {
+	today := Raw(now.UTC().Format(time.DateOnly))
+	fields := []Field{
+		{Key: "value", Value: value}, {Key: "confidence", Value: Raw("1")}, {Key: "source", Value: Explicit}, {Key: "client", Value: "browser"},
+		{Key: "first_seen", Value: today}, {Key: "last_confirmed", Value: today},
+	}
+	if expires != "" {
+		fields = append(fields, Field{Key: "expires", Value: Raw(expires)})
+	}
+	return New(fields...)
 }
 
 // Set gives fields of a fact's file other values. Every other byte stays as it is

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"satchel/auth/store"
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -89,7 +90,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters; longer things are better as a page.", q.Key)
 		}
 		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
-		c := space.Change{Path: string(path), Content: []byte(web.NewFact(value, "", s.Now()))}
+		c := space.Change{Path: string(path), Content: facts.FromPerson(value, "", s.Now())}
 		// What a person says themselves replaces what is there (DESIGN section 12).
 		switch e, err := s.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
 		case "":

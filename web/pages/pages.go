@@ -5,6 +5,7 @@ import (
 	"satchel/web"
 	"satchel/web/account"
 	"satchel/web/connect"
+	"satchel/web/memory"
 	"satchel/web/signin"
 )
 
@@ -18,6 +19,7 @@ func New(o web.Options) (*web.Site, error) {
 		signin.Register,
 		account.Register,
 		connect.Register,
+		memory.Register,
 	} {
 		if err := register(s); err != nil {
 			s.Close()

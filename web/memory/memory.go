@@ -1,8 +1,10 @@
-package web
+// Package memory is the pages of memory facts: their list, and the form of one fact.
+package memory
 
 import (
 	"cmp"
 	"context"
+	"embed"
 	"net/http"
 	"net/url"
 	"path"
@@ -11,11 +13,39 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/auth/store"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct {
+	*web.Site
+	facts *lru.Cache[space.BlobID, facts.Fact] // parsed; a blob never changes, and whoever can name one may read it
+}
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	cache, err := lru.New[space.BlobID, facts.Fact](factCacheEntries)
+	if err != nil {
+		return err
+	}
+	s := &pages{site, cache}
+	s.Handle("GET /spaces/{id}/memory", web.LimitPage, web.SignedIn, s.showMemory)
+	s.Handle("GET /spaces/{id}/memory/new", web.LimitPage, web.SignedIn, s.showNewFact)
+	s.Handle("POST /spaces/{id}/memory/new", web.LimitPage, web.SignedIn, s.saveNewFact)
+	s.Handle("GET /spaces/{id}/memory/fact/{path...}", web.LimitPage, web.SignedIn, s.showFact)
+	s.Handle("POST /spaces/{id}/memory/fact/{path...}", web.LimitPage, web.SignedIn, s.correctFact)
+	s.Handle("POST /spaces/{id}/memory/confirm", web.LimitPage, web.SignedIn, s.confirmFact)
+	s.Handle("POST /spaces/{id}/memory/forget", web.LimitPage, web.SignedIn, s.forgetFact)
+	return s.AddTemplates(templates)
+}
 
 // factsShown is how many facts one page lists, and othersShown how many files
 // that are none.
@@ -27,7 +57,7 @@ const (
 // maxFactBytes bounds a file that is looked into for a fact.
 const maxFactBytes = 256 << 10
 
-// factCacheEntries bounds how many facts are kept parsed.
+// factCacheEntries bounds how many parsed facts are kept.
 const factCacheEntries = 16384
 
 // knownFact is a fact with where it is.
@@ -44,7 +74,7 @@ type knownFact struct {
 // linked is the fact with the addresses of its pages.
 func (f knownFact) linked(id space.SpaceID) knownFact {
 	p := factPath(f.Type, f.Key)
-	f.Page, f.Edit, f.Raw = SpaceURL(id, "memory/fact", space.Path(f.Name)), SpaceURL(id, "edit", p), SpaceURL(id, "files", p)
+	f.Page, f.Edit, f.Raw = web.SpaceURL(id, "memory/fact", space.Path(f.Name)), web.SpaceURL(id, "edit", p), web.SpaceURL(id, "files", p)
 	return f
 }
 
@@ -53,12 +83,12 @@ func factPath(kind, key string) space.Path {
 }
 
 // allFacts reads the facts of a space; left is how many it has beyond the limit.
-func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact, left int, err error) {
-	at, err := e.Workspace.Head(ctx, id)
+func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact, left int, err error) {
+	at, err := s.Workspace.Head(ctx, id)
 	if err != nil {
 		return nil, 0, err
 	}
-	kinds, err := e.childrenOf(ctx, id, at, facts.Dir)
+	kinds, err := s.childrenOf(ctx, id, at, facts.Dir)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -66,7 +96,7 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 		if !k.Dir {
 			continue
 		}
-		files, err := e.childrenOf(ctx, id, at, k.Path)
+		files, err := s.childrenOf(ctx, id, at, k.Path)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -75,11 +105,11 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 			if c.Dir || c.Mode == space.Symlink || path.Ext(string(c.Path)) != ".md" {
 				continue
 			}
-			if len(all) >= e.limits.MaxFacts {
+			if len(all) >= s.Editing.MaxFacts {
 				left++
 				continue
 			}
-			f, err := e.fact(ctx, id, c)
+			f, err := s.fact(ctx, id, c)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -91,22 +121,22 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 }
 
 // childrenOf is a directory's listing; nothing where there is no such directory.
-func (e *editing) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	list, err := e.Workspace.Children(ctx, id, at, dir)
+func (s *pages) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
+	list, err := s.Workspace.Children(ctx, id, at, dir)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil
 	}
 	return list, err
 }
 
-func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (facts.Fact, error) {
+func (s *pages) fact(ctx context.Context, id space.SpaceID, c space.Entry) (facts.Fact, error) {
 	if c.Size > maxFactBytes {
 		return facts.Fact{Problem: "It is too large for a fact."}, nil
 	}
-	if f, ok := e.facts.Get(c.Blob); ok {
+	if f, ok := s.facts.Get(c.Blob); ok {
 		return f, nil
 	}
-	data, err := ReadContent(ctx, e.Workspace, id, c)
+	data, err := web.ReadContent(ctx, s.Workspace, id, c)
 	if fault.CodeOf(err) == fault.Damaged {
 		return facts.Fact{Problem: fault.PublicOf(err)}, nil
 	}
@@ -117,7 +147,7 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (fa
 	if len(data) <= maxFactBytes {
 		f = facts.Read(data)
 	}
-	e.facts.Add(c.Blob, f)
+	s.facts.Add(c.Blob, f)
 	return f, nil
 }
 
@@ -155,7 +185,7 @@ type memoryQuery struct {
 }
 
 func readMemoryQuery(q url.Values) memoryQuery {
-	m := memoryQuery{text: Shorten(q.Get("q"), 200), kind: Shorten(q.Get("type"), 255), show: q.Get("show")}
+	m := memoryQuery{text: web.Shorten(q.Get("q"), 200), kind: web.Shorten(q.Get("type"), 255), show: q.Get("show")}
 	if m.show != "expired" {
 		m.show = ""
 	}
@@ -192,24 +222,24 @@ func (m memoryQuery) matches(f knownFact) bool {
 	return true
 }
 
-func (e *editing) today() string { return e.Now().UTC().Format(time.DateOnly) }
+func (s *pages) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
 // showMemory is GET /spaces/{id}/memory.
-func (e *editing) showMemory(v *Visit) error {
-	m, err := e.Space(v)
+func (s *pages) showMemory(v *web.Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return e.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil)
+	return s.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil)
 }
 
-func (e *editing) listFacts(v *Visit, status int, m store.Membership, q memoryQuery, p *Problem) error {
-	all, left, err := e.allFacts(v.R.Context(), m.ID)
+func (s *pages) listFacts(v *web.Visit, status int, m store.Membership, q memoryQuery, p *web.Problem) error {
+	all, left, err := s.allFacts(v.R.Context(), m.ID)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: left}
-	today := e.today()
+	today := s.today()
 	var list []knownFact
 	kinds := map[string]bool{}
 	for _, f := range all {
@@ -265,12 +295,12 @@ func (e *editing) listFacts(v *Visit, status int, m store.Membership, q memoryQu
 		g := &body.Groups[len(body.Groups)-1]
 		g.Facts = append(g.Facts, f.linked(m.ID))
 	}
-	out := Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
+	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
 	if q.show == "expired" {
 		out.Title = "Expired facts"
 	}
 	if p != nil {
 		out.Problem, out.Field = p.Text, p.Field
 	}
-	return e.Page(v, status, "memory", out)
+	return s.Page(v, status, "memory", out)
 }
