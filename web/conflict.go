@@ -62,7 +62,7 @@ func (e *editing) sides(v *Visit, f found, there bool, had space.BlobID, sent st
 			c.Theirs, c.TheirsCut = merge.Changes(c.Had, c.Now, conflictContext, conflictLines)
 		}
 	} else if c.By != nil {
-		to, err := e.movedTo(v, f.ID, f.path, *c.By)
+		to, err := e.MovedTo(v, f.ID, f.path, *c.By)
 		if err != nil {
 			return nil, err
 		}

@@ -10,18 +10,12 @@ import (
 	"satchel/internal/space"
 )
 
-// routeFiles adds the pages that show what a space holds and held: files,
-// history, differences, search, downloads.
+// routeFiles adds the pages that show what a space holds: files, search, downloads.
 func (s *Site) routeFiles() {
 	get := func(pattern string, h Handler) { s.Handle("GET /spaces/{id}/"+pattern, LimitPage, SignedIn, h) }
 	get("files", s.toFiles)
 	get("files/{path...}", s.showFile)
 	get("raw/{path...}", s.rawFile)
-	get("history", s.toHistory)
-	get("history/{path...}", s.showHistory)
-	get("commits/{commit}", s.showCommit)
-	get("compare", s.showCompare)
-	s.Handle("POST /spaces/{id}/restore", LimitPage, SignedIn, s.restore)
 	get("search", s.showSearch)
 	get("download/{kind}", s.download)
 }
@@ -33,15 +27,6 @@ func (s *Site) toFiles(v *Visit) error {
 		return err
 	}
 	return s.See(v, PageURL(m.ID, "files", "", ""))
-}
-
-// toHistory leads to the history of everything.
-func (s *Site) toHistory(v *Visit) error {
-	m, err := s.Space(v)
-	if err != nil {
-		return err
-	}
-	return s.See(v, PageURL(m.ID, "history", "", ""))
 }
 
 // notice says at which commit a page shows something, where that is not head.

@@ -45,7 +45,7 @@ func (s *Site) showGitHub(v *Visit) error {
 // wrong just now.
 func (s *Site) githubState(v *Visit, m store.Membership, status int, problem string) error {
 	ctx := v.R.Context()
-	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.HeldIn(v, m.ID)}
+	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.PendingIn(v, m.ID)}
 	var err error
 	if body.App, body.Made, err = s.App.App(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package web
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"satchel/auth/store"
@@ -96,3 +97,33 @@ func SubjectOf(message string) string {
 
 // DoneURL is the address of a page of a file that says what was done there.
 func DoneURL(where, done string) string { return where + "?done=" + done }
+
+// MaxMoved bounds how many files of a commit are looked at for where a path came
+// from.
+const MaxMoved = 2000
+
+// MovedTo returns where a commit put the file that it took from a path; "" where it
+// did not, or put it to several places.
+func (s *Site) MovedTo(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
+	if c.Parent == "" {
+		return "", nil
+	}
+	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", MaxMoved)
+	if err != nil || total > len(files) {
+		return "", err
+	}
+	i := slices.IndexFunc(files, func(f space.FileChange) bool { return f.Path == p && f.Status == space.Deleted })
+	if i < 0 {
+		return "", nil
+	}
+	for _, f := range files {
+		if f.Status != space.Added || f.New != files[i].Old || f.NewMode != files[i].OldMode {
+			continue
+		}
+		if to != "" {
+			return "", nil
+		}
+		to = f.Path
+	}
+	return to, nil
+}

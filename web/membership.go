@@ -75,19 +75,19 @@ func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
 	return len(list)
 }
 
-// pending lists the visitor's files in a space that could not be committed; the first
+// Pending lists the visitor's files in a space that could not be committed; the first
 // inspect ones with what looks like a secret in them.
-func (s *Site) pending(v *Visit, id space.SpaceID, inspect int) ([]space.PendingFile, error) {
+func (s *Site) Pending(v *Visit, id space.SpaceID, inspect int) ([]space.PendingFile, error) {
 	if s.Operations == nil {
 		return nil, nil
 	}
 	return s.Operations.ListPendingFiles(v.R.Context(), v.Actor(), service.ListPendingFilesInput{Space: service.SpaceRef{ID: id}, Inspect: inspect})
 }
 
-// HeldIn counts the visitor's files in a space that could not be committed. It is -1 if
+// PendingIn counts the visitor's files in a space that could not be committed. It is -1 if
 // they cannot be read, so that no page says that there are none.
-func (s *Site) HeldIn(v *Visit, id space.SpaceID) int {
-	all, err := s.pending(v, id, 0)
+func (s *Site) PendingIn(v *Visit, id space.SpaceID) int {
+	all, err := s.Pending(v, id, 0)
 	if err != nil {
 		s.Logger.WarnContext(v.R.Context(), "what is held cannot be read", "space", id, "err", err)
 		return -1

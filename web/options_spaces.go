@@ -66,3 +66,12 @@ func (s *Site) PushOf(v *Visit, id space.SpaceID) (RemoteView, error) {
 	st, err := s.Setup.GetRemote(v.R.Context(), v.Actor(), service.GetRemoteInput{Space: service.SpaceRef{ID: id}})
 	return s.viewOf(st), err
 }
+
+// Reviews are what AIs changed in the files that instruct every AI and that waits for a
+// person's decision.
+type Reviews interface {
+	// Waiting returns what differs from what a person last knew, as far as is known:
+	// behind reports that the history is still being read. It never takes long; if ctx
+	// is over, it returns at once.
+	Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error)
+}

@@ -90,7 +90,7 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 		}
 		body.MorePublished = len(list) - len(body.Published)
 	}
-	if n := s.HeldIn(v, m.ID); n < 0 {
+	if n := s.PendingIn(v, m.ID); n < 0 {
 		body.HeldUnknown = true
 	} else {
 		body.Held = n

@@ -70,7 +70,6 @@ func (s *Site) routeRemote() {
 	s.Handle("POST /spaces/{id}/remote", LimitPage, SignedIn, s.setRemote)
 	s.Handle("POST /spaces/{id}/remote/sync", LimitPage, SignedIn, s.syncRemote)
 	s.Handle("POST /spaces/{id}/remote/remove", LimitPage, SignedIn, s.removeRemote)
-	s.routeHeld()
 }
 
 // remotePage is how a space and its remote stand.
@@ -89,10 +88,10 @@ type remotePage struct {
 	Secret     bool // something was refused because it looks like a secret
 	Form       newRemote
 	Kept       keptRemote
-	Found      *foundBody // nil: nothing
-	Held       *heldBody  // nil: nothing is held for the visitor
-	User       string     // the owner's name, for commands
-	Said       string     // what was just done
+	Found      *foundBody   // nil: nothing
+	Held       *PendingList // nil: nothing is held for the visitor
+	User       string       // the owner's name, for commands
+	Said       string       // what was just done
 }
 
 type refusedItem struct {
@@ -159,7 +158,7 @@ func (s *Site) remotePage(v *Visit, m store.Membership, form newRemote, kept kep
 			body.Wrong, body.Way = TroubleOf(l)
 		}
 	}
-	if body.Held, err = s.heldOf(v, m); err != nil {
+	if body.Held, err = s.PendingList(v, m); err != nil {
 		return err
 	}
 	p.Title, p.Space, p.Current, p.Styles, p.Body = "Where it is pushed", &m, "remote", []string{"activity.css"}, body

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"html/template"
 	"net/http"
 	"time"
@@ -12,24 +11,17 @@ import (
 	"satchel/internal/space"
 )
 
-// Reviews are what AIs changed in the files that instruct every AI and that waits for a
-// person's decision.
-type Reviews interface {
-	// Waiting returns what differs from what a person last knew, as far as is known:
-	// behind reports that the history is still being read. It never takes long; if ctx
-	// is over, it returns at once.
-	Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error)
-}
-
 // routeReviews adds what confirms an AI's changes.
 func (s *Site) routeReviews() {
+	s.long = newLongPatches()
+	s.routePending()
 	s.Handle("GET /spaces/{id}/reviews", LimitPage, SignedIn, s.showReviews)
 	s.Handle("POST /spaces/{id}/reviews/keep", LimitPage, SignedIn, s.keepReview)
 	s.Handle("POST /spaces/{id}/reviews/undo", LimitPage, SignedIn, s.undoReview)
 }
 
-// reviewItem is a file that waits, as pages show it.
-type reviewItem struct {
+// ReviewItem is a file that waits, as pages show it.
+type ReviewItem struct {
 	Path    space.Path
 	Shown   string
 	Blob    space.BlobID
@@ -76,7 +68,7 @@ type reviewPage struct {
 	Space   store.Membership
 	Action  string
 	May     bool
-	Reviews []reviewItem
+	Reviews []ReviewItem
 	Others  []reviewLink // what waits after these, by name
 	More    int          // that are not even named
 	Before  string       // the page of those before

@@ -58,8 +58,8 @@ func number(b bool) int {
 	return 0
 }
 
-// firstReviews returns by name what waits first, and how many more do.
-func (s *Site) firstReviews(ctx context.Context, m store.Membership) (out []reviewItem, more int, behind bool, err error) {
+// FirstReviews returns by name what waits first, and how many more do.
+func (s *Site) FirstReviews(ctx context.Context, m store.Membership) (out []ReviewItem, more int, behind bool, err error) {
 	list, behind, err := s.waitingList(ctx, m.ID)
 	for _, r := range list[:min(len(list), reviewsShown)] {
 		out = append(out, itemOf(m, r))
@@ -114,8 +114,8 @@ func (s *Site) addReviews(v *Visit, body *reviewPage) error {
 }
 
 // itemOf is a file that waits without what is different in it.
-func itemOf(m store.Membership, r space.Review) reviewItem {
-	return reviewItem{
+func itemOf(m store.Membership, r space.Review) ReviewItem {
+	return ReviewItem{
 		Path: r.Path, Shown: ShownPath(r.Path, WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: Shorten(r.Client, 60), Tool: Shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: SpacePath(m.ID, "commits/"+string(r.Commit)),
 		Edit:  SpaceURL(m.ID, "edit", r.Path),
@@ -234,7 +234,7 @@ func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r space.Review, le
 	return patch, false, nil
 }
 
-func (s *Site) reviewItem(ctx context.Context, m store.Membership, r space.Review, left *room) reviewItem {
+func (s *Site) reviewItem(ctx context.Context, m store.Membership, r space.Review, left *room) ReviewItem {
 	it := itemOf(m, r)
 	if r.Base != "" {
 		it.Compare = SpacePath(m.ID, "compare?"+URLQuery("from", string(r.Base), "path", string(r.Path)))

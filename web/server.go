@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"satchel/internal/ratelimit"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -32,8 +30,7 @@ type Site struct {
 	spools    spools
 	begun     *ratelimit.Limiter // flows that signed-in people begin
 
-	shown *lru.Cache[commitKey, commitFiles] // what commits changed, which never changes
-	long  *longPatches
+	long *longPatches
 
 	// TellOfLink reports a sign-in link that somebody else made or used to its user.
 	TellOfLink func(ctx context.Context, link string)

@@ -174,7 +174,7 @@ func (s *pages) homeOthers(v *web.Visit, all []store.Membership, body *homePage)
 // homeSpace reads how the space stands.
 func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	ctx, id := v.R.Context(), body.Space.ID
-	body.Held = s.HeldIn(v, id)
+	body.Held = s.PendingIn(v, id)
 	if body.GitHub = s.App != nil; body.GitHub {
 		l, ok, err := s.App.Linked(ctx, id)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"satchel/web"
 	"satchel/web/account"
 	"satchel/web/connect"
+	"satchel/web/history"
 	"satchel/web/memory"
 	"satchel/web/signin"
 )
@@ -20,6 +21,7 @@ func New(o web.Options) (*web.Site, error) {
 		account.Register,
 		connect.Register,
 		memory.Register,
+		history.Register,
 	} {
 		if err := register(s); err != nil {
 			s.Close()

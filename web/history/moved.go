@@ -1,29 +1,25 @@
-package web
+package history
 
 import (
-	"slices"
 	"strings"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
-
-// movedListed bounds how many files of a commit are looked at for where a path came
-// from.
-const movedListed = 2000
 
 // movedFrom returns where a path was before the commit that put it there, and the
 // commit before it, up to which the history of that place is the path's own. It is
 // "" where the commit moved nothing: what is gone has other bytes than what came, or
 // there are two places that it may have come from.
-func (s *Site) movedFrom(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
+func (s *pages) movedFrom(v *web.Visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {
 		return "", "", nil
 	}
 	if _, err := s.Workspace.Lookup(v.R.Context(), id, c.Parent, p); fault.CodeOf(err) != fault.NotFound {
 		return "", "", err // it was there before
 	}
-	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", movedListed)
+	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", web.MaxMoved)
 	if err != nil || total > len(files) {
 		return "", "", err
 	}
@@ -67,30 +63,4 @@ func (s *Site) movedFrom(v *Visit, id space.SpaceID, p space.Path, c space.Commi
 		return "", "", nil
 	}
 	return from, c.Parent, nil
-}
-
-// movedTo returns where a commit put the file that it took from a path; "" where it
-// did not, or put it to several places.
-func (s *Site) movedTo(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
-	if c.Parent == "" {
-		return "", nil
-	}
-	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", movedListed)
-	if err != nil || total > len(files) {
-		return "", err
-	}
-	i := slices.IndexFunc(files, func(f space.FileChange) bool { return f.Path == p && f.Status == space.Deleted })
-	if i < 0 {
-		return "", nil
-	}
-	for _, f := range files {
-		if f.Status != space.Added || f.New != files[i].Old || f.NewMode != files[i].OldMode {
-			continue
-		}
-		if to != "" {
-			return "", nil
-		}
-		to = f.Path
-	}
-	return to, nil
 }

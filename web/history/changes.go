@@ -1,4 +1,4 @@
-package web
+package history
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/space"
+	"satchel/web"
 	"satchel/web/render"
 )
 
@@ -66,7 +67,7 @@ type changeOfFile struct {
 }
 
 // showCommit is GET /spaces/{id}/commits/{commit}.
-func (s *Site) showCommit(v *Visit) error {
+func (s *pages) showCommit(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
@@ -77,16 +78,16 @@ func (s *Site) showCommit(v *Visit) error {
 	}
 	log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
-		return goneOr(Gone(err))
+		return goneOr(web.Gone(err))
 	}
 	c := log[0]
 	base := "/spaces/" + string(m.ID)
 	body := changesPage{Commit: &commitView{
-		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: Shorten(c.Tool, 60), Client: Shorten(c.Client, 120),
-		Files: PageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
+		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: web.Shorten(c.Tool, 60), Client: web.Shorten(c.Client, 120),
+		Files: web.PageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
 	if space.IsWebTool(c.Tool) {
-		body.Commit.How, body.Commit.Tool, body.Commit.Client = OnPages, "", ""
+		body.Commit.How, body.Commit.Tool, body.Commit.Client = web.OnPages, "", ""
 	}
 	if c.ClaimedTool != "" {
 		body.Commit.How = "by git, and says that it was made here, of which this server knows nothing"
@@ -97,19 +98,19 @@ func (s *Site) showCommit(v *Visit) error {
 			return err
 		}
 		if by := undoneBy(newest)[c.ID.Short()]; by != "" {
-			body.Commit.Undone = SpacePath(m.ID, "commits/"+string(by))
+			body.Commit.Undone = web.SpacePath(m.ID, "commits/"+string(by))
 		}
-		body.Commit.Undo = SpacePath(m.ID, "revert?commit="+string(c.ID))
+		body.Commit.Undo = web.SpacePath(m.ID, "revert?commit="+string(c.ID))
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
 	}
 	if err := s.addChanges(v, m, &body, c.Parent, c.ID, ""); err != nil {
 		return err
 	}
-	return s.Page(v, http.StatusOK, "changes", Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "changes", web.Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
 // showCompare is GET /spaces/{id}/compare?from=&to=&path=.
-func (s *Site) showCompare(v *Visit) error {
+func (s *pages) showCompare(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (s *Site) showCompare(v *Visit) error {
 	var p space.Path
 	if text := strings.TrimSuffix(q.Get("path"), "/"); text != "" {
 		if p, err = space.ParsePath(text); err != nil {
-			return ErrGone
+			return web.ErrGone
 		}
 	}
 	from, _, err := s.CommitOf(v, m.ID, q.Get("from"))
@@ -143,30 +144,30 @@ func (s *Site) showCompare(v *Visit) error {
 	if p != "" {
 		title = "What changed in " + fileName(p)
 	}
-	return s.Page(v, http.StatusOK, "changes", Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "changes", web.Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
 func goneOr(err error) error {
 	if err == nil {
-		return ErrGone
+		return web.ErrGone
 	}
 	return err
 }
 
-func (s *Site) rowAt(v *Visit, m store.Membership, at space.CommitID) (*commitRow, error) {
+func (s *pages) rowAt(v *web.Visit, m store.Membership, at space.CommitID) (*commitRow, error) {
 	log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
-		return nil, Gone(err)
+		return nil, web.Gone(err)
 	}
 	r := rowOf("/spaces/"+string(m.ID), log[0])
 	return &r, nil
 }
 
 // addChanges adds the files that differ, and the lines of the first of them.
-func (s *Site) addChanges(v *Visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
+func (s *pages) addChanges(v *web.Visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
 	files, total, err := s.History.Changes(v.R.Context(), m.ID, from, to, p, changesListed)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	body.Count, body.More = total, total-len(files)
 	shown := changesShown
@@ -177,10 +178,10 @@ func (s *Site) addChanges(v *Visit, m store.Membership, body *changesPage, from,
 	for i, f := range files {
 		c := changeOfFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
 		if c.CanAfter {
-			c.Now = PageURL(m.ID, "files", f.Path, to)
+			c.Now = web.PageURL(m.ID, "files", f.Path, to)
 		}
 		if c.CanBefore {
-			c.Was = PageURL(m.ID, "files", f.Path, from)
+			c.Was = web.PageURL(m.ID, "files", f.Path, from)
 		}
 		switch f.Status {
 		case space.Added:
@@ -192,7 +193,7 @@ func (s *Site) addChanges(v *Visit, m store.Membership, body *changesPage, from,
 		}
 		switch {
 		case f.Status == space.Modified && f.Old == f.New:
-			c.Note = "Only its kind changed: from " + ModeWords(f.OldMode) + " to " + ModeWords(f.NewMode) + "."
+			c.Note = "Only its kind changed: from " + web.ModeWords(f.OldMode) + " to " + web.ModeWords(f.NewMode) + "."
 		case i >= shown || lines >= changesLines:
 			body.Unshown = true
 		case f.Size > changesBytes:

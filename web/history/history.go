@@ -1,15 +1,48 @@
-package web
+// Package history is the pages of what was done in a space: the history of its files,
+// commits and comparisons, what happened lately, and undoing it.
+package history
 
 import (
+	"embed"
 	"net/http"
 	"path"
 	"strings"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2"
+
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct {
+	*web.Site
+	files *lru.Cache[commitKey, commitFiles] // that commits changed, which never changes
+}
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	cache, err := lru.New[commitKey, commitFiles](cachedCommits)
+	if err != nil {
+		return err
+	}
+	s := &pages{site, cache}
+	s.Handle("GET /spaces/{id}/history", web.LimitPage, web.SignedIn, s.toHistory)
+	s.Handle("GET /spaces/{id}/history/{path...}", web.LimitPage, web.SignedIn, s.showHistory)
+	s.Handle("GET /spaces/{id}/commits/{commit}", web.LimitPage, web.SignedIn, s.showCommit)
+	s.Handle("GET /spaces/{id}/compare", web.LimitPage, web.SignedIn, s.showCompare)
+	s.Handle("POST /spaces/{id}/restore", web.LimitPage, web.SignedIn, s.restore)
+	s.Handle("GET /spaces/{id}/activity", web.LimitPage, web.SignedIn, s.showActivity)
+	s.Handle("GET /spaces/{id}/revert", web.LimitPage, web.SignedIn, s.previewRevert)
+	s.Handle("POST /spaces/{id}/revert", web.LimitPage, web.SignedIn, s.revert)
+	s.Handle("GET /spaces/{id}/events", web.LimitPage, web.SignedIn, s.Events)
+	return s.AddTemplates(templates)
+}
 
 // Bounds of a page of history.
 const (
@@ -21,7 +54,7 @@ const (
 
 // historyPage is what was done to a path, newest first.
 type historyPage struct {
-	Crumbs []Crumb
+	Crumbs []web.Crumb
 	Name   string
 	Whole  bool // of the whole space
 	Days   []historyDay
@@ -52,8 +85,8 @@ type commitRow struct {
 	URL, ID, Subject string
 	Author, By       string // who, and with what
 	Time             time.Time
-	Clock            TimeForm // how its time of day is shown
-	Tell             string   // what tells it apart besides; mostly ""
+	Clock            web.TimeForm // how its time of day is shown
+	Tell             string       // what tells it apart besides; mostly ""
 	// Of a list of what changed a path:
 	Version string // the address of the path as it was then; "" where it was not there
 	Back    bool   // it may be brought back: it is another than what is there now
@@ -62,8 +95,17 @@ type commitRow struct {
 	From, To bool
 }
 
+// toHistory leads to the history of everything.
+func (s *pages) toHistory(v *web.Visit) error {
+	m, err := s.Space(v)
+	if err != nil {
+		return err
+	}
+	return s.See(v, web.PageURL(m.ID, "history", "", ""))
+}
+
 // showHistory is GET /spaces/{id}/history/{path...}.
-func (s *Site) showHistory(v *Visit) error {
+func (s *pages) showHistory(v *web.Visit) error {
 	l, err := s.Locate(v)
 	if err != nil {
 		return err
@@ -71,10 +113,10 @@ func (s *Site) showHistory(v *Visit) error {
 	cursor := v.R.URL.Query().Get("after")
 	list, next, err := s.History.LogPage(v.R.Context(), l.Space.ID, l.Commit, l.Path, cursor, historyRows, historyWalk)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if l.Path != "" && cursor == "" && len(list) == 0 && next == "" {
-		return ErrGone // nothing was ever there
+		return web.ErrGone // nothing was ever there
 	}
 	base := "/spaces/" + string(l.Space.ID)
 	body := historyPage{Crumbs: l.Crumbs(), Name: l.Name(), Whole: l.Path == "", First: cursor == "", Newest: l.Now("history"), File: l.Now("files"), Walked: historyWalk}
@@ -110,10 +152,10 @@ func (s *Site) showHistory(v *Visit) error {
 		if versions != nil {
 			r.Back = versions[i].back
 			if versions[i].there {
-				r.Version = PageURL(l.Space.ID, "files", l.Path, c.ID)
+				r.Version = web.PageURL(l.Space.ID, "files", l.Path, c.ID)
 			}
 		}
-		if d := Day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
+		if d := web.Day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
 			body.Days = append(body.Days, historyDay{Machine: c.Time.UTC().Format(time.DateOnly), Day: d})
 		}
 		last := &body.Days[len(body.Days)-1]
@@ -125,14 +167,14 @@ func (s *Site) showHistory(v *Visit) error {
 			return err
 		}
 		if from != "" {
-			body.Moved, body.MovedFrom = string(from), PageURL(l.Space.ID, "history", from, before)
+			body.Moved, body.MovedFrom = string(from), web.PageURL(l.Space.ID, "history", from, before)
 		}
 	}
 	title := "History"
 	if l.Path != "" {
 		title = "History of " + l.Name()
 	}
-	return s.Page(v, http.StatusOK, "history", Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "history", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // version is what a commit left at a path.
@@ -140,7 +182,7 @@ type version struct{ there, back bool }
 
 // versionsOf finds what each commit of a list left at a path; nil for the whole
 // space. What is there now needs not be brought back.
-func (s *Site) versionsOf(v *Visit, l Location, list []space.Commit) ([]version, error) {
+func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([]version, error) {
 	if l.Path == "" {
 		return nil, nil
 	}
@@ -165,7 +207,7 @@ func (s *Site) versionsOf(v *Visit, l Location, list []space.Commit) ([]version,
 		if err != nil {
 			return nil, err
 		}
-		out[i] = version{there: ok, back: ok && !e.Dir && !(is && now.Dir) && !(is && SameFile(e, now))}
+		out[i] = version{there: ok, back: ok && !e.Dir && !(is && now.Dir) && !(is && web.SameFile(e, now))}
 	}
 	return out, nil
 }
@@ -184,11 +226,11 @@ func tellApart(rows []commitRow) {
 		r, t := &rows[i], rows[i].Time.UTC()
 		switch {
 		case count[t.Format(minute)] == 1:
-			r.Clock = TimeClock
+			r.Clock = web.TimeClock
 		case count[t.Format(second)] == 1:
-			r.Clock = TimeSecond
+			r.Clock = web.TimeSecond
 		default: // nothing but its id does
-			r.Clock, r.Tell = TimeSecond, r.ID
+			r.Clock, r.Tell = web.TimeSecond, r.ID
 		}
 	}
 }
@@ -196,13 +238,13 @@ func tellApart(rows []commitRow) {
 // rowOf is a commit as lists show it.
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
-		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: SubjectOf(c.Message),
-		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: TimeClock,
+		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: web.SubjectOf(c.Message),
+		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: web.TimeClock,
 	}
 }
 
 func authorOf(c space.Commit) string {
-	if n := Shorten(c.Author.Name, 80); n != "" {
+	if n := web.Shorten(c.Author.Name, 80); n != "" {
 		return n
 	}
 	return "somebody"
@@ -210,10 +252,10 @@ func authorOf(c space.Commit) string {
 
 // madeBy says with what a commit was made; "" where nothing tells.
 func madeBy(c space.Commit) string {
-	client, tool := Shorten(c.Client, 60), Shorten(c.Tool, 40)
+	client, tool := web.Shorten(c.Client, 60), web.Shorten(c.Tool, 40)
 	switch {
 	case space.IsWebTool(c.Tool):
-		return OnPages
+		return web.OnPages
 	case c.ClaimedTool != "":
 		return "by git"
 	case c.Tool == "sync":
@@ -230,7 +272,7 @@ func madeBy(c space.Commit) string {
 
 // restore is POST /spaces/{id}/restore: a path, or everything, is made what it
 // was at a commit, as a further commit.
-func (s *Site) restore(v *Visit) error {
+func (s *pages) restore(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -242,17 +284,17 @@ func (s *Site) restore(v *Visit) error {
 	var p space.Path
 	if text := v.R.PostFormValue("path"); text != "" {
 		if p, err = space.ParsePath(text); err != nil {
-			return ErrGone
+			return web.ErrGone
 		}
 	} else if v.R.PostFormValue("all") != "1" {
 		return fault.New(fault.Invalid, "Say what to restore.")
 	}
 	c, err := s.Operations.Restore(v.R.Context(), v.Actor(), service.RestoreInput{Space: service.SpaceRef{ID: m.ID}, Commit: string(at), Path: string(p)})
 	if err != nil {
-		return Gone(v.NamedError(err))
+		return web.Gone(v.NamedError(err))
 	}
 	if len(c.Rejected) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", Shorten(v.Named(c.Rejected[0].Why), 600))
+		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
@@ -260,13 +302,13 @@ func (s *Site) restore(v *Visit) error {
 	if _, err := s.Workspace.Lookup(v.R.Context(), m.ID, c.ID, p); err != nil {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
 	}
-	return s.See(v, DoneURL(PageURL(m.ID, "files", p, ""), "restored"))
+	return s.See(v, web.DoneURL(web.PageURL(m.ID, "files", p, ""), "restored"))
 }
 
 // fileName is a path as lists of changes show it.
 func fileName(p space.Path) string {
 	dir, base := path.Split(string(p))
-	return ShownPath(dir, 200) + ShownPath(base, 150)
+	return web.ShownPath(dir, 200) + web.ShownPath(base, 150)
 }
 
 // messageOf is what a commit's message says after its first line.
@@ -278,7 +320,7 @@ func messageOf(message string) string {
 			lines = append(lines, "…")
 			break
 		}
-		lines = append(lines, Shorten(line, 500))
+		lines = append(lines, web.Shorten(line, 500))
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

@@ -1,4 +1,4 @@
-package web
+package history
 
 import (
 	"context"
@@ -8,24 +8,12 @@ import (
 	"strings"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
+	"satchel/web"
 )
-
-// routeActivity adds what happened lately in a space, how its pushes go, and the
-// stream of what happens now.
-func (s *Site) routeActivity() {
-	s.shown, _ = lru.New[commitKey, commitFiles](cachedCommits)
-	s.long = newLongPatches()
-	s.Handle("GET /spaces/{id}/activity", LimitPage, SignedIn, s.showActivity)
-	s.Handle("GET /spaces/{id}/revert", LimitPage, SignedIn, s.previewRevert)
-	s.Handle("POST /spaces/{id}/revert", LimitPage, SignedIn, s.revert)
-	s.Handle("GET /spaces/{id}/events", LimitPage, SignedIn, s.Events)
-}
 
 const (
 	activityPage  = 25  // commits on a page
@@ -46,10 +34,10 @@ type activityPageData struct {
 	Fresh   bool   // the newest, unfiltered
 	Stream  string
 	Said    string // what was just done
-	Reviews []reviewItem
+	Reviews []web.ReviewItem
 	Behind  bool // what waits is being found out
 	More    int  // that wait for a person
-	Push    *RemoteView
+	Push    *web.RemoteView
 	Held    int // files of the visitor's that are not saved; -1: nobody knows
 }
 
@@ -96,19 +84,19 @@ type changedFile struct {
 }
 
 // item makes of a commit what lists show.
-func (s *Site) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
+func (s *pages) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
 	files, err := s.filesOf(ctx, m.ID, c)
 	if err != nil {
 		return changeItem{}, err
 	}
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	it := changeItem{
-		ID: c.ID, Subject: Shorten(subject, 120), Who: Shorten(c.Author.Name, 60), Client: Shorten(c.Client, 60), Tool: Shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
-		By: MakerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
-		URL: SpacePath(m.ID, "commits/"+string(c.ID)), Undo: SpacePath(m.ID, "revert?commit="+string(c.ID)),
+		ID: c.ID, Subject: web.Shorten(subject, 120), Who: web.Shorten(c.Author.Name, 60), Client: web.Shorten(c.Client, 60), Tool: web.Shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
+		By: web.MakerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
+		URL: web.SpacePath(m.ID, "commits/"+string(c.ID)), Undo: web.SpacePath(m.ID, "revert?commit="+string(c.ID)),
 	}
 	for _, f := range files.first {
-		it.Files = append(it.Files, changedFile{Path: ShownPath(f.Path, 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
+		it.Files = append(it.Files, changedFile{Path: web.ShownPath(f.Path, 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
 	}
 	if it.Subject == "" {
 		it.Subject = "A change without a comment"
@@ -140,9 +128,9 @@ type commitFiles struct {
 const cachedCommits = 4000
 
 // filesOf returns the first files that a commit changed, and how many it did.
-func (s *Site) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
+func (s *pages) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
 	key := commitKey{id, c.ID}
-	if f, ok := s.shown.Get(key); ok {
+	if f, ok := s.files.Get(key); ok {
 		return f, nil
 	}
 	whole, err := s.History.Show(ctx, id, c.ID)
@@ -153,7 +141,7 @@ func (s *Site) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (c
 		return commitFiles{}, err
 	}
 	f := commitFiles{first: slices.Clone(whole.Files[:min(len(whole.Files), filesShown)]), count: len(whole.Files)}
-	s.shown.Add(key, f)
+	s.files.Add(key, f)
 	return f, nil
 }
 
@@ -171,7 +159,7 @@ func parseTime(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", Shorten(text, 40))
+	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", web.Shorten(text, 40))
 }
 
 // filterOf reads the filter of a request.
@@ -199,13 +187,13 @@ func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 }
 
 // showActivity is GET /spaces/{id}/activity.
-func (s *Site) showActivity(v *Visit) error {
+func (s *pages) showActivity(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
 	ctx, q := v.R.Context(), v.R.URL.Query()
-	p := Page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Scripts: []string{"live.js"}}
+	p := web.Page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Scripts: []string{"live.js"}}
 	f, log, err := filterOf(q)
 	if err != nil {
 		if fault.CodeOf(err) != fault.Invalid {
@@ -219,7 +207,7 @@ func (s *Site) showActivity(v *Visit) error {
 	body := activityPageData{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader, Filter: f}
 	log.After, log.Limit = space.CommitID(q.Get("after")), activityPage+1
 	if log.After != "" && !log.After.Valid() {
-		return ErrGone
+		return web.ErrGone
 	}
 	list, err := s.History.Log(ctx, m.ID, log)
 	if err != nil {
@@ -229,7 +217,7 @@ func (s *Site) showActivity(v *Visit) error {
 		list = list[:activityPage]
 		next := f.query()
 		next.Set("after", string(list[len(list)-1].ID))
-		body.Next = SpacePath(m.ID, "activity?"+next.Encode())
+		body.Next = web.SpacePath(m.ID, "activity?"+next.Encode())
 	}
 	newest, err := s.History.Log(ctx, m.ID, space.LogQuery{Limit: activityNames})
 	if err != nil {
@@ -242,7 +230,7 @@ func (s *Site) showActivity(v *Visit) error {
 			return err
 		}
 		if by := undone[c.ID.Short()]; by != "" {
-			it.Undone = SpacePath(m.ID, "commits/"+string(by))
+			it.Undone = web.SpacePath(m.ID, "commits/"+string(by))
 		}
 		body.Changes = append(body.Changes, it)
 	}
@@ -253,13 +241,13 @@ func (s *Site) showActivity(v *Visit) error {
 		if body.Fresh && len(list) > 0 {
 			at = list[0].ID // what is shown, whatever came since
 		}
-		body.Stream = SpacePath(m.ID, "events?since="+string(at))
+		body.Stream = web.SpacePath(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
-		if body.Reviews, body.More, body.Behind, err = s.firstReviews(ctx, m); err != nil {
+		if body.Reviews, body.More, body.Behind, err = s.FirstReviews(ctx, m); err != nil {
 			return err
 		}
-		body.Push, body.Held = s.PushState(v, m.ID), s.HeldIn(v, m.ID)
+		body.Push, body.Held = s.PushState(v, m.ID), s.PendingIn(v, m.ID)
 	}
 	if q.Get("done") == "undone" {
 		body.Said = "Undone, as a new change. The history has both."
@@ -292,7 +280,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 	note(&clients, f.Client)
 	note(&by, f.Tool)
 	for _, c := range list {
-		if MakerOf(c) == "ai" {
+		if web.MakerOf(c) == "ai" {
 			note(&clients, unversioned(c.Client))
 		}
 		switch {
@@ -305,7 +293,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 	slices.Sort(clients)
 	slices.Sort(by)
 	for _, tool := range by {
-		with = append(with, choice{tool, ToolWords(tool)})
+		with = append(with, choice{tool, web.ToolWords(tool)})
 	}
 	return clients, with
 }

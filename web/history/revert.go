@@ -1,4 +1,4 @@
-package web
+package history
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // maxUndone is how many changes one act undoes, so that a person can look at them
@@ -37,8 +38,8 @@ type keptFile struct {
 }
 
 // kept tells of a file that stays.
-func (s *Site) kept(v *Visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
-	k := keptFile{Path: string(p), History: PageURL(id, "history", p, "")}
+func (s *pages) kept(v *web.Visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
+	k := keptFile{Path: string(p), History: web.PageURL(id, "history", p, "")}
 	if !look {
 		return k, nil
 	}
@@ -51,9 +52,9 @@ func (s *Site) kept(v *Visit, id space.SpaceID, p space.Path, look bool) (keptFi
 	if err != nil || len(list) == 0 {
 		return k, err
 	}
-	to, err := s.movedTo(v, id, p, list[0])
+	to, err := s.MovedTo(v, id, p, list[0])
 	if to != "" {
-		k.MovedTo, k.Moved = string(to), SpaceURL(id, "files", to)
+		k.MovedTo, k.Moved = string(to), web.SpaceURL(id, "files", to)
 	}
 	return k, err
 }
@@ -117,24 +118,24 @@ type revertPage struct {
 
 // previewRevert is GET /spaces/{id}/revert: the changes that would be undone. They
 // are named by ?commit=, or they are all that ?client= made ?since= a time.
-func (s *Site) previewRevert(v *Visit) error {
+func (s *pages) previewRevert(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
 	ctx, q := v.R.Context(), v.R.URL.Query()
-	body := revertPage{Space: m, Action: SpacePath(m.ID, "revert"), Back: SpacePath(m.ID, "activity")}
+	body := revertPage{Space: m, Action: web.SpacePath(m.ID, "revert"), Back: web.SpacePath(m.ID, "activity")}
 	var list []space.Commit
 	title := "Undo this change?"
 	switch ids := q["commit"]; {
 	case len(ids) > 0 && len(ids) <= maxUndone:
 		for _, id := range ids {
 			if !space.CommitID(id).Valid() {
-				return ErrGone
+				return web.ErrGone
 			}
 			found, err := s.History.Log(ctx, m.ID, space.LogQuery{From: space.CommitID(id), Limit: 1})
 			if err != nil {
-				return Gone(err)
+				return web.Gone(err)
 			}
 			list = append(list, found...)
 		}
@@ -149,17 +150,17 @@ func (s *Site) previewRevert(v *Visit) error {
 		}
 		after := space.CommitID(q.Get("after"))
 		if after != "" && !after.Valid() {
-			return ErrGone
+			return web.ErrGone
 		}
 		if list, after, body.Skipped, err = s.notUndone(ctx, m.ID, body.Client, since, after); err != nil {
-			return Gone(err)
+			return web.Gone(err)
 		}
 		body.Since = since
 		if after != "" {
 			body.Of, body.From, body.After = body.Client, q.Get("since"), string(after)
 			body.Older = olderOf(m.ID, body.Of, body.From, body.After)
 		}
-		body.Client = Shorten(body.Client, 60)
+		body.Client = web.Shorten(body.Client, 60)
 		title = "Undo what a client did?"
 	}
 	for _, c := range list {
@@ -172,7 +173,7 @@ func (s *Site) previewRevert(v *Visit) error {
 	if len(list) > 1 && body.Client == "" {
 		title = fmt.Sprintf("Undo these %d changes?", len(list))
 	}
-	return s.Page(v, http.StatusOK, "revert", Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // olderOf is the address of what a client did since a time before a commit; "" where it
@@ -181,12 +182,12 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 	if t, err := parseTime(since); err != nil || t.IsZero() || client == "" || !space.CommitID(after).Valid() {
 		return ""
 	}
-	return SpacePath(id, "revert?"+URLQuery("client", client, "since", since, "after", after))
+	return web.SpacePath(id, "revert?"+web.URLQuery("client", client, "since", since, "after", after))
 }
 
 // notUndone lists what a client did since a time and after a commit, the newest first,
 // without what is undone, and tells after which commit there may be more.
-func (s *Site) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
+func (s *pages) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
 	undoings, err := s.History.Log(ctx, id, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
 	if err != nil {
 		return nil, "", 0, err
@@ -216,7 +217,7 @@ func (s *Site) notUndone(ctx context.Context, id space.SpaceID, client string, s
 
 // revert is POST /spaces/{id}/revert: it undoes the commits that the form names,
 // which are those that the person was shown.
-func (s *Site) revert(v *Visit) error {
+func (s *pages) revert(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -228,25 +229,25 @@ func (s *Site) revert(v *Visit) error {
 	commits := make([]space.CommitID, len(ids))
 	for i, id := range ids {
 		if commits[i] = space.CommitID(id); !commits[i].Valid() {
-			return ErrGone
+			return web.ErrGone
 		}
 	}
 	c, err := s.Operations.Revert(v.R.Context(), v.Actor(), service.RevertInput{
-		Space: service.SpaceRef{ID: m.ID}, Commits: commits, Client: Shorten(v.R.PostFormValue("client"), 80),
+		Space: service.SpaceRef{ID: m.ID}, Commits: commits, Client: web.Shorten(v.R.PostFormValue("client"), 80),
 	})
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
-		return s.See(v, SpacePath(m.ID, "activity?done=undone"))
+		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
 	}
-	body := revertPage{Space: m, Back: SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
+	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: web.SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
 	// What stays is listed again by the page that was left, so this one leads on.
 	body.Older = olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after"))
 	for i, k := range c.Conflicts {
 		f, err := s.kept(v, m.ID, k.Path, i < maxMovesTold)
 		if err != nil {
-			return Gone(err)
+			return web.Gone(err)
 		}
 		body.Kept = append(body.Kept, f)
 	}
@@ -254,5 +255,5 @@ func (s *Site) revert(v *Visit) error {
 	if !c.Changed {
 		title = "Nothing was undone"
 	}
-	return s.Page(v, http.StatusOK, "revert", Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }

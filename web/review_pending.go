@@ -1,0 +1,75 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+)
+
+// routePending adds what becomes of held files.
+func (s *Site) routePending() {
+	s.Handle("POST /spaces/{id}/held/allow", LimitPage, SignedIn, s.allowSecrets)
+	s.Handle("POST /spaces/{id}/held/discard", LimitPage, SignedIn, s.discardPending)
+}
+
+// pendingFile is the file of the visitor's that a form names.
+func (s *Site) pendingFile(v *Visit, m store.Membership) (string, error) {
+	list, err := s.Pending(v, m.ID, 0)
+	if err != nil {
+		return "", err
+	}
+	key := v.R.PostFormValue("file")
+	i := slices.IndexFunc(list, func(f space.PendingFile) bool { return f.Path != "" && PendingKey(f.Path) == key })
+	if i < 0 {
+		return "", errNotPending
+	}
+	return list[i].Path, nil
+}
+
+var errNotPending = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
+
+// allowSecrets is POST /spaces/{id}/held/allow.
+func (s *Site) allowSecrets(v *Visit) error {
+	m, err := s.WritableSpace(v)
+	if err != nil {
+		return err
+	}
+	path, err := s.pendingFile(v, m)
+	if err != nil {
+		return err
+	}
+	prints := strings.Fields(v.R.PostFormValue("secrets"))
+	if len(prints) > MaxFingerprints {
+		prints = prints[:MaxFingerprints]
+	}
+	in := service.AllowPendingSecretsInput{Space: service.SpaceRef{ID: m.ID}, Path: path, Fingerprints: prints}
+	if _, err := s.Operations.AllowPendingSecrets(v.R.Context(), v.Actor(), in); err != nil {
+		return err
+	}
+	return s.See(v, SpacePath(m.ID, "remote?held=allowed#held"))
+}
+
+// discardPending is POST /spaces/{id}/held/discard. What is held is the visitor's own,
+// so that one who may only read the space any more may do it too.
+func (s *Site) discardPending(v *Visit) error {
+	m, err := s.Space(v)
+	if err != nil {
+		return err
+	}
+	path, err := s.pendingFile(v, m)
+	if err != nil {
+		return err
+	}
+	in := service.DiscardPendingFileInput{Space: service.SpaceRef{ID: m.ID}, Path: path}
+	if _, err := s.Operations.DiscardPendingFile(v.R.Context(), v.Actor(), in); err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			return errNotPending
+		}
+		return err
+	}
+	return s.See(v, SpacePath(m.ID, "remote?held=discarded#held"))
+}
