@@ -11,14 +11,15 @@ import (
 	"satchel/internal/space"
 )
 
-// Bounds of lists of held files.
+// Bounds of lists of pending files.
 const (
 	pendingShown    = 20
 	pendingSecrets  = 5  // named of a file
 	MaxFingerprints = 50 // allowed at once
 )
 
-// PendingList is what is held for the visitor, as the page of a space's remote has it.
+// PendingList is the visitor's pending files in a space: those that could not be
+// committed.
 type PendingList struct {
 	Files []PendingItem
 	Count int
@@ -27,6 +28,7 @@ type PendingList struct {
 	Done  string
 }
 
+// PendingItem is a pending file as pages show it.
 type PendingItem struct {
 	Key, Path, Size, Why string
 	Since                time.Time
@@ -36,13 +38,13 @@ type PendingItem struct {
 	Allowed              bool
 }
 
-// PendingKey names a held file in a form: its path may be any bytes, and a secret.
+// PendingKey names a pending file in a form: its path may be any bytes, and a secret.
 func PendingKey(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:16])
 }
 
-// PendingList is what is held for the visitor in a space; nil for nothing.
+// PendingList lists the visitor's pending files in a space; it is nil if there are none.
 func (s *Site) PendingList(v *Visit, m store.Membership) (*PendingList, error) {
 	n := s.PendingIn(v, m.ID)
 	b := &PendingList{Count: n, May: m.Role != space.Reader}

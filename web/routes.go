@@ -59,7 +59,6 @@ func (s *Site) routes() {
 	s.routeGitHub()
 	s.routeFiles()
 	s.routeEditing()
-	s.routeReviews()
 	s.routeRemote()
 	s.routeSpaces()
 	s.routePublishing()

@@ -30,8 +30,6 @@ type Site struct {
 	spools    spools
 	begun     *ratelimit.Limiter // flows that signed-in people begin
 
-	long *longPatches
-
 	// TellOfLink reports a sign-in link that somebody else made or used to its user.
 	TellOfLink func(ctx context.Context, link string)
 	closers    []func()

@@ -13,6 +13,7 @@ import (
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web"
+	"satchel/web/review"
 )
 
 const (
@@ -34,7 +35,7 @@ type activityPageData struct {
 	Fresh   bool   // the newest, unfiltered
 	Stream  string
 	Said    string // what was just done
-	Reviews []web.ReviewItem
+	Reviews []review.Item
 	Behind  bool // what waits is being found out
 	More    int  // that wait for a person
 	Push    *web.RemoteView
@@ -244,7 +245,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		body.Stream = web.SpacePath(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
-		if body.Reviews, body.More, body.Behind, err = s.FirstReviews(ctx, m); err != nil {
+		if body.Reviews, body.More, body.Behind, err = review.First(ctx, s.Reviews, m); err != nil {
 			return err
 		}
 		body.Push, body.Held = s.PushState(v, m.ID), s.PendingIn(v, m.ID)

@@ -7,6 +7,7 @@ import (
 	"satchel/web/connect"
 	"satchel/web/history"
 	"satchel/web/memory"
+	"satchel/web/review"
 	"satchel/web/signin"
 )
 
@@ -22,6 +23,7 @@ func New(o web.Options) (*web.Site, error) {
 		connect.Register,
 		memory.Register,
 		history.Register,
+		review.Register,
 	} {
 		if err := register(s); err != nil {
 			s.Close()

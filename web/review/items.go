@@ -1,4 +1,4 @@
-package web
+package review
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
+	"satchel/web"
 	"satchel/web/render"
 )
 
@@ -25,11 +26,11 @@ type room struct{ lines, bytes, some int }
 // waitingList returns what waits in a space, in the order in which people are asked:
 // what tells every client what to do first, so that no number of other files hides
 // it, and of files alike first what a person knows.
-func (s *Site) waitingList(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
-	if s.Reviews == nil {
+func waitingList(ctx context.Context, from web.Reviews, id space.SpaceID) (list []space.Review, behind bool, err error) {
+	if from == nil {
 		return nil, false, nil
 	}
-	known, behind, err := s.Reviews.Waiting(ctx, id)
+	known, behind, err := from.Waiting(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
@@ -58,9 +59,9 @@ func number(b bool) int {
 	return 0
 }
 
-// FirstReviews returns by name what waits first, and how many more do.
-func (s *Site) FirstReviews(ctx context.Context, m store.Membership) (out []ReviewItem, more int, behind bool, err error) {
-	list, behind, err := s.waitingList(ctx, m.ID)
+// First returns by name what waits first, and how many more do.
+func First(ctx context.Context, from web.Reviews, m store.Membership) (out []Item, more int, behind bool, err error) {
+	list, behind, err := waitingList(ctx, from, m.ID)
 	for _, r := range list[:min(len(list), reviewsShown)] {
 		out = append(out, itemOf(m, r))
 	}
@@ -72,9 +73,9 @@ type reviewLink struct{ Shown, URL string }
 
 // addReviews adds what waits to a page of it: some with what is different, more by
 // name, and the way to the rest; or the one file that the page is of.
-func (s *Site) addReviews(v *Visit, body *reviewPage) error {
+func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	ctx, m := v.R.Context(), body.Space
-	list, behind, err := s.waitingList(ctx, m.ID)
+	list, behind, err := waitingList(ctx, s.Reviews, m.ID)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (s *Site) addReviews(v *Visit, body *reviewPage) error {
 	if body.Only != "" {
 		for _, r := range list {
 			if r.Path == body.Only {
-				it := s.reviewItem(ctx, m, r, &room{aloneLines, aloneBytes, 200})
+				it := s.item(ctx, m, r, &room{aloneLines, aloneBytes, 200})
 				if it.Alone = ""; !it.Whole {
 					it.Unshown = s.describe(ctx, m, r)
 				}
@@ -93,33 +94,33 @@ func (s *Site) addReviews(v *Visit, body *reviewPage) error {
 	}
 	at, _ := strconv.Atoi(v.R.URL.Query().Get("page"))
 	at = max(1, min(at, (len(list)+reviewsShown-1)/reviewsShown)) // what waited may be decided
-	to := func(page int) string { return SpacePath(m.ID, "reviews?page="+strconv.Itoa(page)) }
+	to := func(page int) string { return web.SpacePath(m.ID, "reviews?page="+strconv.Itoa(page)) }
 	if at > 1 {
 		body.Before = to(at - 1)
 	}
 	list = list[(at-1)*reviewsShown:]
 	left := &room{reviewLines, reviewBytes, 20}
 	for _, r := range list[:min(len(list), reviewsShown)] {
-		body.Reviews = append(body.Reviews, s.reviewItem(ctx, m, r, left))
+		body.Reviews = append(body.Reviews, s.item(ctx, m, r, left))
 	}
 	list = list[len(body.Reviews):]
 	if len(list) > 0 {
 		body.Next = to(at + 1)
 	}
 	for _, r := range list[:min(len(list), reviewsNamed)] {
-		body.Others = append(body.Others, reviewLink{ShownPath(r.Path, WholePath), SpacePath(m.ID, "reviews?"+URLQuery("path", string(r.Path)))})
+		body.Others = append(body.Others, reviewLink{web.ShownPath(r.Path, web.WholePath), web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(r.Path)))})
 	}
 	body.More = len(list) - len(body.Others)
 	return nil
 }
 
 // itemOf is a file that waits without what is different in it.
-func itemOf(m store.Membership, r space.Review) ReviewItem {
-	return ReviewItem{
-		Path: r.Path, Shown: ShownPath(r.Path, WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: Shorten(r.Client, 60), Tool: Shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
-		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: SpacePath(m.ID, "commits/"+string(r.Commit)),
-		Edit:  SpaceURL(m.ID, "edit", r.Path),
-		Alone: SpacePath(m.ID, "reviews?"+URLQuery("path", string(r.Path))),
+func itemOf(m store.Membership, r space.Review) Item {
+	return Item{
+		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
+		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: web.SpacePath(m.ID, "commits/"+string(r.Commit)),
+		Edit:  web.SpaceURL(m.ID, "edit", r.Path),
+		Alone: web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(r.Path))),
 	}
 }
 
@@ -127,11 +128,11 @@ func itemOf(m store.Membership, r space.Review) ReviewItem {
 func howMade(tool string) string {
 	switch {
 	case space.IsWebTool(tool):
-		return OnPages
+		return web.OnPages
 	case tool == "" || tool == space.Elsewhere:
 		return "by a commit from elsewhere"
 	case !space.IsAITool(tool):
-		return ToolWords(tool)
+		return web.ToolWords(tool)
 	}
 	return ""
 }
@@ -203,7 +204,7 @@ func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
 // patchOf is the difference of a file that waits; cut where it is longer than there
 // is room, and then only its beginning.
-func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r space.Review, left *room) (patch string, cut bool, err error) {
+func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, left *room) (patch string, cut bool, err error) {
 	key := patchKey{id, r.Was, r.Blob}
 	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
@@ -234,10 +235,10 @@ func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r space.Review, le
 	return patch, false, nil
 }
 
-func (s *Site) reviewItem(ctx context.Context, m store.Membership, r space.Review, left *room) ReviewItem {
+func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, left *room) Item {
 	it := itemOf(m, r)
 	if r.Base != "" {
-		it.Compare = SpacePath(m.ID, "compare?"+URLQuery("from", string(r.Base), "path", string(r.Path)))
+		it.Compare = web.SpacePath(m.ID, "compare?"+web.URLQuery("from", string(r.Base), "path", string(r.Path)))
 	}
 	if r.Blob != "" && r.Mode != r.WasMode {
 		it.ModeNote = map[space.Mode]string{

@@ -1,4 +1,4 @@
-package web
+package review
 
 import (
 	"slices"
@@ -8,22 +8,17 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
-// routePending adds what becomes of held files.
-func (s *Site) routePending() {
-	s.Handle("POST /spaces/{id}/held/allow", LimitPage, SignedIn, s.allowSecrets)
-	s.Handle("POST /spaces/{id}/held/discard", LimitPage, SignedIn, s.discardPending)
-}
-
-// pendingFile is the file of the visitor's that a form names.
-func (s *Site) pendingFile(v *Visit, m store.Membership) (string, error) {
+// pendingFile is the path of the visitor's pending file that a form names.
+func (s *pages) pendingFile(v *web.Visit, m store.Membership) (string, error) {
 	list, err := s.Pending(v, m.ID, 0)
 	if err != nil {
 		return "", err
 	}
 	key := v.R.PostFormValue("file")
-	i := slices.IndexFunc(list, func(f space.PendingFile) bool { return f.Path != "" && PendingKey(f.Path) == key })
+	i := slices.IndexFunc(list, func(f space.PendingFile) bool { return f.Path != "" && web.PendingKey(f.Path) == key })
 	if i < 0 {
 		return "", errNotPending
 	}
@@ -33,7 +28,7 @@ func (s *Site) pendingFile(v *Visit, m store.Membership) (string, error) {
 var errNotPending = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
 
 // allowSecrets is POST /spaces/{id}/held/allow.
-func (s *Site) allowSecrets(v *Visit) error {
+func (s *pages) allowSecrets(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -43,19 +38,19 @@ func (s *Site) allowSecrets(v *Visit) error {
 		return err
 	}
 	prints := strings.Fields(v.R.PostFormValue("secrets"))
-	if len(prints) > MaxFingerprints {
-		prints = prints[:MaxFingerprints]
+	if len(prints) > web.MaxFingerprints {
+		prints = prints[:web.MaxFingerprints]
 	}
 	in := service.AllowPendingSecretsInput{Space: service.SpaceRef{ID: m.ID}, Path: path, Fingerprints: prints}
 	if _, err := s.Operations.AllowPendingSecrets(v.R.Context(), v.Actor(), in); err != nil {
 		return err
 	}
-	return s.See(v, SpacePath(m.ID, "remote?held=allowed#held"))
+	return s.See(v, web.SpacePath(m.ID, "remote?held=allowed#held"))
 }
 
-// discardPending is POST /spaces/{id}/held/discard. What is held is the visitor's own,
-// so that one who may only read the space any more may do it too.
-func (s *Site) discardPending(v *Visit) error {
+// discardPending is POST /spaces/{id}/held/discard. The file is the visitor's own, so
+// that they may do it even if they can no longer write to the space.
+func (s *pages) discardPending(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
@@ -71,5 +66,5 @@ func (s *Site) discardPending(v *Visit) error {
 		}
 		return err
 	}
-	return s.See(v, SpacePath(m.ID, "remote?held=discarded#held"))
+	return s.See(v, web.SpacePath(m.ID, "remote?held=discarded#held"))
 }

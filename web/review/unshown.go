@@ -1,4 +1,4 @@
-package web
+package review
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/space"
+	"satchel/web"
 	"satchel/web/render"
 )
 
@@ -29,7 +30,7 @@ const versionShown = 12 // letters of a content's id
 
 // describe finds out what can be told of a file of which not all is shown; nil if
 // its content cannot be read, so that nobody can look at it.
-func (s *Site) describe(ctx context.Context, m store.Membership, r space.Review) *unshown {
+func (s *pages) describe(ctx context.Context, m store.Membership, r space.Review) *unshown {
 	if r.Blob == "" { // there is nothing of it to look at
 		return &unshown{Kind: "nothing: the file is deleted"}
 	}
@@ -39,17 +40,17 @@ func (s *Site) describe(ctx context.Context, m store.Membership, r space.Review)
 	}
 	u := &unshown{
 		Kind: "too large to look into here", Size: bytesize.Text(e.Size), Version: string(r.Blob[:min(len(r.Blob), versionShown)]),
-		Raw: PageURL(m.ID, "raw", r.Path, r.Head), Page: PageURL(m.ID, "files", r.Path, r.Head),
+		Raw: web.PageURL(m.ID, "raw", r.Path, r.Head), Page: web.PageURL(m.ID, "files", r.Path, r.Head),
 	}
 	u.Save = u.Raw + "&download"
-	if e.Size > MaxOpened {
+	if e.Size > web.MaxOpened {
 		return u
 	}
 	data, err := s.Workspace.ReadBlob(ctx, m.ID, r.Blob)
 	if err != nil {
 		return nil
 	}
-	if !IsText(data) {
+	if !web.IsText(data) {
 		u.Kind = "no text"
 		if kind, _, _ := strings.Cut(http.DetectContentType(data), ";"); kind != "application/octet-stream" && kind != "text/plain" {
 			u.Kind += ", but looks like " + kind

@@ -1,6 +1,9 @@
-package web
+// Package review is the pages on which a person decides: about what AIs changed in
+// files that instruct every AI, and about files that could not be committed.
+package review
 
 import (
+	"embed"
 	"html/template"
 	"net/http"
 	"time"
@@ -9,19 +12,30 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
-// routeReviews adds what confirms an AI's changes.
-func (s *Site) routeReviews() {
-	s.long = newLongPatches()
-	s.routePending()
-	s.Handle("GET /spaces/{id}/reviews", LimitPage, SignedIn, s.showReviews)
-	s.Handle("POST /spaces/{id}/reviews/keep", LimitPage, SignedIn, s.keepReview)
-	s.Handle("POST /spaces/{id}/reviews/undo", LimitPage, SignedIn, s.undoReview)
+//go:embed templates
+var templates embed.FS
+
+type pages struct {
+	*web.Site
+	long *longPatches
 }
 
-// ReviewItem is a file that waits, as pages show it.
-type ReviewItem struct {
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{site, newLongPatches()}
+	s.Handle("GET /spaces/{id}/reviews", web.LimitPage, web.SignedIn, s.showReviews)
+	s.Handle("POST /spaces/{id}/reviews/keep", web.LimitPage, web.SignedIn, s.keepReview)
+	s.Handle("POST /spaces/{id}/reviews/undo", web.LimitPage, web.SignedIn, s.undoReview)
+	s.Handle("POST /spaces/{id}/held/allow", web.LimitPage, web.SignedIn, s.allowSecrets)
+	s.Handle("POST /spaces/{id}/held/discard", web.LimitPage, web.SignedIn, s.discardPending)
+	return s.AddTemplates(templates)
+}
+
+// Item is a file that waits, as pages show it.
+type Item struct {
 	Path    space.Path
 	Shown   string
 	Blob    space.BlobID
@@ -68,7 +82,7 @@ type reviewPage struct {
 	Space   store.Membership
 	Action  string
 	May     bool
-	Reviews []ReviewItem
+	Reviews []Item
 	Others  []reviewLink // what waits after these, by name
 	More    int          // that are not even named
 	Before  string       // the page of those before
@@ -85,20 +99,20 @@ type decisionItem struct {
 }
 
 // showReviews is GET /spaces/{id}/reviews.
-func (s *Site) showReviews(v *Visit) error {
+func (s *pages) showReviews(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return s.reviewsPage(v, m, Page{})
+	return s.reviewsPage(v, m, web.Page{})
 }
 
-func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
+func (s *pages) reviewsPage(v *web.Visit, m store.Membership, p web.Page) (err error) {
 	ctx := v.R.Context()
 	body := reviewPage{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader}
 	if text := v.R.URL.Query().Get("path"); text != "" {
 		if body.Only, err = space.ParsePath(text); err != nil {
-			return ErrGone
+			return web.ErrGone
 		}
 	}
 	if err := s.addReviews(v, &body); err != nil {
@@ -116,8 +130,8 @@ func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
 			return err
 		}
 		for _, d := range list {
-			d.Client = Shorten(d.Client, 60)
-			body.Decided = append(body.Decided, decisionItem{d, ShownPath(d.Path, WholePath)})
+			d.Client = web.Shorten(d.Client, 60)
+			body.Decided = append(body.Decided, decisionItem{d, web.ShownPath(d.Path, web.WholePath)})
 		}
 	}
 	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "What AIs changed in their instructions", true, "activity", &m, []string{"activity.css"}, body
@@ -129,10 +143,10 @@ func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
 }
 
 // reviewed reads the version that the form is about.
-func reviewed(v *Visit, m store.Membership) (in service.DecideReviewInput, err error) {
+func reviewed(v *web.Visit, m store.Membership) (in service.DecideReviewInput, err error) {
 	in.Space.ID, in.Blob = m.ID, space.BlobID(v.R.PostFormValue("blob"))
 	if in.Path, err = space.ParsePath(v.R.PostFormValue("path")); err != nil || in.Blob != "" && !in.Blob.Valid() {
-		return in, ErrGone
+		return in, web.ErrGone
 	}
 	switch v.R.PostFormValue("mode") {
 	case "", "0":
@@ -141,13 +155,13 @@ func reviewed(v *Visit, m store.Membership) (in service.DecideReviewInput, err e
 	case "2":
 		in.Mode = space.Symlink
 	default:
-		return in, ErrGone
+		return in, web.ErrGone
 	}
 	return in, nil
 }
 
 // keepReview is POST /spaces/{id}/reviews/keep.
-func (s *Site) keepReview(v *Visit) error {
+func (s *pages) keepReview(v *web.Visit) error {
 	return s.decide(v, "kept", func(in service.DecideReviewInput) error {
 		_, err := s.Operations.KeepReview(v.R.Context(), v.Actor(), in)
 		return err
@@ -155,14 +169,14 @@ func (s *Site) keepReview(v *Visit) error {
 }
 
 // undoReview is POST /spaces/{id}/reviews/undo.
-func (s *Site) undoReview(v *Visit) error {
+func (s *pages) undoReview(v *web.Visit) error {
 	return s.decide(v, "undone", func(in service.DecideReviewInput) error {
 		_, err := s.Operations.UndoReview(v.R.Context(), v.Actor(), in)
 		return err
 	})
 }
 
-func (s *Site) decide(v *Visit, done string, act func(service.DecideReviewInput) error) error {
+func (s *pages) decide(v *web.Visit, done string, act func(service.DecideReviewInput) error) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
@@ -172,13 +186,13 @@ func (s *Site) decide(v *Visit, done string, act func(service.DecideReviewInput)
 		return err
 	}
 	if s.Reviews == nil {
-		return ErrGone
+		return web.ErrGone
 	}
 	switch err := act(in); fault.CodeOf(err) {
 	case "":
-		return s.See(v, SpacePath(m.ID, "reviews?done="+done))
+		return s.See(v, web.SpacePath(m.ID, "reviews?done="+done))
 	case fault.Conflict:
-		return s.reviewsPage(v, m, Page{Problem: fault.PublicOf(err)})
+		return s.reviewsPage(v, m, web.Page{Problem: fault.PublicOf(err)})
 	default:
 		return err
 	}
