@@ -57,8 +57,6 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
 	s.routeGitHub()
-	s.routeFiles()
-	s.routeEditing()
 	s.routeRemote()
 	s.routeSpaces()
 	s.routePublishing()

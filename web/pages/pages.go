@@ -5,6 +5,7 @@ import (
 	"satchel/web"
 	"satchel/web/account"
 	"satchel/web/connect"
+	"satchel/web/files"
 	"satchel/web/history"
 	"satchel/web/memory"
 	"satchel/web/review"
@@ -21,6 +22,7 @@ func New(o web.Options) (*web.Site, error) {
 		signin.Register,
 		account.Register,
 		connect.Register,
+		files.Register,
 		memory.Register,
 		history.Register,
 		review.Register,

@@ -1,33 +1,35 @@
-package web
+package files
 
-import ()
+import (
+	"satchel/web"
+)
 
 // rawFile is GET /spaces/{id}/raw/{path...}: a file as it is. Only text and
 // pictures are shown, everything else is saved.
-func (s *Site) rawFile(v *Visit) error {
+func (s *pages) rawFile(v *web.Visit) error {
 	l, err := s.Locate(v)
 	if err != nil {
 		return err
 	}
 	if l.Path == "" || l.Slash {
-		return ErrGone
+		return web.ErrGone
 	}
 	e, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, l.Commit, l.Path)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if e.Dir {
-		return ErrGone
+		return web.ErrGone
 	}
 	ctx, w, leave, err := s.BeginDownload(v, l.Space.ID, true)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	data, err := ReadContent(ctx, s.Workspace, l.Space.ID, e)
+	data, err := web.ReadContent(ctx, s.Workspace, l.Space.ID, e)
 	if err != nil {
 		return err
 	}
-	ServeRaw(w, v.R, l.Path, e, data)
+	web.ServeRaw(w, v.R, l.Path, e, data)
 	return nil
 }

@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"archive/zip"
@@ -14,11 +14,12 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // download is GET /spaces/{id}/download/{bundle|zip}: everything, as it is
 // written, so that no size of a space is held in memory.
-func (s *Site) download(v *Visit) error {
+func (s *pages) download(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func (s *Site) download(v *Visit) error {
 			})
 		})
 	}
-	return ErrGone
+	return web.ErrGone
 }
 
 // archiveName is a space's name as that of a file and a directory.
@@ -67,7 +68,7 @@ func archiveName(m store.Membership) string {
 
 // stream sends what write writes. What goes wrong before the first byte is a
 // page; after it the connection breaks, so that nobody takes half for all.
-func (s *Site) stream(v *Visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
+func (s *pages) stream(v *web.Visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
 	out := &firstByte{v: v, name: name, kind: kind}
 	if v.R.Method == http.MethodHead {
 		out.begin()
@@ -92,7 +93,7 @@ func (s *Site) stream(v *Visit, id space.SpaceID, name, kind string, write func(
 
 // firstByte sets the headers of a download once there is something to send.
 type firstByte struct {
-	v          *Visit
+	v          *web.Visit
 	to         io.Writer
 	name, kind string
 	begun      bool
@@ -101,8 +102,8 @@ type firstByte struct {
 func (w *firstByte) begin() {
 	h := w.v.W.Header()
 	h.Set("Content-Type", w.kind)
-	h.Set("Content-Disposition", Attachment(w.name))
-	h.Set("Content-Security-Policy", RawPolicy)
+	h.Set("Content-Disposition", web.Attachment(w.name))
+	h.Set("Content-Security-Policy", web.RawPolicy)
 	w.begun = true
 }
 

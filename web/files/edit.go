@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"net/http"
@@ -13,6 +13,7 @@ import (
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 	"satchel/web/merge"
 	"satchel/web/render"
 )
@@ -63,23 +64,23 @@ func modeOf(name string) space.Mode {
 }
 
 // editable returns a file as text, or why it is none that a page can edit.
-func (e *editing) editable(v *Visit, f found) (string, error) {
+func (s *pages) editable(v *web.Visit, f found) (string, error) {
 	switch {
 	case f.Dir:
 		return "", fault.New(fault.Invalid, "It is a directory. Open one of its files, or make a new one in it.")
 	case f.Mode == space.Symlink:
 		return "", fault.New(fault.Invalid, "It is a link to another file. Edit that one.")
-	case f.Size > e.limits.MaxText:
-		return "", errLong(e.limits.MaxText)
+	case f.Size > s.Editing.MaxText:
+		return "", errLong(s.Editing.MaxText)
 	}
-	data, err := ReadContent(v.R.Context(), e.Workspace, f.ID, f.Entry)
+	data, err := web.ReadContent(v.R.Context(), s.Workspace, f.ID, f.Entry)
 	if err != nil {
 		return "", err
 	}
-	if int64(len(data)) > e.limits.MaxText {
-		return "", errLong(e.limits.MaxText)
+	if int64(len(data)) > s.Editing.MaxText {
+		return "", errLong(s.Editing.MaxText)
 	}
-	if !Textual(string(data)) {
+	if !web.Textual(string(data)) {
 		return "", fault.New(fault.Invalid, "It is not text, so it cannot be edited here. Upload a new version of it instead.")
 	}
 	return string(data), nil
@@ -90,64 +91,64 @@ func errLong(most int64) error {
 }
 
 // showEdit is GET /spaces/{id}/edit/{path...}.
-func (e *editing) showEdit(v *Visit) error {
-	f, err := e.target(v)
+func (s *pages) showEdit(v *web.Visit) error {
+	f, err := s.target(v)
 	if fault.CodeOf(err) == fault.NotFound {
-		return ErrGone
+		return web.ErrGone
 	}
 	if err != nil {
 		return err
 	}
-	text, err := e.editable(v, f)
+	text, err := s.editable(v, f)
 	if err != nil {
-		p := AsPage(err)
-		return &PageError{Status: p.Status, Title: "That cannot be edited here", Text: p.Text}
+		p := web.AsPage(err)
+		return &web.PageError{Status: p.Status, Title: "That cannot be edited here", Text: p.Text}
 	}
-	return e.form(v, http.StatusOK, f.Membership, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
+	return s.form(v, http.StatusOK, f.Membership, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
 }
 
 // form is the page of a text on its way into the file at p; problem is what was
 // wrong with it.
-func (e *editing) form(v *Visit, status int, m store.Membership, p space.Path, body editPage, problem *Problem) error {
-	body.Max = e.limits.MaxText
+func (s *pages) form(v *web.Visit, status int, m store.Membership, p space.Path, body editPage, problem *web.Problem) error {
+	body.Max = s.Editing.MaxText
 	title := "A new file"
 	if !body.New {
-		title = "Edit " + ShownPath(p, 120)
-		body.Action = SpaceURL(m.ID, "edit", p)
+		title = "Edit " + web.ShownPath(p, 120)
+		body.Action = web.SpaceURL(m.ID, "edit", p)
 		if body.Back == "" {
-			body.Back = SpaceURL(m.ID, "files", p)
+			body.Back = web.SpaceURL(m.ID, "files", p)
 		}
-		body.Rename, body.Delete = SpaceURL(m.ID, "rename", p), SpaceURL(m.ID, "delete", p)
-		body.Waits = e.waitsAt(v, m.ID, p)
+		body.Rename, body.Delete = web.SpaceURL(m.ID, "rename", p), web.SpaceURL(m.ID, "delete", p)
+		body.Waits = s.waitsAt(v, m.ID, p)
 	}
 	if body.Conflict != nil {
-		title = ShownPath(p, 120) + " changed while you edited it"
+		title = web.ShownPath(p, 120) + " changed while you edited it"
 	}
-	out := Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	out := web.Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if body.Previewed {
 		out.Styles = append([]string{"files.css"}, out.Styles...)
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.Text, problem.Field
 	}
-	return e.Page(v, status, "edit", out)
+	return s.Page(v, status, "edit", out)
 }
 
 // waitsAt is the page of what an AI changed in a file, while that waits for a person.
-func (e *editing) waitsAt(v *Visit, id space.SpaceID, p space.Path) string {
-	if e.Reviews == nil {
+func (s *pages) waitsAt(v *web.Visit, id space.SpaceID, p space.Path) string {
+	if s.Reviews == nil {
 		return ""
 	}
-	list, _, err := e.Reviews.Waiting(v.R.Context(), id)
+	list, _, err := s.Reviews.Waiting(v.R.Context(), id)
 	if err != nil || !slices.ContainsFunc(list, func(r space.Review) bool { return r.Path == p }) {
 		return "" // to edit is possible all the same
 	}
-	return SpacePath(id, "reviews?"+URLQuery("path", string(p)))
+	return web.SpacePath(id, "reviews?"+web.URLQuery("path", string(p)))
 }
 
 // saveEdit is POST /spaces/{id}/edit/{path...}: a preview, or a commit.
-func (e *editing) saveEdit(v *Visit) error {
-	f, err := e.target(v)
+func (s *pages) saveEdit(v *web.Visit) error {
+	f, err := s.target(v)
 	there := err == nil
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
 		return err
@@ -157,77 +158,77 @@ func (e *editing) saveEdit(v *Visit) error {
 	}
 	body := editPage{Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.R.PostFormValue("base")), Mode: v.R.PostFormValue("mode"), Unsaved: true}
 	if body.Base != "" && !body.Base.Valid() {
-		return BadForm(errNoBase)
+		return web.BadForm(errNoBase)
 	}
 	if !there {
-		body.Back = dirURL(f.ID, e.nearest(v, f))
+		body.Back = dirURL(f.ID, s.nearest(v, f))
 	}
-	if p := e.checkText(v, f.ID, string(f.path), &body); p != nil || body.Previewed {
-		if body.Conflict, err = e.stillOpen(v, f, there); err != nil {
+	if p := s.checkText(v, f.ID, string(f.path), &body); p != nil || body.Previewed {
+		if body.Conflict, err = s.stillOpen(v, f, there); err != nil {
 			return err
 		}
 		status := http.StatusOK
 		if p != nil {
 			status = http.StatusUnprocessableEntity
 		}
-		return e.form(v, status, f.Membership, f.path, body, p)
+		return s.form(v, status, f.Membership, f.path, body, p)
 	}
 	if there && f.Blob != body.Base || !there && body.Base != "" {
-		return e.collide(v, f, there, body)
+		return s.collide(v, f, there, body)
 	}
-	base, err := e.baseText(v, f.ID, body.Base)
+	base, err := s.baseText(v, f.ID, body.Base)
 	if err != nil {
 		return err
 	}
-	remark, err := e.WriteFiles(v, f.ID, space.ToolWeb, []space.Change{{
+	remark, err := s.WriteFiles(v, f.ID, space.ToolWeb, []space.Change{{
 		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
 		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
 	}}, body.Message)
 	switch {
 	case err == nil:
-		return e.Saved(v, f.Membership, remark, DoneURL(SpaceURL(f.ID, "files", f.path), "saved"))
+		return s.Saved(v, f.Membership, remark, web.DoneURL(web.SpaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// It changed right now, or a directory took its place, or a file that of a directory.
-		now, ok, lerr := e.Lookup(v.R.Context(), f.ID, f.path)
+		now, ok, lerr := s.Lookup(v.R.Context(), f.ID, f.path)
 		if lerr != nil {
 			return lerr
 		}
 		if ok && !now.Dir && now.Mode != space.Symlink && now.Blob != body.Base || !ok && body.Base != "" {
 			f.Entry = now
-			return e.collide(v, f, ok, body)
+			return s.collide(v, f, ok, body)
 		}
-		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{Text: fault.PublicOf(err), Field: "text"})
-	case IsRefusal(err):
-		return e.form(v, AsPage(err).Status, f.Membership, f.path, body, &Problem{Text: fault.PublicOf(err), Field: "text"})
+		return s.form(v, http.StatusConflict, f.Membership, f.path, body, &web.Problem{Text: fault.PublicOf(err), Field: "text"})
+	case web.IsRefusal(err):
+		return s.form(v, web.AsPage(err).Status, f.Membership, f.path, body, &web.Problem{Text: fault.PublicOf(err), Field: "text"})
 	}
 	return err
 }
 
 // checkText looks at what was sent before anything is done with it, and makes the
 // preview where one is asked for.
-func (e *editing) checkText(v *Visit, id space.SpaceID, p string, body *editPage) *Problem {
+func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPage) *web.Problem {
 	switch {
-	case int64(len(body.Text)) > e.limits.MaxText:
-		return &Problem{Text: "The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", Field: "text"}
+	case int64(len(body.Text)) > s.Editing.MaxText:
+		return &web.Problem{Text: "The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(s.Editing.MaxText) + " can be edited in a page.", Field: "text"}
 	case len(body.Message) > maxMessage:
-		return &Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"}
+		return &web.Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"}
 	}
 	if v.R.PostFormValue("act") == "preview" {
-		e.preview(id, p, body)
+		s.preview(id, p, body)
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
-		return &Problem{Text: "The text still has marks of places that both changed. Decide for each, and take the marks out.", Field: "text"}
+		return &web.Problem{Text: "The text still has marks of places that both changed. Decide for each, and take the marks out.", Field: "text"}
 	}
 	return nil
 }
 
 // baseText is the content of a blob that a text was made from; "" for none.
-func (e *editing) baseText(v *Visit, id space.SpaceID, b space.BlobID) (string, error) {
+func (s *pages) baseText(v *web.Visit, id space.SpaceID, b space.BlobID) (string, error) {
 	if b == "" {
 		return "", nil
 	}
-	data, err := e.Workspace.ReadBlob(v.R.Context(), id, b)
+	data, err := s.Workspace.ReadBlob(v.R.Context(), id, b)
 	return string(data), err
 }
 
@@ -265,8 +266,8 @@ func dirOf(q string) string {
 }
 
 // showNew is GET /spaces/{id}/new.
-func (e *editing) showNew(v *Visit) error {
-	m, err := e.WritableSpace(v)
+func (s *pages) showNew(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
@@ -278,38 +279,38 @@ func (e *editing) showNew(v *Visit) error {
 	}
 	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
 	if kind == "fact" {
-		body.Text = string(facts.FromPerson("", "", e.Now()))
+		body.Text = string(facts.FromPerson("", "", s.Now()))
 	}
 	if dir != "" && (kind == "" || kind == "note") {
 		body.Path = dir + "/"
 	}
-	e.newForm(&body, m, kind, dir)
-	return e.form(v, http.StatusOK, m, "", body, nil)
+	s.newForm(&body, m, kind, dir)
+	return s.form(v, http.StatusOK, m, "", body, nil)
 }
 
-func (e *editing) newForm(body *editPage, m store.Membership, kind, dir string) {
+func (s *pages) newForm(body *editPage, m store.Membership, kind, dir string) {
 	body.New, body.Dir = true, dir
 	body.Action, body.Back = "/spaces/"+string(m.ID)+"/new?"+url.Values{"dir": {dir}, "kind": {kind}}.Encode(), dirURL(m.ID, space.Path(dir))
 	body.Kinds = kindsOf(m.ID, kind, dir)
 }
 
 // saveNew is POST /spaces/{id}/new.
-func (e *editing) saveNew(v *Visit) error {
-	m, err := e.WritableSpace(v)
+func (s *pages) saveNew(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
 	q := v.R.URL.Query()
 	body := editPage{Path: strings.TrimSpace(v.R.PostFormValue("path")), Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
-	e.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
+	s.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
 	again := func(status int, text, field string) error {
-		return e.form(v, status, m, "", body, &Problem{Text: text, Field: field})
+		return s.form(v, status, m, "", body, &web.Problem{Text: text, Field: field})
 	}
-	if p := e.checkText(v, m.ID, body.Path, &body); p != nil {
+	if p := s.checkText(v, m.ID, body.Path, &body); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	if body.Previewed {
-		return e.form(v, http.StatusOK, m, "", body, nil)
+		return s.form(v, http.StatusOK, m, "", body, nil)
 	}
 	p, err := space.ParsePath(body.Path)
 	if err != nil {
@@ -318,21 +319,21 @@ func (e *editing) saveNew(v *Visit) error {
 	if path.Base(string(p)) == ".md" {
 		return again(http.StatusUnprocessableEntity, "Give the file a name before its “.md”.", "path")
 	}
-	taken, err := e.PathTaken(v, m.ID, p)
+	taken, err := s.PathTaken(v, m.ID, p)
 	if err != nil {
 		return err
 	}
 	if taken != "" {
 		return again(http.StatusConflict, taken, "path")
 	}
-	remark, err := e.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
-		return e.Saved(v, m, remark, DoneURL(SpaceURL(m.ID, "files", p), "created"))
+		return s.Saved(v, m, remark, web.DoneURL(web.SpaceURL(m.ID, "files", p), "created"))
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
-	case IsRefusal(err):
-		return again(AsPage(err).Status, fault.PublicOf(err), fieldOf(err, "text"))
+	case web.IsRefusal(err):
+		return again(web.AsPage(err).Status, fault.PublicOf(err), fieldOf(err, "text"))
 	}
 	return err
 }
@@ -347,10 +348,25 @@ func fieldOf(err error, other string) string {
 
 // entryText is the text of a file that is edited meanwhile elsewhere; ok is false
 // where it is no text.
-func (e *editing) entryText(v *Visit, id space.SpaceID, f space.Entry) (string, bool, error) {
-	if f.Size > e.limits.MaxFile {
+func (s *pages) entryText(v *web.Visit, id space.SpaceID, f space.Entry) (string, bool, error) {
+	if f.Size > s.Editing.MaxFile {
 		return "", false, nil
 	}
-	data, err := ReadContent(v.R.Context(), e.Workspace, id, f)
-	return string(data), err == nil && utf8.Valid(data) && Textual(string(data)), err
+	data, err := web.ReadContent(v.R.Context(), s.Workspace, id, f)
+	return string(data), err == nil && utf8.Valid(data) && web.Textual(string(data)), err
+}
+
+// preview makes what a text looks like, where it is Markdown. Another one, and
+// one beyond the limits of a page, is shown as it is.
+func (s *pages) preview(id space.SpaceID, p string, body *editPage) {
+	body.Previewed = true
+	if !web.IsMarkdown(p) {
+		return
+	}
+	doc, ok := render.Markdown([]byte(body.Text), render.Place{
+		Path: p, Files: web.SpaceURL(id, "files", ""), Raw: web.SpaceURL(id, "raw", ""), Under: 2, // the page's title and the preview's
+	})
+	if ok {
+		body.Preview = &doc
+	}
 }

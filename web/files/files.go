@@ -1,6 +1,9 @@
-package web
+// Package files is the pages of files: what a space holds, its search and downloads,
+// and the forms that write, upload, move and delete files.
+package files
 
 import (
+	"embed"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,25 +11,50 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
-// routeFiles adds the pages that show what a space holds: files, search, downloads.
-func (s *Site) routeFiles() {
-	get := func(pattern string, h Handler) { s.Handle("GET /spaces/{id}/"+pattern, LimitPage, SignedIn, h) }
+//go:embed templates
+var templates embed.FS
+
+type pages struct {
+	*web.Site
+	uploads chan struct{} // one for each upload or move in memory
+}
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{site, make(chan struct{}, site.Editing.Uploads)}
+	get := func(pattern string, h web.Handler) {
+		s.Handle("GET /spaces/{id}/"+pattern, web.LimitPage, web.SignedIn, h)
+	}
 	get("files", s.toFiles)
 	get("files/{path...}", s.showFile)
 	get("raw/{path...}", s.rawFile)
 	get("search", s.showSearch)
 	get("download/{kind}", s.download)
+	get("edit/{path...}", s.showEdit)
+	get("new", s.showNew)
+	get("upload", s.showUpload)
+	get("rename/{path...}", s.showRename)
+	get("delete/{path...}", s.showDelete)
+	s.Handle("POST /spaces/{id}/rename/{path...}", web.LimitPage, web.SignedIn, s.saveRename)
+	s.Handle("POST /spaces/{id}/delete/{path...}", web.LimitPage, web.SignedIn, s.saveDelete)
+	// A text is sent with its line ends doubled, or each byte as three.
+	text := 3*s.Editing.MaxText + web.MaxFormBytes
+	s.HandleLarge("POST /spaces/{id}/edit/{path...}", text, s.saveEdit)
+	s.HandleLarge("POST /spaces/{id}/new", text, s.saveNew)
+	s.HandleLarge("POST /spaces/{id}/upload", s.Editing.MaxChange+1<<20, s.saveUpload)
+	return s.AddTemplates(templates)
 }
 
 // toFiles leads to the directory of all files.
-func (s *Site) toFiles(v *Visit) error {
+func (s *pages) toFiles(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return s.See(v, PageURL(m.ID, "files", "", ""))
+	return s.See(v, web.PageURL(m.ID, "files", "", ""))
 }
 
 // notice says at which commit a page shows something, where that is not head.
@@ -39,7 +67,7 @@ type notice struct {
 }
 
 // noticeOf is nil for a page of head.
-func (s *Site) noticeOf(v *Visit, l Location, page string) (*notice, error) {
+func (s *pages) noticeOf(v *web.Visit, l web.Location, page string) (*notice, error) {
 	if l.At == "" {
 		return nil, nil
 	}
@@ -47,19 +75,19 @@ func (s *Site) noticeOf(v *Visit, l Location, page string) (*notice, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &notice{Commit: PageURL(l.Space.ID, "commits", space.Path(l.At), ""), ID: l.At.Short(), Now: l.Now(page), Newest: head == l.At}
+	n := &notice{Commit: web.PageURL(l.Space.ID, "commits", space.Path(l.At), ""), ID: l.At.Short(), Now: l.Now(page), Newest: head == l.At}
 	log, err := s.History.Log(v.R.Context(), l.Space.ID, space.LogQuery{From: l.At, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	if len(log) == 1 {
-		n.Time, n.Subject = log[0].Time, SubjectOf(log[0].Message)
+		n.Time, n.Subject = log[0].Time, web.SubjectOf(log[0].Message)
 	}
 	return n, nil
 }
 
 // showFile is GET /spaces/{id}/files/{path...}: a directory, or a file.
-func (s *Site) showFile(v *Visit) error {
+func (s *pages) showFile(v *web.Visit) error {
 	l, err := s.Locate(v)
 	if err != nil {
 		return err
@@ -85,28 +113,28 @@ func (s *Site) showFile(v *Visit) error {
 }
 
 // notThere leads from a file that is gone to its history, where it has one.
-func (s *Site) notThere(v *Visit, l Location, err error) error {
+func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
 	if l.At != "" || l.Path == "" {
-		return ErrGone
+		return web.ErrGone
 	}
 	log, _, lerr := s.History.LogPage(v.R.Context(), l.Space.ID, "", l.Path, "", 1, missingWalk)
 	if lerr != nil || len(log) == 0 {
-		return ErrGone
+		return web.ErrGone
 	}
 	body := gonePage{
-		Crumbs: l.Crumbs(), History: l.Now("history"), Last: log[0].Time, Commit: PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), Subject: SubjectOf(log[0].Message),
+		Crumbs: l.Crumbs(), History: l.Now("history"), Last: log[0].Time, Commit: web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), Subject: web.SubjectOf(log[0].Message),
 	}
 	// The last version is the one before it was deleted.
 	if before := log[0].Parent; before != "" && l.MayWrite() {
 		if _, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, before, l.Path); err == nil {
 			body.Restore, body.Path, body.Before = "/spaces/"+string(l.Space.ID)+"/restore", string(l.Path), before
-			body.Version = PageURL(l.Space.ID, "files", l.Path, before)
+			body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)
 		}
 	}
-	return s.Page(v, http.StatusNotFound, "gone", Page{Title: l.Name() + " is not there any more", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " is not there any more", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // missingWalk is how many commits are looked through for the last one of a file
@@ -115,7 +143,7 @@ const missingWalk = 500
 
 // gonePage is of a file that was.
 type gonePage struct {
-	Crumbs                   []Crumb
+	Crumbs                   []web.Crumb
 	History, Commit, Subject string
 	Last                     time.Time
 	// What brings back the last version; Restore is "" where nothing does.
@@ -124,7 +152,7 @@ type gonePage struct {
 }
 
 // doneWords are what the pages of files say was done, by the word in their address.
-func doneWords(v *Visit) string {
+func doneWords(v *web.Visit) string {
 	switch v.R.URL.Query().Get("done") {
 	case "uploaded":
 		return "The files are uploaded."

@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // uploadPage takes files, and tells what became of those that were sent.
@@ -62,42 +63,42 @@ type uploaded struct {
 }
 
 // showUpload is GET /spaces/{id}/upload.
-func (e *editing) showUpload(v *Visit) error {
-	m, err := e.WritableSpace(v)
+func (s *pages) showUpload(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.R.URL.Query().Get("dir")), Unpack: true}, nil)
+	return s.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.R.URL.Query().Get("dir")), Unpack: true}, nil)
 }
 
-func (e *editing) uploadForm(v *Visit, status int, m store.Membership, body uploadPage, p *Problem) error {
+func (s *pages) uploadForm(v *web.Visit, status int, m store.Membership, body uploadPage, p *web.Problem) error {
 	dir := dirOf(body.Dir)
 	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
 	body.Back = dirURL(m.ID, space.Path(dir))
-	body.MaxFiles, body.FileText, body.ChangeText = e.limits.MaxFiles, bytesize.Text(e.limits.MaxFile), bytesize.Text(e.limits.MaxChange)
+	body.MaxFiles, body.FileText, body.ChangeText = s.Editing.MaxFiles, bytesize.Text(s.Editing.MaxFile), bytesize.Text(s.Editing.MaxChange)
 	if n := len(body.Saved) - uploadsListed; n > 0 {
 		body.Saved, body.MoreSaved = body.Saved[:uploadsListed], n
 	}
 	if n := len(body.Refused) - uploadsListed; n > 0 {
 		body.Refused, body.MoreRefused = body.Refused[:uploadsListed], n
 	}
-	out := Page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+	out := web.Page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.Text, p.Field
 	}
-	return e.Page(v, status, "upload", out)
+	return s.Page(v, status, "upload", out)
 }
 
 // saveUpload is POST /spaces/{id}/upload. Each file is saved or refused by itself;
 // what is saved is one commit.
-func (e *editing) saveUpload(v *Visit) error {
-	m, err := e.WritableSpace(v)
+func (s *pages) saveUpload(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
 	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.R.PostFormValue("dir")), "/"), Message: message(v), Unpack: v.R.PostFormValue("unpack") == "1"}
 	again := func(status int, text, field string) error {
-		return e.uploadForm(v, status, m, body, &Problem{Text: text, Field: field})
+		return s.uploadForm(v, status, m, body, &web.Problem{Text: text, Field: field})
 	}
 	if body.Dir != "" {
 		if _, err := space.ParsePath(body.Dir); err != nil {
@@ -113,29 +114,29 @@ func (e *editing) saveUpload(v *Visit) error {
 		return err
 	case len(sent) == 0:
 		return again(http.StatusUnprocessableEntity, "Choose the files to upload.", "files")
-	case len(sent) > e.limits.MaxFiles:
-		return again(http.StatusRequestEntityTooLarge, fmt.Sprintf("Upload no more than %d files at once.", e.limits.MaxFiles), "files")
+	case len(sent) > s.Editing.MaxFiles:
+		return again(http.StatusRequestEntityTooLarge, fmt.Sprintf("Upload no more than %d files at once.", s.Editing.MaxFiles), "files")
 	}
 	var total int64
 	for _, h := range sent {
 		total += h.Size
 	}
-	if total > e.limits.MaxChange {
-		return again(http.StatusRequestEntityTooLarge, "The files have "+bytesize.Text(total)+" together, and "+bytesize.Text(e.limits.MaxChange)+" may be uploaded at once.", "files")
+	if total > s.Editing.MaxChange {
+		return again(http.StatusRequestEntityTooLarge, "The files have "+bytesize.Text(total)+" together, and "+bytesize.Text(s.Editing.MaxChange)+" may be uploaded at once.", "files")
 	}
-	release, err := e.hold(v.R.Context())
+	release, err := s.hold(v.R.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
-	files, more, err := e.filesOf(v.R.Context(), sent, total, body.Unpack)
+	files, more, err := s.filesOf(v.R.Context(), sent, total, body.Unpack)
 	if err != nil {
 		return err
 	}
-	remark, err := e.upload(v, m, files, &body)
+	remark, err := s.upload(v, m, files, &body)
 	if err != nil {
-		if IsRefusal(err) {
-			return again(AsPage(err).Status, fault.PublicOf(err), "files")
+		if web.IsRefusal(err) {
+			return again(web.AsPage(err).Status, fault.PublicOf(err), "files")
 		}
 		return err
 	}
@@ -143,21 +144,21 @@ func (e *editing) saveUpload(v *Visit) error {
 	body.Mac, body.Git = more.mac, more.git
 	if len(body.Refused)+len(body.Taken) == 0 {
 		if body.Remark = remark; body.Mac+body.Git > 0 {
-			return e.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
+			return s.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
 		}
-		return e.Saved(v, m, remark, DoneURL(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
+		return s.Saved(v, m, remark, web.DoneURL(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
-	text := Plural(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
+	text := web.Plural(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
 	if n := len(body.Saved); n > 0 {
-		text += Plural(n, " The other one was.", " The other %d were.")
+		text += web.Plural(n, " The other one was.", " The other %d were.")
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+remark), "files")
 }
 
 // filesOf are the files of a form, and those of its archives where these are to be
 // unpacked.
-func (e *editing) filesOf(ctx context.Context, sent []*multipart.FileHeader, total int64, unpack bool) ([]*sentFile, unpacked, error) {
-	u := unpacker{limits: e.limits, files: e.limits.MaxFiles - len(sent), bytes: e.limits.MaxChange - total}
+func (s *pages) filesOf(ctx context.Context, sent []*multipart.FileHeader, total int64, unpack bool) ([]*sentFile, unpacked, error) {
+	u := unpacker{limits: s.Editing, files: s.Editing.MaxFiles - len(sent), bytes: s.Editing.MaxChange - total}
 	var out []*sentFile
 	var archives []*multipart.FileHeader
 	for _, h := range sent {
@@ -177,10 +178,10 @@ func (e *editing) filesOf(ctx context.Context, sent []*multipart.FileHeader, tot
 }
 
 // hold waits until a change of many bytes may be in memory.
-func (e *editing) hold(ctx context.Context) (release func(), err error) {
+func (s *pages) hold(ctx context.Context) (release func(), err error) {
 	select {
-	case e.uploads <- struct{}{}:
-		return func() { <-e.uploads }, nil
+	case s.uploads <- struct{}{}:
+		return func() { <-s.uploads }, nil
 	case <-ctx.Done():
 		return nil, fault.Wrap(ctx.Err(), fault.Canceled, "The request was stopped.")
 	}
@@ -194,7 +195,7 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	}
 	for name := range f.File {
 		if name != "files" {
-			return nil, BadForm(errors.New("a file in a field for none"))
+			return nil, web.BadForm(errors.New("a file in a field for none"))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.File["files"]), func(h *multipart.FileHeader) bool { return h.Filename == "" && h.Size == 0 }), nil
@@ -205,18 +206,18 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 const uploadTries = 4
 
 // upload saves what may be, and fills in what became of each file.
-func (e *editing) upload(v *Visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
+func (s *pages) upload(v *web.Visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.R.PostForm["replace"] {
 		confirmed[r] = true // "etag path"
 	}
 	for try := 1; ; try++ {
 		body.Saved, body.Refused, body.Taken = nil, nil, nil
-		changes, err := e.uploadChanges(v, m, sent, body, confirmed)
+		changes, err := s.uploadChanges(v, m, sent, body, confirmed)
 		if err != nil || len(changes) == 0 {
 			return "", err
 		}
-		c, err := e.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{Space: service.SpaceRef{ID: m.ID}, Changes: changes, Message: body.Message, Partial: true})
+		c, err := s.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{Space: service.SpaceRef{ID: m.ID}, Changes: changes, Message: body.Message, Partial: true})
 		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
 			continue
 		}
@@ -242,8 +243,8 @@ func joined(dir, name string) string {
 }
 
 // uploadChanges decides on each file what becomes of it at head.
-func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
-	at, err := e.Workspace.Head(v.R.Context(), m.ID)
+func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
+	at, err := s.Workspace.Head(v.R.Context(), m.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +261,13 @@ func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, 
 		case seen[string(p)]:
 			refuse("Another file of this name was sent with it.")
 			continue
-		case h.size > e.limits.MaxFile:
-			refuse("It has " + bytesize.Text(h.size) + ", and a file may have " + bytesize.Text(e.limits.MaxFile) + ".")
+		case h.size > s.Editing.MaxFile:
+			refuse("It has " + bytesize.Text(h.size) + ", and a file may have " + bytesize.Text(s.Editing.MaxFile) + ".")
 			continue
 		}
 		seen[string(p)] = true
-		u := uploaded{Name: name, URL: SpaceURL(m.ID, "files", p)}
-		was, ok, err := e.LookupAt(v.R.Context(), m.ID, at, p)
+		u := uploaded{Name: name, URL: web.SpaceURL(m.ID, "files", p)}
+		was, ok, err := s.LookupAt(v.R.Context(), m.ID, at, p)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +279,7 @@ func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, 
 		case ok && was.Mode == space.Symlink:
 			refuse("There is a link of this name. Delete it first, or give the file another name.")
 			continue
-		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && e.same(v.R.Context(), m.ID, was.Blob, h):
+		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && s.same(v.R.Context(), m.ID, was.Blob, h):
 			body.Saved = append(body.Saved, u) // as it is already
 			continue
 		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
@@ -288,7 +289,7 @@ func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, 
 		case ok:
 			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, max(was.Mode, h.mode) // a program stays one
 		default:
-			blocked, err := e.PathTaken(v, m.ID, p)
+			blocked, err := s.PathTaken(v, m.ID, p)
 			if err != nil {
 				return nil, err
 			}
@@ -325,11 +326,11 @@ func (s *sentFile) content() ([]byte, error) {
 
 // same reports whether a file that was sent is what is there. What cannot be read is
 // asked about like any other.
-func (e *editing) same(ctx context.Context, id space.SpaceID, was space.BlobID, s *sentFile) bool {
-	now, err := e.Workspace.ReadBlob(ctx, id, was)
+func (s *pages) same(ctx context.Context, id space.SpaceID, was space.BlobID, sent *sentFile) bool {
+	now, err := s.Workspace.ReadBlob(ctx, id, was)
 	if err != nil {
 		return false
 	}
-	data, err := s.content()
+	data, err := sent.content()
 	return err == nil && bytes.Equal(now, data)
 }

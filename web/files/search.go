@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"html"
@@ -15,6 +15,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools/index/rank"
+	"satchel/web"
 )
 
 // Bounds of the page of search.
@@ -53,14 +54,14 @@ type foundRow struct {
 
 // showSearch is GET /spaces/{id}/search?q=: what the tool finds for AIs, in its
 // order.
-func (s *Site) showSearch(v *Visit) error {
+func (s *pages) showSearch(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
 	q := v.R.URL.Query()
 	body := searchPage{Action: "/spaces/" + string(m.ID) + "/search", Query: strings.TrimSpace(q.Get("q"))}
-	if !Textual(body.Query) {
+	if !web.Textual(body.Query) {
 		body.Query = strings.ReplaceAll(strings.ToValidUTF8(body.Query, ""), "\x00", "")
 	}
 	if utf8.RuneCountInString(body.Query) > maxQuery {
@@ -77,15 +78,15 @@ func (s *Site) showSearch(v *Visit) error {
 	title := "Search"
 	if body.Query != "" {
 		body.Asked = true
-		title = "Search: " + Shorten(body.Query, 80)
+		title = "Search: " + web.Shorten(body.Query, 80)
 		if err := s.search(v, m, &body, q.Has("more"), q.Has("why")); err != nil {
 			return err
 		}
 	}
-	return s.Page(v, http.StatusOK, "search", Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
-func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why bool) error {
+func (s *pages) search(v *web.Visit, m store.Membership, body *searchPage, more, why bool) error {
 	limit := searchRows
 	if more {
 		limit = searchMost
@@ -96,17 +97,17 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.Invalid, fault.Limited, fault.Unavailable, fault.Damaged:
-		body.Notes = append(body.Notes, searchLink{Text: Shorten(fault.PublicOf(err), 500)})
+		body.Notes = append(body.Notes, searchLink{Text: web.Shorten(fault.PublicOf(err), 500)})
 		return nil
 	default:
 		return err
 	}
 	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
 	for _, n := range a.Notes {
-		body.Notes = append(body.Notes, searchLink{Text: Shorten(n, 500)})
+		body.Notes = append(body.Notes, searchLink{Text: web.Shorten(n, 500)})
 	}
 	for _, t := range a.Suggestions {
-		body.Suggestions = append(body.Suggestions, searchLink{Text: Shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
+		body.Suggestions = append(body.Suggestions, searchLink{Text: web.Shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
 	}
 	// An answer with fewer than it may have leaves the others out for what they
 	// are, and a longer one would, too.
@@ -118,9 +119,9 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 	}
 	words := queryWords(body.Query)
 	for _, r := range a.Results {
-		row := foundRow{Title: Shorten(r.Title, 150), Path: ShownPath(r.Path, 200), Heading: Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: r.Why}
+		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: r.Why}
 		if r.Source != service.SpaceLabel {
-			row.Source = Shorten(r.Source, 60)
+			row.Source = web.Shorten(r.Source, 60)
 		}
 		row.URL, row.External = s.foundURL(m, r.Source, r.Path, r.ID, r.Lines, r.URL)
 		text := r.Snippet
@@ -133,7 +134,7 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 				break
 			}
 			to, _ := s.foundURL(m, r.Source, p, p, "", "")
-			row.Also = append(row.Also, searchLink{Text: Shorten(p, 120), URL: to})
+			row.Also = append(row.Also, searchLink{Text: web.Shorten(p, 120), URL: to})
 		}
 		body.Results = append(body.Results, row)
 	}
@@ -142,7 +143,7 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 
 // foundURL is where a result is shown: a file of the space at its heading, or
 // else at its first line, and what came from elsewhere on its own site.
-func (s *Site) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
+func (s *pages) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
 	if source != "" && source != "space" {
 		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
 			return u.String(), true
@@ -159,11 +160,11 @@ func (s *Site) foundURL(m store.Membership, source, path, id, lines, upstream st
 	if err != nil {
 		return "", false
 	}
-	to = PageURL(m.ID, "files", p, "")
-	if anchor, ok := strings.CutPrefix(id, path+"#"); ok && IsMarkdown(path) {
+	to = web.PageURL(m.ID, "files", p, "")
+	if anchor, ok := strings.CutPrefix(id, path+"#"); ok && web.IsMarkdown(path) {
 		return to + "#" + (&url.URL{Fragment: anchor}).EscapedFragment(), false
 	}
-	if from, _, ok := strings.Cut(lines, "-"); ok && !IsMarkdown(path) {
+	if from, _, ok := strings.Cut(lines, "-"); ok && !web.IsMarkdown(path) {
 		to += "#L" + from
 	}
 	return to, false
@@ -270,7 +271,7 @@ func eachWord(text string, f func(from, to int) bool) {
 
 // excerpt is a part of a text, on one line, that shows a word of the query.
 func excerpt(text string, words []string, most int) string {
-	text = Shorten(strings.Join(strings.Fields(text), " "), 8000)
+	text = web.Shorten(strings.Join(strings.Fields(text), " "), 8000)
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -308,7 +309,7 @@ func excerpt(text string, words []string, most int) string {
 		}
 		before, text = "… ", text[cut:]
 	}
-	return before + Shorten(text, most)
+	return before + web.Shorten(text, most)
 }
 
 // markWords writes a text with the words of the query marked.

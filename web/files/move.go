@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // movePage moves or deletes a file, or all of a directory.
@@ -32,7 +33,7 @@ const namesShown = 10
 
 // filesUnder lists the files at or under a path, no more than most; the error is
 // a fault.TooLarge if there are more. It reads no directory that it need not.
-func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
+func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
 	if !f.Dir {
 		return []space.Entry{f.Entry}, nil
 	}
@@ -44,7 +45,7 @@ func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]space.En
 		}
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		list, err := e.Workspace.Children(ctx, f.ID, f.at, dir)
+		list, err := s.Workspace.Children(ctx, f.ID, f.at, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -67,20 +68,20 @@ func errManyFiles(most int) error {
 }
 
 // movable makes the page of a file or directory, and lists its files.
-func (e *editing) movable(v *Visit, f found, kind, other string) (movePage, []space.Entry, error) {
+func (s *pages) movable(v *web.Visit, f found, kind, other string) (movePage, []space.Entry, error) {
 	body := movePage{
-		Action: SpaceURL(f.ID, kind, f.path), Edit: SpaceURL(f.ID, other, f.path), Back: SpaceURL(f.ID, "files", f.path),
+		Action: web.SpaceURL(f.ID, kind, f.path), Edit: web.SpaceURL(f.ID, other, f.path), Back: web.SpaceURL(f.ID, "files", f.path),
 		Path: string(f.path), To: string(f.path), Dir: f.Dir, At: f.at, Base: f.Blob,
 	}
 	if f.Dir {
 		body.Back = dirURL(f.ID, f.path)
 	}
-	all, err := e.filesUnder(v.R.Context(), f, e.limits.MaxFiles)
+	all, err := s.filesUnder(v.R.Context(), f, s.Editing.MaxFiles)
 	if err != nil {
 		return body, nil, err
 	}
 	if len(all) == 0 {
-		return body, nil, ErrGone
+		return body, nil, web.ErrGone
 	}
 	body.Files = len(all)
 	for _, c := range all[:min(len(all), namesShown)] {
@@ -92,19 +93,19 @@ func (e *editing) movable(v *Visit, f found, kind, other string) (movePage, []sp
 
 // asSeen is the target of a form as its page showed it: what came to a directory
 // since is not part of the act, and what changed since stops it.
-func (e *editing) asSeen(v *Visit) (found, error) {
-	f, err := e.target(v)
+func (s *pages) asSeen(v *web.Visit) (found, error) {
+	f, err := s.target(v)
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
 		return f, err
 	}
 	if err != nil {
-		return f, ErrGone
+		return f, web.ErrGone
 	}
 	at := space.CommitID(v.R.PostFormValue("at"))
 	if !at.Valid() {
-		return f, BadForm(errNoBase)
+		return f, web.BadForm(errNoBase)
 	}
-	was, ok, err := e.LookupAt(v.R.Context(), f.ID, at, f.path)
+	was, ok, err := s.LookupAt(v.R.Context(), f.ID, at, f.path)
 	if err != nil {
 		return f, err
 	}
@@ -115,43 +116,43 @@ func (e *editing) asSeen(v *Visit) (found, error) {
 	return f, nil
 }
 
-func (e *editing) movePage(v *Visit, status int, f found, name, title string, body movePage, p *Problem) error {
-	out := Page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, body movePage, p *web.Problem) error {
+	out := web.Page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.Text, p.Field
 	}
-	return e.Page(v, status, name, out)
+	return s.Page(v, status, name, out)
 }
 
 // pathName is what a title calls a path.
-func pathName(p space.Path) string { return ShownPath(p, 120) }
+func pathName(p space.Path) string { return web.ShownPath(p, 120) }
 
 // showRename is GET /spaces/{id}/rename/{path...}.
-func (e *editing) showRename(v *Visit) error {
-	f, err := e.target(v)
+func (s *pages) showRename(v *web.Visit) error {
+	f, err := s.target(v)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
-	body, _, err := e.movable(v, f, "rename", "delete")
+	body, _, err := s.movable(v, f, "rename", "delete")
 	if err != nil {
 		return err
 	}
-	return e.movePage(v, http.StatusOK, f, "rename", "Move "+pathName(f.path), body, nil)
+	return s.movePage(v, http.StatusOK, f, "rename", "Move "+pathName(f.path), body, nil)
 }
 
 // saveRename is POST /spaces/{id}/rename/{path...}.
-func (e *editing) saveRename(v *Visit) error {
-	f, err := e.asSeen(v)
+func (s *pages) saveRename(v *web.Visit) error {
+	f, err := s.asSeen(v)
 	if err != nil {
 		return err
 	}
-	body, all, err := e.movable(v, f, "rename", "delete")
+	body, all, err := s.movable(v, f, "rename", "delete")
 	if err != nil {
 		return err
 	}
 	body.To, body.Message = strings.TrimSpace(v.R.PostFormValue("to")), message(v)
 	again := func(status int, text, field string) error {
-		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &Problem{Text: text, Field: field})
+		return s.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &web.Problem{Text: text, Field: field})
 	}
 	to, err := space.ParsePath(strings.TrimSuffix(body.To, "/"))
 	switch {
@@ -169,52 +170,52 @@ func (e *editing) saveRename(v *Visit) error {
 			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 		}
 	}
-	taken, err := e.PathTaken(v, f.ID, to)
+	taken, err := s.PathTaken(v, f.ID, to)
 	if err != nil {
 		return err
 	}
 	if taken != "" && !strings.HasPrefix(string(f.path), string(to)+"/") {
 		return again(http.StatusConflict, taken, "to")
 	}
-	release, err := e.hold(v.R.Context())
+	release, err := s.hold(v.R.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
-	changes, err := e.moves(v, f, all, to)
+	changes, err := s.moves(v, f, all, to)
 	if err != nil {
-		return again(AsPage(err).Status, fault.PublicOf(err), "to")
+		return again(web.AsPage(err).Status, fault.PublicOf(err), "to")
 	}
 	if body.Message == "" {
-		body.Message = "Move " + ShownPath(f.path, 120) + " to " + ShownPath(to, 120)
+		body.Message = "Move " + web.ShownPath(f.path, 120) + " to " + web.ShownPath(to, 120)
 	}
-	remark, err := e.WriteFiles(v, f.ID, space.ToolWebMove, changes, body.Message)
+	remark, err := s.WriteFiles(v, f.ID, space.ToolWebMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
-		return e.Saved(v, f.Membership, remark, DoneURL(dirURL(f.ID, to), "moved"))
+		return s.Saved(v, f.Membership, remark, web.DoneURL(dirURL(f.ID, to), "moved"))
 	case err == nil:
-		return e.Saved(v, f.Membership, remark, DoneURL(SpaceURL(f.ID, "files", to), "moved"))
-	case IsRefusal(err):
+		return s.Saved(v, f.Membership, remark, web.DoneURL(web.SpaceURL(f.ID, "files", to), "moved"))
+	case web.IsRefusal(err):
 		body.Message = message(v)
-		if now, terr := e.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
+		if now, terr := s.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
 			body.At, body.Base = now.at, now.Blob // what is moved next is what is there now
 		}
-		return again(AsPage(err).Status, fault.PublicOf(err), "to")
+		return again(web.AsPage(err).Status, fault.PublicOf(err), "to")
 	}
 	return err
 }
 
 // moves are the changes that bring files to another place.
-func (e *editing) moves(v *Visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
+func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
 	for _, c := range all {
-		data, err := ReadContent(v.R.Context(), e.Workspace, f.ID, c)
+		data, err := web.ReadContent(v.R.Context(), s.Workspace, f.ID, c)
 		if err != nil {
 			return nil, err
 		}
-		if total += int64(len(data)); total > e.limits.MaxChange {
-			return nil, fault.New(fault.TooLarge, "It has more than the %s that one change may have. Move it in parts.", bytesize.Text(e.limits.MaxChange))
+		if total += int64(len(data)); total > s.Editing.MaxChange {
+			return nil, fault.New(fault.TooLarge, "It has more than the %s that one change may have. Move it in parts.", bytesize.Text(s.Editing.MaxChange))
 		}
 		target, err := space.ParsePath(string(to) + strings.TrimPrefix(string(c.Path), string(f.path)))
 		if err != nil {
@@ -228,31 +229,31 @@ func (e *editing) moves(v *Visit, f found, all []space.Entry, to space.Path) ([]
 }
 
 // showDelete is GET /spaces/{id}/delete/{path...}, which asks.
-func (e *editing) showDelete(v *Visit) error {
-	f, err := e.target(v)
+func (s *pages) showDelete(v *web.Visit) error {
+	f, err := s.target(v)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
-	body, _, err := e.movable(v, f, "delete", "rename")
+	body, _, err := s.movable(v, f, "delete", "rename")
 	if err != nil {
 		return err
 	}
-	return e.movePage(v, http.StatusOK, f, "delete", "Delete "+pathName(f.path), body, nil)
+	return s.movePage(v, http.StatusOK, f, "delete", "Delete "+pathName(f.path), body, nil)
 }
 
 // saveDelete is POST /spaces/{id}/delete/{path...}.
-func (e *editing) saveDelete(v *Visit) error {
-	f, err := e.asSeen(v)
+func (s *pages) saveDelete(v *web.Visit) error {
+	f, err := s.asSeen(v)
 	if err != nil {
 		return err
 	}
-	body, all, err := e.movable(v, f, "delete", "rename")
+	body, all, err := s.movable(v, f, "delete", "rename")
 	if err != nil {
 		return err
 	}
 	body.Message = message(v)
 	if len(body.Message) > maxMessage {
-		return e.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"})
+		return s.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &web.Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"})
 	}
 	changes := make([]space.Change, 0, len(all))
 	for _, c := range all {
@@ -260,41 +261,41 @@ func (e *editing) saveDelete(v *Visit) error {
 	}
 	note := body.Message
 	if note == "" && f.Dir {
-		note = "Delete " + ShownPath(f.path, 120) + "/"
+		note = "Delete " + web.ShownPath(f.path, 120) + "/"
 	}
-	remark, err := e.WriteFiles(v, f.ID, space.ToolWeb, changes, note)
+	remark, err := s.WriteFiles(v, f.ID, space.ToolWeb, changes, note)
 	switch {
 	case err == nil:
-		return e.Saved(v, f.Membership, remark, DoneURL(dirURL(f.ID, e.nearest(v, f)), "deleted"))
+		return s.Saved(v, f.Membership, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// The page is made again, at what is there now.
-		now, terr := e.target(v)
+		now, terr := s.target(v)
 		if terr != nil {
-			return Gone(terr)
+			return web.Gone(terr)
 		}
-		fresh, _, merr := e.movable(v, now, "delete", "rename")
+		fresh, _, merr := s.movable(v, now, "delete", "rename")
 		if merr != nil {
 			return merr
 		}
 		fresh.Message = body.Message
 		fresh.Changed = "/spaces/" + string(f.ID) + "/compare?" + url.Values{"from": {string(f.at)}, "to": {string(fresh.At)}, "path": {string(f.path)}}.Encode()
-		return e.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
-			&Problem{Text: "Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on."})
-	case IsRefusal(err):
-		return e.movePage(v, AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &Problem{Text: fault.PublicOf(err)})
+		return s.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
+			&web.Problem{Text: "Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on."})
+	case web.IsRefusal(err):
+		return s.movePage(v, web.AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &web.Problem{Text: fault.PublicOf(err)})
 	}
 	return err
 }
 
 // nearest is the directory nearest to a path that is still there; an empty one is
 // not.
-func (e *editing) nearest(v *Visit, f found) space.Path {
-	d := ParentOf(f.path)
+func (s *pages) nearest(v *web.Visit, f found) space.Path {
+	d := web.ParentOf(f.path)
 	for d != "" {
-		if _, ok, err := e.Lookup(v.R.Context(), f.ID, d); ok || err != nil {
+		if _, ok, err := s.Lookup(v.R.Context(), f.ID, d); ok || err != nil {
 			break
 		}
-		d = ParentOf(d)
+		d = web.ParentOf(d)
 	}
 	return d
 }

@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 	"satchel/web/render"
 )
 
@@ -32,7 +33,7 @@ type filesPage struct {
 
 // treePage is a directory.
 type treePage struct {
-	Crumbs []Crumb
+	Crumbs []web.Crumb
 	Name   string // of the directory; "" for the whole space
 	Notice *notice
 	Rows   []treeRow
@@ -63,7 +64,7 @@ type treeRow struct {
 }
 
 // showTree is GET /spaces/{id}/files/{path...} of a directory.
-func (s *Site) showTree(v *Visit, l Location) error {
+func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	all, err := s.Workspace.Children(v.R.Context(), l.Space.ID, l.Commit, l.Path)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Site) showTree(v *Visit, l Location) error {
 		body.Upload += "?dir=" + url.QueryEscape(string(l.Path))
 	}
 	body.Done, body.BundleName = doneWords(v), archiveName(l.Space)+".bundle"
-	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+AtQuery(l.At)
+	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+web.AtQuery(l.At)
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err
 	}
@@ -97,9 +98,9 @@ func (s *Site) showTree(v *Visit, l Location) error {
 		return err
 	}
 	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
-	page1 = min(max(1, page1), max(1, (len(all)+MaxNames-1)/MaxNames))
-	from := (page1 - 1) * MaxNames
-	list := all[from:min(len(all), from+MaxNames)]
+	page1 = min(max(1, page1), max(1, (len(all)+web.MaxNames-1)/web.MaxNames))
+	from := (page1 - 1) * web.MaxNames
+	list := all[from:min(len(all), from+web.MaxNames)]
 	body.From, body.To = from+1, from+len(list)
 	dir := l.Now("files")
 	if l.Path != "" {
@@ -131,23 +132,23 @@ func (s *Site) showTree(v *Visit, l Location) error {
 			continue
 		}
 		if c, ok := changes[path.Base(string(e.Path))]; ok {
-			r.Subject, r.When = SubjectOf(c.Message), c.Time
+			r.Subject, r.When = web.SubjectOf(c.Message), c.Time
 			r.Commit = base + "/commits/" + string(c.ID)
 			body.Dated = true
 		}
 		body.Rows = append(body.Rows, r)
 	}
 	title := l.Name()
-	return s.Page(v, http.StatusOK, "files", Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{Tree: &body}})
+	return s.Page(v, http.StatusOK, "files", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{Tree: &body}})
 }
 
 // treeRow is false for a name that no path of today can have, as imported
 // histories may hold it.
-func (s *Site) treeRow(l Location, e space.Entry) (treeRow, bool) {
+func (s *pages) treeRow(l web.Location, e space.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
 	}
-	r := treeRow{Name: ShownPath(path.Base(string(e.Path)), 120), URL: PageURL(l.Space.ID, "files", e.Path, ""), Kind: "file"}
+	r := treeRow{Name: web.ShownPath(path.Base(string(e.Path)), 120), URL: web.PageURL(l.Space.ID, "files", e.Path, ""), Kind: "file"}
 	switch {
 	case e.Dir:
 		r.URL += "/"
@@ -159,7 +160,7 @@ func (s *Site) treeRow(l Location, e space.Entry) (treeRow, bool) {
 	case e.Mode == space.Executable:
 		r.Kind = "program"
 	}
-	r.URL += AtQuery(l.At)
+	r.URL += web.AtQuery(l.At)
 	switch {
 	case e.Dir:
 	case e.Size < 0:
@@ -171,7 +172,7 @@ func (s *Site) treeRow(l Location, e space.Entry) (treeRow, bool) {
 }
 
 // addReadme renders what describes a directory.
-func (s *Site) addReadme(v *Visit, l Location, all []space.Entry, body *treePage) error {
+func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body *treePage) error {
 	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
 		i := slices.IndexFunc(all, func(e space.Entry) bool {
 			return !e.Dir && e.Mode != space.Symlink && strings.ToLower(path.Base(string(e.Path))) == want
@@ -186,20 +187,20 @@ func (s *Site) addReadme(v *Visit, l Location, all []space.Entry, body *treePage
 		if err != nil {
 			return err
 		}
-		doc, ok := render.Markdown(data, l.placeOf(all[i].Path))
+		doc, ok := render.Markdown(data, placeOf(l, all[i].Path))
 		if !ok {
 			continue
 		}
-		body.Document, body.Readme = doc, ShownPath(path.Base(string(all[i].Path)), 60)
-		body.ReadmeURL = PageURL(l.Space.ID, "files", all[i].Path, l.At)
+		body.Document, body.Readme = doc, web.ShownPath(path.Base(string(all[i].Path)), 60)
+		body.ReadmeURL = web.PageURL(l.Space.ID, "files", all[i].Path, l.At)
 		return nil
 	}
 	return nil
 }
 
 // placeOf says where a document of the space stands.
-func (l Location) placeOf(p space.Path) render.Place {
+func placeOf(l web.Location, p space.Path) render.Place {
 	return render.Place{
-		Path: string(p), Files: PageURL(l.Space.ID, "files", "", ""), Raw: PageURL(l.Space.ID, "raw", "", ""), Query: AtQuery(l.At), Under: 1,
+		Path: string(p), Files: web.PageURL(l.Space.ID, "files", "", ""), Raw: web.PageURL(l.Space.ID, "raw", "", ""), Query: web.AtQuery(l.At), Under: 1,
 	}
 }

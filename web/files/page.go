@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 	"satchel/web/render"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // filePage is a file.
 type filePage struct {
-	Crumbs []Crumb
+	Crumbs []web.Crumb
 	Path   string
 	Notice *notice
 
@@ -61,9 +62,9 @@ type filePage struct {
 }
 
 // showContent is GET /spaces/{id}/files/{path...} of a file.
-func (s *Site) showContent(v *Visit, l Location, e space.Entry) error {
+func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	body := filePage{
-		Crumbs: l.Crumbs(), Path: ShownPath(l.Path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: ModeWords(e.Mode),
+		Crumbs: l.Crumbs(), Path: web.ShownPath(l.Path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: web.ModeWords(e.Mode),
 		Write: l.MayWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
 		Edit: l.Now("edit"), Rename: l.Now("rename"), Delete: l.Now("delete"),
 	}
@@ -86,29 +87,29 @@ func (s *Site) showContent(v *Visit, l Location, e space.Entry) error {
 		return err
 	}
 	if len(log) == 1 {
-		body.Last, body.LastSubject, body.LastTime = &log[0], SubjectOf(log[0].Message), log[0].Time
+		body.Last, body.LastSubject, body.LastTime = &log[0], web.SubjectOf(log[0].Message), log[0].Time
 		if space.IsWebTool(log[0].Tool) {
-			body.LastHow = OnPages
+			body.LastHow = web.OnPages
 		}
 		body.LastURL = "/spaces/" + string(l.Space.ID) + "/commits/" + string(log[0].ID)
 	}
 	if o := conflictOf(l.Path); o != "" {
-		body.Original, body.OriginalURL = ShownPath(o, 300), PageURL(l.Space.ID, "files", o, "")
+		body.Original, body.OriginalURL = web.ShownPath(o, 300), web.PageURL(l.Space.ID, "files", o, "")
 	}
 	if err := s.addContent(v, l, e, &body); err != nil {
 		return err
 	}
 	if !body.Editable && body.Kind != "link" {
-		body.Upload = SpacePath(l.Space.ID, "upload")
+		body.Upload = web.SpacePath(l.Space.ID, "upload")
 		if dir := path.Dir(string(l.Path)); dir != "." {
-			body.Upload += "?" + URLQuery("dir", dir)
+			body.Upload += "?" + web.URLQuery("dir", dir)
 		}
 	}
-	return s.Page(v, http.StatusOK, "files", Page{Title: l.Name(), Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{File: &body}})
+	return s.Page(v, http.StatusOK, "files", web.Page{Title: l.Name(), Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{File: &body}})
 }
 
 // addVersion says what can be done with an old version.
-func (s *Site) addVersion(v *Visit, l Location, e space.Entry, body *filePage) error {
+func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
 	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (s *Site) addVersion(v *Visit, l Location, e space.Entry, body *filePage) e
 	switch c := fault.CodeOf(err); {
 	case err != nil && c != fault.NotFound:
 		return err
-	case err == nil && !now.Dir && SameFile(e, now):
+	case err == nil && !now.Dir && web.SameFile(e, now):
 		return nil
 	}
 	base := "/spaces/" + string(l.Space.ID)
@@ -129,7 +130,7 @@ func (s *Site) addVersion(v *Visit, l Location, e space.Entry, body *filePage) e
 }
 
 // addContent shows what a page can show of a file.
-func (s *Site) addContent(v *Visit, l Location, e space.Entry, body *filePage) error {
+func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
 	name := string(l.Path)
 	switch {
 	case e.Size == 0:
@@ -138,25 +139,25 @@ func (s *Site) addContent(v *Visit, l Location, e space.Entry, body *filePage) e
 	case e.Mode == space.Symlink && e.Size > space.MaxPathBytes:
 		body.Kind = "binary"
 		return nil
-	case e.Mode != space.Symlink && PictureType(name) != "":
+	case e.Mode != space.Symlink && web.PictureType(name) != "":
 		body.Kind = "picture"
 		return nil
-	case e.Size > MaxOpened:
+	case e.Size > web.MaxOpened:
 		body.Kind = "large"
 		return nil
 	}
-	data, err := ReadContent(v.R.Context(), s.Workspace, l.Space.ID, e)
+	data, err := web.ReadContent(v.R.Context(), s.Workspace, l.Space.ID, e)
 	if err != nil {
 		return err
 	}
 	if e.Mode == space.Symlink {
-		body.Kind, body.Target = "link", Shorten(string(data), 300)
+		body.Kind, body.Target = "link", web.Shorten(string(data), 300)
 		if t, err := space.ParsePath(path.Join(path.Dir(name), string(data))); err == nil && !strings.HasPrefix(string(data), "/") {
-			body.TargetAt = PageURL(l.Space.ID, "files", t, l.At)
+			body.TargetAt = web.PageURL(l.Space.ID, "files", t, l.At)
 		}
 		return nil
 	}
-	if !IsText(data) {
+	if !web.IsText(data) {
 		body.Kind = "binary"
 		return nil
 	}
@@ -165,14 +166,14 @@ func (s *Site) addContent(v *Visit, l Location, e space.Entry, body *filePage) e
 	if data[len(data)-1] != '\n' {
 		body.Lines++
 	}
-	if IsMarkdown(name) && len(data) <= render.MaxMarkdown {
+	if web.IsMarkdown(name) && len(data) <= render.MaxMarkdown {
 		body.Both = true
 		body.Rendered, body.AsSource = l.URL("files"), l.Now("files")+"?view=source"
 		if l.At != "" {
 			body.AsSource += "&at=" + string(l.At)
 		}
 		if v.R.URL.Query().Get("view") != "source" {
-			doc, ok := render.Markdown(data, l.placeOf(l.Path))
+			doc, ok := render.Markdown(data, placeOf(l, l.Path))
 			if ok {
 				body.Kind, body.Document = "document", doc
 				return nil
@@ -182,14 +183,14 @@ func (s *Site) addContent(v *Visit, l Location, e space.Entry, body *filePage) e
 	}
 	body.Kind = "text"
 	shown := data
-	if len(shown) > MaxSource {
-		shown = shown[:MaxSource]
+	if len(shown) > web.MaxSource {
+		shown = shown[:web.MaxSource]
 		if i := bytes.LastIndexByte(shown, '\n'); i > 0 {
 			shown = shown[:i]
 		}
 		body.Cut = true
 	}
-	source, cut := render.Source(strings.ToValidUTF8(string(shown), "\uFFFD"), name, MaxLines)
+	source, cut := render.Source(strings.ToValidUTF8(string(shown), "\uFFFD"), name, web.MaxLines)
 	body.Source, body.Cut = source, body.Cut || cut
 	return nil
 }

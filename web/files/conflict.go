@@ -1,10 +1,11 @@
-package web
+package files
 
 import (
 	"net/http"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 	"satchel/web/merge"
 )
 
@@ -35,39 +36,39 @@ const (
 
 // sides is what became of the text from which somebody began, whose blob is had, in
 // their own text and in what is at the path now.
-func (e *editing) sides(v *Visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
+func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
 	c := &conflict{Gone: !there, From: had, Sent: sent}
-	base, err := e.baseText(v, f.ID, had)
+	base, err := s.baseText(v, f.ID, had)
 	if err != nil {
 		if fault.CodeOf(err) != fault.NotFound {
 			return nil, err
 		}
 		base = "" // the form names what was never there, or is purged
 	}
-	if !Textual(base) || int64(len(base)) > e.limits.MaxText {
+	if !web.Textual(base) || int64(len(base)) > s.Editing.MaxText {
 		base = ""
 	}
 	c.Had = merge.Plain(base)
-	if log, err := e.History.Log(v.R.Context(), f.ID, space.LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
+	if log, err := s.History.Log(v.R.Context(), f.ID, space.LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
 		c.By = &log[0]
 	}
 	if there {
-		now, ok, err := e.entryText(v, f.ID, f.Entry)
+		now, ok, err := s.entryText(v, f.ID, f.Entry)
 		if err != nil {
 			return nil, err
 		}
-		c.NoText = !ok || int64(len(now)) > e.limits.MaxText
+		c.NoText = !ok || int64(len(now)) > s.Editing.MaxText
 		if !c.NoText {
 			c.Now = merge.Plain(now)
 			c.Theirs, c.TheirsCut = merge.Changes(c.Had, c.Now, conflictContext, conflictLines)
 		}
 	} else if c.By != nil {
-		to, err := e.MovedTo(v, f.ID, f.path, *c.By)
+		to, err := s.MovedTo(v, f.ID, f.path, *c.By)
 		if err != nil {
 			return nil, err
 		}
 		if to != "" {
-			c.MovedTo, c.Moved = string(to), SpaceURL(f.ID, "files", to)
+			c.MovedTo, c.Moved = string(to), web.SpaceURL(f.ID, "files", to)
 		}
 	}
 	c.Yours, c.YoursCut = merge.Changes(c.Had, c.Sent, conflictContext, conflictLines)
@@ -76,22 +77,22 @@ func (e *editing) sides(v *Visit, f found, there bool, had space.BlobID, sent st
 
 // stillOpen is the conflict of a form that was sent from its page and is shown
 // again; nil if it comes from another page.
-func (e *editing) stillOpen(v *Visit, f found, there bool) (*conflict, error) {
+func (s *pages) stillOpen(v *web.Visit, f found, there bool) (*conflict, error) {
 	if v.R.PostFormValue("conflict") == "" {
 		return nil, nil
 	}
 	had, sent := space.BlobID(v.R.PostFormValue("had")), merge.Plain(v.R.PostFormValue("sent"))
-	if had != "" && !had.Valid() || int64(len(sent)) > e.limits.MaxText {
-		return nil, BadForm(errNoBase)
+	if had != "" && !had.Valid() || int64(len(sent)) > s.Editing.MaxText {
+		return nil, web.BadForm(errNoBase)
 	}
-	return e.sides(v, f, there, had, sent)
+	return s.sides(v, f, there, had, sent)
 }
 
 // collide answers to a save of a file that is not what it was. Nothing is lost:
 // the page has what was there, what is there now, what was sent, and both
 // together, from which the person goes on.
-func (e *editing) collide(v *Visit, f found, there bool, body editPage) error {
-	c, err := e.sides(v, f, there, body.Base, body.Text)
+func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error {
+	c, err := s.sides(v, f, there, body.Base, body.Text)
 	if err != nil {
 		return err
 	}
@@ -99,11 +100,11 @@ func (e *editing) collide(v *Visit, f found, there bool, body editPage) error {
 	if there {
 		body.Base, body.Mode = f.Blob, modeName(f.Mode)
 		if !c.NoText {
-			both := merge.Three(v.R.Context(), e.History, c.Had, c.Sent, c.Now)
+			both := merge.Three(v.R.Context(), s.History, c.Had, c.Sent, c.Now)
 			body.Text, c.Places = both.Text, both.Conflicts
 		}
 	} else {
-		body.Back = dirURL(f.ID, e.nearest(v, f))
+		body.Back = dirURL(f.ID, s.nearest(v, f))
 	}
 	text := "Nothing is saved yet: the file changed since you opened it. Your text and the change are both in the field; read it and save it again."
 	switch {
@@ -116,5 +117,5 @@ func (e *editing) collide(v *Visit, f found, there bool, body editPage) error {
 	case c.Places > 0:
 		text = "Nothing is saved yet: the file changed since you opened it, in a place that you changed too. The places are marked in the field; decide for each and save it again."
 	}
-	return e.form(v, http.StatusConflict, f.Membership, f.path, body, &Problem{Text: text, Field: "text"})
+	return s.form(v, http.StatusConflict, f.Membership, f.path, body, &web.Problem{Text: text, Field: "text"})
 }

@@ -1,4 +1,4 @@
-package web
+package files
 
 import (
 	"archive/tar"
@@ -18,6 +18,7 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // Bounds of an archive that is unpacked, besides those of uploads.
@@ -64,7 +65,7 @@ var (
 // unpacker takes the archives of one upload apart. Nothing that an archive says of
 // itself is believed: what is read is counted.
 type unpacker struct {
-	limits EditLimits
+	limits web.EditLimits
 	files  int   // that may still come
 	bytes  int64 // likewise
 	out    unpacked
