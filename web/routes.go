@@ -59,7 +59,6 @@ func (s *Site) routes() {
 	s.routeGitHub()
 	s.routeRemote()
 	s.routeSpaces()
-	s.routePublishing()
 	s.routeHealth()
 
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)

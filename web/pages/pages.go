@@ -7,6 +7,7 @@ import (
 	"satchel/web/connect"
 	"satchel/web/files"
 	"satchel/web/history"
+	"satchel/web/library"
 	"satchel/web/memory"
 	"satchel/web/review"
 	"satchel/web/signin"
@@ -23,6 +24,7 @@ func New(o web.Options) (*web.Site, error) {
 		account.Register,
 		connect.Register,
 		files.Register,
+		library.Register,
 		memory.Register,
 		history.Register,
 		review.Register,

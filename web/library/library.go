@@ -1,7 +1,10 @@
-package web
+// Package library is the pages of the library: published sources, their files, and
+// the publishing of spaces.
+package library
 
 import (
 	"cmp"
+	"embed"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -14,8 +17,31 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
+	"satchel/web"
 	"satchel/web/render"
 )
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct{ *web.Site }
+
+// Register adds the pages to a site, if the server has a library.
+func Register(site *web.Site) error {
+	s := &pages{site}
+	if !s.Service.HasLibrary() {
+		return nil
+	}
+	s.Handle("GET /spaces/{id}/publish", web.LimitPage, web.SignedIn, s.showPublish)
+	s.Handle("POST /spaces/{id}/publish", web.LimitPage, web.SignedIn, s.publish)
+	s.Handle("POST /spaces/{id}/publish/{source}/end", web.LimitPage, web.SignedIn, s.unpublish)
+	s.Handle("GET /library", web.LimitPage, web.SignedIn, s.showLibrary)
+	s.Handle("POST /library/sync/{source}", web.LimitPage, web.SignedIn, s.syncSource)
+	s.Handle("GET /library/docs/{source}", web.LimitPage, web.SignedIn, s.toSource)
+	s.Handle("GET /library/docs/{source}/{path...}", web.LimitPage, web.SignedIn, s.showShared)
+	s.Handle("GET /library/raw/{source}/{path...}", web.LimitPage, web.SignedIn, s.rawShared)
+	return s.AddTemplates(templates)
+}
 
 // libraryPage lists what the visitor may read.
 type libraryPage struct {
@@ -32,7 +58,7 @@ type librarySource struct {
 type libraryMine struct{ Name, URL string }
 
 // showLibrary is GET /library.
-func (s *Site) showLibrary(v *Visit) error {
+func (s *pages) showLibrary(v *web.Visit) error {
 	all, err := s.Service.ListSources(v.R.Context(), v.Actor(), service.ListSourcesInput{})
 	if err != nil {
 		return err
@@ -53,11 +79,11 @@ func (s *Site) showLibrary(v *Visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	return s.Page(v, http.StatusOK, "library", Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "library", web.Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 }
 
 // toSource leads to the directory of a source.
-func (s *Site) toSource(v *Visit) error {
+func (s *pages) toSource(v *web.Visit) error {
 	x, err := s.snapshot(v)
 	if err != nil {
 		return err
@@ -69,7 +95,7 @@ func (s *Site) toSource(v *Visit) error {
 type sharedPage struct {
 	Source         space.Source
 	Own            bool
-	Crumbs         []Crumb
+	Crumbs         []web.Crumb
 	Root           bool
 	Rows           []sharedRow // of a directory
 	IsDir          bool
@@ -92,7 +118,7 @@ type sharedPage struct {
 type sharedRow struct{ Name, URL, Kind, Size string }
 
 // showShared is GET /library/docs/{source}/{path...}.
-func (s *Site) showShared(v *Visit) error {
+func (s *pages) showShared(v *web.Visit) error {
 	n, err := s.snapshot(v)
 	if err != nil {
 		return err
@@ -103,22 +129,22 @@ func (s *Site) showShared(v *Visit) error {
 		return err
 	}
 	body := sharedPage{Source: x, Own: x.By == v.User.ID, Crumbs: sharedCrumbs(x, p), Root: p == ""}
-	title := Shorten(x.Title, 80)
+	title := web.Shorten(x.Title, 80)
 	if p != "" {
-		title = ShownPath(path.Base(string(p)), 120)
+		title = web.ShownPath(path.Base(string(p)), 120)
 	}
 	pg := func() error {
-		return s.Page(v, http.StatusOK, "shared", Page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+		return s.Page(v, http.StatusOK, "shared", web.Page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 	}
 	if x.Commit == "" {
 		if p != "" {
-			return ErrGone
+			return web.ErrGone
 		}
 		return pg()
 	}
 	e, err := n.Lookup(v.R.Context(), p)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if p != "" && e.Dir != slash {
 		to := sharedURL(x, p)
@@ -146,24 +172,24 @@ func sharedRaw(x space.Source, p space.Path) string {
 	return tools.LibraryURL("", "/library/raw/"+x.ID+"/"+string(p))
 }
 
-func sharedCrumbs(x space.Source, p space.Path) []Crumb {
-	out := []Crumb{{"Library", "/library"}}
+func sharedCrumbs(x space.Source, p space.Path) []web.Crumb {
+	out := []web.Crumb{{Name: "Library", URL: "/library"}}
 	if p == "" {
 		return out
 	}
-	out = append(out, Crumb{Shorten(x.Title, 60), x.Mount() + "/"})
+	out = append(out, web.Crumb{Name: web.Shorten(x.Title, 60), URL: x.Mount() + "/"})
 	segs := strings.Split(string(p), "/")
 	for i := range segs[:len(segs)-1] {
-		out = append(out, Crumb{ShownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
+		out = append(out, web.Crumb{Name: web.ShownPath(segs[i], 60), URL: sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
 	}
 	return out
 }
 
-func (s *Site) sharedTree(v *Visit, n service.Snapshot, dir space.Path, body *sharedPage) error {
+func (s *pages) sharedTree(v *web.Visit, n service.Snapshot, dir space.Path, body *sharedPage) error {
 	x := n.Source
 	all, err := n.Children(v.R.Context(), dir)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	slices.SortStableFunc(all, func(a, b space.Entry) int {
 		if a.Dir != b.Dir {
@@ -175,9 +201,9 @@ func (s *Site) sharedTree(v *Visit, n service.Snapshot, dir space.Path, body *sh
 		return strings.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
 	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
-	number = min(max(1, number), max(1, (len(all)+MaxNames-1)/MaxNames))
-	from := (number - 1) * MaxNames
-	list := all[from:min(len(all), from+MaxNames)]
+	number = min(max(1, number), max(1, (len(all)+web.MaxNames-1)/web.MaxNames))
+	from := (number - 1) * web.MaxNames
+	list := all[from:min(len(all), from+web.MaxNames)]
 	body.IsDir, body.Total, body.From, body.To = true, len(all), from+1, from+len(list)
 	if number > 1 {
 		body.Before = "?page=" + strconv.Itoa(number-1)
@@ -186,7 +212,7 @@ func (s *Site) sharedTree(v *Visit, n service.Snapshot, dir space.Path, body *sh
 		body.After = "?page=" + strconv.Itoa(number+1)
 	}
 	for _, e := range list {
-		r := sharedRow{Name: ShownPath(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
+		r := sharedRow{Name: web.ShownPath(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
 		switch {
 		case e.Dir:
 			r.Kind, r.URL = "dir", r.URL+"/"
@@ -207,10 +233,10 @@ func (s *Site) sharedTree(v *Visit, n service.Snapshot, dir space.Path, body *sh
 	}
 	data, err := n.ReadBlob(v.R.Context(), all[i].Blob)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if doc, ok := render.Markdown(data, sharedPlace(x, all[i].Path)); ok {
-		body.Document, body.Readme, body.Readat = doc, Shorten(path.Base(string(all[i].Path)), 60), sharedURL(x, all[i].Path)
+		body.Document, body.Readme, body.Readat = doc, web.Shorten(path.Base(string(all[i].Path)), 60), sharedURL(x, all[i].Path)
 	}
 	return nil
 }
@@ -219,7 +245,7 @@ func sharedPlace(x space.Source, p space.Path) render.Place {
 	return render.Place{Path: string(p), Files: x.Mount() + "/", Raw: "/library/raw/" + url.PathEscape(x.ID) + "/", Under: 1}
 }
 
-func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.Entry, body *sharedPage) error {
+func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e space.Entry, body *sharedPage) error {
 	x := n.Source
 	body.Size, body.Raw = bytesize.Text(e.Size), sharedRaw(x, p)
 	body.Save = body.Raw + "?download"
@@ -227,30 +253,30 @@ func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.En
 	case e.Size == 0:
 		body.Kind = "empty"
 		return nil
-	case e.Mode != space.Symlink && PictureType(string(p)) != "":
+	case e.Mode != space.Symlink && web.PictureType(string(p)) != "":
 		body.Kind = "picture"
 		return nil
-	case e.Size > MaxOpened:
+	case e.Size > web.MaxOpened:
 		body.Kind = "large"
 		return nil
 	}
 	data, err := n.ReadBlob(v.R.Context(), e.Blob)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if e.Mode == space.Symlink {
-		body.Kind, body.Target = "link", Shorten(string(data), 300)
+		body.Kind, body.Target = "link", web.Shorten(string(data), 300)
 		// Links that lead out of the source are in no snapshot.
 		if to, err := space.ParsePath(path.Join(path.Dir(string(p)), string(data))); err == nil {
 			body.TargetAt = sharedURL(x, to)
 		}
 		return nil
 	}
-	if !IsText(data) {
+	if !web.IsText(data) {
 		body.Kind = "binary"
 		return nil
 	}
-	if IsMarkdown(string(p)) {
+	if web.IsMarkdown(string(p)) {
 		at := sharedURL(x, p)
 		if v.R.URL.Query().Get("view") != "source" {
 			if doc, ok := render.Markdown(data, sharedPlace(x, p)); ok {
@@ -262,17 +288,17 @@ func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.En
 		}
 	}
 	body.Kind = "text"
-	if len(data) > MaxSource {
-		data, body.Cut = data[:MaxSource], true
+	if len(data) > web.MaxSource {
+		data, body.Cut = data[:web.MaxSource], true
 	}
-	source, cut := render.Source(strings.ToValidUTF8(string(data), "\uFFFD"), string(p), MaxLines)
+	source, cut := render.Source(strings.ToValidUTF8(string(data), "\uFFFD"), string(p), web.MaxLines)
 	body.Text, body.Cut = source, body.Cut || cut
 	return nil
 }
 
 // rawShared is GET /library/raw/{source}/{path...}: a file as it is. Only text and
 // pictures are shown, everything else is saved.
-func (s *Site) rawShared(v *Visit) error {
+func (s *pages) rawShared(v *web.Visit) error {
 	n, err := s.snapshot(v)
 	if err != nil {
 		return err
@@ -280,19 +306,19 @@ func (s *Site) rawShared(v *Visit) error {
 	x := n.Source
 	p, slash, err := sharedPath(v)
 	if err != nil || slash || x.Commit == "" {
-		return ErrGone
+		return web.ErrGone
 	}
 	e, err := n.Lookup(v.R.Context(), p)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	if e.Dir {
-		return ErrGone
+		return web.ErrGone
 	}
 	data, err := n.ReadBlob(v.R.Context(), e.Blob)
 	if err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
-	ServeRaw(v.W, v.R, p, e, data)
+	web.ServeRaw(v.W, v.R, p, e, data)
 	return nil
 }

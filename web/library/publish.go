@@ -1,4 +1,4 @@
-package web
+package library
 
 import (
 	"net/http"
@@ -11,23 +11,8 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
-
-// routePublishing adds the pages on which spaces are published as sources, and
-// those on which published ones are read.
-func (s *Site) routePublishing() {
-	if !s.Service.HasLibrary() {
-		return
-	}
-	s.Handle("GET /spaces/{id}/publish", LimitPage, SignedIn, s.showPublish)
-	s.Handle("POST /spaces/{id}/publish", LimitPage, SignedIn, s.publish)
-	s.Handle("POST /spaces/{id}/publish/{source}/end", LimitPage, SignedIn, s.unpublish)
-	s.Handle("GET /library", LimitPage, SignedIn, s.showLibrary)
-	s.Handle("POST /library/sync/{source}", LimitPage, SignedIn, s.syncSource)
-	s.Handle("GET /library/docs/{source}", LimitPage, SignedIn, s.toSource)
-	s.Handle("GET /library/docs/{source}/{path...}", LimitPage, SignedIn, s.showShared)
-	s.Handle("GET /library/raw/{source}/{path...}", LimitPage, SignedIn, s.rawShared)
-}
 
 // Bounds of the page on which people publish.
 const (
@@ -78,7 +63,7 @@ type publishForm struct {
 
 // showPublish is GET /spaces/{id}/publish: what is published, and with ?dir= what
 // publishing that would show, or with ?source= the form of one that is there.
-func (s *Site) showPublish(v *Visit) error {
+func (s *pages) showPublish(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
@@ -92,7 +77,7 @@ func (s *Site) showPublish(v *Visit) error {
 	if id := q.Get("source"); id != "" {
 		i := slices.IndexFunc(all, func(p space.Source) bool { return p.ID == id })
 		if i < 0 {
-			return ErrGone
+			return web.ErrGone
 		}
 		p := all[i]
 		form = publishForm{ID: p.ID, Title: p.Title, Description: p.Description, Dir: string(p.Dir), Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
@@ -107,13 +92,13 @@ func (s *Site) showPublish(v *Visit) error {
 	}
 	err = s.publishPage(v, m, all, form, true, "", nil)
 	if fault.CodeOf(err) == fault.Invalid {
-		return s.publishPage(v, m, all, publishForm{Dir: Shorten(form.Dir, 200), Everybody: true}, false, "", err)
+		return s.publishPage(v, m, all, publishForm{Dir: web.Shorten(form.Dir, 200), Everybody: true}, false, "", err)
 	}
 	return err
 }
 
 // publishPage answers with the page; preview reports that a directory was chosen.
-func (s *Site) publishPage(v *Visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
+func (s *pages) publishPage(v *web.Visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
 		row := publishedRow{
@@ -151,7 +136,7 @@ func (s *Site) publishPage(v *Visit, m store.Membership, all []space.Source, for
 		}
 		body.Dirs = dirs
 	}
-	pg := Page{Title: "Publish from " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
+	pg := web.Page{Title: "Publish from " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, pg.Problem = http.StatusBadRequest, fault.PublicOf(problem)
@@ -190,7 +175,7 @@ func sourceField(field string, form publishForm) string {
 func previewOf(p service.SourcePreview) *previewBody {
 	b := &previewBody{SourcePreview: p, Name: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), More: p.Total - len(p.Files)}
 	for _, f := range p.Files {
-		b.Shown = append(b.Shown, previewFile{ShownPath(f.Path, 150), bytesize.Text(f.Size)})
+		b.Shown = append(b.Shown, previewFile{web.ShownPath(f.Path, 150), bytesize.Text(f.Size)})
 	}
 	if n := len(p.Secrets); n > previewShown {
 		b.Secrets, b.SecretsMore = p.Secrets[:previewShown], n-previewShown
@@ -203,11 +188,11 @@ func dirName(dir string) string {
 	if dir == "" {
 		return "the whole space"
 	}
-	return Shorten(dir, 150) + "/"
+	return web.Shorten(dir, 150) + "/"
 }
 
 // directories lists those at the top of a space.
-func (s *Site) directories(v *Visit, m store.Membership) ([]string, error) {
+func (s *pages) directories(v *web.Visit, m store.Membership) ([]string, error) {
 	head, err := s.Workspace.Head(v.R.Context(), m.ID)
 	if err != nil {
 		return nil, err
@@ -226,7 +211,7 @@ func (s *Site) directories(v *Visit, m store.Membership) ([]string, error) {
 }
 
 // publish is POST /spaces/{id}/publish.
-func (s *Site) publish(v *Visit) error {
+func (s *pages) publish(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
@@ -234,7 +219,7 @@ func (s *Site) publish(v *Visit) error {
 	value := v.R.PostFormValue
 	form := publishForm{
 		ID: strings.TrimSpace(value("source")), Title: value("label"), Description: value("description"), Dir: value("dir"),
-		Readers: Shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
+		Readers: web.Shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
 		Change: value("change") == "yes",
 	}
 	r := service.PublishSourceInput{
@@ -260,7 +245,7 @@ func (s *Site) publish(v *Visit) error {
 	if again := s.publishPage(v, m, all, form, true, changes, err); fault.CodeOf(again) != fault.Invalid {
 		return again
 	}
-	return s.publishPage(v, m, all, publishForm{Dir: Shorten(form.Dir, 200), Everybody: true}, false, "", err)
+	return s.publishPage(v, m, all, publishForm{Dir: web.Shorten(form.Dir, 200), Everybody: true}, false, "", err)
 }
 
 // changesOf is the id where the form is about a source that is there already.
@@ -272,42 +257,42 @@ func changesOf(all []space.Source, form publishForm) string {
 }
 
 // unpublish is POST /spaces/{id}/publish/{source}/end.
-func (s *Site) unpublish(v *Visit) error {
+func (s *pages) unpublish(v *web.Visit) error {
 	if _, err := s.Service.UnpublishSource(v.R.Context(), v.Actor(), service.UnpublishSourceInput{ID: v.R.PathValue("source")}); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/spaces/"+v.R.PathValue("id")+"/publish#published")
 }
 
 // snapshot opens the source of the path, if the visitor may read it.
-func (s *Site) snapshot(v *Visit) (service.Snapshot, error) {
+func (s *pages) snapshot(v *web.Visit) (service.Snapshot, error) {
 	x, err := s.Service.OpenSource(v.R.Context(), v.Actor(), v.R.PathValue("source"))
 	if err != nil {
-		return x, Gone(err)
+		return x, web.Gone(err)
 	}
 	return x, nil
 }
 
 // syncSource is POST /library/sync/{source}.
-func (s *Site) syncSource(v *Visit) error {
+func (s *pages) syncSource(v *web.Visit) error {
 	if _, err := s.Service.SyncSource(v.R.Context(), v.Actor(), service.SyncSourceInput{ID: v.R.PathValue("source")}); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/library#"+v.R.PathValue("source"))
 }
 
 // sharedPath is the path in a source that an address names; slash reports that it
 // ends in one.
-func sharedPath(v *Visit) (p space.Path, slash bool, err error) {
+func sharedPath(v *web.Visit) (p space.Path, slash bool, err error) {
 	if strings.Contains(strings.ToLower(v.R.URL.EscapedPath()), "%2f") {
-		return "", false, ErrGone
+		return "", false, web.ErrGone
 	}
 	text, slash := strings.CutSuffix(v.R.PathValue("path"), "/")
 	if text == "" {
 		return "", true, nil
 	}
 	if p, err = space.ParsePath(text); err != nil {
-		return "", false, ErrGone
+		return "", false, web.ErrGone
 	}
 	return p, slash, nil
 }
