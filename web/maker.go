@@ -34,3 +34,17 @@ func ToolWords(tool string) string {
 	}
 	return "with " + Shorten(tool, 40)
 }
+
+// HowMade says how a tool other than an AI's changed a file that waits; it is "" for an
+// AI's.
+func HowMade(tool string) string {
+	switch {
+	case space.IsWebTool(tool):
+		return OnPages
+	case tool == "" || tool == space.Elsewhere:
+		return "by a commit from elsewhere"
+	case !space.IsAITool(tool):
+		return ToolWords(tool)
+	}
+	return ""
+}

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/url"
+	"path"
 	"slices"
 
 	"satchel/auth"
@@ -73,6 +75,42 @@ func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
 		return 0 // a page that is about something else goes without
 	}
 	return len(list)
+}
+
+// ReviewsIn lists the changes of a space that wait for a person. Files that instruct every
+// client come first, so that no number of other files hides them, and of equal ones those
+// that a person knew before; behind reports that the history is still being read.
+func (s *Site) ReviewsIn(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
+	if s.Reviews == nil {
+		return nil, false, nil
+	}
+	known, behind, err := s.Reviews.Waiting(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	list = slices.Clone(known)
+	slices.SortStableFunc(list, func(a, b space.Review) int {
+		return cmp.Or(cmp.Compare(urgency(a.Path), urgency(b.Path)), cmp.Compare(number(a.Was == ""), number(b.Was == "")), cmp.Compare(a.Path, b.Path))
+	})
+	return list, behind, nil
+}
+
+// urgency is 0 for what clients are told as it is, and more for what they look up.
+func urgency(p space.Path) int {
+	switch {
+	case p == "resources/instructions.md" || p == "resources/context.md" || p == "resources" || p == "skills":
+		return 0
+	case path.Base(string(p)) == "SKILL.md":
+		return 1
+	}
+	return 2
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Pending lists the visitor's files in a space that could not be committed; the first

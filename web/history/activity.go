@@ -13,13 +13,13 @@ import (
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web"
-	"satchel/web/review"
 )
 
 const (
 	activityPage  = 25  // commits on a page
 	activityNames = 200 // commits that the names to filter by are taken from
 	filesShown    = 3   // of a commit
+	reviewsShown  = 10  // files that wait for a person
 )
 
 // activityPageData is what happened lately in a space.
@@ -35,11 +35,18 @@ type activityPageData struct {
 	Fresh   bool   // the newest, unfiltered
 	Stream  string
 	Said    string // what was just done
-	Reviews []review.Item
+	Reviews []waitingFile
 	Behind  bool // what waits is being found out
 	More    int  // that wait for a person
 	Push    *web.RemoteView
 	Held    int // files of the visitor's that are not saved; -1: nobody knows
+}
+
+// waitingFile is a file whose change waits for a person.
+type waitingFile struct {
+	Shown       string
+	Client, How string // How is set where no client made the change
+	Deleted     bool
 }
 
 // activityFilter chooses changes.
@@ -245,9 +252,16 @@ func (s *pages) showActivity(v *web.Visit) error {
 		body.Stream = web.SpacePath(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
-		if body.Reviews, body.More, body.Behind, err = review.First(ctx, s.Reviews, m); err != nil {
+		waiting, behind, err := s.ReviewsIn(ctx, m.ID)
+		if err != nil {
 			return err
 		}
+		for _, r := range waiting[:min(len(waiting), reviewsShown)] {
+			body.Reviews = append(body.Reviews, waitingFile{
+				Shown: web.ShownPath(r.Path, web.WholePath), Client: web.Shorten(r.Client, 60), How: web.HowMade(r.Tool), Deleted: r.Blob == "",
+			})
+		}
+		body.More, body.Behind = len(waiting)-len(body.Reviews), behind
 		body.Push, body.Held = s.PushState(v, m.ID), s.PendingIn(v, m.ID)
 	}
 	if q.Get("done") == "undone" {

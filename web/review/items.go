@@ -1,10 +1,7 @@
 package review
 
 import (
-	"cmp"
 	"context"
-	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,51 +20,6 @@ import (
 // some is how many lines of one that does not fit.
 type room struct{ lines, bytes, some int }
 
-// waitingList returns what waits in a space, in the order in which people are asked:
-// what tells every client what to do first, so that no number of other files hides
-// it, and of files alike first what a person knows.
-func waitingList(ctx context.Context, from web.Reviews, id space.SpaceID) (list []space.Review, behind bool, err error) {
-	if from == nil {
-		return nil, false, nil
-	}
-	known, behind, err := from.Waiting(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-	list = slices.Clone(known)
-	slices.SortStableFunc(list, func(a, b space.Review) int {
-		return cmp.Or(cmp.Compare(urgency(a.Path), urgency(b.Path)), cmp.Compare(number(a.Was == ""), number(b.Was == "")), cmp.Compare(a.Path, b.Path))
-	})
-	return list, behind, nil
-}
-
-// urgency is 0 for what clients are told as it is, and more for what they look up.
-func urgency(p space.Path) int {
-	switch {
-	case p == "resources/instructions.md" || p == "resources/context.md" || p == "resources" || p == "skills":
-		return 0
-	case path.Base(string(p)) == "SKILL.md":
-		return 1
-	}
-	return 2
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// First returns by name what waits first, and how many more do.
-func First(ctx context.Context, from web.Reviews, m store.Membership) (out []Item, more int, behind bool, err error) {
-	list, behind, err := waitingList(ctx, from, m.ID)
-	for _, r := range list[:min(len(list), reviewsShown)] {
-		out = append(out, itemOf(m, r))
-	}
-	return out, len(list) - len(out), behind, err
-}
-
 // reviewLink is a file that waits, by name.
 type reviewLink struct{ Shown, URL string }
 
@@ -75,7 +27,7 @@ type reviewLink struct{ Shown, URL string }
 // name, and the way to the rest; or the one file that the page is of.
 func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	ctx, m := v.R.Context(), body.Space
-	list, behind, err := waitingList(ctx, s.Reviews, m.ID)
+	list, behind, err := s.ReviewsIn(ctx, m.ID)
 	if err != nil {
 		return err
 	}
@@ -115,26 +67,13 @@ func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 }
 
 // itemOf is a file that waits without what is different in it.
-func itemOf(m store.Membership, r space.Review) Item {
-	return Item{
-		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
+func itemOf(m store.Membership, r space.Review) item {
+	return item{
+		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: web.HowMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: web.SpacePath(m.ID, "commits/"+string(r.Commit)),
 		Edit:  web.SpaceURL(m.ID, "edit", r.Path),
 		Alone: web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(r.Path))),
 	}
-}
-
-// howMade says in which way a tool that is no AI's changed a file that waits.
-func howMade(tool string) string {
-	switch {
-	case space.IsWebTool(tool):
-		return web.OnPages
-	case tool == "" || tool == space.Elsewhere:
-		return "by a commit from elsewhere"
-	case !space.IsAITool(tool):
-		return web.ToolWords(tool)
-	}
-	return ""
 }
 
 // longPatches remembers of differences that are longer than a page of all shows how
@@ -235,7 +174,7 @@ func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, l
 	return patch, false, nil
 }
 
-func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, left *room) Item {
+func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, left *room) item {
 	it := itemOf(m, r)
 	if r.Base != "" {
 		it.Compare = web.SpacePath(m.ID, "compare?"+web.URLQuery("from", string(r.Base), "path", string(r.Path)))

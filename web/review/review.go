@@ -34,8 +34,8 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// Item is a file that waits, as pages show it.
-type Item struct {
+// item is a file that waits, as pages show it.
+type item struct {
 	Path    space.Path
 	Shown   string
 	Blob    space.BlobID
@@ -82,7 +82,7 @@ type reviewPage struct {
 	Space   store.Membership
 	Action  string
 	May     bool
-	Reviews []Item
+	Reviews []item
 	Others  []reviewLink // what waits after these, by name
 	More    int          // that are not even named
 	Before  string       // the page of those before
