@@ -56,7 +56,6 @@ func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
 func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
-	s.routeGitHub()
 	s.routeRemote()
 	s.routeSpaces()
 	s.routeHealth()

@@ -6,6 +6,7 @@ import (
 	"satchel/web/account"
 	"satchel/web/connect"
 	"satchel/web/files"
+	"satchel/web/github"
 	"satchel/web/history"
 	"satchel/web/library"
 	"satchel/web/memory"
@@ -28,6 +29,7 @@ func New(o web.Options) (*web.Site, error) {
 		memory.Register,
 		history.Register,
 		review.Register,
+		github.Register,
 	} {
 		if err := register(s); err != nil {
 			s.Close()

@@ -1,4 +1,4 @@
-package web
+package github
 
 import (
 	"net/http"
@@ -12,6 +12,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // maxPicks bounds how many repositories a page offers at once; the filter finds the
@@ -57,7 +58,7 @@ func choosable(f app.Found, id int64) bool {
 // found opens what GitHub said this person may connect to the space of the path, as
 // the server kept it. What a request says of repositories is no more than a choice
 // among these.
-func (s *Site) found(v *Visit, open func(v *Visit, kind FlowKind, of string, f AnyFlow) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
+func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, of string, f web.AnyFlow) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return m, f, false, err
@@ -70,12 +71,12 @@ func (s *Site) found(v *Visit, open func(v *Visit, kind FlowKind, of string, f A
 }
 
 // pickOver tells somebody who came too late to start again.
-func (s *Site) pickOver(v *Visit, m store.Membership) error {
+func (s *pages) pickOver(v *web.Visit, m store.Membership) error {
 	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories from GitHub is over: it is kept for ten minutes, for one choice. Nothing was changed; start again.")
 }
 
 // pickRepository is GET /spaces/{id}/github/pick.
-func (s *Site) pickRepository(v *Visit) error {
+func (s *pages) pickRepository(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.SeeFlow)
 	if err != nil {
 		return err
@@ -87,14 +88,14 @@ func (s *Site) pickRepository(v *Visit) error {
 }
 
 // pick shows the list again, and keeps it for another choice.
-func (s *Site) pick(v *Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+func (s *pages) pick(v *web.Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
 	if err := s.KeepFlow(v, flowFound, string(m.ID), &kept); err != nil {
 		return err
 	}
 	return s.showPick(v, status, m, kept, problem, field)
 }
 
-func (s *Site) showPick(v *Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+func (s *pages) showPick(v *web.Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
 	f := *kept.Found
 	a, _, err := s.App.App(v.R.Context())
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Site) showPick(v *Visit, status int, m store.Membership, kept githubFlo
 	if err != nil {
 		return err
 	}
-	body.Query = Shorten(v.R.URL.Query().Get("q"), 100)
+	body.Query = web.Shorten(v.R.URL.Query().Get("q"), 100)
 	needle := strings.ToLower(body.Query)
 	for _, r := range f.Repositories {
 		if !r.Push || r.Archived {
@@ -147,12 +148,12 @@ func (s *Site) showPick(v *Visit, status int, m store.Membership, kept githubFlo
 	if len(f.Installations) == 0 {
 		title = "The App is not installed yet"
 	}
-	return s.Page(v, status, "githubpick", Page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubpick", web.Page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // linkRepository is POST /spaces/{id}/github/pick. It takes one number, and that
 // only where the server's own list has it.
-func (s *Site) linkRepository(v *Visit) error {
+func (s *pages) linkRepository(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (s *Site) linkRepository(v *Visit) error {
 
 // linkFound connects a repository, and gives the session another secret: from now
 // on it may do more.
-func (s *Site) linkFound(v *Visit, m store.Membership, f app.Found, id int64) error {
+func (s *pages) linkFound(v *web.Visit, m store.Membership, f app.Found, id int64) error {
 	if _, err := s.App.Link(v.R.Context(), v.User.ID, m.ID, f, id); err != nil {
 		return s.githubProblem(v, m, err)
 	}
@@ -187,9 +188,9 @@ func (s *Site) linkFound(v *Visit, m store.Membership, f app.Found, id int64) er
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
 // newName is the name that a new repository is offered.
-func newName(v *Visit, m store.Membership) string {
+func newName(v *web.Visit, m store.Membership) string {
 	if name := v.R.PostFormValue("name"); name != "" {
-		return Shorten(name, 100)
+		return web.Shorten(name, 100)
 	}
 	if m.Name != "" && m.Name != v.User.Name && repositoryName.MatchString(m.Name) {
 		return m.Name
@@ -199,7 +200,7 @@ func newName(v *Visit, m store.Membership) string {
 
 // beginCreate is POST /spaces/{id}/github/create. The person says at GitHub once
 // more that it is they, since no token of theirs is kept.
-func (s *Site) beginCreate(v *Visit) error {
+func (s *pages) beginCreate(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package web
+package github
 
 import (
 	"net/http"
@@ -11,6 +11,7 @@ import (
 	"satchel/auth/github/app"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/web"
 )
 
 // appPage is the GitHub App as an admin sees it. It never holds a secret.
@@ -29,11 +30,11 @@ type appPage struct {
 }
 
 // showApp is GET /admin/github.
-func (s *Site) showApp(v *Visit) error {
+func (s *pages) showApp(v *web.Visit) error {
 	return s.appForm(v, http.StatusOK, appPage{Just: v.R.URL.Query().Has("made")}, "", "")
 }
 
-func (s *Site) appForm(v *Visit, status int, body appPage, problem, field string) error {
+func (s *pages) appForm(v *web.Visit, status int, body appPage, problem, field string) error {
 	var err error
 	if body.App, body.Made, err = s.App.App(v.R.Context()); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (s *Site) appForm(v *Visit, status int, body appPage, problem, field string
 	if body.Made {
 		title = "The GitHub App"
 	}
-	return s.Page(v, status, "githubapp", Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubapp", web.Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
 // login is the form of the names of people and organisations at GitHub.
@@ -66,12 +67,12 @@ type manifestPage struct{ Action, Manifest, Host string }
 
 // beginManifest is POST /admin/github/manifest. Its answer holds the form that the
 // browser posts to GitHub, which then has all that the App is made with.
-func (s *Site) beginManifest(v *Visit) error {
+func (s *pages) beginManifest(v *web.Visit) error {
 	form := v.R.PostForm
 	org := ""
 	if form.Get("owner") == "org" {
 		if org = strings.TrimSpace(form.Get("org")); !login.MatchString(org) {
-			return s.appForm(v, http.StatusBadRequest, appPage{Org: Shorten(org, 80)}, "Enter the organisation’s name as it is in its address at GitHub.", "org")
+			return s.appForm(v, http.StatusBadRequest, appPage{Org: web.Shorten(org, 80)}, "Enter the organisation’s name as it is in its address at GitHub.", "org")
 		}
 	}
 	if err := s.noApp(v); err != nil {
@@ -86,14 +87,14 @@ func (s *Site) beginManifest(v *Visit) error {
 		return err
 	}
 	u, err := url.Parse(action)
-	if err != nil || !IsWeb(u) || u.Host == "" || strings.ContainsAny(u.Host, "'\"; ,*") {
+	if err != nil || !web.IsWeb(u) || u.Host == "" || strings.ContainsAny(u.Host, "'\"; ,*") {
 		return fault.New(fault.Unavailable, "The address of GitHub in the configuration (auth.github.url) cannot be used.")
 	}
 	if q := u.Query(); q.Get("state") == "" {
 		q.Set("state", state)
 		u.RawQuery = q.Encode()
 	}
-	return s.Page(v, http.StatusOK, "githubmanifest", Page{
+	return s.Page(v, http.StatusOK, "githubmanifest", web.Page{
 		Title: "Going on to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
 		Body: manifestPage{Action: u.String(), Manifest: string(manifest), Host: u.Host},
 	})
@@ -101,7 +102,7 @@ func (s *Site) beginManifest(v *Visit) error {
 
 // noApp refuses where there is an App already: another one would leave every
 // repository that is connected by the first.
-func (s *Site) noApp(v *Visit) error {
+func (s *pages) noApp(v *web.Visit) error {
 	_, made, err := s.App.App(v.R.Context())
 	if err == nil && made {
 		return fault.New(fault.Conflict, "This server has a GitHub App already. Forget that one first.")
@@ -111,7 +112,7 @@ func (s *Site) noApp(v *Visit) error {
 
 // finishManifest is where GitHub sends the admin once the App is there, with a
 // code for its secrets.
-func (s *Site) finishManifest(v *Visit) error {
+func (s *pages) finishManifest(v *web.Visit) error {
 	_, ok, err := s.takeHint(v, flowManifest)
 	if err != nil {
 		return err
@@ -128,13 +129,13 @@ func (s *Site) finishManifest(v *Visit) error {
 	case fault.Internal:
 		return err
 	}
-	return s.appForm(v, AsPage(err).Status, appPage{}, fault.PublicOf(err), "")
+	return s.appForm(v, web.AsPage(err).Status, appPage{}, fault.PublicOf(err), "")
 }
 
 // enterApp is POST /admin/github/enter, for an App that was made by hand.
-func (s *Site) enterApp(v *Visit) error {
+func (s *pages) enterApp(v *web.Visit) error {
 	form := v.R.PostForm
-	body := appPage{ID: Shorten(form.Get("id"), 30), ClientID: Shorten(form.Get("client-id"), 100), Manual: true}
+	body := appPage{ID: web.Shorten(form.Get("id"), 30), ClientID: web.Shorten(form.Get("client-id"), 100), Manual: true}
 	id, err := strconv.ParseInt(strings.TrimSpace(form.Get("id")), 10, 64)
 	problem, field := "", ""
 	a := auth.GitHubApp{ID: id, ClientID: strings.TrimSpace(form.Get("client-id")), Secrets: auth.GitHubSecrets{
@@ -163,13 +164,13 @@ func (s *Site) enterApp(v *Visit) error {
 	case fault.Internal:
 		return err
 	}
-	return s.appForm(v, AsPage(err).Status, body, fault.PublicOf(err), "id")
+	return s.appForm(v, web.AsPage(err).Status, body, fault.PublicOf(err), "id")
 }
 
 // forgetApp is POST /admin/github/forget.
-func (s *Site) forgetApp(v *Visit) error {
+func (s *pages) forgetApp(v *web.Visit) error {
 	if err := s.App.Forget(v.R.Context(), v.User.ID); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/admin/github")
 }

@@ -1,4 +1,4 @@
-package web
+package github
 
 import (
 	"slices"
@@ -8,14 +8,15 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // The kinds of flows with the GitHub App. They are good in the session that began them.
 const (
-	flowManifest FlowKind = "github manifest"
-	flowInstall  FlowKind = "github install"
-	flowConnect  FlowKind = "github connect"
-	flowFound    FlowKind = "github found" // of a space
+	flowManifest web.FlowKind = "github manifest"
+	flowInstall  web.FlowKind = "github install"
+	flowConnect  web.FlowKind = "github connect"
+	flowFound    web.FlowKind = "github found" // of a space
 )
 
 // hintLifetime is how long the code of a manifest is good (GitHub's documentation),
@@ -25,7 +26,7 @@ const hintLifetime = time.Hour
 // githubFlow is what the server remembers while somebody is at GitHub. It is good for
 // its space.
 type githubFlow struct {
-	Flow
+	web.Flow
 	Space space.SpaceID `json:"space,omitempty"`
 	Data  []byte        `json:"data,omitempty"` // of GitHubApp.Begin
 
@@ -35,15 +36,15 @@ type githubFlow struct {
 
 // hint keeps a flow whose secret is itself the state: it goes to GitHub and back,
 // and tells alone that this session asked.
-func (s *Site) hint(v *Visit, kind FlowKind, id space.SpaceID) (state string, err error) {
+func (s *pages) hint(v *web.Visit, kind web.FlowKind, id space.SpaceID) (state string, err error) {
 	secret, err := s.PutFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
 	return secret.Reveal(), err
 }
 
 // takeHint uses the state of a request up. It is good once, and in the session
 // that asked; ok is false if it is none. A duplicated one is none either.
-func (s *Site) takeHint(v *Visit, kind FlowKind) (f githubFlow, ok bool, err error) {
-	state, ok := StateIn(v.R)
+func (s *pages) takeHint(v *web.Visit, kind web.FlowKind) (f githubFlow, ok bool, err error) {
+	state, ok := web.StateIn(v.R)
 	if !ok {
 		return f, false, nil
 	}
@@ -53,7 +54,7 @@ func (s *Site) takeHint(v *Visit, kind FlowKind) (f githubFlow, ok bool, err err
 
 // connectable is owned for the pages of a flow: the space whose repository it is
 // about, as long as the visitor owns it.
-func (s *Site) connectable(v *Visit, id space.SpaceID) (store.Membership, error) {
+func (s *pages) connectable(v *web.Visit, id space.SpaceID) (store.Membership, error) {
 	all, err := s.Spaces(v)
 	if err != nil {
 		return store.Membership{}, err
@@ -61,7 +62,7 @@ func (s *Site) connectable(v *Visit, id space.SpaceID) (store.Membership, error)
 	i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id })
 	switch {
 	case i < 0:
-		return store.Membership{}, ErrGone
+		return store.Membership{}, web.ErrGone
 	case all[i].Role != space.Owner:
 		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may connect a repository to it.", all[i].Name)
 	}

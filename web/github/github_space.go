@@ -1,4 +1,4 @@
-package web
+package github
 
 import (
 	"net/http"
@@ -10,6 +10,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
 // githubPage is how a space and its repository at GitHub stand.
@@ -27,13 +28,13 @@ type githubPage struct {
 	URL        string // of the repository, as last seen
 	Waiting    bool
 	Since      time.Time // Waiting
-	Push       RemoteView
+	Push       web.RemoteView
 	HasPush    bool // Push is known
 	Held       int  // files of the visitor's that are not saved; -1: nobody knows
 }
 
 // showGitHub is GET /spaces/{id}/github.
-func (s *Site) showGitHub(v *Visit) error {
+func (s *pages) showGitHub(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (s *Site) showGitHub(v *Visit) error {
 
 // githubState answers with how a space's repository stands, and with what went
 // wrong just now.
-func (s *Site) githubState(v *Visit, m store.Membership, status int, problem string) error {
+func (s *pages) githubState(v *web.Visit, m store.Membership, status int, problem string) error {
 	ctx := v.R.Context()
 	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.PendingIn(v, m.ID)}
 	var err error
@@ -57,7 +58,7 @@ func (s *Site) githubState(v *Visit, m store.Membership, status int, problem str
 		if body.Since, body.Waiting, err = s.App.Waiting(ctx, m.ID); err != nil {
 			return err
 		}
-	} else if body.Wrong, body.Way = TroubleOf(body.Link); body.App.URL != "" {
+	} else if body.Wrong, body.Way = web.TroubleOf(body.Link); body.App.URL != "" {
 		body.URL = body.App.URL + "/" + body.Link.FullName
 	}
 	if s.Setup != nil {
@@ -66,9 +67,9 @@ func (s *Site) githubState(v *Visit, m store.Membership, status int, problem str
 		}
 		body.HasPush = true
 	}
-	return s.Page(v, status, "github", Page{
+	return s.Page(v, status, "github", web.Page{
 		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
-		Done: DoneIn(v, githubDone(body)),
+		Done: web.DoneIn(v, githubDone(body)),
 	})
 }
 
@@ -96,7 +97,7 @@ func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/gi
 
 // beginInstall is POST /spaces/{id}/github/install: to where people install the App,
 // and choose which repositories it may reach.
-func (s *Site) beginInstall(v *Visit) error {
+func (s *pages) beginInstall(v *web.Visit) error {
 	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (s *Site) beginInstall(v *Visit) error {
 }
 
 // beginConnect is POST /spaces/{id}/github/connect.
-func (s *Site) beginConnect(v *Visit) error {
+func (s *pages) beginConnect(v *web.Visit) error {
 	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (s *Site) beginConnect(v *Visit) error {
 
 // toGitHub sends the browser to GitHub to say who it is there. create is a
 // repository to be made on the way back; nil for none.
-func (s *Site) toGitHub(v *Visit, m store.Membership, create *app.NewRepository) error {
+func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := s.App.Begin(v.R.Context(), s.URL(app.PathCallback), state)
 	if err != nil {
@@ -136,11 +137,11 @@ func (s *Site) toGitHub(v *Visit, m store.Membership, create *app.NewRepository)
 }
 
 // githubProblem shows what GitHub said on the space's page, which has a way on.
-func (s *Site) githubProblem(v *Visit, m store.Membership, err error) error {
+func (s *pages) githubProblem(v *web.Visit, m store.Membership, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
 	}
-	return s.githubState(v, m, AsPage(err).Status, fault.PublicOf(err))
+	return s.githubState(v, m, web.AsPage(err).Status, fault.PublicOf(err))
 }
 
 // setupPage says what to do after a visit to GitHub of which nothing is known.
@@ -154,7 +155,7 @@ type setupPage struct {
 // afterInstall is where GitHub sends people who installed the App, changed its
 // repositories or asked for it. All that the request says is a hint: anybody can
 // send anybody here, with any number in installation_id.
-func (s *Site) afterInstall(v *Visit) error {
+func (s *pages) afterInstall(v *web.Visit) error {
 	f, ok, err := s.takeHint(v, flowInstall)
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (s *Site) afterInstall(v *Visit) error {
 }
 
 // goOn follows a state of this session: its person asked for it a moment ago.
-func (s *Site) goOn(v *Visit, f githubFlow, request bool) error {
+func (s *pages) goOn(v *web.Visit, f githubFlow, request bool) error {
 	m, err := s.connectable(v, f.Space)
 	if err != nil {
 		return err
@@ -181,7 +182,7 @@ func (s *Site) goOn(v *Visit, f githubFlow, request bool) error {
 	return s.toGitHub(v, m, nil)
 }
 
-func (s *Site) afterGitHub(v *Visit, status int, body setupPage) error {
+func (s *pages) afterGitHub(v *web.Visit, status int, body setupPage) error {
 	if v.In {
 		all, err := s.Spaces(v)
 		if err != nil {
@@ -192,17 +193,17 @@ func (s *Site) afterGitHub(v *Visit, status int, body setupPage) error {
 				body.Spaces = append(body.Spaces, m)
 			}
 		}
-		body.Spaces, body.More = FirstOf(body.Spaces, false)
+		body.Spaces, body.More = web.FirstOf(body.Spaces, false)
 	}
 	title := "Back from GitHub"
 	if body.Over {
 		title = "This visit to GitHub is over"
 	}
-	return s.Page(v, status, "githubsetup", Page{Title: title, Styles: []string{"github.css"}, Body: body})
+	return s.Page(v, status, "githubsetup", web.Page{Title: title, Styles: []string{"github.css"}, Body: body})
 }
 
 // finishGitHub is where GitHub sends people back to, once they said who they are.
-func (s *Site) finishGitHub(v *Visit) error {
+func (s *pages) finishGitHub(v *web.Visit) error {
 	q := v.R.URL.Query()
 	if !q.Has("state") {
 		// An owner's approval ends so, in the owner's browser.
@@ -217,7 +218,7 @@ func (s *Site) finishGitHub(v *Visit) error {
 		return s.goOn(v, f, q.Get("setup_action") == "request")
 	}
 	var f githubFlow
-	state, ok := StateIn(v.R)
+	state, ok := web.StateIn(v.R)
 	if ok {
 		var err error
 		if ok, err = s.TakeFlow(v, flowConnect, state, &f); err != nil {
@@ -256,7 +257,7 @@ func (s *Site) finishGitHub(v *Visit) error {
 }
 
 // checkRepository is POST /spaces/{id}/github/check.
-func (s *Site) checkRepository(v *Visit) error {
+func (s *pages) checkRepository(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
@@ -273,7 +274,7 @@ func (s *Site) checkRepository(v *Visit) error {
 }
 
 // unlinkRepository is POST /spaces/{id}/github/disconnect.
-func (s *Site) unlinkRepository(v *Visit) error {
+func (s *pages) unlinkRepository(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
