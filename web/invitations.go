@@ -20,10 +20,11 @@ type invitedPage struct {
 	Here bool
 }
 
-func invitationNote(v *Visit) string { return Shorten(v.R.PostFormValue("note"), 150) }
+// InvitationNote returns the note of a form that invites somebody.
+func InvitationNote(v *Visit) string { return Shorten(v.R.PostFormValue("note"), 150) }
 
-// showInvitation shows the link of a new invitation.
-func (s *Site) showInvitation(v *Visit, link service.Link, what, back string) error {
+// ShowInvitation shows the link of a new invitation.
+func (s *Site) ShowInvitation(v *Visit, link service.Link, what, back string) error {
 	return s.ShowOnce(v, FlowInvitation, "/invited", invitedPage{
 		Link: link.URL, What: what, Lifetime: s.InviteLifetime, Back: back, Here: s.Loopback(),
 	})

@@ -58,7 +58,6 @@ func (s *Site) routes() {
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
 	s.routeRemote()
 	s.routeSpaces()
-	s.routeHealth()
 
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)
 
@@ -67,14 +66,6 @@ func (s *Site) routes() {
 	s.Handle("POST /spaces/{id}/invitations/revoke", LimitPage, SignedIn, s.revokeSpaceInvitation)
 	s.Handle("POST /spaces/{id}/members/{user}/role", LimitPage, SignedIn, s.setRole)
 	s.Handle("POST /spaces/{id}/members/{user}/remove", LimitPage, SignedIn, s.removeMember)
-
-	s.Handle("GET /admin", LimitPage, Admins, s.showAdmin)
-	s.Handle("POST /admin/invite", LimitPage, Admins, s.inviteToServer)
-	s.Handle("POST /admin/invitations/revoke", LimitPage, Admins, s.revokeInvitation)
-	s.Handle("POST /admin/people/{user}/remove", LimitPage, Admins, s.removePerson)
-	s.Handle("POST /admin/people/{user}/link", LimitPage, Admins, s.makeLink)
-	s.Handle("GET /admin/link", LimitPage, Admins, s.showMadeLink)
-	s.Handle("POST /admin/people/{user}/admin", LimitPage, Admins, s.setAdmin)
 }
 
 // serve wraps the handler of a page in what holds for every page. body bounds, in

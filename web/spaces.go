@@ -67,12 +67,12 @@ func (s *Site) inviteToSpace(v *Visit) error {
 	if role == space.Editor {
 		what = "to read and change the space " + m.Name
 	}
-	in := service.InviteToSpaceInput{Space: service.SpaceRef{ID: m.ID}, Role: role, Note: invitationNote(v)}
+	in := service.InviteToSpaceInput{Space: service.SpaceRef{ID: m.ID}, Role: role, Note: InvitationNote(v)}
 	link, err := s.Service.InviteToSpace(v.R.Context(), v.Actor(), in)
 	if err != nil {
 		return err
 	}
-	return s.showInvitation(v, link, what, "/spaces/"+string(m.ID))
+	return s.ShowInvitation(v, link, what, "/spaces/"+string(m.ID))
 }
 
 // revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.

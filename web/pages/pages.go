@@ -4,6 +4,7 @@ package pages
 import (
 	"satchel/web"
 	"satchel/web/account"
+	"satchel/web/admin"
 	"satchel/web/connect"
 	"satchel/web/files"
 	"satchel/web/github"
@@ -30,6 +31,7 @@ func New(o web.Options) (*web.Site, error) {
 		history.Register,
 		review.Register,
 		github.Register,
+		admin.Register,
 	} {
 		if err := register(s); err != nil {
 			s.Close()

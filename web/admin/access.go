@@ -1,4 +1,4 @@
-package web
+package admin
 
 import (
 	"cmp"
@@ -10,11 +10,12 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/service"
+	"satchel/web"
 )
 
 // accessPage is who may come in, how, and by which clients.
 type accessPage struct {
-	Access
+	web.Access
 	Entries     []accessEntry
 	Others      []accessEntry // who came in without the list
 	Invitations int
@@ -54,9 +55,9 @@ func entryKinds(a auth.AllowList) []struct {
 }
 
 // showAccess is GET /admin/access.
-func (s *Site) showAccess(v *Visit) error {
+func (s *pages) showAccess(v *web.Visit) error {
 	if s.Health == nil {
-		return ErrNoPage
+		return web.ErrNoPage
 	}
 	ctx := v.R.Context()
 	body := accessPage{Access: s.Health.Access()}
@@ -89,14 +90,14 @@ func (s *Site) showAccess(v *Visit) error {
 	slices.SortStableFunc(all, func(a, b auth.Client) int {
 		return usedLast(b).Compare(usedLast(a))
 	})
-	from := min(PageFrom(v.R), max(0, len(all)-1))
-	for _, c := range all[from:min(from+MaxShown, len(all))] {
+	from := min(web.PageFrom(v.R), max(0, len(all)-1))
+	for _, c := range all[from:min(from+web.MaxShown, len(all))] {
 		body.Clients = append(body.Clients, clientRow{c, redirectHosts(c)})
 	}
 	if n := from + len(body.Clients); n < len(all) {
 		body.More = n
 	}
-	return s.Page(v, http.StatusOK, "access", Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
 // usedLast is when a client was used, or made.
@@ -134,7 +135,7 @@ func otherWays(by map[string]int) []accessEntry {
 }
 
 // methods are the ways to sign in, and whether they are there.
-func (s *Site) methods() []accessMethod {
+func (s *pages) methods() []accessMethod {
 	names := map[string]string{}
 	for _, p := range s.Offered() {
 		names[p.Name] = p.Label()
@@ -168,9 +169,9 @@ func redirectHosts(c auth.Client) []string {
 }
 
 // deleteClient is POST /admin/clients/delete.
-func (s *Site) deleteClient(v *Visit) error {
+func (s *pages) deleteClient(v *web.Visit) error {
 	if _, err := s.Service.RemoveClient(v.R.Context(), v.Actor(), service.RemoveClientInput{ID: v.R.PostFormValue("id")}); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/admin/access#clients")
 }

@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"satchel/internal/bytesize"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// healthPage is how the server is, and what people use.
+type healthPage struct {
+	web.HealthReport
+	Version  string
+	Up       time.Duration
+	Troubles int // and things to look at
+	People   []usageRow
+	More     int
+}
+
+type usageRow struct {
+	Name string
+	web.Usage
+}
+
+// showHealth is GET /admin/health.
+func (s *pages) showHealth(v *web.Visit) error {
+	if s.Health == nil {
+		return web.ErrNoPage
+	}
+	ctx := v.R.Context()
+	r, err := s.Health.Report(ctx)
+	if err != nil {
+		return err
+	}
+	people, err := s.Service.ListUsers(ctx, v.Actor(), service.None{})
+	if err != nil {
+		return err
+	}
+	r.Totals = append(r.Totals, web.HealthTotal{Name: "Stored", Value: bytesize.Text(r.Stored)})
+	body := healthPage{HealthReport: r, Version: s.Version}
+	if !r.Started.IsZero() {
+		body.Up = s.Now().Sub(r.Started).Truncate(time.Minute)
+	}
+	for _, c := range r.Checks {
+		if c.State == web.HealthNote || c.State == web.HealthBad {
+			body.Troubles++
+		}
+	}
+	// What is behind each person costs some reads, so that all are never looked at.
+	from := min(web.PageFrom(v.R), max(0, len(people)-1))
+	shown := people[from:min(from+web.MaxShown, len(people))]
+	if n := from + len(shown); n < len(people) {
+		body.More = n
+	}
+	used, err := s.Health.Usage(ctx, shown)
+	if err != nil {
+		return err
+	}
+	names := map[space.UserID]string{}
+	for _, u := range shown {
+		names[u.ID] = u.Name
+	}
+	for _, u := range used {
+		body.People = append(body.People, usageRow{names[u.User], u})
+	}
+	return s.Page(v, http.StatusOK, "health", web.Page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+}
+
+// Stored is Bytes for people.
+func (u usageRow) Stored() string { return bytesize.Text(u.Bytes) }
