@@ -9,10 +9,11 @@ import (
 	"satchel/internal/space"
 )
 
-// ConflictName returns the n-th name (from 1) to keep a change under whose path
-// is taken by head. component is the path, or the ancestor of it, that is in
-// the way; rest is what follows it, with its slash. Where the name has no
-// room beside the other, it is at the top of the space.
+// ConflictName returns the n-th name, counted from 1, for a copy of a file whose path
+// is taken by commit head. component is the path, or its ancestor, that is in the way;
+// rest is the part of the path below component, with its slash. A name that is too long
+// for the directory of component is at the top of the space. The result is false if no
+// name is valid.
 func ConflictName(component, rest string, head space.CommitID, n int) (space.Path, bool) {
 	dir, name := path.Split(component)
 	stem, ext := CopyStem(name)
@@ -32,7 +33,7 @@ func ConflictName(component, rest string, head space.CommitID, n int) (space.Pat
 	return "", false
 }
 
-// CopyStem splits a name where its conflict copies have their mark (see
+// CopyStem splits a name at the place of the mark in its conflict copies (see
 // [ConflictName]).
 func CopyStem(name string) (stem, ext string) {
 	ext = path.Ext(name)
@@ -43,7 +44,7 @@ func CopyStem(name string) (stem, ext string) {
 	return stem, ext
 }
 
-// cut shortens s to at most n bytes, at a rune's edge.
+// cut shortens s to at most n bytes without splitting a rune.
 func cut(s string, n int) string {
 	for n < len(s) && n > 0 && !utf8.RuneStart(s[n]) {
 		n--

@@ -1,24 +1,25 @@
-// Package merge puts two histories, or two versions of a text, together so that no
-// side loses anything. Call [Commits], or [Texts.Merge].
+// Package merge merges two histories, or two versions of a text, so that neither side
+// loses anything. Call [Commits] or [Texts.Merge].
 //
-// git merges the commits three ways, with renames ("merge-tree"), in a repository of its
-// own that borrows the space's objects. If git finds no conflict, its result is taken.
-// The markers that git would write into conflicting files are of no use here. Conflicts
-// are resolved so:
+// Commits runs git's three-way merge with renames ("merge-tree") in a repository that
+// borrows the space's objects. If git finds no conflict, Commits takes its result. It
+// does not use the conflict markers that git writes into files, but resolves conflicts
+// as follows:
 //
-//	both edited the same lines       theirs keeps the path; ours is beside it as
+//	both edited the same lines       theirs keeps the path; ours is kept beside it as
 //	(or a binary, or a link)         name.conflict-<commit>.ext, with their commit
-//	both added it, differently       likewise; the same content once, with their mode
-//	one edited, one deleted          the edit stays, and is reported
+//	both added it, differently       the same; equal contents become one file, with
+//	                                 their mode
+//	one edited, one deleted          the edited file stays, and is reported
 //	one renamed, one deleted         the renamed file stays, and is reported
 //	both renamed it, differently     both names stay, each with its own content
 //	both renamed to one name         as if both had added it
-//	a file here, a directory there   theirs keeps the name; ours gets a marked name, or
-//	                                 a marked directory
-//	a submodule on either side       theirs; ours is in the history
-//	ours as the space began, and     theirs alone, and is reported
-//	no commit in common
+//	a file here, a directory there   theirs keeps the name; our file or directory gets
+//	                                 a marked name
+//	a submodule on either side       theirs stays; ours is in the history
+//	no commit in common, and ours    theirs replaces it, and the file is reported
+//	is as the space began
 //
-// Nothing in the trees runs: the repository has no configuration of theirs, and
-// attributes are read from none of them.
+// The merge runs nothing from the trees: git reads neither configuration nor attributes
+// from them.
 package merge

@@ -9,20 +9,20 @@ import (
 	"satchel/gitstore/trees"
 )
 
-// layer is a tree with changes on top that are not written yet.
+// layer is a tree with changes that are not written yet.
 type layer struct {
 	r     trees.Reader
 	tree  packfile.Hash
-	set   map[string]packfile.TreeEntry // by path; a zero mode is a file that is gone
-	below map[string]int                // how many files of set each directory has
+	set   map[string]packfile.TreeEntry // by path; a zero mode removes the file
+	below map[string]int                // the number of files of set in each directory
 }
 
 func newLayer(r trees.Reader, tree packfile.Hash) *layer {
 	return &layer{r: r, tree: tree, set: map[string]packfile.TreeEntry{}, below: map[string]int{}}
 }
 
-// standing is what a layer has at a path: a file, a directory, or nothing. Where
-// a file stands above the path, blocked is that file's.
+// standing is the entry of a layer at a path: a file, a directory, or nothing. If an
+// ancestor of the path is a file, blocked is its path and TreeEntry its entry.
 type standing struct {
 	packfile.TreeEntry
 	dir     bool
@@ -66,7 +66,7 @@ func (l *layer) at(ctx context.Context, path string) (standing, error) {
 
 var errStop = errors.New("stop")
 
-// some reports whether anything of a directory of the tree is left.
+// some reports whether any file of a directory of the tree remains.
 func (l *layer) some(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
 	err := l.r.Walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
 		if e, changed := l.set[path]; changed && e.Mode == 0 {
@@ -80,7 +80,8 @@ func (l *layer) some(ctx context.Context, dir string, tree packfile.Hash) (bool,
 	return false, err
 }
 
-// files lists what a directory has, with the paths from it on.
+// files lists the files of a directory. The keys are paths relative to dir, with a
+// leading slash.
 func (l *layer) files(ctx context.Context, dir string) (map[string]packfile.TreeEntry, error) {
 	out := map[string]packfile.TreeEntry{}
 	at, err := l.r.Lookup(l.tree, dir)
@@ -107,7 +108,7 @@ func (l *layer) files(ctx context.Context, dir string) (map[string]packfile.Tree
 	return out, nil
 }
 
-// put makes a path a file. What stood in its way is gone already.
+// put sets a file. The caller has removed whatever is in its way.
 func (l *layer) put(path string, e packfile.TreeEntry) {
 	l.count(path, 1)
 	l.set[path] = e
@@ -128,7 +129,8 @@ func (l *layer) remove(path string) error {
 	return nil
 }
 
-// count notes in the directories above that a path is about to have n files.
+// count updates the file counts of the directories above path, for n files at path, 0
+// or 1.
 func (l *layer) count(path string, n int) {
 	if l.set[path].Mode != 0 {
 		n--

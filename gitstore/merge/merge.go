@@ -18,34 +18,35 @@ import (
 	"satchel/internal/space"
 )
 
-// mergeOutput is what git says of a merge.
+// mergeOutput is the parsed output of git merge-tree.
 type mergeOutput struct {
 	tree    packfile.Hash
 	clean   bool
-	cut     bool // there were more conflicts than fit into what a run may print
+	cut     bool // the conflicts exceed the limit of a run's output
 	stages  []stageEntry
-	renames [][3]string // from, ours, theirs: renamed differently on both sides
+	renames [][3]string // base, our and their path of a file that the sides renamed differently
 }
 
-// stageEntry is a side of a conflicted path: 1 is the base, 2 ours, 3 theirs.
+// stageEntry is one side of a conflicted path. Stage 1 is the base, 2 is ours, 3 is
+// theirs.
 type stageEntry struct {
 	path  string
 	stage int
 	packfile.TreeEntry
 }
 
-// mergeConfig holds for every merge, whatever an operator has configured.
+// mergeConfig applies to every merge and overrides the operator's configuration.
 var mergeConfig = []string{
 	"merge.directoryRenames=false",
 	"merge.renames=true",
-	"merge.renameLimit=400", // of what only similarity can tell; it grows with the square
+	"merge.renameLimit=400", // for inexact renames, whose cost is quadratic
 	"merge.renormalize=false",
 	"merge.verifySignatures=false",
-	"attr.tree=" + trees.Empty, // newer versions take attributes from HEAD otherwise
-	"core.fsync=none",          // what is kept of the result is made durable by the pack writer
+	"attr.tree=" + trees.Empty, // newer versions of git read attributes from HEAD by default
+	"core.fsync=none",          // the pack writer makes the kept objects durable
 }
 
-// mergeTree has git merge two commits.
+// mergeTree runs git's three-way merge on two commits.
 func (x *merging) mergeTree(ctx context.Context, ours, theirs packfile.Hash) (*mergeOutput, error) {
 	out, err := x.o.Git(ctx, gitcmd.Cmd{Config: mergeConfig, Args: []string{
 		"merge-tree", "--write-tree", "-z", "--messages", ours.String(), theirs.String()}})
@@ -73,7 +74,7 @@ func parseMerge(out []byte) (*mergeOutput, error) {
 		out = rest
 		return string(field), ok
 	}
-	bad := errors.New("the output of git merge-tree is not understood")
+	bad := errors.New("cannot parse the output of git merge-tree")
 	m := &mergeOutput{}
 	first, ok := next()
 	var err error
@@ -134,36 +135,37 @@ func parseMerge(out []byte) (*mergeOutput, error) {
 // Commit is a commit with its tree.
 type Commit struct{ ID, Tree packfile.Hash }
 
-// Options say what to merge.
+// Options are the parameters of [Commits].
 type Options struct {
-	// Trees reads a repository that has both commits, and which Commits may write to:
-	// a temporary one that borrows the objects of another.
+	// Trees reads a repository that has both commits. Commits writes to it, so it must
+	// be a temporary repository that borrows the objects of another.
 	Trees trees.Reader
 	// Git runs git in that repository.
 	Git          func(ctx context.Context, c gitcmd.Cmd) ([]byte, error)
 	Ours, Theirs Commit
-	Base         Commit // that both have; zero if there is none
-	// MaxConflicts bounds the files of which both versions are kept.
+	Base         Commit // the merge base; zero if there is none
+	// MaxConflicts is the largest number of conflicts that Commits resolves.
 	MaxConflicts int
-	// EncodeCommit returns a commit of a tree, for git to merge.
+	// EncodeCommit encodes a commit object, for git to merge.
 	EncodeCommit func(tree packfile.Hash, parents []packfile.Hash) []byte
-	// Untouched returns what reports whether an entry of ours is as the space began.
-	// It is called once, if there is no Base.
+	// Untouched returns a function that reports whether an entry of ours is as the
+	// space began. Commits calls Untouched at most once, and only if there is no Base.
 	Untouched func(ctx context.Context) (func(path string, e packfile.TreeEntry) (bool, error), error)
 }
 
-// Result is a merge. Its tree is in the repository of Options.Trees.
+// Result is the outcome of a merge. Its tree is in the repository of Options.Trees.
 type Result struct {
 	Tree      packfile.Hash
 	Conflicts []space.Conflict // sorted by path
-	// Replaced are files that were as the space began; theirs replaced them.
+	// Replaced lists the files of ours that were as the space began, and that theirs
+	// replaced.
 	Replaced []space.Path
 }
 
-// Commits merges two commits.
+// Commits merges two commits. More than MaxConflicts conflicts are a fault.TooLarge.
 func Commits(ctx context.Context, o Options) (Result, error) {
 	x := &merging{o: o, r: o.Trees}
-	out := &mergeOutput{} // without a common commit there is nothing to be merged three ways
+	out := &mergeOutput{} // a three-way merge needs a common commit
 	if !o.Base.ID.IsZero() {
 		var err error
 		if out, err = x.mergeTree(ctx, o.Ours.ID, o.Theirs.ID); err != nil {
@@ -180,16 +182,16 @@ func Commits(ctx context.Context, o Options) (Result, error) {
 	return Result{Tree: tree, Conflicts: x.told, Replaced: x.replaced}, nil
 }
 
-// merging is a merge with conflicts that is being resolved.
+// merging is the state of a merge.
 type merging struct {
 	o Options
 	r trees.Reader
 
 	layer    *layer
-	copies   map[string]map[copyOf][]string // conflict copies by directory: see copiesIn
+	copies   map[string]map[copyOf][]string // by directory; see copiesIn
 	told     []space.Conflict
 	replaced []space.Path
-	// placed is what must not be lost, by the path where it is.
+	// placed has the files that the result must hold, by their paths in it.
 	placed map[string]packfile.TreeEntry
 }
 
@@ -198,15 +200,15 @@ type placement struct {
 	packfile.TreeEntry
 }
 
-// conflict is a path on which the sides do not agree. A zero mode stands for
-// nothing there.
+// conflict is a path on which the sides disagree. A zero mode means that a side has no
+// entry there.
 type conflict struct {
 	path               string
 	base, ours, theirs packfile.TreeEntry
 }
 
-// resolve returns the tree in which every conflict has its outcome, after a
-// check that no side of one is lost.
+// resolve returns a tree in which every conflict is resolved. It checks that the tree
+// has both sides of each.
 func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash, error) {
 	conflicts, raw, err := x.conflicts(out)
 	if err != nil {
@@ -226,8 +228,9 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 			}
 		}
 	} else {
-		// git followed renames on both sides, and what it calls a side is its own
-		// mixture of both; without renames there is none. Or it has said nothing.
+		// git followed renames on both sides, so what it reports as one side may be its
+		// own mixture of both. Or its output was cut, or there is no base. A merge
+		// without renames has no mixtures.
 		if conflicts, err = x.plain(ctx); err != nil {
 			return packfile.Hash{}, err
 		}
@@ -255,9 +258,9 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 	return tree, x.prove(conflicts, tree)
 }
 
-// bearable reports why a merge with so many conflicts is not made: nobody would
-// look through the copies, and a remote that rewrites its history again and
-// again would fill the space with them.
+// bearable returns a fault.TooLarge for more than MaxConflicts conflicts. Nobody would
+// review so many copies, and a remote that rewrites its history repeatedly would fill
+// the space with them.
 func (x *merging) bearable(conflicts int) error {
 	if limit := x.o.MaxConflicts; conflicts > limit {
 		return fault.New(fault.TooLarge, "More than %d files were changed both here and in the remote's repository, too many to keep both versions of each. Nothing was changed. If the remote's history was rewritten, undo that there, or follow it.", limit)
@@ -265,7 +268,7 @@ func (x *merging) bearable(conflicts int) error {
 	return nil
 }
 
-// rewrite makes a tree of the quarantine's.
+// rewrite applies edits to a tree and adds the new objects to the pending ones.
 func (x *merging) rewrite(tree packfile.Hash, edits []trees.Edit) (packfile.Hash, error) {
 	var objs []trees.Object
 	tree, err := x.r.Rewrite(tree, edits, &objs)
@@ -282,8 +285,8 @@ func (x *merging) rewrite(tree packfile.Hash, edits []trees.Edit) (packfile.Hash
 	return tree, err
 }
 
-// conflicts groups git's stages by the path that they are about, and lists the
-// paths that its tree has for them.
+// conflicts groups git's stages by path. raw lists the paths that git's tree has for
+// the conflicts.
 func (x *merging) conflicts(out *mergeOutput) (cs []conflict, raw []string, err error) {
 	at := map[string]int{}
 	for _, e := range out.stages {
@@ -304,9 +307,9 @@ func (x *merging) conflicts(out *mergeOutput) (cs []conflict, raw []string, err 
 	return cs, slices.Compact(raw), nil
 }
 
-// unmangle returns the path for which git used another name: where a file's own
-// is taken, it adds ~ and the commit of the file's side, and _ and a number
-// where that is taken too.
+// unmangle returns the original of a path that git changed. If the path of a file is
+// taken, git appends ~ and the commit of the file's side. If that path is taken too,
+// git appends _ and a number.
 func (x *merging) unmangle(path string) (string, error) {
 	i := strings.LastIndexByte(path, '~')
 	if i <= 0 {
@@ -318,14 +321,14 @@ func (x *merging) unmangle(path string) (string, error) {
 	}
 	for _, side := range []Commit{x.o.Ours, x.o.Theirs} {
 		if at, err := x.r.Lookup(side.Tree, path); err != nil || at.Found {
-			return path, err // a side does call it so
+			return path, err // a side has a file of that name
 		}
 	}
 	return path[:i], nil
 }
 
-// original reports whether what git calls a side of a conflict is a file that
-// this side has, wherever, and not what git made of several.
+// original reports whether each side of every conflict is a file that this side has at
+// some path, and not a blob that git merged from several.
 func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 	for _, s := range []struct {
 		tree  packfile.Hash
@@ -364,7 +367,7 @@ func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 	return true, nil
 }
 
-// tellRenames tells once of a file that both sides renamed.
+// tellRenames reports a file that both sides renamed as one conflict.
 func (x *merging) tellRenames(renames [][3]string) {
 	about := map[space.Conflict]bool{}
 	for _, n := range renames {
@@ -378,8 +381,8 @@ func (x *merging) tellRenames(renames [][3]string) {
 	}
 }
 
-// prove checks that both sides of every conflict are in the result, whatever
-// the code before it did.
+// prove checks that the result has both sides of every conflict. It does not rely on
+// the code that resolved them.
 func (x *merging) prove(cs []conflict, tree packfile.Hash) error {
 	there := make(map[packfile.Hash]bool, len(x.placed))
 	for path, p := range x.placed {
@@ -388,7 +391,7 @@ func (x *merging) prove(cs []conflict, tree packfile.Hash) error {
 			return err
 		}
 		if !at.HasFile() || at.Hash != p.Hash || at.IsLink() != p.IsLink() {
-			return fmt.Errorf("the merge lost %s, which was to be at %q", p.Hash, path)
+			return fmt.Errorf("the merge lost %s, which must be at %q", p.Hash, path)
 		}
 		there[p.Hash] = true
 	}

@@ -11,9 +11,9 @@ import (
 	"satchel/internal/space"
 )
 
-// plain merges path by path, without renames: the layer becomes our tree with
-// what only the remote changed, and what both changed is returned. Lines of a
-// file that both edited are merged where they allow it.
+// plain merges path by path, without renames. It sets the layer to our tree with the
+// changes that only the remote made, and returns the paths that both sides changed. If
+// git can merge the lines of a file that both sides edited, the layer gets the result.
 func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	var mine, theirs []trees.Change
 	if err := x.r.Diff(ctx, x.o.Base.Tree, x.o.Ours.Tree, &mine); err != nil {
@@ -27,7 +27,7 @@ func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 		changed[c.Path] = c
 	}
 	x.layer = newLayer(x.r, x.o.Ours.Tree)
-	var fresh []placement // what only the remote has changed
+	var fresh []placement // entries that only the remote changed
 	var both []conflict
 	for _, c := range theirs {
 		m, ok := changed[c.Path]
@@ -59,8 +59,9 @@ func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	return left, nil
 }
 
-// replaceSeeds takes out of what both sides have those files of ours that are as the
-// space began: theirs replace them. It is for histories without a common commit.
+// replaceSeeds removes from both the files of ours that are as the space began, and
+// adds the remote's versions to fresh. It applies only to histories without a common
+// commit.
 func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
 	if !x.o.Base.ID.IsZero() || len(both) == 0 {
 		return both, nil
@@ -87,9 +88,9 @@ func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]pl
 	return left, nil
 }
 
-// mergeLines lets git merge the contents of files that both sides have edited,
-// in commits that hold nothing else, so that there is nothing to be renamed. It
-// returns what cannot be merged.
+// mergeLines has git merge the contents of files that both sides edited, and appends
+// the results to done. The merged commits hold only these files, so that git finds no
+// renames. mergeLines returns the conflicts that remain.
 func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]placement) ([]conflict, error) {
 	var left, try []conflict
 	for _, c := range both {
@@ -124,14 +125,14 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 	return left, nil
 }
 
-// mergeOf runs a merge of these files alone.
+// mergeOf has git merge these files alone.
 func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, error) {
-	// The repository is removed in a moment.
+	// The repository is temporary, so the pack needs no sync.
 	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.DB.PackDir())
 	if err != nil {
 		return nil, err
 	}
-	defer w.Abort() // of what finish has not renamed
+	defer w.Abort() // removes the files that Finish has not renamed
 	var parents []packfile.Hash
 	var commits [3]packfile.Hash
 	for i, side := range []func(conflict) packfile.TreeEntry{

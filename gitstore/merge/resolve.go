@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// settle puts both sides of every conflict into the layer: first the remote's,
-// for which what is in its way moves aside; then what only we have; then our
+// settle puts both sides of every conflict into the layer: first the remote's files,
+// moving aside whatever is in their way; then the files that only we have; then our
 // side of the rest, beside the remote's.
 func (x *merging) settle(ctx context.Context, cs []conflict) error {
 	slices.SortFunc(cs, func(a, b conflict) int { return packfile.CompareStrings(a.path, b.path) })
@@ -22,13 +22,13 @@ func (x *merging) settle(ctx context.Context, cs []conflict) error {
 			continue
 		}
 		if c.theirs.Mode == c.base.Mode && c.theirs.IsPlain() && c.ours.IsPlain() {
-			c.theirs.Mode = c.ours.Mode // only we changed it, if anybody
+			c.theirs.Mode = c.ours.Mode // only we can have changed the mode
 		}
 		if err := x.claim(ctx, c.path, c.theirs); err != nil {
 			return err
 		}
 		if c.ours.Mode == 0 && c.base.Mode != 0 {
-			x.tell(c.path, "") // we had deleted it
+			x.tell(c.path, "") // we deleted it
 		}
 	}
 	for _, c := range cs {
@@ -59,7 +59,7 @@ func (x *merging) settle(ctx context.Context, cs []conflict) error {
 			continue
 		}
 		if c.ours.Hash == c.theirs.Hash && c.ours.IsLink() == c.theirs.IsLink() {
-			continue // the same twice; the remote's mode stands
+			continue // equal contents; the remote's mode stays
 		}
 		if err := x.beside(ctx, c.path, c.path, "", c.ours); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (x *merging) settle(ctx context.Context, cs []conflict) error {
 	return nil
 }
 
-// claim gives the remote's side its path.
+// claim puts the remote's file at its path and moves aside whatever is in the way.
 func (x *merging) claim(ctx context.Context, p string, e packfile.TreeEntry) error {
 	at, err := x.layer.at(ctx, p)
 	if err != nil {
@@ -76,7 +76,8 @@ func (x *merging) claim(ctx context.Context, p string, e packfile.TreeEntry) err
 	}
 	switch {
 	case at.blocked != "" && x.isPlaced(at.blocked):
-		// The remote's own: git made our renamed directory theirs.
+		// The file in the way is the remote's too: git gave this one a path to which we
+		// renamed it.
 		return x.beside(ctx, p, at.blocked, strings.TrimPrefix(p, at.blocked), e)
 	case at.blocked != "":
 		if err := x.aside(ctx, at.blocked, at.blocked, "", at.TreeEntry); err != nil {
@@ -102,8 +103,8 @@ func (x *merging) claim(ctx context.Context, p string, e packfile.TreeEntry) err
 	return nil
 }
 
-// aside moves a file out of the remote's way. component is the part of its path
-// that is taken, rest what follows it.
+// aside moves a file out of the remote's way. component is the part of its path that is
+// taken; rest is the part below component, with its slash.
 func (x *merging) aside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
 	if err := x.layer.remove(p); err != nil {
 		return err
@@ -112,10 +113,10 @@ func (x *merging) aside(ctx context.Context, p, component, rest string, e packfi
 	return x.beside(ctx, p, component, rest, e)
 }
 
-// beside keeps a file whose path p is taken: component is the part of it that
-// is, rest what follows it. A copy that is there already is not made again. A
-// submodule is not kept: the link is in the history, and its files are another
-// repository's.
+// beside keeps a file whose path p is taken, under another name. component is the part
+// of p that is taken; rest is the part below component. If the layer has an equal copy,
+// beside makes no other. It does not keep a submodule: the history has the link, and
+// the files belong to another repository.
 func (x *merging) beside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
 	if !e.IsFile() {
 		x.tell(p, "")
@@ -133,7 +134,7 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e packf
 	component = originalOf(component)
 	for n := 1; n <= maxCopies; n++ {
 		name, ok := ConflictName(component, rest, packfile.CommitID(x.o.Theirs.ID), n)
-		if !ok { // its path breaks the rules: an import may have brought it
+		if !ok { // the path breaks the rules, as an imported one may
 			component, rest = "unnamed", ""
 			if name, ok = ConflictName(component, rest, packfile.CommitID(x.o.Theirs.ID), n); !ok {
 				break
@@ -156,10 +157,10 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e packf
 	return fault.New(fault.Conflict, "There is no free name for a copy of %.200q, which was changed here and at the remote. Rename or delete its older copies.", p)
 }
 
-// maxCopies bounds how many copies of one file may conflict with one commit.
+// maxCopies limits the conflict copies of one file for one commit.
 const maxCopies = 1000
 
-// kept finds a conflict copy of a file that has this content.
+// kept finds a conflict copy of a file with the same content and mode.
 func (x *merging) kept(ctx context.Context, p string, e packfile.TreeEntry) (string, bool, error) {
 	dir, name := path.Split(originalOf(p))
 	copies, err := x.copiesIn(dir)
@@ -183,15 +184,15 @@ func (x *merging) kept(ctx context.Context, p string, e packfile.TreeEntry) (str
 	return "", false, nil
 }
 
-// copyOf is how the name of a conflict copy begins, and what it holds.
+// copyOf is the stem of a conflict copy's name, and the copy's content.
 type copyOf struct {
 	stem string
 	hash packfile.Hash
 	mode uint32
 }
 
-// copiesIn returns the names of the conflict copies that the tree has in a
-// directory, whose path ends in a slash.
+// copiesIn returns the names of the conflict copies in a directory of the tree. dir is
+// empty or ends in a slash.
 func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 	if copies, ok := x.copies[dir]; ok {
 		return copies, nil
@@ -225,8 +226,8 @@ func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 	return copies, nil
 }
 
-// originalOf returns the path of which p is a conflict copy, so that a copy of
-// a copy has no longer a name than that; p itself where it is none.
+// originalOf returns the path of which p is a conflict copy, or p if it is none. The
+// name of a copy of a copy is thus no longer than that of a copy.
 func originalOf(p string) string {
 	dir, name := path.Split(p)
 	for {

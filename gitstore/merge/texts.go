@@ -12,15 +12,15 @@ import (
 	"satchel/internal/fault"
 )
 
-// Bounds of a merge of texts: a person waits for it, and everybody who may write can
-// ask for one.
+// Limits of a merge of texts. A person waits for it, and everybody who may write can
+// request one.
 const (
-	textBytes   = 16 << 20 // of one text
+	textBytes   = 16 << 20 // per text
 	textTime    = 5 * time.Second
 	textsAtOnce = 2
 )
 
-// Texts merges texts by lines, a few at once.
+// Texts merges texts line by line, at most textsAtOnce at a time.
 type Texts struct {
 	git  gitcmd.Runner
 	dir  string
@@ -32,14 +32,15 @@ func NewTexts(git gitcmd.Runner, dir string) *Texts {
 	return &Texts{git: git, dir: dir, free: make(chan struct{}, textsAtOnce)}
 }
 
-// Merge puts together by lines what became of base in ours and in theirs, as git
-// merge-file does: the smallest parts that both changed, each differently, stand between
-// git's marks of seven letters ("<<<<<<< ours", "=======", ">>>>>>> theirs"). A caller
-// that must tell marks from text passes lines that cannot be marks. Texts that are larger
-// than 16 MiB, or take git longer than a few seconds, fail.
+// Merge merges the changes from base to ours with those from base to theirs, line by
+// line, as git merge-file does. It marks each conflict with git's markers of seven
+// characters ("<<<<<<< ours", "=======", ">>>>>>> theirs"); conflicts reports whether
+// there is one. A caller that must distinguish markers from text passes lines that
+// cannot be markers. A text larger than 16 MiB is a fault.TooLarge. A merge that takes
+// longer than five seconds fails.
 func (t *Texts) Merge(ctx context.Context, base, ours, theirs []byte) (out []byte, conflicts bool, err error) {
 	if max(len(base), len(ours), len(theirs)) > textBytes {
-		return nil, false, fault.New(fault.TooLarge, "The texts are larger than %d MiB, which is what can be merged.", textBytes>>20)
+		return nil, false, fault.New(fault.TooLarge, "Only texts of up to %d MiB can be merged.", textBytes>>20)
 	}
 	ctx, cancel := context.WithTimeout(ctx, textTime)
 	defer cancel()
@@ -68,13 +69,13 @@ func (t *Texts) merge(ctx context.Context, base, ours, theirs []byte) (out []byt
 	}
 	out, err = t.git.Run(ctx, gitcmd.Cmd{
 		Dir: dir,
-		// The directory may lie within a repository of the operator's, whose settings
-		// must not count. There are no attributes or filters for this command.
+		// The directory may be inside a repository of the operator, whose settings must
+		// not apply. This command uses no attributes and no filters.
 		Env:    []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)},
 		Config: []string{"merge.conflictStyle=merge"},
 		Args:   []string{"merge-file", "-p", "--quiet", "--marker-size=7", "-L", "ours", "-L", "base", "-L", "theirs", "ours", "base", "theirs"},
 	})
-	// The exit status is how many conflicts there are, 127 for all from there on.
+	// The exit status is the number of conflicts, at most 127.
 	var g *gitcmd.Error
 	if errors.As(err, &g) && g.ExitCode() > 0 && g.ExitCode() <= 127 && !g.Cut {
 		return g.Stdout, true, nil
