@@ -19,36 +19,36 @@ import (
 	"satchel/internal/space"
 )
 
-// Trailers of every commit, by which a person can see and revert what a client
-// did.
+// Trailers of every commit. With them, a person can find and revert the commits of a
+// client.
 const (
 	trailerTool   = "Satchel-Tool"
 	trailerClient = "Satchel-Client"
 )
 
-// Limits of what goes into a commit object, and of what is read from one, in
-// bytes.
+// Limits of the parts of a commit object, in bytes.
 const (
 	MaxMessage = 64 << 10
 	maxTrailer = 200
 	MaxName    = 200
 
-	MaxRead   = MaxMessage + 4<<10 // of a message that anybody wrote
-	MaxPerson = 1000               // of each part of an author that anybody wrote
+	MaxRead   = MaxMessage + 4<<10 // of a message that is read
+	MaxPerson = 1000               // of a name or an address that is read
 )
 
-// Raw is what is read from a commit object.
+// Raw is a decoded commit object.
 type Raw struct {
 	Tree    packfile.Hash
 	Parents []packfile.Hash
 	Author  space.Person
-	// Authored is the author's date; the committer's where that cannot be read.
+	// Authored is the author date, or the committer date if the author date cannot be
+	// read.
 	Authored time.Time
-	Time     time.Time // the committer's
+	Time     time.Time // the committer date
 	Message  string
 }
 
-// Encode returns a commit object. summary is its message if m has none.
+// Encode returns an encoded commit object. If m has no message, summary is the message.
 func Encode(tree packfile.Hash, parents []packfile.Hash, m space.Meta, summary string, committer space.Person) []byte {
 	when := m.Time
 	if when.IsZero() {
@@ -74,8 +74,8 @@ func Encode(tree packfile.Hash, parents []packfile.Hash, m space.Meta, summary s
 	return []byte(b.String())
 }
 
-// Ident renders a person as git does, without what would end the name, the
-// address or the line.
+// Ident formats a person as git does. It removes characters that would end the name,
+// the address or the line. fallback replaces an empty name.
 func Ident(p space.Person, fallback string) string {
 	clean := func(s string) string {
 		s = strings.Map(func(r rune) rune {
@@ -93,7 +93,8 @@ func Ident(p space.Person, fallback string) string {
 	return fmt.Sprintf("%s <%s>", name, strings.ReplaceAll(clean(p.Email), " ", ""))
 }
 
-// OneLine makes a single line of valid UTF-8 without control characters.
+// OneLine turns s into a single line of valid UTF-8 without control characters, of at
+// most max bytes.
 func OneLine(s string, max int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -104,7 +105,7 @@ func OneLine(s string, max int) string {
 	return Cut(strings.Join(strings.Fields(s), " "), max)
 }
 
-// Cut shortens s to at most max bytes, at a rune's edge.
+// Cut shortens s to at most max bytes without splitting a rune.
 func Cut(s string, max int) string {
 	if len(s) <= max {
 		return s
@@ -115,8 +116,8 @@ func Cut(s string, max int) string {
 	return s[:max]
 }
 
-// CleanMessage makes the caller's comment fit to be a commit message. A line
-// that would pass for one of our trailers is indented.
+// CleanMessage turns a caller's comment into a valid commit message; a blank comment
+// becomes summary. It indents lines that look like our trailers.
 func CleanMessage(msg, summary string) string {
 	msg = strings.ToValidUTF8(strings.ReplaceAll(msg, "\r\n", "\n"), "\uFFFD")
 	msg = strings.Map(func(r rune) rune {
@@ -139,9 +140,10 @@ func CleanMessage(msg, summary string) string {
 	return msg
 }
 
-// ClaimedTools lists the tools that a message names in trailers of ours, wherever they
-// stand: git and its hosts put lines behind them, and indent or quote those of commits
-// that they squash. A message that is too long to be read whole may name any.
+// ClaimedTools lists the tools that a message names in our trailers, wherever these
+// are: git and its hosts add lines after them, and indent or quote those of squashed
+// commits. A message longer than MaxRead may name any tool, so its result is never
+// empty.
 func ClaimedTools(msg string) (tools []string) {
 	if len(msg) > MaxRead {
 		return []string{"a tool in a message that is too long"}
@@ -167,7 +169,7 @@ func isTrailer(line string) bool {
 	return false
 }
 
-// Summarize makes the message of a commit whose maker gave none.
+// Summarize returns the message of a commit whose author gave none.
 func Summarize(files []space.FileChange) string {
 	if len(files) == 0 {
 		return "Change nothing"
@@ -227,8 +229,8 @@ func Parse(data []byte) (Raw, error) {
 	return c, nil
 }
 
-// readMessage returns a commit's message, of which only so much is read: one
-// from elsewhere may be as long as git allows.
+// readMessage returns a commit's message, cut after MaxRead bytes with a note that says
+// so. A foreign message may be as long as git allows.
 func readMessage(msg []byte) string {
 	if len(msg) <= MaxRead {
 		return string(msg)
@@ -236,8 +238,8 @@ func readMessage(msg []byte) string {
 	return Cut(string(msg[:MaxRead+utf8.UTFMax]), MaxRead) + fmt.Sprintf("\n\n[The message is longer than %s; the rest is left out here.]\n", bytesize.Text(MaxRead))
 }
 
-// PersonIn returns the bounds of the name and the address in a line of a commit's
-// header; both are 0 if the line has no person.
+// PersonIn returns the start and the end of the name and address in an author or
+// committer line of a commit's header. Both are 0 if the line has no person.
 func PersonIn(line []byte) (from, to int) {
 	for _, word := range []string{"author ", "committer "} {
 		if bytes.HasPrefix(line, []byte(word)) {
@@ -265,15 +267,15 @@ func parseIdent(s string) (p space.Person, t time.Time) {
 	return p, t
 }
 
-// Read returns a raw commit as a space.Commit, and what its trailers say of it, which is
-// a claim that anybody can write.
+// Read returns c as a space.Commit, and the tool and client that its trailers claim.
+// Anybody can write such trailers.
 func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
 	out = space.Commit{ID: packfile.CommitID(id), Author: c.Author, Time: c.Time}
 	if len(c.Parents) > 0 {
 		out.Parent = packfile.CommitID(c.Parents[0])
 	}
 	msg := strings.TrimRight(strings.ToValidUTF8(c.Message, "\uFFFD"), "\n")
-	// Our trailers are the last paragraph, and nothing but.
+	// The last paragraph holds our trailers if it holds nothing else.
 	if i := strings.LastIndex(msg, "\n\n"); i >= 0 {
 		ours := true
 		var t, cl string
@@ -295,18 +297,18 @@ func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
 	return out, tool, client
 }
 
-// Own is Read of a commit that this server made.
+// Own is Read for a commit that this server made. It trusts the trailers.
 func (c Raw) Own(id packfile.Hash) space.Commit {
 	out, tool, client := c.Read(id)
 	out.Tool, out.Client = tool, client
 	return out
 }
 
-// Get reads a commit.
+// Get reads a commit. It cuts a message that is much longer than MaxRead.
 func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
 	o, size, err := db.ReadStart(h, MaxStart)
 	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
-		o, err = db.Read(h) // its parents alone are more than that
+		o, err = db.Read(h) // the header alone is longer
 	}
 	if err != nil {
 		return Raw{}, err
@@ -317,10 +319,11 @@ func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
 	return Parse(o.Data)
 }
 
-// MaxStart is how many bytes of a commit are read. The rest is message.
+// MaxStart is the number of bytes that Get reads of a commit. The rest is message.
 const MaxStart = 4 * MaxRead
 
-// Reaches reports whether old is h or an ancestor of it.
+// Reaches reports whether old is h or an ancestor of it. It returns false if a commit
+// is missing.
 func Reaches(db *packfile.DB, h, old packfile.Hash) (bool, error) {
 	queue, seen := []packfile.Hash{h}, map[packfile.Hash]bool{}
 	for len(queue) > 0 {
@@ -345,7 +348,8 @@ func Reaches(db *packfile.DB, h, old packfile.Hash) (bool, error) {
 	return false, nil
 }
 
-// Ancestry adds commits and all that they reach to seen.
+// Ancestry adds the commits of from and their ancestors to seen. It does not follow
+// commits that seen already has.
 func Ancestry(ctx context.Context, db *packfile.DB, from []packfile.Hash, seen map[packfile.Hash]bool) error {
 	for queue := from; len(queue) > 0; {
 		h := queue[len(queue)-1]

@@ -8,27 +8,29 @@ import (
 	"satchel/internal/space"
 )
 
-// MaxDepth bounds the recursion over trees from elsewhere.
+// MaxDepth is the deepest nesting of directories that is followed.
 const MaxDepth = 512
 
-// ErrTooDeep is a fault.Invalid.
+// ErrTooDeep returns the fault.Invalid for directories that are nested deeper than
+// MaxDepth.
 func ErrTooDeep() error {
 	return fault.New(fault.Invalid, "The repository has directories that are nested more than %d deep.", MaxDepth)
 }
 
-// Budget is what is left of one walk over trees. It counts what the walk costs
-// and what its caller keeps of it.
+// Budget is the remaining budget of one walk over trees. It counts the entries and
+// directories that the walk visits, and the bytes of their paths.
 type Budget struct {
 	limit             int
 	entries, dirs     int
 	text              int64
 	maxDirs, maxBytes int64
-	// Unread, if it is not nil, collects the directories that cannot be read, and
+	// Unread, if not nil, collects the paths of directories that cannot be read, and
 	// the walk skips them. An unreadable top directory is still an error.
 	Unread *[]string
 }
 
-// passes reports whether a walk skips a directory that cannot be read.
+// passes reports whether a walk skips an unreadable directory, and records the
+// directory.
 func (b *Budget) passes(prefix string, err error) bool {
 	if b.Unread == nil || prefix == "" || !packfile.Unreadable(err) {
 		return false
@@ -37,18 +39,18 @@ func (b *Budget) passes(prefix string, err error) bool {
 	return true
 }
 
-// dirsPerEntry is how many directories a walk may visit for each file that it
-// may: our own paths can have so many, and those of a bomb without a file more.
+// dirsPerEntry is the number of directories that a walk may visit for each file of its
+// limit. Valid trees need no more; a tree bomb without files has more.
 const dirsPerEntry = 8
 
-// Budget returns the budget of one walk.
+// Budget returns a new budget for one walk.
 func (r Reader) Budget() *Budget {
 	n := r.MaxPaths
 	return &Budget{limit: n, maxDirs: int64(n) * dirsPerEntry, maxBytes: int64(n) * space.MaxPathBytes / 2}
 }
 
 func (b *Budget) over() error {
-	return fault.New(fault.TooLarge, "A commit of this history differs in more than %d paths from the one that it is compared with, which is more than is looked through.", b.limit)
+	return fault.New(fault.TooLarge, "A commit of this history differs from another in more than %d paths, which is too many to compare.", b.limit)
 }
 
 // dir counts a directory.
@@ -69,8 +71,8 @@ func (b *Budget) entry(path string) error {
 	return nil
 }
 
-// Fits reports whether a walk over so many files and directories, whose paths have text
-// bytes, stays within the budget.
+// Fits reports whether a walk over that many files and directories stays within the
+// budget. text is the size of all paths in bytes.
 func (b *Budget) Fits(files, dirs int, text int64) bool {
 	return files <= b.limit && int64(dirs) <= b.maxDirs && text <= b.maxBytes
 }

@@ -1,6 +1,6 @@
 // Package trees reads, compares and rewrites the trees of a git repository.
 //
-// A tree from elsewhere may name one subtree many times: a pack of a kilobyte holds ten
-// million paths that way. Walk and Diff stop at a [Budget], and nothing recurses deeper
-// than [MaxDepth].
+// A foreign tree may refer to one subtree many times, so that a pack of one kilobyte
+// holds ten million paths. Walk and Diff stop at a [Budget], and follow directories no
+// deeper than [MaxDepth].
 package trees

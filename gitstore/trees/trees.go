@@ -13,16 +13,16 @@ import (
 	"satchel/gitstore/packfile"
 )
 
-// Reader reads the trees of one repository, and makes new ones.
+// Reader reads the trees of one repository and makes new ones.
 type Reader struct {
 	DB       *packfile.DB
-	MaxPaths int // of one walk or comparison
+	MaxPaths int // the limit of one walk or comparison
 }
 
 // Empty is the name of the tree without entries, which git always has.
 const Empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// Edit is one change to a tree: an entry set, or removed where mode is zero.
+// Edit sets an entry of a tree, or removes it if Mode is zero.
 type Edit struct {
 	Path string
 	Mode uint32
@@ -36,10 +36,11 @@ type Object struct {
 	Data []byte
 }
 
-// Rewrite returns the tree that the edits make of a tree. Only the touched
-// trees are read and written; those that become empty are gone, as git has no
-// empty directories. The edits must not contradict each other: no path is set
-// twice, and none is both a file and a directory, but where one is removed.
+// Rewrite applies edits to a tree and returns the new tree, or the zero hash if it is
+// empty. It appends the new tree objects to out. It reads and writes only the trees
+// that the edits touch, and drops trees that become empty, since git has no empty
+// directories. The edits must not contradict each other: they set no path twice, and no
+// path is both a file and a directory unless one of the two is removed.
 func (r Reader) Rewrite(tree packfile.Hash, edits []Edit, out *[]Object) (packfile.Hash, error) {
 	es, err := r.DB.Tree(tree)
 	if err != nil {
@@ -115,12 +116,12 @@ func (r Reader) Rewrite(tree packfile.Hash, edits []Edit, out *[]Object) (packfi
 	return h, nil
 }
 
-// Place is what a tree has at a path.
+// Place is the entry of a tree at a path.
 type Place struct {
 	Found bool
 	packfile.TreeEntry
-	// Blocked is the proper ancestor of the path that is no directory; empty
-	// where there is none. Its entry is then the TreeEntry.
+	// Blocked is the ancestor of the path that is not a directory, or empty. If it is
+	// set, TreeEntry is the entry of that ancestor.
 	Blocked string
 }
 
@@ -130,12 +131,12 @@ func (p Place) HasFile() bool { return p.Found && p.Blocked == "" && p.TreeEntry
 // HasDir reports whether the path is a directory.
 func (p Place) HasDir() bool { return p.Found && p.Blocked == "" && p.TreeEntry.IsDir() }
 
-// Lookup finds a path in a tree; "" is the tree itself.
+// Lookup finds a path in a tree. The empty path is the tree itself.
 func (r Reader) Lookup(tree packfile.Hash, path string) (Place, error) {
 	return r.lookupBy(r.DB.Entry, tree, path)
 }
 
-// LookupIn is Lookup for thousands of paths.
+// LookupIn is Lookup with an index, for thousands of paths.
 func (r Reader) LookupIn(names packfile.NameIndex, tree packfile.Hash, path string) (Place, error) {
 	return r.lookupBy(func(tree packfile.Hash, name string) (packfile.TreeEntry, bool, error) {
 		return r.DB.EntryByName(names, tree, name)
@@ -166,13 +167,13 @@ func (r Reader) lookupBy(entry func(packfile.Hash, string) (packfile.TreeEntry, 
 }
 
 // Walk calls visit for every entry below a tree that is not a directory, in the order
-// of git's index. It puts prefix before each path. A tree with more than MaxPaths paths
-// is a fault.TooLarge.
+// of git's index, with prefix before the path. A tree with more than MaxPaths paths is
+// a fault.TooLarge; one that is nested deeper than MaxDepth is a fault.Invalid.
 func (r Reader) Walk(ctx context.Context, tree packfile.Hash, prefix string, visit func(path string, e packfile.TreeEntry) error) error {
 	return r.WalkWithin(ctx, r.Budget(), tree, prefix, visit)
 }
 
-// WalkWithin is Walk with a budget of the caller's.
+// WalkWithin is Walk with the caller's budget.
 func (r Reader) WalkWithin(ctx context.Context, b *Budget, tree packfile.Hash, prefix string, visit func(path string, e packfile.TreeEntry) error) error {
 	return r.walk(ctx, tree, prefix, visit, b, 0)
 }
@@ -204,20 +205,20 @@ func (r Reader) walk(ctx context.Context, tree packfile.Hash, prefix string, vis
 	return nil
 }
 
-// Change is a path whose entry, no directory, differs between two trees.
-// A zero mode means that the path is not there.
+// Change is a path whose entry differs between two trees. Directories are not reported.
+// A zero mode means that the tree does not have the path.
 type Change struct {
 	Path     string
 	Old, New packfile.TreeEntry
 }
 
-// Diff appends what differs between two trees to out, without reading what they share.
-// More than MaxPaths changes are a fault.TooLarge.
+// Diff appends the differences between two trees to out. It does not read subtrees that
+// both trees share. More than MaxPaths changes are a fault.TooLarge.
 func (r Reader) Diff(ctx context.Context, a, b packfile.Hash, out *[]Change) error {
 	return r.DiffWithin(ctx, r.Budget(), a, b, out)
 }
 
-// DiffWithin is Diff with a budget of the caller's.
+// DiffWithin is Diff with the caller's budget.
 func (r Reader) DiffWithin(ctx context.Context, budget *Budget, a, b packfile.Hash, out *[]Change) error {
 	return r.diff(ctx, a, b, "", out, budget, 0)
 }
@@ -280,7 +281,8 @@ func (r Reader) diff(ctx context.Context, a, b packfile.Hash, prefix string, out
 	return nil
 }
 
-// Missing lists the objects of a tree that another database lacks.
+// Missing returns the objects of a tree that another database lacks. It assumes that
+// other has everything below a tree that it has.
 func (r Reader) Missing(ctx context.Context, other *packfile.DB, tree packfile.Hash) ([]Object, error) {
 	var out []Object
 	seen := map[packfile.Hash]bool{}
