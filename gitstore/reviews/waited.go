@@ -12,12 +12,12 @@ import (
 	"satchel/internal/space"
 )
 
-// waitedRow is what a file had while it waited, which nobody confirmed. A branch that
-// was made of it may come at any later time.
+// waitedRow is a version of a file that waited for review and that nobody confirmed. A
+// branch made from it may arrive at any later time.
 type waitedRow struct {
 	SpaceID string `gorm:"primaryKey"`
 	Path    string `gorm:"primaryKey"`
-	Blob    string `gorm:"primaryKey"` // empty: it was deleted
+	Blob    string `gorm:"primaryKey"` // empty if the file was deleted
 	Mode    int    `gorm:"primaryKey;autoIncrement:false"`
 }
 
@@ -29,10 +29,11 @@ type at struct {
 	content
 }
 
-// waited is what began to wait (true), or was confirmed (false), since it was saved.
+// waited has the contents that began to wait (true) or were confirmed (false) since the
+// last save.
 type waited struct {
 	is    map[at]bool
-	again bool // what was saved is of another history
+	again bool // the saved rows belong to another history
 }
 
 func (w *waited) note(p space.Path, k content, waits bool) {
@@ -54,7 +55,7 @@ func (w *waited) save(tx *gorm.DB, id space.SpaceID) error {
 		switch {
 		case waits:
 			put = append(put, x)
-		case !w.again: // else nothing of it is stored any more
+		case !w.again: // otherwise the table has no rows of the space
 			confirmed = append(confirmed, x)
 		}
 	}
@@ -78,7 +79,7 @@ func (w *waited) save(tx *gorm.DB, id space.SpaceID) error {
 	return nil
 }
 
-// hasWaited reports whether a content waited at a path and nobody confirmed it.
+// hasWaited reports whether a content at a path waited and nobody confirmed it.
 func (w *stepper) hasWaited(ctx context.Context, p space.Path, k content) (bool, error) {
 	if waits, ok := w.waited.is[at{p, k}]; ok || w.waited.again {
 		return waits, nil

@@ -1,7 +1,8 @@
-// Package rewrite makes a new history of an old one, in which files, messages and names are
-// what a function makes of them. Call [New] and [Rewriter.Run], then move the refs to what
-// [Rewriter.Now] returns, or call [Rewriter.Discard].
+// Package rewrite makes a new history from an old one: a function rewrites its files,
+// messages and names. Call [New] and [Rewriter.Run], then move the refs to the commits
+// that [Rewriter.Now] returns, or call [Rewriter.Discard].
 //
-// Dates stay, and signatures go, since they would no longer be right. Merges keep their
-// parents. Commits that become empty are dropped, except a first commit.
+// Commits keep their dates, but lose their signatures, which would no longer be valid.
+// Commits that become empty are dropped, except first commits. Merges keep their
+// parents, except those that a dropped commit makes redundant.
 package rewrite

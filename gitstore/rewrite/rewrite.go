@@ -16,41 +16,41 @@ import (
 	"satchel/internal/space"
 )
 
-// File says what a file of the history becomes: out is content itself if nothing changes.
-// Without keep, the file is left out as if that commit had not written it. content must
-// not be changed. A path may break the rules of space.ParsePath, as those of imported
-// histories may. A link's content is its target; a link whose new target breaks the rules
-// is left out. File is called with an empty path for messages of commits and annotated
-// tags, and for the names and addresses of authors and committers; they become out,
-// whether it keeps them or not.
+// File returns the new content of a file of the history, or content itself if nothing
+// changes. If keep is false, the file is left out as if that commit had not written it.
+// File must not modify content. p may break the rules of space.ParsePath, as paths of
+// imported histories may. The content of a link is its target; a link whose new target
+// breaks the rules is left out. An empty p means that content is the message of a
+// commit or an annotated tag, or the name or address of an author or committer; keep
+// does not count for these.
 type File func(p space.Path, content []byte) (out []byte, keep bool)
 
-// Options say what to rewrite.
+// Options are the parameters of [New].
 type Options struct {
 	// Trees reads the repository. The Rewriter adds what it writes to Trees.DB.
 	Trees trees.Reader
 	Disk  packfile.Disk
 	File  File
-	// Tips are the commits whose history is rewritten, but for the commits of Old.
+	// Tips are the commits to rewrite, with their ancestors, except the commits of Old.
 	Tips []packfile.Hash
 	Old  map[packfile.Hash]bool
 }
 
-// Rewriter makes a new history, in packs that nothing reaches until its caller moves refs
-// to it.
+// Rewriter writes a new history into packs. No ref reaches the new history until the
+// caller moves one to it.
 type Rewriter struct {
 	o       Options
 	db      *packfile.DB
 	w       *packfile.Writer
-	packs   []*packfile.Pack // written
+	packs   []*packfile.Pack // finished
 	pending int64            // bytes of objects that are in no finished pack
 
-	done     map[packfile.Hash]packfile.Hash // what a commit becomes
+	done     map[packfile.Hash]packfile.Hash // new commits by old
 	dropped  map[packfile.Hash]bool
 	verdicts map[fileAt]verdict
-	purged   map[packfile.Hash]bool // contents that were rewritten or left out somewhere
+	purged   map[packfile.Hash]bool // blobs that were rewritten or left out somewhere
 	files    map[string]bool
-	names    map[string]string // what names and addresses become
+	names    map[string]string // new names and addresses by old
 	commits  int
 	words    int
 }
@@ -67,16 +67,16 @@ func New(o Options) *Rewriter {
 // Commits counts the commits that were rewritten or dropped.
 func (p *Rewriter) Commits() int { return p.commits }
 
-// Words counts the commits and tags of which the message or a name was rewritten.
+// Words counts the commits and tags whose message or names were rewritten.
 func (p *Rewriter) Words() int { return p.words }
 
-// Files lists the files of which some content was rewritten or left out.
+// Files lists the paths of files whose content was rewritten or left out, sorted.
 func (p *Rewriter) Files() []string { return slices.Sorted(maps.Keys(p.files)) }
 
-// Dropped reports whether a commit became empty and has no counterpart.
+// Dropped reports whether a commit became empty and was dropped.
 func (p *Rewriter) Dropped(h packfile.Hash) bool { return p.dropped[h] }
 
-// Discard removes what was written.
+// Discard removes the packs that the Rewriter wrote.
 func (p *Rewriter) Discard() {
 	if p.w != nil {
 		p.w.Abort()
@@ -86,27 +86,27 @@ func (p *Rewriter) Discard() {
 	}
 }
 
-// fileAt is a content at a path.
+// fileAt is a blob at a path.
 type fileAt struct {
 	path string
 	hash packfile.Hash
 	link bool
 }
 
-// verdict is what becomes of it.
+// verdict is the new blob of a fileAt.
 type verdict struct {
 	hash packfile.Hash
 	keep bool
 }
 
-// manyChanges is how many changes of one commit make an index of names worth it.
+// manyChanges is the number of changes in one commit above which an index of names pays
+// off.
 const manyChanges = 32
 
-// batch is how many bytes of new objects are held in memory before they
-// are written as a pack.
+// batch is the size in bytes at which new objects in memory are written as a pack.
 const batch = 32 << 20
 
-// Now returns what a commit becomes.
+// Now returns the commit that replaces h, or h if it stays.
 func (p *Rewriter) Now(h packfile.Hash) packfile.Hash {
 	if n, ok := p.done[h]; ok {
 		return n
@@ -114,7 +114,7 @@ func (p *Rewriter) Now(h packfile.Hash) packfile.Hash {
 	return h
 }
 
-// Run rewrites everything that the tips reach, parents first.
+// Run rewrites the tips and their ancestors, parents first.
 func (p *Rewriter) Run(ctx context.Context) error {
 	for _, tip := range p.o.Tips {
 		stack := []packfile.Hash{tip}
@@ -152,7 +152,7 @@ func (p *Rewriter) Run(ctx context.Context) error {
 	return p.Flush()
 }
 
-// commit returns what a commit becomes, whose parents are done.
+// commit rewrites a commit whose parents are done.
 func (p *Rewriter) commit(ctx context.Context, h packfile.Hash, c commits.Raw) (packfile.Hash, error) {
 	tree, err := p.tree(ctx, c)
 	if err != nil {
@@ -192,8 +192,8 @@ func (p *Rewriter) commit(ctx context.Context, h packfile.Hash, c commits.Raw) (
 	return p.add(plumbing.CommitObject, reparent(head, tree, parents, msg))
 }
 
-// people rewrites the author and the committer in the header of a commit. It
-// rewrites names and addresses separately, so that the syntax between them stays.
+// people rewrites the author and the committer in the header of a commit. It rewrites
+// names and addresses separately to keep the syntax between them.
 func (p *Rewriter) people(head []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(head) {
@@ -220,15 +220,14 @@ func (p *Rewriter) name(text []byte) string {
 	return out
 }
 
-// message rewrites the message of a commit or a tag, or a name in one. It is never
-// left out.
+// message rewrites the message of a commit or a tag, or a name. It ignores keep.
 func (p *Rewriter) message(msg []byte) []byte {
 	out, _ := p.o.File("", msg)
 	return out
 }
 
-// parents returns a commit's new parents. Where a dropped commit leaves a merge
-// with a parent twice, or with one that another reaches anyhow, it goes.
+// parents returns a commit's new parents. If a parent was dropped, parents leaves out
+// those that another parent reaches.
 func (p *Rewriter) parents(c commits.Raw) ([]packfile.Hash, error) {
 	var out []packfile.Hash
 	lost := false
@@ -260,9 +259,9 @@ func (p *Rewriter) parents(c commits.Raw) ([]packfile.Hash, error) {
 	return kept, nil
 }
 
-// tree returns a commit's new tree: that of its rewritten first parent with
-// what the commit changed, where a merge's other parents' files are those of
-// the rewritten ones.
+// tree returns a commit's new tree: the tree of the rewritten first parent with the
+// commit's changes. A file that a merge took from another parent becomes that of the
+// rewritten parent.
 func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, error) {
 	var was, now []packfile.Hash // the parents' trees
 	for _, h := range c.Parents {
@@ -284,7 +283,7 @@ func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, erro
 	if err := p.o.Trees.Diff(ctx, from, c.Tree, &cs); err != nil {
 		return packfile.Hash{}, err
 	}
-	p.db.ByName = nil // trees of the commit before
+	p.db.ByName = nil // it has the previous commit's trees
 	if len(cs) > manyChanges {
 		p.db.ByName = packfile.NameIndex{}
 	}
@@ -319,15 +318,15 @@ func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, erro
 	return tree, nil
 }
 
-// change returns what a change against the first parent becomes; without keep
-// the rewritten first parent's entry stays.
+// change rewrites a change against the first parent. Without keep, the entry of the
+// rewritten first parent stays.
 func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
 	if ch.New.Mode == 0 {
 		return ch.New, true, nil
 	}
 	e = ch.New
-	// A change of mode alone, and what a merge took from another parent, brings
-	// nothing of its own: the content is what became of it there.
+	// A change of mode alone brings no new content, nor does an entry that a merge took
+	// from another parent. The content is that of the rewritten parent.
 	for i := range was {
 		at, err := p.o.Trees.Lookup(was[i], ch.Path)
 		if err != nil {
@@ -357,7 +356,7 @@ func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile
 	return e, v.keep, err
 }
 
-// judge asks what becomes of a file's content, once.
+// judge calls File for a blob at a path, and caches the result.
 func (p *Rewriter) judge(f fileAt) (verdict, error) {
 	if v, ok := p.verdicts[f]; ok {
 		return v, nil
@@ -382,7 +381,7 @@ func (p *Rewriter) judge(f fileAt) (verdict, error) {
 	return v, nil
 }
 
-// add writes an object, unless the space has it.
+// add writes an object, unless the database has it.
 func (p *Rewriter) add(k packfile.Kind, data []byte) (packfile.Hash, error) {
 	h := plumbing.ComputeHash(k, data)
 	if p.db.Has(h) {
@@ -406,7 +405,7 @@ func (p *Rewriter) add(k packfile.Kind, data []byte) (packfile.Hash, error) {
 	return h, nil
 }
 
-// Flush writes what is pending as a pack.
+// Flush writes the pending objects as a pack.
 func (p *Rewriter) Flush() error {
 	if p.w == nil {
 		return nil
@@ -423,8 +422,8 @@ func (p *Rewriter) Flush() error {
 	return nil
 }
 
-// reparent returns a commit with the given header but another tree, other parents,
-// another message and no signatures.
+// reparent returns a commit object with the given header, but with another tree, other
+// parents and another message, and without signatures.
 func reparent(head []byte, tree packfile.Hash, parents []packfile.Hash, msg []byte) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", tree)
@@ -446,8 +445,8 @@ func reparent(head []byte, tree packfile.Hash, parents []packfile.Hash, msg []by
 	return []byte(b.String())
 }
 
-// HoldsPurged reports whether a file or a tree, which no commit is, holds a
-// content that was rewritten or left out.
+// HoldsPurged reports whether e is or contains a blob that was rewritten or left out. e
+// is not a commit.
 func (p *Rewriter) HoldsPurged(ctx context.Context, e packfile.TreeEntry) (gone bool, err error) {
 	if !e.IsDir() {
 		return p.purged[e.Hash], nil
@@ -459,8 +458,9 @@ func (p *Rewriter) HoldsPurged(ctx context.Context, e packfile.TreeEntry) (gone 
 	return gone, err
 }
 
-// Retag writes the annotated tag object for next, the rewritten commit, with its message
-// rewritten and without its signature. It returns object if nothing changes.
+// Retag writes the annotated tag object for next, the rewritten commit, with its
+// message rewritten and without its signature. It returns object if nothing changes,
+// and next for a tag of a tag that changed.
 func (p *Rewriter) Retag(object, commit, next packfile.Hash) (packfile.Hash, error) {
 	o, err := p.db.Read(object)
 	if err != nil {
@@ -472,7 +472,7 @@ func (p *Rewriter) Retag(object, commit, next packfile.Hash) (packfile.Hash, err
 		if next == commit {
 			return object, nil
 		}
-		return next, nil // a tag of a tag: what it stands for is enough
+		return next, nil // a tag of a tag: its commit replaces it
 	}
 	said := msg
 	if i := bytes.Index(msg, []byte("-----BEGIN ")); i >= 0 {
