@@ -16,13 +16,13 @@ import (
 	"satchel/internal/space"
 )
 
-// staleClock is after how many commits in a row that are too old Log looks for
-// no more.
+// staleClock is the number of consecutive commits older than Since after which Log
+// stops.
 const staleClock = 20
 
-// Log lists commits, newest first, without their files. A commit comes before
-// its parents. With Path, a merge is left out where it took the path as one of
-// its parents had it, as git does.
+// Log lists commits without their files, newest first. A commit comes before its
+// parents. With Path, Log leaves out a merge that has the path as one of its parents
+// has it, as git does.
 func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, o.From)
 	if err != nil {
@@ -40,10 +40,10 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 	}
 	var out []space.Commit
 	passed := o.After == ""
-	older := 0 // commits in a row that are older than Since
+	older := 0 // consecutive commits older than Since
 	err = r.history(ctx, st.id, string(o.Path), func(h packfile.Hash, c commits.Raw, touches bool) (bool, error) {
 		if c.Time.Before(o.Since) {
-			// Clocks differ, so that a few more are looked at, as git does.
+			// Clocks differ, so look at a few more commits, as git does.
 			older++
 			return older < staleClock || !passed, nil
 		}
@@ -75,24 +75,12 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 	return out, nil
 }
 
-// history visits commits from h on, by time, children first, until visit
-// returns false. With a path, it follows only parents that may have changed it
-// and reports whether a commit did.
+// history visits the commits of a history by date, children first, until visit returns
+// false. With a path, it follows only parents that may have changed the path, and
+// passes to visit whether the commit did.
 func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) (bool, error)) error {
 	q := &byTime{}
-	seen := map[packfile.Hash]bool{}
-	push := func(h packfile.Hash) error {
-		if seen[h] {
-			return nil
-		}
-		seen[h] = true
-		c, err := commits.Get(r.db, h)
-		if err != nil {
-			return r.internalf(err, "log")
-		}
-		heap.Push(q, datedCommit{h, c, len(seen)})
-		return nil
-	}
+	push := r.pusher(q)
 	if err := push(h); err != nil {
 		return err
 	}
@@ -121,8 +109,25 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 	return nil
 }
 
-// touching reports whether a commit changed a path against all its parents, and
-// which parents to follow: the one that has the path unchanged, else all.
+// pusher returns a function that adds a commit to q the first time it gets it.
+func (r *repo) pusher(q *byTime) func(packfile.Hash) error {
+	seen := map[packfile.Hash]bool{}
+	return func(h packfile.Hash) error {
+		if seen[h] {
+			return nil
+		}
+		seen[h] = true
+		c, err := commits.Get(r.db, h)
+		if err != nil {
+			return r.internalf(err, "log")
+		}
+		heap.Push(q, datedCommit{h, c, len(seen)})
+		return nil
+	}
+}
+
+// touching reports whether a commit changed a path against all its parents, and which
+// parents to follow: one that has the path unchanged, if any, or else all.
 func (r *repo) touching(c commits.Raw, path string) (follow []packfile.Hash, touches bool, err error) {
 	mine, err := r.trees().Lookup(c.Tree, path)
 	if err != nil {
@@ -153,7 +158,7 @@ type datedCommit struct {
 	order int
 }
 
-// byTime is a heap: newest first, then as they were found.
+// byTime is a heap of commits, newest first, then in order of discovery.
 type byTime []datedCommit
 
 func (q byTime) Len() int      { return len(q) }
@@ -172,8 +177,7 @@ func (q *byTime) Pop() any {
 	return x
 }
 
-// Show returns one commit with the files that it changed against its first
-// parent.
+// Show returns a commit with the files that it changed against its first parent.
 func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -198,21 +202,20 @@ func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (
 	return c, err
 }
 
-// under reports whether path is p or below it; everything is under "".
+// under reports whether path is p or below it. Every path is under "".
 func under(path, p string) bool {
 	return p == "" || path == p || strings.HasPrefix(path, p+"/")
 }
 
-// maxFrontier is how many commits a cursor may name: branches that go on side by
-// side where a page ends. With more the walk goes on.
+// maxFrontier limits the commits in a cursor, which are the branches that continue side
+// by side at the end of a page. If there are more, the walk continues.
 const maxFrontier = 64
 
-// LogPage is Log for pages, whose cost does not grow with the history: it looks
-// at no more than walk commits (at a few more only where many branches run side
-// by side), and goes on where the page before ended. It begins at a commit, ""
-// for head, or at the cursor of the page before. next is the cursor of the
-// following page, "" at the end of the history; commits may be fewer than limit,
-// or none, where the walk ended first.
+// LogPage is Log in pages, at a cost that does not grow with the history. It looks at
+// no more than walk commits, or a few more if many branches run side by side. It starts
+// at a commit ("" for head), or at the cursor of the previous page. next is the cursor
+// of the next page, or "" at the end of the history. The list has fewer than limit
+// commits, or none, if the walk ends first.
 func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (list []space.Commit, next string, err error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -245,7 +248,7 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 	return list, strings.Join(ids, "."), nil
 }
 
-// readCursor reads the commits of which a cursor names the ids.
+// readCursor returns the commits that a cursor names.
 func (r *repo) readCursor(cursor string) ([]packfile.Hash, error) {
 	bad := fault.New(fault.NotFound, "The history has no such place to go on from.")
 	if len(cursor) > maxFrontier*41 {
@@ -265,23 +268,11 @@ func (r *repo) readCursor(cursor string) ([]packfile.Hash, error) {
 	return out, nil
 }
 
-// historyFrom visits commits as history does, from several on, until visit
-// returns false or nothing is left, and returns what it would have visited next.
+// historyFrom visits commits as history does, from several start commits, until visit
+// returns false. It returns the commits that it would visit next.
 func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) bool) (*byTime, error) {
 	q := &byTime{}
-	seen := map[packfile.Hash]bool{}
-	push := func(h packfile.Hash) error {
-		if seen[h] {
-			return nil
-		}
-		seen[h] = true
-		c, err := commits.Get(r.db, h)
-		if err != nil {
-			return r.internalf(err, "log")
-		}
-		heap.Push(q, datedCommit{h, c, len(seen)})
-		return nil
-	}
+	push := r.pusher(q)
 	for _, h := range start {
 		if err := push(h); err != nil {
 			return nil, err
@@ -309,10 +300,10 @@ func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path stri
 	return q, nil
 }
 
-// LastChanges tells, for the names in a directory at a commit ("" for head, ""
-// for the root), which commit changed each last, following first parents, so
-// that what a merge brought in came with the merge. It looks at no more than
-// walk commits; names whose last change lies further back are not in the answer.
+// LastChanges returns the commit that last changed each name in a directory at a commit
+// ("" for head; an empty dir is the root). It follows first parents, so that a merge
+// counts as the change of what it brought in. It looks at no more than walk commits. A
+// name that changed only before these is not in the result.
 func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -347,7 +338,7 @@ func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, 
 	if err != nil {
 		return nil, err
 	}
-	left := make(map[string]packfile.TreeEntry, len(list)) // what has no commit yet
+	left := make(map[string]packfile.TreeEntry, len(list)) // entries without a commit so far
 	for _, e := range list {
 		left[e.Name] = e
 	}
@@ -393,9 +384,9 @@ func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, 
 	return out, nil
 }
 
-// Changes lists the first files, by path, that differ between two commits at or
-// under a path, and how many do in all: what a page shows of a change of any
-// size. An empty from is the empty tree, an empty to is head.
+// Changes lists the files at or under a path that differ between two commits, sorted by
+// path and at most limit of them, and returns the number of all. An empty from is the
+// empty tree, an empty to is head.
 func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
@@ -419,7 +410,7 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 	})
 	slices.SortFunc(all, func(a, b trees.Change) int { return packfile.CompareStrings(a.Path, b.Path) })
 	total = len(all)
-	// To know a size is to look a file up, which is why only those are that are shown.
+	// A size costs a lookup, so look up only the sizes of the listed files.
 	for _, c := range all[:min(total, max(0, limit))] {
 		f := space.FileChange{Path: space.Path(c.Path), Status: space.Added}
 		if c.Old.IsFile() {
@@ -439,8 +430,8 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 	return files, total, nil
 }
 
-// FilePatch is the unified diff of one file of those that Show and Diff list.
-// Binary files and files above 2 MiB are only named.
+// FilePatch returns the unified diff of a file that Show or Diff lists. It only names
+// binary files and files above 2 MiB.
 func (s *Store) FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
