@@ -12,27 +12,28 @@ import (
 	"satchel/internal/space"
 )
 
-// paintA and paintB say from which of two commits another is reached.
+// paintA and paintB mark the commits that the first and the second of two commits
+// reach.
 const (
 	paintA = 1 << iota
 	paintB
 	paintBoth = paintA | paintB
 )
 
-// painting holds the commits around two others, each with the colours of those
-// that reach it. What both reach is followed no further than needed.
+// painting holds the commits around two others. The colour of a commit says which of
+// the two reach it. The walk stops at commits that both reach.
 type painting struct {
 	colour map[packfile.Hash]int
-	found  []datedCommit // in the order of their visit: newest first
+	found  []datedCommit // in the order of discovery
 }
 
-// paint follows two histories back, the newest commit first, until all that is
-// left to follow is in both. A zero b has no history. It costs what the
+// paint walks two histories back, newest commit first, until both reach every commit
+// that is left. A zero b has no history. The cost grows with the commits that the
 // histories do not share.
 func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error) {
 	p := &painting{colour: map[packfile.Hash]int{}}
 	q := &byTime{}
-	open := 0 // commits in the queue that are not known to be in both
+	open := 0 // queued commits that are not known to be in both histories
 	queued := map[packfile.Hash]bool{}
 	read := map[packfile.Hash]commits.Raw{}
 	add := func(h packfile.Hash, colour int) error {
@@ -86,7 +87,7 @@ func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error)
 	return p, nil
 }
 
-// only lists the commits of one colour alone, newest first.
+// only lists the commits that have exactly one colour, newest first.
 func (p *painting) only(colour int) []datedCommit {
 	q := byTime{}
 	for _, d := range p.found {
@@ -102,8 +103,8 @@ func (p *painting) only(colour int) []datedCommit {
 	return out
 }
 
-// Base returns a newest commit that both histories have; the zero hash where
-// there is none.
+// base returns a newest commit that both histories have, or the zero hash if there is
+// none.
 func (p *painting) base() packfile.Hash {
 	var best *datedCommit
 	for i, d := range p.found {
@@ -117,8 +118,8 @@ func (p *painting) base() packfile.Hash {
 	return best.h
 }
 
-// Contains reports whether a commit is in the history of another, tip, which is
-// in its own. A commit that the space does not have is a fault.NotFound.
+// Contains reports whether commit is tip or an ancestor of it. A commit that the space
+// does not have is a fault.NotFound.
 func (s *Store) Contains(ctx context.Context, id space.SpaceID, tip, commit space.CommitID) (bool, error) {
 	r, newer, release, err := s.at(ctx, id, tip)
 	if err != nil {
@@ -136,31 +137,32 @@ func (s *Store) Contains(ctx context.Context, id space.SpaceID, tip, commit spac
 	return p.colour[older.id] == paintBoth, nil
 }
 
-// CommitBetween is a commit on the way between two that changed what was asked for.
+// CommitBetween is a commit between two others that changed one of the given paths.
 type CommitBetween struct {
 	ID      space.CommitID
 	Parents []space.CommitID
-	// ClaimedTools are the tools that the message names in trailers of ours, anywhere:
-	// also where git or a host of git copied them from other commits.
+	// ClaimedTools are the tools that the message names in our trailers, including
+	// trailers that git or a host of git copied from other commits.
 	ClaimedTools []string
-	// Whole reports that every commit of the way up to here, and where it began, is
-	// in this one's history, so that a further way may begin here.
+	// Whole reports whether this commit's history has the start of the walk and every
+	// commit visited so far, so that a later walk may start here.
 	Whole bool
 }
 
-// CommitsBetween lists the commits that are in the history of to ("" is head) and not in
-// that of from ("" is nothing), of which a file at or under one of the paths
-// differs from some parent, each after its parents, and tells how many it passed.
-// So there is none only where the paths have in to what they have in from: a merge
-// that drops what one side changed is there too. It costs what the histories do not share. ok is false if from is not in the
-// history of to: a purge made another.
+// CommitsBetween lists the commits in the history of to ("" is head) that are not in
+// the history of from ("" is none), and in which a file at or under one of the paths
+// differs from that of some parent. Parents come before children. A merge that drops
+// the change of one side is listed too, so the list is empty only if the paths are the
+// same in from and to. passed is the number of commits visited. The cost grows with the
+// commits that the histories do not share. ok is false if from is not in the history of
+// to, as after a purge.
 func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []CommitBetween, passed int, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
 		return nil, 0, false, err
 	}
 	defer release()
-	open := map[packfile.Hash]bool{} // without a child so far
+	open := map[packfile.Hash]bool{} // commits without a child so far
 	var begin packfile.Hash
 	if from != "" {
 		f, err := r.resolve(string(from))
@@ -240,8 +242,8 @@ func differs(a, b []trees.Place) bool {
 	return false
 }
 
-// parentsFirst lists the commits of one colour alone, oldest first, and each after
-// its parents whatever the clocks said.
+// parentsFirst lists the commits that have exactly one colour, oldest first. Each comes
+// after its parents, whatever the dates say.
 func (p *painting) parentsFirst(colour int) []datedCommit {
 	newest := p.only(colour)
 	at := make(map[packfile.Hash]datedCommit, len(newest))

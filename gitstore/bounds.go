@@ -13,20 +13,21 @@ import (
 	"satchel/internal/space"
 )
 
-// What a remote's head would hold is added up from each distinct tree before any of it
-// is taken, since a tree may name one subtree many times (see package trees).
+// A tree may refer to one subtree many times (see package trees). The size of a
+// remote's head is therefore added up from its distinct trees, before the space takes
+// any of them.
 
-// maxLinkTarget is how many bytes of a link's target are read at most: what is
-// longer is no target on any system (PATH_MAX), and a rule refuses it sooner.
+// maxLinkTarget is the longest target of a link that is read, in bytes. No system
+// allows a longer target (PATH_MAX), and the rules for links allow less.
 const maxLinkTarget = 4096
 
-// load is what a tree holds with all below it, each path counted. Sums that
-// would overflow stay at the largest number.
+// load is the content of a tree and all trees below it. A subtree counts once for each
+// of its paths. Sums that would overflow are the largest number.
 type load struct {
 	totals
-	dirs   int   // the tree and those below it
+	dirs   int   // the tree and the trees below it
 	text   int64 // bytes of all paths
-	height int   // of the directories below it
+	height int   // levels of directories below it
 }
 
 func plus(a, b int64) int64 {
@@ -43,13 +44,13 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// scales weigh trees, each distinct one once.
+// scales computes the loads of trees, once for each distinct tree.
 type scales struct {
 	r *repo
-	// sizes reports whether the files' sizes are added up, which costs a look at
+	// sizes reports whether to add up the sizes of files, which costs a lookup for
 	// each.
 	sizes bool
-	// past counts unreadable objects as empty. It is for what head already has.
+	// past counts unreadable objects as empty. It is for the content of head.
 	past bool
 	seen map[packfile.Hash]load
 }
@@ -58,7 +59,8 @@ func newScales(r *repo, sizes bool) *scales {
 	return &scales{r: r, sizes: sizes, seen: map[packfile.Hash]load{}}
 }
 
-// Tree weighs a tree. Directories that are nested too deep are a fault.Invalid.
+// tree returns the load of a tree. Directories that are nested too deep are a
+// fault.Invalid.
 func (s *scales) tree(ctx context.Context, h packfile.Hash) (load, error) { return s.visit(ctx, h, 0) }
 
 func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load, err error) {
@@ -106,20 +108,20 @@ func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load,
 	return l, nil
 }
 
-// fitsWalk reports whether a walk over the whole tree stays in its budget.
+// fitsWalk reports whether a walk over the whole tree stays within the budget.
 func (l load) fitsWalk(b *trees.Budget) bool {
 	return b.Fits(l.files, l.dirs, l.text)
 }
 
-// loads keeps what the trees of the last fetch weighed, so that the next one
-// looks at those that are new.
+// loads caches the loads of the trees of the last fetch, so that the next fetch looks
+// only at new trees.
 type loads struct {
 	mu   sync.Mutex
 	seen map[packfile.Hash]load
 }
 
-// weighTip reports why a tree that came from elsewhere must not be taken: it
-// alone is over the limits of a space, and over what head holds. from reads it.
+// weighTip returns an error if a foreign tree exceeds both the limits of a space and
+// the content of head. from reads the tree.
 func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) error {
 	s := newScales(from, true)
 	r.loads.mu.Lock()
@@ -132,7 +134,8 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 	}
 	lim := r.s.o.Limits
 	if l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(r.trees().Budget()) {
-		// A space may hold more than the limits of today: then its remote may too.
+		// The limits may have been lowered since. If head exceeds them, its remote may
+		// too.
 		s := newScales(r, true)
 		s.past = true
 		own, err := s.tree(ctx, r.head.Load().tree)
@@ -152,11 +155,11 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 	return nil
 }
 
-// maxKeptLoads bounds how many trees' loads a space keeps.
+// maxKeptLoads limits the loads that a space caches.
 const maxKeptLoads = 50_000
 
-// mergesFrom reports whether git may merge from what two histories have in
-// common: an old commit may hold what no head may.
+// mergesFrom reports whether git may merge from the commits that two histories share.
+// An old commit may exceed the limits of a head.
 func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 	s := newScales(r, false)
 	for _, d := range p.found {
@@ -174,8 +177,8 @@ func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 	return true, nil
 }
 
-// linkTarget returns the target of a link, which nobody else should read: the
-// blob may be as large as git allows. One that is too long is a fault.Invalid.
+// linkTarget returns the target of a link. It checks the size first, because the blob
+// may be as large as git allows. A target that is too long is a fault.Invalid.
 func (r *repo) linkTarget(path string, h packfile.Hash) (string, error) {
 	n, err := r.db.Size(h)
 	if err != nil {
@@ -192,8 +195,8 @@ func errLongTarget(path string) error {
 	return fault.New(fault.Invalid, "The link %q has a target of more than %d bytes.", commits.Cut(path, space.MaxPathBytes), maxLinkTarget)
 }
 
-// checkLink reports why a link of the repository breaks the rules; an error of
-// another kind than a fault is the repository's.
+// checkLink returns a fault if a link of the repository breaks the rules. Other errors
+// come from the repository.
 func (r *repo) checkLink(p space.Path, h packfile.Hash) error {
 	target, err := r.linkTarget(string(p), h)
 	if err != nil {

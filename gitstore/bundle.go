@@ -11,10 +11,10 @@ import (
 	"satchel/internal/space"
 )
 
-// Bundle writes a git bundle of the space's whole history to w: one file from
-// which git clones, and which Import takes. Commits and reads go on meanwhile. A
-// purge ends it with a fault.Unavailable, at once for the space and at its next
-// write for w.
+// Bundle writes a git bundle of the space's whole history to w: one file that git can
+// clone and Import can read. Commits and reads continue meanwhile. A purge ends the
+// bundle with a fault.Unavailable: it stops reading the space at once, and Bundle
+// returns after its next write to w.
 func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
 	if err != nil {
 		return err
 	}
-	r.unreached.RLock() // a purge must not run beside what hands out its commits
-	// Who reads slowly keeps neither git nor the lock once the bundle is to end.
+	r.unreached.RLock() // a purge must not run while commits are handed out
+	// The pipe closes when ctx ends, so that a slow w blocks neither git nor the lock.
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Cause(ctx)) })
 	defer stop()
@@ -43,7 +43,7 @@ func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
 		_ = in.CloseWithError(err)
 	})
 	_, err = io.Copy(w, out)
-	_ = out.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // so that git ends where nobody takes it
+	_ = out.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // so that git ends if w fails
 	work.Wait()
 	if err != nil {
 		if cause := context.Cause(ctx); isFault(cause) {
@@ -58,17 +58,17 @@ func errPurged() error {
 	return fault.New(fault.Unavailable, "The bundle was ended, because something is being removed from the space's history. Try again when that is done.")
 }
 
-// bundles are those that are being written of a space.
+// bundles tracks the bundles of a space that are being written.
 type bundles struct {
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]bool
 	purging int
 	why     error         // of the last stop
-	idle    chan struct{} // closed when none runs; nil if nobody waits
+	idle    chan struct{} // closed when no bundle runs; nil if nobody waits
 }
 
-// begin notes a bundle, which end ends when a purge begins; ended must be called
-// once it reads nothing of the space any more.
+// begin records a bundle, which stop ends by calling end. The caller must call ended
+// once the bundle no longer reads the space.
 func (b *bundles) begin(end *context.CancelCauseFunc) (ended func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *bundles) begin(end *context.CancelCauseFunc) (ended func(), err error) 
 	}, nil
 }
 
-// stop ends those that run, with why, waits for that, and lets no other begin until
+// stop ends the running bundles with why and waits for them. No bundle can begin until
 // resume is called.
 func (b *bundles) stop(ctx context.Context, why error) (resume func(), err error) {
 	b.mu.Lock()

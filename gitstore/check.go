@@ -84,7 +84,7 @@ func (c *Checkup) stillClosed(err error) {
 	}
 }
 
-// isBroken reports whether an error of acquire says that the space's files are broken.
+// isBroken reports whether an error of acquire means that the space's files are broken.
 func isBroken(err error) bool {
 	c := fault.CodeOf(err)
 	return c == fault.Damaged || c == fault.Internal
@@ -167,7 +167,7 @@ func (sv *survey) Close() {
 	}
 }
 
-// survey reads every object, and looks for the missing ones too.
+// survey reads every object and looks for the missing ones.
 func (r *repo) survey(ctx context.Context, missing []packfile.Hash) (_ *survey, err error) {
 	sv := &survey{dir: filepath.Join(r.dir, "objects"), loose: map[string]packfile.Hash{}, lost: map[packfile.Hash]struct{}{}, paths: map[packfile.Hash][]string{}}
 	defer func() {
@@ -236,7 +236,7 @@ func (r *repo) survey(ctx context.Context, missing []packfile.Hash) (_ *survey, 
 	return sv, r.nameLost(ctx, sv)
 }
 
-// follow adds to the lost objects those that a ref reaches and no pack has.
+// follow adds to the lost objects those that a ref reaches but no pack has.
 func (r *repo) follow(ctx context.Context, sv *survey) error {
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname)"}})
 	if err != nil {
@@ -272,7 +272,7 @@ func (r *repo) follow(ctx context.Context, sv *survey) error {
 	return nil
 }
 
-// Unreadable lists the objects of a pack that do not match their names.
+// unreadable lists the objects of a pack that do not match their names.
 func (sv *survey) unreadable(ctx context.Context, p *packfile.Pack) (out []packfile.Hash, err error) {
 	for i := range p.N {
 		if err := ctx.Err(); err != nil {
@@ -297,7 +297,7 @@ func (sv *survey) readIn(p *packfile.Pack, h packfile.Hash) (packfile.Object, er
 	return o, err
 }
 
-// Read returns the first good copy of an object.
+// read returns the first good copy of an object.
 func (sv *survey) read(h packfile.Hash) (packfile.Object, error) {
 	for _, p := range sv.packs {
 		if o, err := sv.readIn(p, h); err == nil {
@@ -307,7 +307,7 @@ func (sv *survey) read(h packfile.Hash) (packfile.Object, error) {
 	return (&packfile.DB{Dir: sv.dir}).ReadLoose(h)
 }
 
-// Has reports whether there is a readable copy of an object.
+// has reports whether there is a readable copy of an object.
 func (sv *survey) has(h packfile.Hash) bool {
 	if _, lost := sv.lost[h]; lost {
 		return false

@@ -17,15 +17,15 @@ import (
 	"satchel/internal/space"
 )
 
-// snapshot is a checkout: the files of one head in a directory, written from
-// objects. Its parent has mode 0700; the tree itself is open to all, so that
-// the unprivileged user inside a sandbox can write over it. Nothing but this
-// file ever writes there, and never while it has users.
+// snapshot is a checkout: a directory with the files of one head, written from objects.
+// Its parent has mode 0700. The tree itself is open to all, so that the unprivileged
+// user inside a sandbox can write over it. Only the code in this file writes there, and
+// never while the snapshot has users.
 type snapshot struct {
 	dir    string
-	at     *manifest      // under seeds.mu or the seeds' turn
-	absent []manifestFile // the files that could not be read; guarded like at
-	users  int            // under seeds.mu
+	at     *manifest      // guarded by seeds.mu or the seeds' turn
+	absent []manifestFile // files that could not be read; guarded like at
+	users  int            // guarded by seeds.mu
 }
 
 func (sn *snapshot) tree() string { return filepath.Join(sn.dir, "tree") }
@@ -51,7 +51,7 @@ func (sn *snapshot) complete(r *repo, m *manifest) bool {
 		!slices.ContainsFunc(sn.absent, func(f manifestFile) bool { return r.db.Sound(f.hash) })
 }
 
-// create writes the checkout from nothing.
+// create writes a new checkout.
 func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
 	if err := packfile.MkdirMode(sn.dir, 0o700); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
 	return nil
 }
 
-// update brings the checkout to another head. After an error it is to be
-// dropped.
+// update moves the checkout to another head. After an error, the caller must drop the
+// checkout.
 func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 	w, err := newTreeWriter(r, sn.tree())
 	if err != nil {
@@ -106,7 +106,7 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 			i, j = i+1, j+1
 		}
 	}
-	// Removals first: a link or a file may stand where a directory is to be.
+	// Remove first: a link or a file may be in the way of a new directory.
 	if err := w.remove(remove); err != nil {
 		return err
 	}
@@ -120,12 +120,12 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 	return nil
 }
 
-// treeWriter makes files in a checkout. Each is made by its last name alone in
-// a directory that was opened name by name, and must be new: so no link is
-// ever followed.
+// treeWriter creates files in a checkout. It opens directories one name at a time, and
+// creates a new file by its last name in its open directory. So it never follows a
+// link.
 type treeWriter struct {
 	r    *repo
-	path []string   // of the directories that are open
+	path []string   // of the open directories
 	dirs []*os.Root // dirs[0] is the tree's root; dirs[i+1] belongs to path[i]
 }
 
@@ -143,7 +143,7 @@ func (w *treeWriter) Close() {
 	}
 }
 
-// enter opens the directory, making what is missing of it.
+// enter opens a directory and creates the missing parts of its path.
 func (w *treeWriter) enter(dir string) (*os.Root, error) {
 	var want []string
 	if dir != "" {
@@ -179,7 +179,7 @@ func (w *treeWriter) enter(dir string) (*os.Root, error) {
 		}
 		w.dirs, w.path = append(w.dirs, d), append(w.path, name)
 		if made {
-			if err := d.Chmod(".", 0o777); err != nil { // whatever the umask
+			if err := d.Chmod(".", 0o777); err != nil { // regardless of the umask
 				return nil, err
 			}
 			if err := w.giveAway(d.Lchown, "."); err != nil {
@@ -190,8 +190,8 @@ func (w *treeWriter) enter(dir string) (*os.Root, error) {
 	return w.dirs[len(w.dirs)-1], nil
 }
 
-// writeAll creates files, which must not exist. It leaves out the files that cannot
-// be read, and returns them.
+// writeAll creates files, which must not exist. It leaves out files that cannot be
+// read, and returns them.
 func (w *treeWriter) writeAll(ctx context.Context, files []manifestFile) (absent []manifestFile, err error) {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
@@ -207,10 +207,10 @@ func (w *treeWriter) writeAll(ctx context.Context, files []manifestFile) (absent
 	return absent, nil
 }
 
-// write makes one file, which must not be there.
+// write creates one file, which must not exist.
 func (w *treeWriter) write(f manifestFile) error {
 	dir, name := path.Split(f.path)
-	if f.mode == packfile.ModeGitlink { // an empty directory, as git makes of it
+	if f.mode == packfile.ModeGitlink { // git checks out a submodule as an empty directory
 		_, err := w.enter(f.path)
 		return err
 	}
@@ -250,8 +250,8 @@ func (w *treeWriter) write(f manifestFile) error {
 	return d.Chtimes(name, t, t)
 }
 
-// giveAway makes the commands' user inside the sandbox own a file, so that they
-// may change its mode and times as on a disk of their own. Only root can.
+// giveAway makes the user of commands in the sandbox the owner of a file, so that
+// commands may change its mode and times. Only root can do this.
 func (w *treeWriter) giveAway(chown func(name string, uid, gid int) error, name string) error {
 	uid := w.r.s.o.CheckoutOwner
 	if uid == 0 || os.Geteuid() != 0 {
@@ -260,7 +260,7 @@ func (w *treeWriter) giveAway(chown func(name string, uid, gid int) error, name 
 	return chown(name, uid, uid)
 }
 
-// Remove deletes files and the directories that they leave empty.
+// remove deletes files, and the directories that become empty.
 func (w *treeWriter) remove(paths []string) error {
 	root := w.dirs[0]
 	dirs := map[string]bool{}
@@ -278,23 +278,23 @@ func (w *treeWriter) remove(paths []string) error {
 	}
 	slices.SortFunc(deepest, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, d := range deepest {
-		root.Remove(d) // fails where something is left in it
+		root.Remove(d) // fails if the directory is not empty
 	}
 	return nil
 }
 
-// manifest lists the files of a head as a checkout has them and the git view's
-// index says it. It is never changed once made.
+// manifest lists the files of a head, as checkouts and the index of the git view have
+// them. It does not change.
 type manifest struct {
 	head   packfile.Hash
 	tree   packfile.Hash
 	files  []manifestFile // sorted by path, byte by byte
-	unread []string       // directories that cannot be read, whose files are not listed
+	unread []string       // directories that cannot be read; their files are not listed
 }
 
-// manifestFile is one file. mtime, in seconds, is the same in every checkout
-// that has this version of the file, and differs between two versions of it,
-// so that git inside a sandbox sees from it alone that a file is unchanged.
+// manifestFile is one file. mtime is in seconds. It is the same in every checkout that
+// has this version of the file, and differs between versions. So git inside a sandbox
+// sees by mtime alone that a file is unchanged.
 type manifestFile struct {
 	path  string
 	mode  uint32
@@ -303,8 +303,8 @@ type manifestFile struct {
 	mtime uint32
 }
 
-// fits reports whether a path may be made on this machine's disk. A commit's
-// paths were checked when they were written; imported ones were not.
+// fits reports whether a path may be created on this machine's disk. Commit checked its
+// own paths, but imported paths are unchecked.
 func (r *repo) fits(path string, e packfile.TreeEntry) (bool, error) {
 	p, err := space.ParsePath(path)
 	if err != nil {
@@ -322,8 +322,8 @@ func (r *repo) fits(path string, e packfile.TreeEntry) (bool, error) {
 	return err == nil, err
 }
 
-// currentManifest returns head's manifest, made from the last one at the cost
-// of what changed. The caller has the seeds' turn.
+// currentManifest returns head's manifest. It derives the manifest from the last one,
+// at the cost of the changes. The caller has the seeds' turn.
 func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	d := &r.seeds
 	st := r.head.Load()

@@ -13,18 +13,18 @@ import (
 	"satchel/internal/space"
 )
 
-// seeds is what a space has ready for sandboxes.
+// seeds holds the checkouts and the git view for the sandboxes of a space.
 type seeds struct {
 	once sync.Once
-	turn chan struct{} // held by whoever builds or updates; a mutex that a context can leave
+	turn chan struct{} // held to build or update; a context can end the wait for it
 
 	mu       sync.Mutex
-	manifest *manifest   // of the newest head that was looked at
+	manifest *manifest   // of the newest head seen
 	snaps    []*snapshot // the newest last
 	view     *gitView
-	made     int  // snapshots so far, for their names
-	tending  bool // a background run is under way
-	again    bool // and another is wanted
+	made     int  // number of snapshots made, for their names
+	tending  bool // a background run is in progress
+	again    bool // another run is needed
 }
 
 func (d *seeds) enter(ctx context.Context) error {
@@ -39,7 +39,7 @@ func (d *seeds) enter(ctx context.Context) error {
 
 func (d *seeds) leave() { <-d.turn }
 
-// inUse reports whether a sandbox or the background uses what is here.
+// inUse reports whether a sandbox or a background run uses the seeds.
 func (d *seeds) inUse() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,8 +68,8 @@ func (d *seeds) seeded() bool {
 
 func (r *repo) seedDir() string { return filepath.Join(r.s.o.Dir, cacheDir, string(r.id)) }
 
-// forgetSeeds removes what was made for sandboxes. The caller knows that none
-// uses it.
+// forgetSeeds removes the checkouts and the git view. The caller ensures that no
+// sandbox uses them.
 func (r *repo) forgetSeeds() {
 	d := &r.seeds
 	d.mu.Lock()
@@ -80,10 +80,10 @@ func (r *repo) forgetSeeds() {
 	}
 }
 
-// Checkout implements space.Checkouts: a checkout of head that stays as it is, the
-// space's git view, and the library. A checkout that nobody uses is brought to
-// head at the cost of what changed; while sandboxes use one of an older head, a
-// new one is written, which shares nothing with it.
+// Checkout implements space.Checkouts. It returns a checkout of head that does not
+// change, the space's git view, and the library. It updates an unused checkout to head,
+// at the cost of the changes. If sandboxes use all checkouts and none is at head, it
+// writes a new one that shares nothing with them.
 func (s *Store) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Store) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout
 	return seed, nil
 }
 
-// Warm brings a space's checkout and git view to head, or makes them, so that
-// a later Checkout is short.
+// Warm creates a space's checkout and git view, or updates them to head, so that a
+// later Checkout is fast.
 func (s *Store) Warm(ctx context.Context, id space.SpaceID) error {
 	seed, err := s.Checkout(ctx, id)
 	if err == nil {
@@ -126,7 +126,7 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Checkout, error
 	if err := d.view.writeIndex(m); err != nil {
 		return nil, r.internalf(err, "git view")
 	}
-	// The last that can fail: from here on the checkout counts as used until
+	// This is the last step that can fail: the checkout then counts as used until
 	// Release is called.
 	sn, err := r.snapshotAt(ctx, m)
 	if err != nil {
@@ -156,15 +156,15 @@ func (r *repo) ensureSeedDir() error {
 	return err
 }
 
-// snapshotAt returns a checkout of the manifest, with one more user. The
-// caller has the turn.
+// snapshotAt returns a checkout of the manifest and adds one user to it. The caller has
+// the turn.
 func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
 	d := &r.seeds
 	d.mu.Lock()
 	snaps := slices.Clone(d.snaps)
 	d.mu.Unlock()
 	complete := map[*snapshot]bool{}
-	for _, sn := range snaps { // with the turn, under which they change
+	for _, sn := range snaps { // snapshots change only under the turn
 		complete[sn] = sn.complete(r, m)
 	}
 	d.mu.Lock()
@@ -188,7 +188,7 @@ func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
 			d.mu.Unlock()
 			return free, nil
 		}
-		r.logger().Warn("A checkout could not be updated and is made anew.", "error", err)
+		r.logger().Warn("A checkout could not be updated; a new one is made.", "error", err)
 		r.drop(free)
 		if ctx.Err() != nil {
 			return nil, err
@@ -207,7 +207,7 @@ func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
 	return sn, nil
 }
 
-// Drop removes a checkout that nobody uses.
+// drop removes a checkout that nobody uses.
 func (r *repo) drop(gone *snapshot) {
 	d := &r.seeds
 	d.mu.Lock()
@@ -224,8 +224,8 @@ func (r *repo) drop(gone *snapshot) {
 	}
 }
 
-// headMoved brings the git view's objects and ref to the new head at once, and
-// the rest in the background. The caller holds commitMu.
+// headMoved updates the git view's packs and ref to the new head at once, and the rest
+// in the background. The caller holds commitMu.
 func (r *repo) headMoved() {
 	d := &r.seeds
 	d.mu.Lock()
@@ -240,8 +240,9 @@ func (r *repo) headMoved() {
 	r.tend()
 }
 
-// tend brings, in the background, the view, its index included, and an unused
-// checkout to head, and removes old checkouts that nobody uses. One run at a time.
+// tend updates the view, including its index, and an unused checkout to head in the
+// background, and removes old checkouts that nobody uses. Only one run is active at a
+// time.
 func (r *repo) tend() {
 	d := &r.seeds
 	d.mu.Lock()
@@ -297,7 +298,8 @@ func (r *repo) tendOnce(ctx context.Context) error {
 	if err := v.writeIndex(m); err != nil {
 		return err
 	}
-	// Whoever starts next wants head: keep one checkout there, or the newest.
+	// The next sandbox starts from head. If no checkout is there, update the newest
+	// unused one. Drop the others.
 	d.mu.Lock()
 	var unused []*snapshot
 	atHead := false
@@ -322,9 +324,9 @@ func (r *repo) tendOnce(ctx context.Context) error {
 	return nil
 }
 
-// WaitView returns when the git view of the space's sandboxes, its index
-// included, shows what was head when it was called. Without a sandbox there is
-// nothing to wait for.
+// WaitView waits until the git view of the space's sandboxes, including its index,
+// shows the head of the time of the call. Without a sandbox there is nothing to wait
+// for.
 func (s *Store) WaitView(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

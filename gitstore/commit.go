@@ -21,25 +21,25 @@ import (
 	"satchel/internal/space"
 )
 
-// Commit implements space.Committer. What becomes of each entry:
+// Commit implements space.Committer. The outcome of each entry is:
 //
 //	head has the base                written, or deleted
-//	head has the content already     dropped, without a word
+//	head has the content already     dropped without a report
 //	head has another file there      stale: refused, or kept as a conflict copy
-//	head has a directory there       stale, unless the change set deletes all in it
-//	head has a file above it         stale, unless the change set deletes it; the
+//	head has a directory there       stale, unless the change set deletes all its files
+//	head has a file above it         stale, unless the change set deletes that file; the
 //	                                 copy's name marks that file's component
-//	head has deleted it              stale; KeepBoth writes it again and tells so
+//	head has deleted it              stale; KeepBoth writes it again and reports it
 //	head has a submodule there       refused
-//	a delete whose base is stale     refused, or dropped and told
+//	a delete whose base is stale     refused, or dropped and reported
 //	two entries for one path         the last one counts
-//	a path both file and directory   what lies below is refused
+//	a path both file and directory   entries below the path are refused
 //	Options.Screen refuses it        refused
 //	it takes the space over a limit  the whole change is refused; KeepBoth refuses
 //	                                 the largest entries until the rest fits
 //
-// A message that Options.Screen refuses is left out, which is reported as a Rejection
-// of space.CommentPath.
+// Commit leaves out a message that Options.Screen refuses, and reports a Rejection of
+// space.CommentPath.
 func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet
 	return c, nil
 }
 
-// commit applies what validate passed, and tells what it refused. The caller
-// holds commitMu.
+// commit applies the requests that validate accepted, and reports those that it
+// refused. The caller holds commitMu.
 func (r *repo) commit(ctx context.Context, reqs []request, refused []space.Rejection, policy space.Policy, m space.Meta) (space.Commit, error) {
 	p, err := r.decide(ctx, r.head.Load(), reqs, policy)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *repo) commit(ctx context.Context, reqs []request, refused []space.Rejec
 	return c, err
 }
 
-// apply makes a plan the new head.
+// apply commits a plan.
 func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, error) {
 	if err := r.usable(); err != nil {
 		return space.Commit{}, err
@@ -115,7 +115,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "tree")
 	}
-	if tree.IsZero() { // the empty tree is written where it is a commit's
+	if tree.IsZero() { // git knows the empty tree, but a commit's tree is written
 		tree = plumbing.ComputeHash(plumbing.TreeObject, nil)
 		if !r.db.Has(tree) {
 			objs = append(objs, trees.Object{Kind: plumbing.TreeObject, Hash: tree})
@@ -143,8 +143,8 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	return c, nil
 }
 
-// heal writes damaged objects of head again. The objects are the same, so the
-// history does not change.
+// heal writes damaged objects of head again. They are the same objects, so the history
+// does not change.
 func (r *repo) heal(p *plan) error {
 	if len(p.heal) == 0 {
 		return nil
@@ -170,8 +170,8 @@ func (r *repo) unchanged(p *plan) (space.Commit, error) {
 	return out, nil
 }
 
-// record writes a commit with its objects and makes it head, durably. head is
-// the one that it replaces; zero in a space without a commit.
+// record writes a commit with its objects and makes it head, durably. head is the
+// replaced head; it is zero in a space without a commit.
 func (r *repo) record(ctx context.Context, head *headState, parents []packfile.Hash, tree packfile.Hash, objs []trees.Object, m space.Meta, summary string) (space.Commit, error) {
 	if m.Time.IsZero() {
 		m.Time = time.Now()
@@ -179,14 +179,14 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 	data := commits.Encode(tree, parents, m, summary, r.s.o.committer())
 	id := plumbing.ComputeHash(plumbing.CommitObject, data)
 	if id == head.id || r.db.Has(id) {
-		// The same change by the same author in the same second, after it was
-		// undone: another second makes it another commit.
+		// The same author made the same change in the same second, and undid it.
+		// Another second makes another commit.
 		m.Time = m.Time.Add(time.Second)
 		return r.record(ctx, head, parents, tree, objs, m, summary)
 	}
 	objs = append(objs, trees.Object{Kind: plumbing.CommitObject, Hash: id, Data: data})
 	if err := ctx.Err(); err != nil {
-		return space.Commit{}, err // the last point at which nothing was changed
+		return space.Commit{}, err // the last point at which nothing has changed
 	}
 	p, err := r.s.writePack(r.db.PackDir(), objs)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 		return space.Commit{}, r.internalf(err, "move the branch")
 	}
 	for _, o := range objs {
-		if o.Kind != plumbing.BlobObject { // whose bytes are the caller's
+		if o.Kind != plumbing.BlobObject { // the caller owns the bytes of blobs
 			r.db.Cache.Put(r.db, o.Hash, packfile.Object{Kind: o.Kind, Data: o.Data})
 		}
 	}
@@ -230,14 +230,14 @@ func (s *Store) writePack(dir string, objs []trees.Object) (*packfile.Pack, erro
 	return w.Finish()
 }
 
-// committed tells of a new head: first to the git view, so that whoever hears
-// of the commit finds it there, then to everyone else.
+// committed announces a new head. It updates the git view first, so that whoever
+// receives the event finds the commit there.
 func (r *repo) committed(c space.Commit) {
 	r.headMoved()
 	r.s.publish(r.id, c)
 }
 
-// checkTotals returns what head will hold, or why that is too much.
+// checkTotals returns the totals of the next head, or an error if they exceed a limit.
 func (r *repo) checkTotals(ctx context.Context, p *plan) (totals, error) {
 	t, added, err := r.nextTotals(ctx, p)
 	if err == nil {
@@ -285,7 +285,7 @@ func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, 
 	return t, added, nil
 }
 
-// excess has the limits of a space that a change exceeds.
+// excess holds the limits of a space that a change exceeds.
 type excess struct{ files, bytes, history bool }
 
 func (r *repo) excess(t totals, added int64) excess {
@@ -309,8 +309,8 @@ func (e excess) err(t totals, lim Limits) error {
 	return nil
 }
 
-// refuseExcess refuses the largest writes of a plan until the rest fits into the
-// space, so that one large file does not keep small ones out.
+// refuseExcess refuses the largest writes of a plan until the rest fits into the space.
+// So one large file does not keep small ones out.
 func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 	t, added, err := r.nextTotals(ctx, p)
 	if err != nil {
@@ -335,7 +335,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 			less, files = q.size-n, 0
 		}
 		if !(e.files && files > 0 || e.bytes && less > 0 || e.history && q.size > 0) {
-			continue // to refuse it would not help
+			continue // refusing it would not help
 		}
 		t.files, t.bytes, added = t.files-files, t.bytes-less, added-q.size
 		p.refused = append(p.refused, rejection(q.raw, why))
@@ -352,8 +352,8 @@ func (r *repo) countTotals(ctx context.Context, tree packfile.Hash) (t totals, e
 	return l.totals, err
 }
 
-// noteCase logs new files whose names differ from a neighbour's in case alone:
-// they are kept, but a Mac or a Windows machine checks out only one of them.
+// noteCase logs new files whose names differ from a neighbour's only in case. The space
+// keeps them, but a Mac or a Windows machine checks out only one.
 func (r *repo) noteCase(files []space.FileChange) {
 	added := map[string][]string{} // by directory
 	for _, f := range files {

@@ -9,12 +9,12 @@ import (
 	"satchel/internal/space"
 )
 
-// Dates reports when files were last changed: for each file of "to" that differs
-// from "from" (an empty from is the empty tree, an empty to is head), the author
-// date of the newest commit that changed it, following first parents, so that
-// what a merge brought in has the merge's date. The walk ends at "from", once
-// every such file has its date, or after Options.DateCommits commits; files
-// whose last change lies further back are not in the answer.
+// Dates returns when files were last changed. For each file of to that differs from
+// from, it returns the author date of the newest commit that changed the file. An empty
+// from is the empty tree, an empty to is head. Dates follows first parents, so that a
+// file from a merge has the date of the merge. It stops at from, once every such file
+// has its date, or after Options.DateCommits commits. Files that changed only before
+// that are not in the result.
 func (s *Store) Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
@@ -50,10 +50,10 @@ func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]t
 	c, err := commits.Get(r.db, at)
 	for walked := 0; err == nil && len(undated) > 0 && at != from.id; walked++ {
 		if walked == r.s.o.DateCommits {
-			r.logger().Info("The history was not followed to its beginning: some files have no date.", "commits", walked, "files", len(undated))
+			r.logger().Info("The history is too long to follow to its beginning; some files have no date.", "commits", walked, "files", len(undated))
 			break
 		}
-		var parent commits.Raw // of no parent: the empty tree
+		var parent commits.Raw // without a parent, the empty tree
 		if len(c.Parents) > 0 {
 			if parent, err = commits.Get(r.db, c.Parents[0]); err != nil {
 				break

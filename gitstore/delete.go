@@ -13,13 +13,13 @@ import (
 
 func errNoSpace() error { return fault.New(fault.NotFound, "There is no such space.") }
 
-// removed is where the repository of a deleted space is until its last file is gone.
-// What has such a name when a store is opened is removed.
+// removed returns the path of a deleted space's repository until its last file is gone.
+// Open removes whatever has such a name.
 func (s *Store) removed(id space.SpaceID) string {
 	return filepath.Join(s.o.Dir, ".new-removed-"+string(id))
 }
 
-// free tells who waits for the space that somebody let go of it.
+// free wakes a caller that waits until nobody uses the space.
 func (r *repo) free() {
 	select {
 	case r.freed <- struct{}{}:
@@ -27,9 +27,9 @@ func (r *repo) free() {
 	}
 }
 
-// MarkDeleted makes a space one that does not exist, for every call that begins after
-// it and for every commit that is not made yet, until this process ends. Delete does
-// the rest. It never blocks.
+// MarkDeleted makes a space nonexistent for every later call, and for every commit that
+// is not made yet, until this process ends. Delete does the rest. MarkDeleted never
+// blocks.
 func (s *Store) MarkDeleted(id space.SpaceID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,12 +39,11 @@ func (s *Store) MarkDeleted(id space.SpaceID) {
 	}
 }
 
-// Delete deletes a space for good: its repository, the checkouts of it and what the
-// store holds of it in memory. It withholds the space first, ends bundles that are
-// being written, and waits for who still reads it and for its seeds. Where ctx ends
-// before, the error is a fault.Unavailable, and Delete must be called again, in
-// another process if need be: a space of which nothing is left, or that never was, is
-// no error.
+// Delete deletes a space for good: its repository, its checkouts and its state in
+// memory. It first marks the space deleted and ends its bundles, then waits for its
+// readers and sandboxes. If ctx ends first, the error is a fault.Unavailable, and
+// Delete must be called again, in another process if necessary. It is no error if the
+// space is gone or never existed.
 func (s *Store) Delete(ctx context.Context, id space.SpaceID) error {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return err
@@ -61,13 +60,14 @@ func (s *Store) Delete(ctx context.Context, id space.SpaceID) error {
 	return explainDisk(s.remove(id))
 }
 
-// left returns when nobody uses the space any more, which nobody can begin to.
+// left waits until nobody uses the space. The space is marked deleted, so there are no
+// new users.
 func (r *repo) left(ctx context.Context) error {
 	busy := func() error {
-		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space is deleted, and something still reads it. Its files are removed after that.")
+		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space is deleted, but something still reads it. Its files are removed after that.")
 	}
 	select {
-	case <-r.opened: // until then its first user is not counted
+	case <-r.opened: // before that, the first user is not counted
 	case <-ctx.Done():
 		return busy()
 	}
@@ -89,8 +89,8 @@ func (r *repo) left(ctx context.Context) error {
 	}
 }
 
-// Remove removes what is on disk of a space that nobody uses, and forgets it. From
-// the rename on there is no such space, after a crash either.
+// remove removes the files of a space that nobody uses, and forgets the space. From the
+// rename on the space does not exist, even after a crash.
 func (s *Store) remove(id space.SpaceID) error {
 	s.o.probe("free")
 	s.mu.Lock()
@@ -115,8 +115,8 @@ func (s *Store) remove(id space.SpaceID) error {
 	return errors.Join(removeTree(s.removed(id)), removeTree(filepath.Join(s.o.Dir, cacheDir, string(id))))
 }
 
-// Remove takes back a Create of which nobody was told: a space in use is a
-// fault.Conflict, and one that is not there a fault.NotFound.
+// Remove undoes a Create that was not announced. A space in use is a fault.Conflict;
+// one that does not exist is a fault.NotFound.
 func (s *Store) Remove(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 const diskFullText = "The server's disk is full, so nothing was changed. Once its operator has made room, try again."
 
-// explainDisk makes a fault.Unavailable of an error by a full disk, and leaves
-// any other as it is.
+// explainDisk turns an error caused by a full disk into a fault.Unavailable. It returns
+// other errors unchanged.
 func explainDisk(err error) error {
 	if fault.CodeOf(err) == fault.Internal && isDiskFull(err) {
 		return fault.Wrap(err, fault.Unavailable, diskFullText)
@@ -21,8 +21,8 @@ func explainDisk(err error) error {
 	return err
 }
 
-// isDiskFull reports whether an error, or what git said, is that there is no room
-// on the disk or in a quota of it.
+// isDiskFull reports whether an error, or git's message in it, says that the disk or a
+// quota is full.
 func isDiskFull(err error) bool {
 	var g *gitcmd.Error
 	if errors.As(err, &g) {
@@ -41,10 +41,11 @@ func isDiskFull(err error) bool {
 	return false
 }
 
-// probeBytes is how much CheckWrite writes: about what a small commit takes.
+// probeBytes is the number of bytes that CheckWrite writes, about the size of a small
+// commit.
 const probeBytes = 64 << 10
 
-// CheckWrite checks whether commits can be stored now: it writes a small file and
+// CheckWrite checks whether commits can be stored now. It writes a small file and
 // removes it. A full disk is a fault.Unavailable.
 func (s *Store) CheckWrite() (err error) {
 	f, err := os.CreateTemp(filepath.Join(s.o.Dir, quarantineDir), "probe-")

@@ -1,40 +1,38 @@
-// Package gitstore keeps spaces: each is a bare git repository, the only truth
-// about what its members know. The package turns change sets into commits that
-// are on disk before they are acknowledged, answers every read from the object
-// store at a named commit, and keeps beside each repository the checkout and
-// the git view that sandboxes start from.
+// Package gitstore keeps spaces. Each space is a bare git repository, which is the only
+// source of its content. The package turns change sets into commits that are durable
+// before they are acknowledged, and serves every read from the object store at a named
+// commit. Beside each repository, it keeps a checkout and a git view from which
+// sandboxes start.
 //
 // It promises:
 //
-//   - A commit that was returned survives kill -9 and power loss, at three
-//     fsyncs. Its objects are one small pack (fsync, and fsync of the pack
-//     directory); then the new head is appended to the branch's reflog (fsync).
-//     The ref itself and the pack's index are written without fsync: both can
-//     be derived again, and are, when a space is opened (see recover.go).
-//   - A commit costs O(change): blobs and the touched trees are written,
-//     nothing is walked. go-git's worktree is never used, nor is any git command
-//     run over files that a sandbox or a remote wrote.
-//   - Every path, link and name that goes into a tree by Commit passed
-//     space.ParsePath and space.CheckSymlink; every host file is made from
+//   - A commit that was returned survives kill -9 and power loss, at the cost of three
+//     fsyncs. Its objects are one small pack (fsync, and fsync of the pack directory).
+//     Then the new head is appended to the branch's reflog (fsync). The ref and the
+//     pack's index are written without fsync, because they are derived again when a
+//     space is opened (see recover.go).
+//   - A commit costs O(change). It writes blobs and the changed trees, and walks
+//     nothing. The package never uses go-git's worktree, and runs no git command over
+//     files that a sandbox or a remote wrote.
+//   - Every path, link and name that Commit puts into a tree has passed
+//     space.ParsePath and space.CheckSymlink. Every file on the host is made from
 //     objects, by names of one segment, never through a link.
-//   - What is read whole is what its name says: an object that the disk damaged is
-//     an error, never content.
+//   - An object that is read whole matches its name. A damaged object is an error,
+//     never content.
 //   - Reads are safe for concurrent use and never wait for a commit.
-//   - What a remote has becomes part of a space without a local commit ever
-//     being dropped: Integrate moves head forward or merges, and where both sides
-//     changed the same, both are kept (see package merge). What is known of a remote
-//     is never more than it has.
-//   - What Purge took out of the history is in no file of the space any more
-//     when it returns, nor after a crash once the space was opened.
-//   - A space that Delete was called for is one that does not exist, to every call
-//     and every commit that is not made yet; when it returns, nothing is left of
-//     it. After a crash in between it is whole, or as one that never was once
-//     the store was opened.
-//   - Where the disk is full a change fails as a whole, says so, and can be
-//     repeated when there is room.
+//   - Taking a remote's commits never drops a local commit. Integrate moves head
+//     forward or merges. If both sides changed the same lines, it keeps both versions
+//     (see package merge). A tracking ref never names a commit that the remote did
+//     not have.
+//   - When Purge returns, no file of the space has the content that it removed from
+//     the history. After a crash, this holds once the space is opened.
+//   - From the call of Delete on, the space does not exist for any new call, nor for a
+//     commit that is not made yet. When Delete returns, nothing of the space is left.
+//     After a crash in between, the space is whole or gone once the store is opened.
+//   - If the disk is full, a change fails as a whole with an error that says so. The
+//     change can be repeated when there is room.
 //
-// go-git gives the formats (objects, deltas, diffs); the storage of packs is
-// this package's own, because go-git's has no locks and learns of a new pack
-// only by reading every index again. The git program does what needs it:
-// consolidating packs and receiving foreign history (see gitcmd).
+// go-git provides the formats (objects, deltas, diffs). This package stores packs
+// itself, because go-git has no locks and finds a new pack only by reading every index
+// again. The git program consolidates packs and receives foreign history (see gitcmd).
 package gitstore

@@ -19,21 +19,23 @@ import (
 
 // GCResult reports what GC did.
 type GCResult struct {
-	Purged    bool // a purge that was cut off is finished
-	Leftovers int  // files and directories of programs that died
+	Purged    bool // an interrupted purge is finished
+	Leftovers int  // files and directories that dead processes left
 	LogBytes  int64
 	Packed    bool // packs were consolidated
-	Collected bool // objects that nothing reaches were dropped
+	Collected bool // unreachable objects were dropped
 }
 
-// GC does what is worth doing while nobody changes a space: it finishes a
-// purge that could not remove everything, removes what programs that died left
-// behind, drops the oldest lines of a reflog that grew over Limits.Reflog, and
-// consolidates Options.IdlePacks packs or more. Where packs have come to half of
-// Limits.Repository and a quarter of that is reached by no ref and no line of
-// the reflog, as after force-pushes of the remote, that part is dropped: commits
-// wait then, and a space with a live sandbox is left alone. Else commits and
-// reads go on meanwhile. It costs little where there is nothing to do.
+// GC does what is worth doing while nobody changes a space. It finishes a purge that
+// could not remove everything, removes leftovers of dead processes, drops the oldest
+// lines of a reflog larger than Limits.Reflog, and consolidates Options.IdlePacks packs
+// or more.
+//
+// GC drops unreachable objects, such as force-pushes of the remote leave, once the
+// packs have come to half of Limits.Repository and a quarter of their bytes is
+// unreachable. A line of the reflog counts as a ref. Commits wait while GC drops
+// objects, and it drops none from a space with a live sandbox. Otherwise, commits and
+// reads continue. GC costs little if there is nothing to do.
 func (s *Store) GC(ctx context.Context, id space.SpaceID) (done GCResult, err error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -65,7 +67,7 @@ func (s *Store) GC(ctx context.Context, id space.SpaceID) (done GCResult, err er
 	return done, nil
 }
 
-// collect drops what nothing reaches, where that is much.
+// collect drops unreachable objects if they take much room.
 func (r *repo) collect(ctx context.Context) (bool, error) {
 	size := r.db.PackBytes()
 	if size < r.s.o.Limits.Repository/2 || size == r.collected.Load() || r.seeds.seeded() {
@@ -92,7 +94,7 @@ func (r *repo) collect(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if size-used < size/4 {
-		r.collected.Store(size) // not worth another look until something is added
+		r.collected.Store(size) // not worth another look until the packs grow
 		return false, nil
 	}
 	return r.alone(ctx, func() error {
@@ -110,7 +112,7 @@ func (r *repo) collect(ctx context.Context) (bool, error) {
 	})
 }
 
-// withLogged adds the commits that the branch's reflog names and the space has.
+// withLogged adds the commits of the branch's reflog that the space has.
 func (r *repo) withLogged(tips []packfile.Hash) ([]packfile.Hash, error) {
 	b, err := os.ReadFile(r.logFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -127,8 +129,8 @@ func (r *repo) withLogged(tips []packfile.Hash) ([]packfile.Hash, error) {
 	return tips, nil
 }
 
-// alone calls f while nobody commits to the space, imports into it or sends it,
-// and no sandbox looks at its packs; it tells false if that cannot be now.
+// alone calls f while no commit, import or transfer of the space runs and no sandbox
+// uses its packs. It returns false if that is not possible now.
 func (r *repo) alone(ctx context.Context, f func() error) (bool, error) {
 	if !r.unreached.TryLock() {
 		return false, nil
@@ -149,8 +151,7 @@ func (r *repo) alone(ctx context.Context, f func() error) (bool, error) {
 	return err == nil, err
 }
 
-// retryPurge finishes a purge whose journal is left, where nothing is in its
-// way.
+// retryPurge finishes a purge that left its journal, if nothing is in the way.
 func (r *repo) retryPurge(ctx context.Context) (bool, error) {
 	if _, err := os.Stat(filepath.Join(r.dir, journalFile)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -158,9 +159,9 @@ func (r *repo) retryPurge(ctx context.Context) (bool, error) {
 	return r.alone(ctx, func() error { return r.recoverPurge(ctx) })
 }
 
-// trimLog drops the oldest lines of the branch's reflog where it is over its
-// limit, down to half of that, and returns how many bytes they had. The last
-// line, which makes head durable, stays in any case.
+// trimLog shortens a branch's reflog that exceeds its limit to half the limit. It drops
+// the oldest lines and returns their size in bytes. It keeps the last line, which makes
+// head durable.
 func (r *repo) trimLog() (int64, error) {
 	st, err := os.Stat(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() <= r.s.o.Limits.Reflog {
@@ -180,7 +181,7 @@ func (r *repo) trimLog() (int64, error) {
 	}
 	lines, size := parseLog(b)
 	if size != int64(len(b)) || len(lines) == 0 {
-		return 0, nil // a line that somebody else wrote: it is looked at when the space is opened
+		return 0, nil // another program wrote a line; opening the space handles it
 	}
 	from := 0
 	for int64(len(b)-from) > r.s.o.Limits.Reflog/2 {
@@ -194,8 +195,8 @@ func (r *repo) trimLog() (int64, error) {
 	return int64(from), r.s.o.disk.ReplaceDurable(r.logFile(), b[from:], 0o600)
 }
 
-// sweepRepo removes what git or a crash left half-made in a repository, Options.LeftoverAge
-// ago or more: whatever is written to still is younger.
+// sweepRepo removes unfinished files that git or a crash left in a repository at least
+// Options.LeftoverAge ago. A file that is still being written is younger.
 func (s *Store) sweepRepo(dir string) (n int, err error) {
 	for _, glob := range []string{
 		"*.lock", "*.tmp", "refs/.tmp-*", "refs/*.lock", "refs/*/*.lock", "refs/*/*/*.lock",
@@ -214,9 +215,9 @@ func (s *Store) sweepRepo(dir string) (n int, err error) {
 	return n, nil
 }
 
-// Sweep removes what belongs to no space and was left behind by a transfer or
-// an import that died, Options.LeftoverAge ago or more, and tells how many there
-// were. Opening the store removes all of it.
+// Sweep removes leftovers that belong to no space, from transfers and imports that died
+// at least Options.LeftoverAge ago, and returns their number. Open removes all
+// leftovers.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	names, err := filepath.Glob(filepath.Join(s.o.Dir, quarantineDir, "*"))
 	if err != nil {
@@ -232,8 +233,8 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return s.removeOld(append(names, more...))
 }
 
-// removeOld removes those of the files and directories in which nothing was
-// written for Options.LeftoverAge.
+// removeOld removes the files and directories in which nothing was written for
+// Options.LeftoverAge.
 func (s *Store) removeOld(names []string) (n int, err error) {
 	limit := time.Now().Add(-s.o.LeftoverAge)
 	for _, name := range names {
@@ -260,8 +261,7 @@ func (s *Store) removeOld(names []string) (n int, err error) {
 	return n, nil
 }
 
-// hasLoose reports whether git, an operator's for one, wrote objects as files of
-// their own.
+// hasLoose reports whether git, such as an operator's, wrote loose objects.
 func hasLoose(objects string) (bool, error) {
 	dirs, err := filepath.Glob(filepath.Join(objects, "[0-9a-f][0-9a-f]"))
 	if err != nil {
@@ -281,7 +281,7 @@ func hasLoose(objects string) (bool, error) {
 	return false, nil
 }
 
-// Stats reports how a space lies on disk.
+// Stats describes a space on disk.
 type Stats struct {
 	Packs     int   // one more with every commit, until Maintain
 	PackBytes int64 // of all packs
@@ -289,8 +289,8 @@ type Stats struct {
 	FileBytes int64 // at head
 }
 
-// Stats returns a space's figures. The caller decides by Packs when Maintain is
-// worth it: a few hundred cost nothing that can be measured.
+// Stats returns the figures of a space. Packs shows when Maintain is worth a call: a
+// few hundred packs have no measurable cost.
 func (s *Store) Stats(ctx context.Context, id space.SpaceID) (Stats, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -309,13 +309,13 @@ func (s *Store) Stats(ctx context.Context, id space.SpaceID) (Stats, error) {
 	return Stats{r.db.PackCount(), r.db.PackBytes(), r.totals.files, r.totals.bytes}, nil
 }
 
-// Maintain consolidates a space's packs into few, with deltas, while commits
-// and reads go on. Nothing is dropped: objects that no branch reaches are kept,
-// since a sandbox may still look at them and a commit may use them again.
+// Maintain consolidates a space's packs into few, with deltas, while commits and reads
+// continue. It drops nothing: it keeps unreachable objects, because a sandbox may still
+// read them and a commit may use them again.
 //
-// git does the packing ("repack --geometric": the small packs become one, large
-// ones are left until that is half as large); this package makes the result
-// durable and only then deletes what it replaces.
+// git does the packing ("repack --geometric": the small packs become one, and a large
+// pack is left until that one is half as large). This package makes the result durable,
+// and only then deletes the replaced packs.
 func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -323,7 +323,7 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	}
 	defer release()
 	if !r.maintaining.TryLock() {
-		return nil // it is being done
+		return nil // another call does it
 	}
 	defer r.maintaining.Unlock()
 	before, err := packfile.PackNames(r.db.PackDir())
@@ -340,7 +340,7 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	if _, err := s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"repack", "--geometric=2", "-q"}}); err != nil {
 		return r.internalf(err, "maintain")
 	}
-	// From here on, for a moment, no view may be made from packs that go.
+	// No view may be made from packs that are about to be removed.
 	if err := r.seeds.enter(ctx); err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	if err := s.replacePacks(r.db.PackDir(), before); err != nil {
 		return r.internalf(err, "maintain")
 	}
-	if loose { // those that are in a pack now, which is durable
+	if loose { // a durable pack now has the loose objects
 		if _, err := s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"prune-packed", "-q"}}); err != nil {
 			return r.internalf(err, "maintain")
 		}
@@ -359,8 +359,8 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	return r.relinkView()
 }
 
-// relinkView gives the git view the packs that the repository has now. The
-// caller has the seeds' turn.
+// relinkView makes the git view's packs match the repository's. The caller has the
+// seeds' turn.
 func (r *repo) relinkView() error {
 	d := &r.seeds
 	d.mu.Lock()
@@ -374,11 +374,11 @@ func (r *repo) relinkView() error {
 	return v.linkPacks(r.db)
 }
 
-// replacePacks deletes those packs of before whose every object is in another
-// that stays, after that one is durable. Mostly that is a pack that came since;
-// git packs no object again that a large pack has, so it may be an older one too:
-// of a commit that came while git was at work, or of an earlier turn that was cut
-// off. A commit may have come meanwhile: its pack only adds to what stays.
+// replacePacks deletes the packs of before whose objects are all in other packs that
+// stay, once those are durable. Most of the other packs are new. But git does not pack
+// an object again that is in a large pack, so they may be older: if the pack of a
+// commit came while git was at work, or if an earlier run was interrupted. A pack that
+// a commit adds meanwhile stays.
 func (s *Store) replacePacks(dir string, before []string) error {
 	names, err := packfile.PackNames(dir)
 	if err != nil {
@@ -408,7 +408,7 @@ func (s *Store) replacePacks(dir string, before []string) error {
 		return err
 	}
 	s.o.probe("packs synced")
-	// The small ones first, which the large ones may have.
+	// Small packs first: a large pack may have their objects.
 	slices.SortStableFunc(old, func(a, b *packfile.Pack) int { return a.N - b.N })
 	for i, p := range old {
 		in := coveredBy(p, slices.Concat(staying, old[i+1:]), fresh)
@@ -429,9 +429,9 @@ func (s *Store) replacePacks(dir string, before []string) error {
 	return nil
 }
 
-// coveredBy returns those of others that have all objects of a pack between them,
-// or nil. It reads the objects of packs that are not fresh: such a pack may be
-// damaged, and p may have the good copies.
+// coveredBy returns the packs of others that together have all objects of p, or nil if
+// some object is in none. It reads the objects of packs that are not fresh: such a pack
+// may be damaged, and p may have the good copies.
 func coveredBy(p *packfile.Pack, others, fresh []*packfile.Pack) []*packfile.Pack {
 	var in []*packfile.Pack
 	for i := range p.N {
@@ -461,7 +461,7 @@ func (s *Store) syncPack(p *packfile.Pack, durable map[*packfile.Pack]bool) erro
 		return nil
 	}
 	for _, ext := range []string{".pack", ".idx"} {
-		if err := s.o.disk.SyncDir(p.Base + ext); err != nil { // a file is synced alike
+		if err := s.o.disk.SyncDir(p.Base + ext); err != nil { // SyncDir works for files too
 			return err
 		}
 	}

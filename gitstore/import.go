@@ -22,26 +22,26 @@ import (
 	"satchel/internal/space"
 )
 
-// ImportSource is where a space is filled from: [FromDirectory], [FromTar],
+// ImportSource is a source from which a space is filled: [FromDirectory], [FromTar],
 // [FromGit] or [FromBundle].
 type ImportSource interface {
-	// begin readies the source. history is nil if it has files alone.
+	// begin opens the source.
 	begin(ctx context.Context, s *Store, tell func(string)) (src importReader, err error)
 }
 
-// importReader is a source that is being read.
+// importReader is an open source.
 type importReader interface {
-	// files gives every file once. What cannot be one is told to refuse.
+	// files calls visit for every file once, and refuse for every entry that cannot be
+	// a file.
 	files(ctx context.Context, visit func(importFile) error, refuse func(path string, err error)) error
-	// Name says in a few words what it is, without a secret.
+	// Name describes the source in a few words, without secrets.
 	Name() string
-	// history returns the quarantined repository; nil if there are files
-	// alone.
+	// history returns the quarantined repository, or nil if the source has only files.
 	history() *quarantine
 	Close()
 }
 
-// importFile is one file of a source: an attacker's bytes, like a change's.
+// importFile is one file of a source. Like a change, it is untrusted input.
 type importFile struct {
 	path string
 	mode space.Mode
@@ -49,19 +49,19 @@ type importFile struct {
 	open func() (io.ReadCloser, error)
 }
 
-// ImportResult says what became of an import.
+// ImportResult is the result of an import.
 type ImportResult struct {
 	Commit space.Commit // with its files; Changed is false if nothing was new
 	// History is true if the source's history became the space's.
 	History bool
 	Files   int   // read from the source
-	Bytes   int64 // of them
-	// Notes are paths that were left out, removed or kept although they break a
-	// rule, with the reason; at most 1,000 of them.
+	Bytes   int64 // total size of these files
+	// Notes lists paths that were left out, removed, or kept although they break a
+	// rule, with the reason. It has at most 1,000 entries.
 	Notes []space.Rejection
-	Noted int // how many there were
-	// Replaced are files that nobody had changed since the space began, and whose
-	// path is the source's now.
+	Noted int // number of such paths
+	// Replaced lists files that nobody had changed since the space began, and that the
+	// source's files replaced.
 	Replaced []space.Path
 }
 
@@ -73,13 +73,13 @@ func (res *ImportResult) note(path string, err error) {
 	}
 }
 
-// Import fills a space from a source. A git history becomes the history of a
-// space that has only its first commit, with those of the space's files on top
-// that the history lacks. Otherwise the source's files are committed on head:
-// in a space that has only its first commit they replace files of the same
-// name; in any other they replace those that are still as the space began, and of
-// the rest both are kept. progress, which may be nil, is told lines
-// for people. After an error the space is as it was.
+// Import fills a space from a source. If the space has only its first commit, the
+// history of a git source becomes its history. A commit on top adds the files of the
+// space that the history lacks. Otherwise, Import commits the source's files on head.
+// In a space with only its first commit, they replace files of the same name. In any
+// other space, they replace files that are still as the space began; for other files
+// that differ, Import keeps both versions. If progress is not nil, Import calls it with
+// lines for people to read. After an error the space is unchanged.
 func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, m space.Meta, progress func(line string)) (ImportResult, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	return res, err
 }
 
-// importInto makes a source's history the space's, or commits its files.
+// importInto adopts a source's history, or commits its files.
 func (r *repo) importInto(ctx context.Context, in importReader, m space.Meta, check func() error, progress func(string)) (ImportResult, error) {
 	if q := in.history(); q != nil {
 		pristine, err := r.pristine(r.head.Load())
@@ -134,8 +134,8 @@ func (r *repo) importInto(ctx context.Context, in importReader, m space.Meta, ch
 	return r.importFiles(ctx, in, m, check, progress)
 }
 
-// CheckedBefore has an import of src ask check right before it is committed; its
-// error ends the import.
+// CheckedBefore returns src with a check that its import calls right before the commit.
+// An error of check ends the import.
 func CheckedBefore(src ImportSource, check func() error) ImportSource {
 	return checkedSource{src, check}
 }
@@ -156,15 +156,15 @@ func (r *repo) pristine(st *headState) (bool, error) {
 	return len(c.Parents) == 0, nil
 }
 
-// importFiles commits a source's files. Their content goes into a pack as it
-// is read, so that memory holds one file at a time; the space is locked only
-// for the commit.
+// importFiles commits a source's files. It writes their content into a pack as it reads
+// them, so that memory holds one file at a time. It locks the space only for the
+// commit.
 func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, check func() error, progress func(string)) (res ImportResult, err error) {
 	w, err := packfile.NewWriter(r.s.o.disk, r.db.PackDir())
 	if err != nil {
 		return res, r.internalf(err, "import")
 	}
-	defer w.Abort() // of what finish has not renamed
+	defer w.Abort() // removes the files that Finish has not renamed
 	lim := r.s.o.Limits
 	var reqs []request
 	at := map[string]int{}
@@ -225,7 +225,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, c
 	return res, nil
 }
 
-// readImport validates a file and reads it.
+// readImport validates and reads a file.
 func (r *repo) readImport(ctx context.Context, f importFile) (request, []byte, error) {
 	if _, err := space.ParsePath(f.path); err != nil {
 		return request{}, nil, err
@@ -249,7 +249,7 @@ func (r *repo) readImport(ctx context.Context, f importFile) (request, []byte, e
 	if err == nil {
 		q.warning, err = r.screen(ctx, q, data)
 	}
-	q.data = nil // its blob is in the pack by the time of the commit
+	q.data = nil // the pack has the blob
 	return q, data, err
 }
 
@@ -257,9 +257,8 @@ func tooLarge(path string, limit int64) error {
 	return fault.New(fault.TooLarge, "The file %q is larger than the %s that a file may have.", path, bytesize.Text(limit))
 }
 
-// commitImport commits requests whose blobs are in the pack. The caller holds
-// commitMu: until it lets go nobody else can have used the pack, which is
-// removed where the commit fails.
+// commitImport commits requests whose blobs are in the pack. It removes the pack if the
+// commit fails. The caller holds commitMu, so nobody else can have used the pack.
 func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []request, m space.Meta) (c space.Commit, replaced []space.Path, err error) {
 	head := r.head.Load()
 	pristine, err := r.pristine(head)
@@ -305,8 +304,8 @@ func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []requ
 	return c, replaced, err
 }
 
-// notKept leaves out files that differ from head's and stand beside those as
-// conflict copies already: importing a source again makes no second copy.
+// notKept leaves out files that differ from head's, but are already beside them as
+// conflict copies. So a second import of a source makes no second copy.
 func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 	left := make([]request, 0, len(reqs))
 	for _, q := range reqs {
@@ -321,8 +320,8 @@ func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 	return left, nil
 }
 
-// isKept reports whether head has something else at a file's path and the file as
-// a conflict copy beside it.
+// isKept reports whether head has something else at a file's path, and the file as a
+// conflict copy beside it.
 func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 	at, err := r.trees().Lookup(tree, string(q.path))
 	if err != nil || !at.Found || at.Hash == q.hash {
@@ -347,15 +346,14 @@ func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 	return false, nil
 }
 
-// adoption is a history from elsewhere that was looked through, and what its
-// head would make of ours.
+// adoption is a foreign history that was checked, and its effect on head.
 type adoption struct {
 	weight
-	edits []trees.Edit // what is taken from its head
+	edits []trees.Edit // removals from its head
 }
 
-// weighAdoption looks through the head of a history, which from can read beside
-// our own.
+// weighAdoption checks the head of a foreign history, which from can read beside the
+// space's own.
 func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *headState) (a adoption, err error) {
 	if a.weight, err = from.weigh(ctx, head.tree, theirs.tree); err != nil {
 		return a, err
@@ -363,17 +361,18 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 	for _, n := range a.notes {
 		switch space.RuleOf(n.Err) {
 		case space.RuleGit, space.RuleSegment:
-			// Dangerous to whoever checks it out: gone from head. All else stays as
-			// its owner has it, and out of checkouts if need be.
+			// The path is dangerous for whoever checks it out, so remove it from head.
+			// Other paths stay; checkouts leave them out if necessary.
 			a.edits = append(a.edits, trees.Edit{Path: n.Path})
 		}
 	}
 	return a, nil
 }
 
-// adopt makes a quarantined history the space's own, where that has only its
-// first commit, with the first commit's files on top that the history lacks.
-// The first commit stays in the repository and in the reflog.
+// adopt makes a quarantined history the space's history, with a commit on top that adds
+// the files of the space that the history lacks. The space must have only its first
+// commit, which stays in the repository and in the reflog. Otherwise the error is
+// errNotPristine.
 func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check func() error, progress func(string)) (ImportResult, error) {
 	head := r.head.Load()
 	q.r.db.Lender = r.db
@@ -416,7 +415,7 @@ func (r *repo) adoptError(err error) error {
 	return err
 }
 
-// adoptHere makes a history whose objects are in head's. The caller holds
+// adoptHere makes a history head. The repository has its objects. The caller holds
 // commitMu.
 func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoption, m space.Meta) (space.Commit, error) {
 	if _, err := r.allowed(ctx, head, a.weight); err != nil {
@@ -428,11 +427,11 @@ func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoptio
 	}
 	c.Files = slices.DeleteFunc(a.files, func(f space.FileChange) bool { return onTop[string(f.Path)] })
 	c.Changed, c.Rejected = true, a.notes
-	r.totals = nil // counted again when it is next asked for
+	r.totals = nil // counted again on the next use
 	return c, nil
 }
 
-// takePacks gives the repository the quarantine's packs, durably.
+// takePacks adds the quarantine's packs to the repository, durably.
 func (r *repo) takePacks(from *packfile.DB) error {
 	names, err := packfile.PackNames(from.PackDir())
 	if err != nil {
@@ -447,7 +446,7 @@ func (r *repo) takePacks(from *packfile.DB) error {
 			if err := os.Chmod(to, 0o444); err != nil {
 				return err
 			}
-			if err := r.s.o.disk.SyncDir(to); err != nil { // a file is synced alike
+			if err := r.s.o.disk.SyncDir(to); err != nil { // SyncDir works for files too
 				return err
 			}
 			r.s.o.probe("taken " + ext)
@@ -459,9 +458,8 @@ func (r *repo) takePacks(from *packfile.DB) error {
 	return r.db.Rescan()
 }
 
-// adoptHead moves the branch to the adopted history, with a commit on top
-// where there is something to add to it or to take from it: those paths are
-// returned.
+// adoptHead moves the branch to the adopted history. If there are files to add or to
+// remove, it records a commit on top, whose paths it returns as onTop.
 func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []trees.Edit, m space.Meta) (c space.Commit, onTop map[string]bool, err error) {
 	kept := 0
 	names := packfile.NameIndex{}

@@ -18,9 +18,9 @@ import (
 	"satchel/internal/space"
 )
 
-// FromDirectory imports the files of a directory of this machine. Only an
-// operator may name one. Directories named .git are skipped; links are
-// imported as links and never followed.
+// FromDirectory imports the files of a directory on this machine. Only an operator may
+// name one. It skips directories named .git. It imports links as links and never
+// follows them.
 func FromDirectory(dir string) ImportSource { return directory(dir) }
 
 type directory string
@@ -43,8 +43,8 @@ func (d *directoryReader) files(ctx context.Context, visit func(importFile) erro
 	return walkRoot(ctx, d.root, "", visit, refuse, 0)
 }
 
-// walkRoot visits the files below a directory, which stays open by its handle:
-// nothing outside can be reached, whatever is exchanged meanwhile.
+// walkRoot visits the files below a directory. It reads through the directory's handle,
+// so that it cannot leave the directory, even if entries are exchanged meanwhile.
 func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(importFile) error, refuse func(string, error), depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -95,8 +95,8 @@ func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(impo
 	return nil
 }
 
-// visitRegular opens without blocking and then looks: a FIFO put there must not
-// hold the import up.
+// visitRegular opens a file without blocking and then checks its type, so that a FIFO
+// in its place does not block the import.
 func visitRegular(root *os.Root, name, full string, visit func(importFile) error, refuse func(string, error)) error {
 	st, err := root.Lstat(name)
 	if err == nil && !st.Mode().IsRegular() {
@@ -112,7 +112,7 @@ func visitRegular(root *os.Root, name, full string, visit func(importFile) error
 		}
 	}
 	if err != nil {
-		refuse(full, fault.Wrap(err, fault.Invalid, "%q is no file that can be read.", full))
+		refuse(full, fault.Wrap(err, fault.Invalid, "%q is not a file that can be read.", full))
 		return nil
 	}
 	defer f.Close()
@@ -129,8 +129,9 @@ func bytesFile(path string, mode space.Mode, data []byte) importFile {
 	}}
 }
 
-// FromTar imports the files of a tar stream, which [WriteTar] makes and anyone
-// may send: regular files and symlinks; everything else is told and left out.
+// FromTar imports the regular files and symlinks of a tar stream, such as [WriteTar]
+// writes. It reports other entries and leaves them out. The stream may come from
+// anyone.
 func FromTar(r io.Reader) ImportSource { return tarSource{r} }
 
 type tarSource struct{ r io.Reader }
@@ -180,8 +181,8 @@ func (t tarSource) files(ctx context.Context, visit func(importFile) error, refu
 	}
 }
 
-// zeroTail counts the zero bytes that were read last. A whole tar ends in 1,024
-// of them, which archive/tar does not insist on.
+// zeroTail counts the zero bytes at the end of what was read. A whole tar ends in 1,024
+// of them, which archive/tar does not require.
 type zeroTail struct {
 	r     io.Reader
 	zeros int
@@ -197,7 +198,7 @@ func (z *zeroTail) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damagedTar tells a stream that ends early from an error of ours.
+// damagedTar makes a fault of an error of the stream, such as an early end.
 type damagedTar struct{ r io.Reader }
 
 func (d damagedTar) Read(p []byte) (int, error) {
@@ -208,14 +209,13 @@ func (d damagedTar) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusedRecord is the PAX record with which [WriteTar] says why it left a file
-// out.
+// refusedRecord is the PAX record with the reason why [WriteTar] left a file out.
 const refusedRecord = "SATCHEL.refused"
 
-// WriteTar writes the files of a directory as [FromTar] reads them: what the
-// command line sends to a server. Files of more than maxFile bytes, and what
-// cannot be read, are sent by name alone, with the reason, so that the receiver
-// tells of them; 0 is no limit.
+// WriteTar writes the files of a directory as [FromTar] reads them, for the command
+// line to send to a server. For a file of more than maxFile bytes, or one that cannot
+// be read, it writes only the name and the reason, so that the receiver can report the
+// file. A maxFile of 0 is no limit.
 func WriteTar(ctx context.Context, dir string, w io.Writer, maxFile int64) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -255,8 +255,8 @@ func WriteTar(ctx context.Context, dir string, w io.Writer, maxFile int64) error
 		if err := out.WriteHeader(h); err != nil {
 			return err
 		}
-		// A file that shrinks meanwhile makes the stream invalid, which is told;
-		// one that grows is cut at what was announced.
+		// A file that shrinks meanwhile is an error, because the stream becomes
+		// invalid. A file that grows is cut at the announced size.
 		if _, err := io.CopyN(out, in, f.size); err != nil {
 			return fmt.Errorf("%s changed while it was read: %w", f.path, err)
 		}

@@ -19,36 +19,36 @@ import (
 	"satchel/internal/space"
 )
 
-// GitSource names a git repository of this machine to import.
+// GitSource names a git repository on this machine to import.
 type GitSource struct {
-	// URL is a path of this machine. It is no address: git, run here, would
-	// connect to wherever one leads, past the rules of internal/egress. Whoever
-	// has an address fetches it with gitstore/transport, which keeps to them, or on
-	// a machine of their own, and imports the bundle.
+	// URL is a path on this machine. It cannot be an address: git would connect to it
+	// from here, past the rules of internal/egress. To import from an address, fetch it
+	// with gitstore/transport, which follows these rules, or fetch it on another
+	// machine and import a bundle.
 	URL string
-	// AllowLocal is the caller's word that the path is the operator's own: without
-	// it nothing is imported.
+	// AllowLocal confirms that the path is the operator's own. Without it, nothing is
+	// imported.
 	AllowLocal bool
-	// Branch is the branch to take; empty is the repository's default.
+	// Branch is the branch to take; empty means the repository's default.
 	Branch string
 }
 
-// FromGit imports a repository of this machine with its history.
+// FromGit imports a repository on this machine with its history.
 func FromGit(g GitSource) ImportSource { return g }
 
-// FromBundle imports a git bundle of a repository's HEAD, which anyone may
-// send, with its history.
+// FromBundle imports a git bundle of a repository's HEAD with its history. The bundle
+// may come from anyone.
 func FromBundle(r io.Reader) ImportSource { return bundleSource{r} }
 
 type bundleSource struct{ r io.Reader }
 
-// quarantine is a repository that holds what came from elsewhere, checked by
-// git's fsck, before any of it reaches a space.
+// quarantine is a repository for foreign objects. git's fsck checks them before any of
+// them reaches a space.
 type quarantine struct {
 	s     *Store
-	dir   string // removed with all in it
+	dir   string // removed by Close
 	label string
-	r     *repo // opened when the objects are in
+	r     *repo // opened once the objects are there
 	head  *headState
 }
 
@@ -78,8 +78,8 @@ func (s *Store) newQuarantine(label string) (*quarantine, error) {
 	return q, nil
 }
 
-// initQuarantine lays out as little as git takes for a bare repository: one is
-// made for every fetch and merge.
+// initQuarantine creates a bare repository with the minimum that git needs, because
+// every fetch and merge creates one.
 func initQuarantine(dir string) error {
 	for _, d := range []string{"", "objects", "objects/pack", "objects/info", "refs"} {
 		if err := packfile.MkdirMode(filepath.Join(dir, d), 0o700); err != nil {
@@ -120,7 +120,7 @@ func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (impo
 	return q, nil
 }
 
-// check returns the directory to give git.
+// check returns the directory to pass to git.
 func (g GitSource) check() (dir string, err error) {
 	if strings.Contains(g.URL, "://") || strings.Contains(g.URL, "::") {
 		return "", fault.New(fault.Invalid, "Only directories can be imported from here.")
@@ -201,8 +201,8 @@ func (q *quarantine) git(ctx context.Context, c gitcmd.Cmd) ([]byte, error) {
 	return q.s.git.Run(ctx, c)
 }
 
-// receive fetches, checks every object, and leaves one pack of what the branch
-// reaches.
+// receive fetches a branch, checks every object, and leaves one pack with everything
+// that the branch reaches.
 func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, tell func(string)) error {
 	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
@@ -212,7 +212,7 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 	if err != nil {
 		return q.explain(sized, err)
 	}
-	// A bundle's objects are not checked by every version of fetch.
+	// Not every version of git checks the objects of a bundle during a fetch.
 	if _, err := q.git(ctx, gitcmd.Cmd{Config: gitcmd.FsckConfig("fsck"), Args: []string{"fsck", "--strict", "--no-dangling", "--no-progress"}}); err != nil {
 		return q.explain(ctx, err)
 	}
@@ -237,8 +237,7 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 	return nil
 }
 
-// gitProgress is a line of git's that tells how far it is: the others name our
-// own paths.
+// gitProgress matches git's progress lines. Other lines name our own paths.
 var gitProgress = regexp.MustCompile(`^(Receiving objects|Resolving deltas|Unpacking objects): +\d+%`)
 
 func onlyProgress(tell func(string)) func(string) {
@@ -249,7 +248,7 @@ func onlyProgress(tell func(string)) func(string) {
 	}
 }
 
-// limitSize ends a fetch that brings more than a repository may have.
+// limitSize ends a fetch of more than a repository may have.
 func (q *quarantine) limitSize(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -289,8 +288,8 @@ func tooMuchMemory(err error) error {
 	return fault.Wrap(err, fault.TooLarge, "To take the repository, git would need more memory than this server gives it: a file or a version of one in it is too large.")
 }
 
-// explain turns git's failure into what a caller can mend. git's own words may
-// name the host's paths, so they stay in the log.
+// explain turns git's error into one that the caller can act on. git's message may name
+// paths on the host, so it stays in the log.
 func (q *quarantine) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
@@ -334,8 +333,7 @@ func fsckReason(stderr string) string {
 	return "see the server's log"
 }
 
-// files gives the files of the quarantined head, for a space with a history of
-// its own.
+// files visits the files of the quarantined head, for a space that has its own history.
 func (q *quarantine) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
 	return q.r.trees().Walk(ctx, q.head.tree, "", func(path string, e packfile.TreeEntry) error {
 		if !e.IsFile() {
@@ -356,8 +354,8 @@ func (q *quarantine) files(ctx context.Context, visit func(importFile) error, re
 	})
 }
 
-// IsGitRepository reports whether a directory is a git repository, bare or with
-// files, so that it is worth importing as one.
+// IsGitRepository reports whether a directory is a git repository, bare or with a
+// working tree, so that it is worth importing as one.
 func IsGitRepository(dir string) bool {
 	for _, name := range []string{".git", "HEAD"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -372,8 +370,8 @@ func IsGitRepository(dir string) bool {
 	return false
 }
 
-// reasonOf names why a path of a history from elsewhere is noted; nil if it
-// breaks no rule. size is the file's.
+// reasonOf returns the rule that a path of a foreign history breaks, or nil. size is
+// the size of the file.
 func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64) (reason error, err error) {
 	if !e.IsFile() {
 		return nil, nil

@@ -18,70 +18,67 @@ import (
 // How says what Integrate did.
 type How string
 
-// What a remote's commit is to a space, and what became of it.
+// The relation of a remote's commit to head, and the result.
 const (
 	UpToDate    How = "up to date"   // head is that commit
-	Ahead       How = "ahead"        // head has it, and commits that it has not
-	FastForward How = "fast forward" // it has head: head moved to it
-	Adopted     How = "adopted"      // the space had only its first commit: head is it, or that with the first commit's files on top
-	Merged      How = "merged"       // both have what the other has not: head is a merge of them
+	Ahead       How = "ahead"        // head descends from it
+	FastForward How = "fast forward" // it descends from head; head moved to it
+	Adopted     How = "adopted"      // the space had only its first commit; head is now the remote's commit, or one on top that adds the space's files
+	Merged      How = "merged"       // the histories diverged; head is a merge of both
 )
 
-// Integration is what became of a remote's commit.
+// Integration is the result of Integrate.
 type Integration struct {
 	How How
-	// Head is the space's head now.
+	// Head is the space's head after the call.
 	Head space.CommitID
-	// Commit is head's commit. Changed is false if it did not move; else
-	// Files are what differs from the head before, Conflicts what a merge kept
-	// of both sides, and Rejected the paths of the remote that break a rule: they
-	// are in the repository as they came, and left out of checkouts.
+	// Commit is head's commit. Changed is false if head did not move. Otherwise, Files
+	// lists the differences from the previous head, Conflicts the conflicts of a merge,
+	// and Rejected the remote's paths that break a rule. The repository keeps these
+	// paths unchanged; checkouts leave them out.
 	Commit space.Commit
-	// Replaced are files that nobody had changed since the space began, and that
-	// a merge of histories with nothing in common gave to the remote's.
+	// Replaced lists files that nobody had changed since the space began, and that a
+	// merge of histories without a common commit replaced with the remote's.
 	Replaced []space.Path
 }
 
-// mergeTries is how often a merge is computed beside the commits of others
-// before it is computed while they wait; manyTries how often where they would
-// wait for long.
+// mergeTries is how often a merge is computed while others can commit, before it is
+// computed while they wait. manyTries is the limit if they would wait too long.
 const (
 	mergeTries = 3
 	manyTries  = 10
 )
 
-// A merge that took heldTime, or has heldPaths to tell, is not computed while
-// commits wait.
+// A merge that takes longer than heldTime, or that reports more than heldPaths paths,
+// is not computed while commits wait.
 const (
 	heldTime  = time.Second
 	heldPaths = 2000
 )
 
-var errBusy = fault.New(fault.Unavailable, "The space is changed so often that what its remote has could not be taken in between. Try again.")
+var errBusy = fault.New(fault.Unavailable, "The space changes so often that its remote's commits could not be merged. Try again.")
 
-// Integrate brings a commit that Fetch brought into head. Nothing that the
-// space has committed is ever lost by it:
+// Integrate brings a fetched commit into head. It never loses a commit of the space:
 //
 //	head has the commit              nothing to do
-//	the commit has head              head moves to it
-//	the space has its first commit   the remote's history is adopted, as by
-//	alone                            Import
-//	else                             both are merged (see package merge), whether or
-//	                                 not they have a commit in common
+//	the commit has head              head moves to it (fast-forward)
+//	the space has only its first     the remote's history is adopted, as by Import
+//	commit
+//	otherwise                        both are merged (see package merge), even if they
+//	                                 have no commit in common
 //
-// A commit that the space does not have is a fault.NotFound; a result over the
-// space's limits is a fault.TooLarge; a fault.Unavailable reports that commits came
-// in too fast for a large merge, which is then to be tried again. After an error
-// the space is as it was.
+// A commit that the space does not have is a fault.NotFound. A result that exceeds the
+// space's limits is a fault.TooLarge. If commits come too fast for a large merge, the
+// error is a fault.Unavailable; try again then. After an error the space is unchanged.
 func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (Integration, error) {
 	r, theirs, release, err := s.at(ctx, id, tip)
 	if err != nil {
 		return Integration{}, err
 	}
 	defer release()
-	r.unreached.RLock() // the tip may be reached by no ref
+	r.unreached.RLock() // possibly, no ref reaches the tip
 	defer r.unreached.RUnlock()
-	var long bool // the last try is nothing for commits to wait for
+	var long bool // the last try took too long for commits to wait for one
 	for try := 1; ; try++ {
 		head, begin := r.head.Load(), time.Now()
 		wait := try > mergeTries && !long
@@ -105,7 +102,7 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 		}
 		if err == nil && r.head.Load() != head {
 			r.commitMu.Unlock()
-			continue // a commit came in between: the plan knows nothing of it
+			continue // the plan is outdated: head has moved
 		}
 		var res Integration
 		if err == nil {
@@ -125,8 +122,8 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 	}
 }
 
-// relation reports what is to become of a remote's commit, and a newest commit
-// that it has in common with head.
+// relation returns how a remote's commit relates to head, and a newest commit that both
+// have.
 func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, base packfile.Hash, err error) {
 	if head.id == theirs.id {
 		return UpToDate, head.id, nil
@@ -144,7 +141,7 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	case !base.IsZero():
 		ok, err := r.mergesFrom(ctx, p)
 		if !ok {
-			base = packfile.Hash{} // as histories with nothing in common: nothing is lost by it
+			base = packfile.Hash{} // merge them as if they had none in common, which loses nothing
 		}
 		return Merged, base, err
 	}
@@ -155,8 +152,8 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	return Merged, base, err
 }
 
-// integration computes what is to be done, without the commit lock, and returns
-// what does it under the lock, and how many paths it is about.
+// integration computes an integration without the commit lock. The caller runs move
+// under the lock. paths is the number of paths concerned.
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
@@ -181,14 +178,14 @@ func (r *repo) integration(ctx context.Context, how How, head, theirs *headState
 	return func() (Integration, error) { return r.recordMerge(ctx, head, theirs, x, m) }, len(x.files) + len(x.Conflicts), nil
 }
 
-// merged is a merge that is computed, and not yet the space's.
+// merged is a merge that is computed, but not committed.
 type merged struct {
 	merge.Result
-	objs []trees.Object // of the tree, that the space lacks
+	objs []trees.Object // objects of the tree that the space lacks
 	weight
 }
 
-// merge computes what becomes of two commits. It takes no lock and changes nothing.
+// merge computes the merge of two commits. It takes no lock and changes nothing.
 func (r *repo) merge(ctx context.Context, ours, theirs *headState, base packfile.Hash) (*merged, error) {
 	q, err := r.borrower("a merge")
 	if err != nil {
@@ -228,7 +225,7 @@ func (r *repo) merge(ctx context.Context, ours, theirs *headState, base packfile
 	return m, err
 }
 
-// recordMerge makes a merge the space's head. The caller holds commitMu.
+// recordMerge commits a merge. The caller holds commitMu.
 func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merged, m space.Meta) (Integration, error) {
 	next, err := r.allowed(ctx, head, x.weight)
 	if err != nil {
@@ -245,10 +242,11 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.Replaced}, nil
 }
 
-// maxToldInMessage bounds how many conflicts a merge's message lists.
+// maxToldInMessage limits the conflicts that a merge's message lists.
 const maxToldInMessage = 200
 
-// mergeMessage adds to what the caller says of a merge what it kept.
+// mergeMessage adds the conflicts and replaced files of a merge to the caller's
+// message.
 func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, replaced []space.Path) string {
 	var b strings.Builder
 	if b.WriteString(strings.TrimSpace(msg)); b.Len() == 0 {
@@ -288,7 +286,7 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 	return b.String()
 }
 
-// moveTo makes a commit of the remote's head. The caller holds commitMu.
+// moveTo makes a remote's commit head. The caller holds commitMu.
 func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w weight, m space.Meta) (Integration, error) {
 	next, err := r.allowed(ctx, head, w)
 	if err != nil {
@@ -299,7 +297,7 @@ func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w w
 		return Integration{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Integration{}, err // the last point at which nothing was changed
+		return Integration{}, err // the last point at which nothing has changed
 	}
 	if err := r.advance(head.id, theirs.id, m.Author, stampNow(), "sync: "+string(how)); err != nil {
 		return Integration{}, err
@@ -317,15 +315,15 @@ func stampNow() string {
 	return fmt.Sprintf("%d %s", now.Unix(), now.Format("-0700"))
 }
 
-// weight is what a tree from elsewhere would make of head.
+// weight is the effect of a foreign tree on head.
 type weight struct {
-	files []space.FileChange // what differs
+	files []space.FileChange // differences from head
 	notes []space.Rejection  // paths that break a rule, at most maxImportNotes
-	noted int                // how many there are
+	noted int                // number of such paths
 	delta totals
 }
 
-// weigh compares a tree from elsewhere with head's. It needs no lock.
+// weigh compares a foreign tree with head's. It needs no lock.
 func (r *repo) weigh(ctx context.Context, head, tree packfile.Hash) (w weight, err error) {
 	if w.files, err = r.diff(ctx, head, tree); err != nil {
 		return w, err
@@ -360,8 +358,8 @@ func (r *repo) weigh(ctx context.Context, head, tree packfile.Hash) (w weight, e
 	return w, nil
 }
 
-// allowed returns what head will hold, or why it must not. The caller holds
-// commitMu.
+// allowed returns the totals of the next head, or an error if they exceed a limit. The
+// caller holds commitMu.
 func (r *repo) allowed(ctx context.Context, head *headState, w weight) (totals, error) {
 	if err := r.usable(); err != nil {
 		return totals{}, err
@@ -381,7 +379,7 @@ func (r *repo) allowed(ctx context.Context, head *headState, w weight) (totals, 
 }
 
 func overLimits(t totals, lim Limits) error {
-	return fault.New(fault.TooLarge, "With what the repository has, the space would have %d files of %s, and %d files of %s are allowed. Make the repository smaller, or ask the server's operator for more.",
+	return fault.New(fault.TooLarge, "With the repository's files, the space would have %d files of %s, and %d files of %s are allowed. Make the repository smaller, or ask the server's operator for more.",
 		t.files, bytesize.Text(t.bytes), lim.Files, bytesize.Text(lim.Space))
 }
 
@@ -393,10 +391,10 @@ func (r *repo) sizeOf(b space.BlobID) (int64, error) {
 	return r.db.Size(h)
 }
 
-// ResetToRemote makes the remote's commit the head of a space by a person's explicit
-// wish, though head has commits that it has not: after a history was rewritten
-// on purpose. The head that is left gets a ref of its own first, under which it
-// can be restored, and stays in the space's repository.
+// ResetToRemote makes a remote's commit the head of a space at a person's explicit
+// request, even if head has commits that it lacks. This is for a remote whose history
+// was rewritten on purpose. The old head first gets a ref of its own, so that it stays
+// in the repository and can be restored.
 func (s *Store) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error) {
 	r, theirs, release, err := s.at(ctx, id, tip)
 	if err != nil {
@@ -430,8 +428,8 @@ func (s *Store) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.C
 	return res.Commit, nil
 }
 
-// MergeText puts together by lines what became of base in ours and in theirs. See
-// [merge.Texts.Merge].
+// MergeText merges the changes from base to ours with those from base to theirs, line
+// by line. See [merge.Texts.Merge].
 func (s *Store) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error) {
 	out, _, err := s.texts.Merge(ctx, base, ours, theirs)
 	return out, explainDisk(err)

@@ -13,17 +13,16 @@ import (
 	"satchel/internal/fault"
 )
 
-// lockPatience is how long LockDir waits for a lock whose holder is gone: what
-// that process was about to start when it was killed has its files for a moment.
+// lockPatience is how long LockDir waits for a lock whose holder is gone. A child that
+// the holder was starting when it was killed keeps its files for a moment.
 const lockPatience = 5 * time.Second
 
-// Lock is a process's sole use of a directory.
+// Lock is a process's exclusive use of a directory.
 type Lock struct{ f *os.File }
 
-// LockDir takes the lock of a data directory for this process, by an flock on
-// dir/.lock that ends with the process. Where another process holds it, the
-// error is a fault.Conflict that names it. Open calls it for its own directory;
-// the server may call it for the directory above.
+// LockDir locks a data directory for this process, with an flock on dir/.lock that ends
+// with the process. If another process holds the lock, the error is a fault.Conflict
+// that names it. Open locks its own directory; the server may lock the directory above.
 func LockDir(dir string) (*Lock, error) {
 	return lockDir(dir, func() { time.Sleep(5 * time.Millisecond) })
 }
@@ -57,8 +56,8 @@ func lockDir(dir string, pause func()) (*Lock, error) {
 	return &Lock{f: f}, nil
 }
 
-// lockHolder returns the process id that the last holder wrote; 0 if it
-// cannot be read.
+// lockHolder returns the process id that the last holder wrote, or 0 if it cannot be
+// read.
 func lockHolder(f *os.File) int {
 	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
@@ -68,5 +67,5 @@ func lockHolder(f *os.File) int {
 	return pid
 }
 
-// Close gives the directory up.
+// Close releases the lock.
 func (l *Lock) Close() error { return l.f.Close() }

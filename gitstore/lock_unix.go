@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes an exclusive lock that ends with the file, or with the process
-// however it ends.
+// tryLock takes an exclusive lock. It ends with the file, or with the process however
+// that ends.
 func tryLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// gone reports whether there is no process of that id any more.
+// gone reports whether no process has the id.
 func gone(pid int) bool { return pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

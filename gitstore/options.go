@@ -10,19 +10,19 @@ import (
 	"satchel/internal/space"
 )
 
-// Limits bound what a space may hold. Zero takes the default.
+// Limits are the limits of a space. A zero field takes the default.
 type Limits struct {
 	File       int64 // bytes of one file; default 10 MiB
 	Change     int64 // bytes of content in one change set; default 100 MiB
 	Space      int64 // bytes of all files at head; default 1 GiB
 	Repository int64 // bytes of all packs, history included; default 4 GiB
 	Files      int   // files at head; default 200,000
-	// Walk bounds what one look at a commit of a foreign history may find: paths
-	// of its tree, or that differ from another's; default twice Files, and no
-	// less than 400,000.
+	// Walk limits the paths that a walk over a foreign commit finds: those of its tree,
+	// or those that differ from another tree; default twice Files, and at least
+	// 400,000.
 	Walk      int
 	Entries   int   // entries of one change set; default 100,000
-	Conflicts int   // of one merge with a remote; default 10,000
+	Conflicts int   // conflicts of one merge with a remote; default 10,000
 	Reflog    int64 // bytes of the branch's reflog, which GC shortens; default 8 MiB
 }
 
@@ -38,63 +38,61 @@ const (
 	DefaultReflogLimit     = 8 << 20
 )
 
-// Options configure a Store. Only Dir is needed.
+// Options configure a Store. Only Dir is required.
 type Options struct {
-	// Dir holds the repositories, as Dir/<id>.git, and what is derived from
-	// them. It is made with mode 0700. One process may have it open.
+	// Dir holds the repositories, as Dir/<id>.git, and what is derived from them. It is
+	// created with mode 0700. Only one process can have it open.
 	Dir    string
 	Limits Limits
-	// Events is told of every commit, in order per space, after it is durable.
+	// Events receives every commit after it is durable, in order per space.
 	Events space.Events
-	// AllowWorkflows reports whether a space may change .github/workflows/**;
-	// nil means that none may. One such file would stop every later push of an
-	// installation without the permission workflows:write.
+	// AllowWorkflows reports whether a space may change .github/workflows/**; nil means
+	// that none may. With one such file, every later push by an installation without
+	// the permission workflows:write fails.
 	AllowWorkflows func(space.SpaceID) bool
-	// Screen is asked about every file whose content is new to the space, by
-	// Commit and by Import, before it is stored, and about messages and the names
-	// in an imported history, as the path space.CommentPath; nil passes all. A
-	// fault.Error refuses the file, listed in Commit.Rejected, and the rest is
-	// committed; an imported history is refused whole. A Warned error refuses
-	// nothing and is added to Commit.Warnings; another error ends the change.
-	// before returns the content of the path in head, empty for none. Screen may be
-	// called for several files at once, and must not call the Store.
+	// Screen checks content that is new to the space before it is stored; nil accepts
+	// everything. Commit and Import call it for every file. They also call it for
+	// messages and for the names in an imported history, with the path
+	// space.CommentPath. A fault.Error refuses the file: Commit.Rejected lists it, and
+	// the rest is committed. An imported history is refused as a whole. A Warned error
+	// refuses nothing, and Commit.Warnings has it. Any other error ends the change.
+	// before returns the content of the path in head, or nothing if there is none.
+	// Screen may be called for several files at once, and must not call the Store.
 	Screen func(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error
-	// Transport reaches the spaces' remotes; nil: spaces have none.
+	// Transport reaches the spaces' remotes; nil means that spaces have none.
 	Transport Transport
-	// LibraryDir is what Checkout gives as the library; empty makes an empty
-	// directory.
+	// LibraryDir is the library that Checkout returns; default an empty directory.
 	LibraryDir string
-	// CheckoutOwner is the uid and gid that commands have in a sandbox. Where
-	// this process is root checkouts belong to it, so that commands may change
-	// the modes and times of files that they did not make; else, and where it
-	// is 0, they belong to this process.
+	// CheckoutOwner is the uid and gid of commands in a sandbox. If this process is
+	// root, checkouts belong to that user, so that commands may change the modes and
+	// times of files that they did not create. Otherwise, or if CheckoutOwner is 0,
+	// checkouts belong to this process.
 	CheckoutOwner int
-	// CommitterName and CommitterEmail are who commits; default Satchel.
+	// CommitterName and CommitterEmail identify the committer; default Satchel.
 	CommitterName  string
 	CommitterEmail string
 	// Git is the git program; default "git", found through PATH.
 	Git string
-	// GitTimeout ends a run of the git program; default 10 minutes.
+	// GitTimeout limits a run of the git program; default 10 minutes.
 	GitTimeout time.Duration
-	// GitMemory bounds each process of the git program, in bytes; default
-	// gitcmd.DefaultMemory, and less than zero sets no limit.
+	// GitMemory limits each process of the git program, in bytes; default
+	// gitcmd.DefaultMemory, and no limit if negative.
 	GitMemory int64
-	// IdlePacks is from how many packs on GC consolidates them; default 50.
+	// IdlePacks is the number of packs from which on GC consolidates them; default 50.
 	IdlePacks int
-	// LeftoverAge is how long nothing was written to what GC and Sweep take
-	// for left behind; default a day.
+	// LeftoverAge is the time without writes after which GC and Sweep remove a
+	// leftover; default a day.
 	LeftoverAge time.Duration
-	// OpenSpaces bounds how many idle spaces are kept open; default 256.
+	// OpenSpaces limits the idle spaces that are kept open; default 256.
 	OpenSpaces int
-	// RevertTime bounds how long a revert is worked out; default 20 seconds.
+	// RevertTime limits the time to compute a revert; default 20 seconds.
 	RevertTime time.Duration
-	// DateCommits bounds how many commits Dates follows a history back; default
-	// 20,000.
+	// DateCommits limits the commits that Dates follows a history back; default 20,000.
 	DateCommits int
-	// CacheBytes bounds the cache of decoded objects; default 64 MiB.
+	// CacheBytes limits the cache of decoded objects; default 64 MiB.
 	CacheBytes int64
-	// Sync makes a file or directory durable; default fsync. Benchmarks count
-	// and slow it down; nothing else sets it.
+	// Sync makes a file or directory durable; default fsync. Only benchmarks set it, to
+	// count and slow down fsyncs.
 	Sync   func(*os.File) error
 	Logger *slog.Logger
 

@@ -26,10 +26,10 @@ const (
 	patchWork     = 5_000_000 // steps of comparing the lines of one file
 )
 
-// Patch returns what changed between two commits as a unified diff, for people
-// to read: under a path, or everything with "". An empty from is the empty tree,
-// an empty to is head. Binary files and files above 2 MiB are only named; a
-// patch above 8 MiB is a fault.TooLarge.
+// Patch returns the differences between two commits at or under a path ("" for all), as
+// a unified diff for people to read. An empty from is the empty tree, an empty to is
+// head. It only names binary files and files above 2 MiB. A patch above 8 MiB is a
+// fault.TooLarge.
 func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.Comm
 	return out.String(), nil
 }
 
-// diffAt is diff under a path: where neither tree has a directory there, it looks
-// at nothing else.
+// diffAt is diff at or under a path. If neither tree has a directory there, it looks at
+// nothing else.
 func (r *repo) diffAt(ctx context.Context, from, to packfile.Hash, path string) ([]space.FileChange, error) {
 	if path == "" {
 		return r.diff(ctx, from, to)
@@ -120,7 +120,7 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		head := data[:min(len(data), 8000)] // as git judges
+		head := data[:min(len(data), 8000)] // as git does
 		if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(data) {
 			p.binary = true
 		}
@@ -137,7 +137,7 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 	return p, nil
 }
 
-// compared tells by lines how one text becomes another.
+// compared returns the difference of two texts by lines.
 func compared(from, to string) []fdiff.Chunk {
 	x, y := splitLines(from), splitLines(to)
 	work := patchWork
@@ -162,7 +162,7 @@ func compared(from, to string) []fdiff.Chunk {
 	return out
 }
 
-// The types that go-git's encoder reads.
+// Types for go-git's encoder.
 type (
 	onePatch  struct{ p *filePatch }
 	filePatch struct {
@@ -201,7 +201,7 @@ func (f *patchFile) Path() string            { return strings.ToValidUTF8(f.path
 func (c chunk) Content() string              { return c.text }
 func (c chunk) Type() fdiff.Operation        { return c.op }
 
-// splitLines returns lines with their ends.
+// splitLines splits a text into lines, with their line ends.
 func splitLines(s string) []string {
 	if s == "" {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"satchel/internal/space"
 )
 
-// request is one validated entry of a change set. Its content is data, or a
-// blob that the repository has already.
+// request is one validated entry of a change set. Its content is data, or a blob that
+// the repository already has.
 type request struct {
 	path     space.Path
 	raw      string // as the writer sent it
@@ -31,24 +31,24 @@ type request struct {
 	warning  string // from Options.Screen
 }
 
-// plan is what becomes of a change set against one head.
+// plan is the outcome of a change set for one head.
 type plan struct {
 	r      *repo
 	head   *headState
 	policy space.Policy
 
-	deletes   map[string]trees.Place // accepted, with what head has there
-	writes    map[string]request     // accepted, by the path where they go
-	over      map[string]trees.Place // of writes: what head has there, where it has a file
+	deletes   map[string]trees.Place // accepted, with head's entry
+	writes    map[string]request     // accepted, by the path that they go to
+	over      map[string]trees.Place // head's files that the writes replace
 	refused   []space.Rejection
 	conflicts []space.Conflict
-	wanted    map[string]bool    // every path that the change set writes, and every copy's
+	wanted    map[string]bool    // every path of a write, and of a copy
 	dirs      map[string]bool    // their ancestors
 	heal      []trees.Object     // damaged objects of head that the change set writes again
-	names     packfile.NameIndex // of a large change set, which may be to few directories
+	names     packfile.NameIndex // for a large change set, which may concern few directories
 }
 
-// manyRequests is from how many requests on directories are indexed.
+// manyRequests is the number of requests above which directories are indexed.
 const manyRequests = 32
 
 // lookup finds a path in head's tree.
@@ -59,8 +59,7 @@ func (p *plan) lookup(path string) (trees.Place, error) {
 	return p.r.trees().LookupIn(p.names, p.head.tree, path)
 }
 
-// validate turns a change set into requests. What cannot be committed whatever
-// head is, is refused here.
+// validate turns a change set into requests. It refuses what no head can accept.
 func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []space.Rejection, error) {
 	lim := r.s.o.Limits
 	if len(cs.Changes) > lim.Entries {
@@ -79,7 +78,7 @@ func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []s
 		total += int64(len(c.Content))
 		if i, dup := last[c.Path]; dup {
 			total -= int64(len(reqs[i].data))
-			reqs[i] = q // the last word on a path counts
+			reqs[i] = q // the last entry for a path counts
 			continue
 		}
 		last[c.Path] = len(reqs)
@@ -162,13 +161,13 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
-// decide compares every request with head. Under RefuseStale the first stale
-// entry is the error.
+// decide compares every request with head. Under RefuseStale, the first stale entry is
+// an error.
 func (r *repo) decide(ctx context.Context, head *headState, reqs []request, policy space.Policy) (*plan, error) {
 	p := &plan{r: r, head: head, policy: policy,
 		deletes: map[string]trees.Place{}, writes: map[string]request{}, over: map[string]trees.Place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
 	for _, q := range reqs {
-		if !q.delete { // what is deleted is in no copy's way, unless head has it
+		if !q.delete { // a deleted path is in no copy's way unless head has it
 			p.want(string(q.path))
 		}
 	}
@@ -204,7 +203,7 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 	return p, nil
 }
 
-// delete decides on a removal.
+// delete decides on a deletion.
 func (p *plan) delete(q request, at trees.Place) error {
 	switch {
 	case at.HasFile() && packfile.BlobID(at.Hash) == q.base:
@@ -215,14 +214,14 @@ func (p *plan) delete(q request, at trees.Place) error {
 		}
 		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path})
 	case at.HasDir() && q.base != "" && p.policy != space.RefuseStale:
-		// The file became a directory since, which stays.
+		// The file has become a directory, which stays.
 		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path})
 	case at.HasDir():
 		return fault.New(fault.Invalid, "The path %q is a directory. Delete the files in it.", q.raw)
 	case at.Found && at.Blocked == "":
 		return errSubmodule(q.raw)
 	}
-	return nil // nothing is there: it is gone already
+	return nil // the file is already gone
 }
 
 func errSubmodule(path string) error {
@@ -261,8 +260,8 @@ func (p *plan) write(ctx context.Context, q request, at trees.Place) error {
 	case at.Found:
 		return errSubmodule(q.raw)
 	case q.base != "":
-		// It was deleted since. The deletion is in the history; the newer
-		// content would be nowhere.
+		// The file was deleted since. The history has the deletion, but nothing has the
+		// new content.
 		if p.policy == space.RefuseStale {
 			return p.stale(q.path)
 		}
@@ -272,7 +271,7 @@ func (p *plan) write(ctx context.Context, q request, at trees.Place) error {
 	return nil
 }
 
-// overwrite decides on a write where head has a file.
+// overwrite decides on a write to a path that is a file in head.
 func (p *plan) overwrite(q request, at trees.Place) error {
 	mode := at.FileMode()
 	fresh := packfile.BlobID(at.Hash) == q.base && (mode == space.Symlink) == (q.baseMode == space.Symlink)
@@ -284,19 +283,19 @@ func (p *plan) overwrite(q request, at trees.Place) error {
 		return nil
 	case fresh:
 		if q.mode == q.baseMode {
-			q.mode = mode // the content changed; the mode is whoever's changed it
+			q.mode = mode // only the content changed; head's mode stays
 		}
 		if at.Hash != q.hash || mode != q.mode {
 			p.writes[string(q.path)], p.over[string(q.path)] = q, at
 		}
 		return nil
 	case at.Hash == q.hash && mode != space.Symlink && q.mode != space.Symlink:
-		return nil // both wrote the same; head's mode stands
+		return nil // equal contents; head's mode stays
 	}
 	return p.keepBoth(q, string(q.path), "")
 }
 
-// emptied reports whether the accepted deletes leave nothing of a directory.
+// emptied reports whether the accepted deletes remove everything in a directory.
 func (p *plan) emptied(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
 	errLeft := errors.New("something is left")
 	err := p.r.trees().Walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
@@ -311,8 +310,8 @@ func (p *plan) emptied(ctx context.Context, dir string, tree packfile.Hash) (boo
 	return err == nil, err
 }
 
-// keepBoth puts a write beside what head has in its way: component is the
-// path or its ancestor that is taken, rest what follows it.
+// keepBoth puts a write beside the entry of head that is in its way. component is the
+// path, or its ancestor, that is taken; rest is the part of the path below component.
 func (p *plan) keepBoth(q request, component, rest string) error {
 	if p.policy == space.RefuseStale {
 		return p.stale(q.path)
@@ -329,7 +328,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		mine, taken := p.writes[string(name)]
 		switch {
 		case at.HasFile() && at.Hash == q.hash && at.FileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
-			// Kept already, by an earlier try.
+			// An earlier try already kept it.
 		case at.Found || at.Blocked != "" || taken || p.isWanted(string(name)):
 			continue
 		default:
@@ -340,11 +339,11 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path, Kept: name})
 		return nil
 	}
-	return fault.New(fault.Invalid, "The change to %q met a newer version, and there is no free name to keep it beside that.", q.raw)
+	return fault.New(fault.Invalid, "The change to %q met a newer version, and there is no free name for a copy of it.", q.raw)
 }
 
-// want notes a path of the change set, so that no copy goes there, above it or
-// below it.
+// want records a path of the change set, so that no copy goes there, above it or below
+// it.
 func (p *plan) want(path string) {
 	p.wanted[path] = true
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -355,8 +354,7 @@ func (p *plan) want(path string) {
 	}
 }
 
-// isWanted reports whether a copy at the path would be in the way of the change
-// set.
+// isWanted reports whether a copy at path would be in the way of the change set.
 func (p *plan) isWanted(path string) bool {
 	if p.wanted[path] || p.dirs[path] {
 		return true
@@ -369,7 +367,7 @@ func (p *plan) isWanted(path string) bool {
 	return false
 }
 
-// underWrite reports whether an ancestor of the path is written as a file.
+// underWrite reports whether the plan writes an ancestor of path as a file.
 func (p *plan) underWrite(path string) bool {
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
 		if _, ok := p.writes[path[:i]]; ok {
@@ -379,8 +377,7 @@ func (p *plan) underWrite(path string) bool {
 	return false
 }
 
-// refuseBelowFiles refuses writes below a path that the same change set makes
-// a file: it contradicts itself.
+// refuseBelowFiles refuses writes below a path that the same change set makes a file.
 func (p *plan) refuseBelowFiles() {
 	var below []string
 	for path, q := range p.writes {
@@ -393,7 +390,7 @@ func (p *plan) refuseBelowFiles() {
 	p.drop(below)
 }
 
-// Drop takes refused writes out of the plan.
+// drop removes refused writes from the plan.
 func (p *plan) drop(paths []string) {
 	slices.Sort(paths)
 	for _, path := range paths {
@@ -417,7 +414,7 @@ func (p *plan) warnings() (out []space.Warning) {
 	return out
 }
 
-// edits returns the plan as edits of a tree and as what differs.
+// edits returns the plan as edits of a tree and as file changes.
 func (p *plan) edits() (es []trees.Edit, files []space.FileChange) {
 	for path, at := range p.deletes {
 		if _, again := p.writes[path]; again {

@@ -14,31 +14,31 @@ import (
 	"satchel/internal/space"
 )
 
-// Reasons in the branch's log: of a commit that was made here, and of a history from
-// elsewhere that the space was filled with as it is.
+// Reasons in the branch's reflog: for a commit that was made here, and for a foreign
+// history that was adopted.
 const (
 	committing = "commit: "
 	adopting   = "import"
 )
 
-// provenance is the set of commits that this server made, as far as the branch's log
+// provenance is the set of commits that this server made, as far as the branch's reflog
 // was read.
 type provenance struct {
 	mu   sync.Mutex
 	made map[packfile.Hash]bool
-	read int64 // bytes of the log
+	read int64 // bytes of the reflog
 }
 
-// forget makes the next look read the log again, which was rewritten.
+// forget makes the next call read the whole reflog, which was rewritten.
 func (p *provenance) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.made, p.read = nil, 0
 }
 
-// madeHere reports whether this server made a commit, by the branch's log. A commit
-// that came from a remote or with an import is not among them, whatever its trailers
-// say, nor is one that Limits.Reflog has no room for.
+// madeHere reports whether this server made a commit, by the branch's reflog. It
+// returns false for a commit from a remote or an import, whatever its trailers say, and
+// for a commit for which Limits.Reflog has no room.
 func (r *repo) madeHere(id packfile.Hash) (bool, error) {
 	r.provenance.mu.Lock()
 	defer r.provenance.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *repo) allMade() (map[packfile.Hash]bool, error) {
 	return maps.Clone(r.provenance.made), err
 }
 
-// update reads what was added to the log.
+// update reads the new lines of the reflog.
 func (p *provenance) update(log string) error {
 	f, err := os.Open(log)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +89,8 @@ func (p *provenance) update(log string) error {
 	return nil
 }
 
-// proven returns a raw commit as a space.Commit. Its Tool and Client are those of its
-// trailers only if this server made it.
+// proven returns c as a space.Commit. Tool and Client are those of its trailers only if
+// this server made the commit.
 func (r *repo) proven(c commits.Raw, id packfile.Hash) space.Commit {
 	out, tool, client := c.Read(id)
 	if tool == "" && client == "" {
@@ -98,7 +98,7 @@ func (r *repo) proven(c commits.Raw, id packfile.Hash) space.Commit {
 	}
 	made, err := r.madeHere(id)
 	if err != nil {
-		r.logger().Error("The log of a branch cannot be read, so that nothing is known of who made its commits.", "error", err)
+		r.logger().Error("The reflog of a branch cannot be read, so the tools of its commits are unknown.", "error", err)
 	}
 	if made && err == nil {
 		out.Tool, out.Client = tool, client
@@ -108,14 +108,15 @@ func (r *repo) proven(c commits.Raw, id packfile.Hash) space.Commit {
 	return out
 }
 
-// rewritten is a commit that a purge makes of another.
+// rewritten returns the commit that a purge made from another.
 func (r *repo) rewritten(c commits.Raw, was, id packfile.Hash) space.Commit {
 	out := r.proven(c, was)
 	out.ID = packfile.CommitID(id)
 	return out
 }
 
-// why is what a line says was done: who did it stands before the tab, and has none.
+// why returns the reason of a line: the text after the first tab. The identity before
+// it has no tab.
 func (l logLine) why() string {
 	_, why, _ := strings.Cut(l.rest, "\t")
 	return why

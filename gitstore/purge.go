@@ -22,46 +22,46 @@ import (
 	"satchel/internal/space"
 )
 
-// PurgeResult reports what a purge did.
+// PurgeResult is the result of a purge.
 type PurgeResult struct {
 	Head    space.CommitID
 	Commits int          // rewritten or dropped
 	Files   []space.Path // whose content changed in some commit, sorted
 	Words   int          // commits whose message or names changed, and tags whose message did
-	// Commit is the new head. Its files are what differs from the old one, of
-	// which Old names blobs that are gone. Changed is false if there was
-	// nothing to rewrite.
+	// Commit is the new head. Its files are the differences from the old head; the
+	// blobs that their Old names are gone. Changed is false if nothing was rewritten.
 	Commit space.Commit
 }
 
-// RewriteFile says what a file of the history becomes; see [rewrite.File].
+// RewriteFile returns the new content of a file of the history; see [rewrite.File].
 type RewriteFile = rewrite.File
 
-// Purge rewrites the commits that since does not reach (all, where since is
-// empty), and then removes the old objects from disk for good: what no branch,
-// tag or other ref reaches any more, the old lines of reflogs, and the checkouts
-// and git view of sandboxes. file is called once for each file's content that
+// Purge rewrites the commits that since does not reach (all if since is empty), and
+// then removes the old objects from disk for good. It removes everything that no
+// branch, tag or other ref reaches any more, the old lines of reflogs, and the
+// checkouts and the git view of sandboxes. It calls file once for each content that
 // such a commit adds or changes at a path.
 //
-// Dates stay, and authors and messages where rewrite leaves them; signatures,
-// which would no longer be right, do not. Merges keep their parents, and commits that become empty are dropped,
-// but for a first commit. Tags and kept refs move to the rewritten commits; a
-// tracking ref that names a rewritten commit is removed, because the remote
-// still has the old one, as is a tag of a file or a tree that held what is gone.
+// Commits keep their dates, and the authors and messages that file does not change.
+// They lose their signatures, which would no longer be valid. Merges keep their
+// parents. Commits that become empty are dropped, except first commits. Tags and kept
+// refs move to the rewritten commits. A tracking ref to a rewritten commit is removed,
+// because the remote still has the old one. A tag of a blob or a tree is removed if it
+// holds removed content.
 //
 // A space with live sandboxes is a fault.Conflict: stop them first. Commits wait
-// meanwhile, reads do not, and bundles that are being written end. When the process is killed on the way, the space has
-// its old history whole or the new one, and the removal is finished when it is
-// next opened. Where the head has moved but the removal failed, the error comes
-// with a result; the removal is tried again by GC and when the space is
-// opened.
+// meanwhile, reads do not, and running bundles end. If the process is killed, the space
+// has either its old history or the new one, and the removal is finished when the space
+// is next opened. If head has moved but the removal failed, Purge returns a result with
+// the error. GC and the next opening of the space then try the removal again.
 func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitID, file RewriteFile, m space.Meta) (PurgeResult, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return PurgeResult{}, err
 	}
 	defer release()
-	// Who only downloads does not keep what must go: it is handed to them no more.
+	// End the bundles: a download must not delay a purge, and gets no more of what the
+	// purge removes.
 	resume, err := r.bundles.stop(ctx, errPurged())
 	if err != nil {
 		return PurgeResult{}, err
@@ -96,8 +96,8 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 	return r.install(ctx, p, m)
 }
 
-// install makes a purge's result the space's history. The caller holds
-// commitMu, the seeds' turn and maintaining.
+// install makes the result of a purge the space's history. The caller holds commitMu,
+// the seeds' turn and maintaining.
 func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeResult, err error) {
 	head := r.head.Load()
 	next := &headState{id: p.Now(head.id)}
@@ -141,7 +141,7 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 			return PurgeResult{}, r.internalf(err, "purge")
 		}
 	}
-	// From here on the new history stands, whatever happens to the old one.
+	// From here on the new history counts, whatever happens to the old one.
 	p.installed = true
 	if err := r.db.Rescan(); err != nil {
 		r.logger().Error("The packs of a space could not be read again.", "error", err)
@@ -158,41 +158,41 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 	return res, nil
 }
 
-// How a purge moves a space to its new history, and what is made of it when the
-// process dies on the way and the space is next opened:
+// A purge moves a space to its new history in these steps. If the process dies in
+// between, opening the space does what the steps say:
 //
-//	new objects       packs that nothing reaches; they stay until the next purge
-//	the journal       names the old head and what becomes of the other refs;
-//	                  dropped where the head has not moved
-//	the head moves    by the reflog, as with every commit
-//	other refs move   from the journal, again
-//	reflogs           in the branch's, commits that were made here become those that
-//	                  were written again, and those that are gone leave, by a rename;
-//	                  the others are deleted
-//	packs             one of what the refs reach is written; all others go
-//	the journal goes
+//	new objects       packs that no ref reaches; they stay until the next purge
+//	the journal       names the old head and the moves of the other refs; dropped if
+//	                  head has not moved
+//	head moves        by the reflog, as with every commit
+//	other refs move   by the journal, again
+//	reflogs           in the branch's, rewritten commits replace those that were made
+//	                  here, and removed commits go; a rename replaces it. The others
+//	                  are deleted
+//	packs             one pack gets everything that the refs reach; all others go
+//	the journal       removed
 
 // journalFile is the name of a purge's journal in the repository.
 const journalFile = "satchel-purge"
 
-// purgeJournal is what is left to do once the head has moved.
+// purgeJournal is what is left to do after head has moved.
 type purgeJournal struct {
 	Old  string
 	New  string
 	Refs []refMove
-	// Made is what became of the commits that this server made and that the purge
-	// wrote again: it made those, too.
+	// Made maps commits that this server made to the rewritten commits, which count as
+	// made here too.
 	Made map[string]string `json:",omitempty"`
 }
 
-// refMove moves a ref, or makes it; an empty New deletes it.
+// refMove moves or creates a ref. An empty New deletes the ref.
 type refMove struct{ Name, New string }
 
-// rewrittenLine is the rest of the log's line of a commit that a purge wrote again.
+// rewrittenLine is the rest of the reflog's line for a rewritten commit.
 const rewrittenLine = "Satchel <> 0 +0000\t" + committing + "rewritten by a purge\n"
 
-// namedRef is a ref with its object, and what that stands for where it is a
-// tag: a commit, or else a tree or a blob.
+// namedRef is a ref with its object, and with the object that a tag stands for: a
+// commit, or else a tree or a blob.
 type namedRef struct {
 	name   string
 	object packfile.Hash
@@ -207,7 +207,7 @@ const (
 	tagRefs      = "refs/tags/"
 )
 
-// refs lists every ref but the branch.
+// refs lists every ref except the branch.
 func (r *repo) refs(ctx context.Context) ([]namedRef, error) {
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}})
 	if err != nil {
@@ -231,7 +231,7 @@ func (r *repo) refs(ctx context.Context) ([]namedRef, error) {
 	return refs, nil
 }
 
-// peel follows tags to what a ref stands for.
+// peel follows tags to the object that a ref stands for.
 func (r *repo) peel(ref *namedRef) error {
 	h := ref.object
 	for range maxTagChain {
@@ -255,16 +255,16 @@ func (r *repo) peel(ref *namedRef) error {
 			return fmt.Errorf("malformed tag: %w", err)
 		}
 	}
-	return errors.New("tags of tags without end")
+	return errors.New("too many tags of tags")
 }
 
-// maxTagChain bounds how many tags of tags are followed.
+// maxTagChain limits how many tags of tags are followed.
 const maxTagChain = 16
 
 // purger is a purge in progress.
 type purger struct {
 	*rewrite.Rewriter
-	repo      *repo // reads what the space has and what was made so far
+	repo      *repo // reads the space's objects and the new ones
 	starts    []namedRef
 	old       map[packfile.Hash]bool // the commits that stay as they are
 	installed bool
@@ -301,7 +301,7 @@ func (r *repo) newPurger(ctx context.Context, since space.CommitID, file Rewrite
 	return p, nil
 }
 
-// Close removes what was written, unless it was installed.
+// Close removes the packs that were written, unless they were installed.
 func (p *purger) Close() {
 	p.repo.db.Close()
 	if !p.installed {
@@ -309,7 +309,7 @@ func (p *purger) Close() {
 	}
 }
 
-// journal says what becomes of the refs, and writes the tag objects for it.
+// journal lists the moves of the refs, and writes the tag objects for them.
 func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJournal, error) {
 	j := purgeJournal{Old: old.String(), New: now.String(), Made: map[string]string{}}
 	made, err := p.repo.allMade()
@@ -382,8 +382,8 @@ func (r *repo) dropJournal() error {
 	return errors.Join(err, r.s.o.disk.SyncDir(r.dir))
 }
 
-// recoverPurge finishes a purge that was cut off, if one was. Nobody else uses
-// the space, or the caller holds commitMu, the seeds' turn and maintaining.
+// recoverPurge finishes an interrupted purge, if there is one. Nobody else uses the
+// space, or the caller holds commitMu, the seeds' turn and maintaining.
 func (r *repo) recoverPurge(ctx context.Context) error {
 	b, err := os.ReadFile(filepath.Join(r.dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -402,8 +402,7 @@ func (r *repo) recoverPurge(ctx context.Context) error {
 	return r.finishPurge(ctx, j)
 }
 
-// finishPurge moves the other refs and removes what nothing reaches any more.
-// It may be done again.
+// finishPurge moves the other refs and removes unreachable objects. It can be repeated.
 func (r *repo) finishPurge(ctx context.Context, j purgeJournal) error {
 	if err := r.moveRefs(ctx, j.Refs); err != nil {
 		return err
@@ -424,7 +423,7 @@ func (r *repo) finishPurge(ctx context.Context, j purgeJournal) error {
 	return r.dropJournal()
 }
 
-// moveRefs moves refs that are not yet where they are to be.
+// moveRefs moves the refs that are not yet at their targets.
 func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
 	if len(moves) == 0 {
 		return nil
@@ -441,7 +440,7 @@ func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
 	for _, m := range moves {
 		switch {
 		case at[m.Name] == m.New:
-		case m.New == "": // and it is there, or the case above had it
+		case m.New == "": // the ref exists, or the first case would match
 			fmt.Fprintf(&in, "delete %s\x00\x00", m.Name)
 		default:
 			fmt.Fprintf(&in, "update %s\x00%s\x00\x00", m.Name, m.New)
@@ -454,9 +453,9 @@ func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
 	return err
 }
 
-// purgeLogs takes from the branch's reflog the lines of commits that the branch
-// and the other refs no longer reach, and deletes the other refs' logs. A commit that
-// was made here stays known as such under its new id.
+// purgeLogs removes from the branch's reflog the lines of commits that no ref reaches
+// any more, and deletes the reflogs of other refs. A commit that was made here keeps
+// this record under its new id.
 func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 	refs, err := r.refs(ctx)
 	if err != nil {
@@ -475,7 +474,8 @@ func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 	err = r.rewriteLog(func(l logLine) (logLine, bool) {
 		if next, ok := made[l.now.String()]; ok {
 			if h, err := packfile.HashFrom(next); err == nil {
-				// The old line may hold what the purge removes from messages and names.
+				// The old line may contain text that the purge removes from messages
+				// and names.
 				l.now, l.rest = h, rewrittenLine
 			}
 		}
@@ -496,7 +496,7 @@ func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 	})
 }
 
-// tips returns what the refs name.
+// tips returns the objects that the refs name.
 func (r *repo) tips(ctx context.Context) ([]packfile.Hash, error) {
 	refs, err := r.refs(ctx)
 	if err != nil {
@@ -509,8 +509,8 @@ func (r *repo) tips(ctx context.Context) ([]packfile.Hash, error) {
 	return tips, nil
 }
 
-// dropUnreachable packs what the tips reach, and removes every other object.
-// The caller holds what Purge holds.
+// dropUnreachable packs everything that the tips reach, and removes all other objects.
+// The caller holds the locks that Purge holds.
 func (r *repo) dropUnreachable(ctx context.Context, tips []packfile.Hash) error {
 	var in strings.Builder
 	for _, h := range tips {
@@ -529,7 +529,7 @@ func (r *repo) dropUnreachable(ctx context.Context, tips []packfile.Hash) error 
 	}
 	p.Close()
 	for _, f := range []string{p.Base + ".pack", p.Base + ".idx", dir} {
-		if err := r.s.o.disk.SyncDir(f); err != nil { // a file is synced alike
+		if err := r.s.o.disk.SyncDir(f); err != nil { // SyncDir works for files too
 			return err
 		}
 	}
@@ -542,8 +542,8 @@ func (r *repo) dropUnreachable(ctx context.Context, tips []packfile.Hash) error 
 	return r.db.Rescan()
 }
 
-// removeObjectsBut removes every object of the repository that is not in the
-// pack, and what git derived from them.
+// removeObjectsBut removes every object that is not in the pack, and the files that git
+// derived from objects.
 func (r *repo) removeObjectsBut(pack string) error {
 	top, err := os.ReadDir(r.db.Dir)
 	if err != nil {
@@ -565,7 +565,7 @@ func (r *repo) removeObjectsBut(pack string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names { // their indexes first, as packs they would be without
+	for _, name := range names { // indexes first, so that no index lacks its pack
 		if name != pack {
 			if err := os.Remove(filepath.Join(r.db.PackDir(), name+".idx")); err != nil {
 				return err

@@ -25,9 +25,9 @@ func (s *Store) Head(ctx context.Context, id space.SpaceID) (space.CommitID, err
 	return packfile.CommitID(r.head.Load().id), nil
 }
 
-// Resolve turns what a person typed into a commit: a full id, at least 7
-// digits that only one commit begins with, or "" and "HEAD" for the newest.
-// Anything else is a fault.Invalid, an unknown commit a fault.NotFound.
+// Resolve returns the commit that a person's input names: a full id, at least 7 digits
+// with which only one commit begins, or "" or "HEAD" for the newest commit. Other input
+// is a fault.Invalid, an unknown commit a fault.NotFound.
 func (s *Store) Resolve(ctx context.Context, id space.SpaceID, at string) (space.CommitID, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Store) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID,
 	return e, nil
 }
 
-// file returns the entry of a file.
+// file returns the entry of a file. The size of an unreadable file is -1.
 func (r *repo) file(p space.Path, t packfile.TreeEntry) (space.Entry, error) {
 	n, err := r.db.Size(t.Hash)
 	if packfile.Unreadable(err) {
@@ -139,9 +139,9 @@ func (r *repo) file(p space.Path, t packfile.TreeEntry) (space.Entry, error) {
 	return space.Entry{Path: p, Mode: t.FileMode(), Blob: packfile.BlobID(t.Hash), Size: n}, err
 }
 
-// Open returns a file with its content at a commit ("" for head). A symlink's
-// content is its target: links are not followed. The content must not be
-// changed. A path that is no file there is a fault.NotFound.
+// Open returns a file at a commit ("" for head) with its content. The content of a
+// symlink is its target; Open does not follow links. The caller must not modify the
+// content. A path without a file is a fault.NotFound.
 func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, []byte, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -162,9 +162,9 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 	return space.Entry{Path: p, Mode: l.FileMode(), Blob: packfile.BlobID(l.Hash), Size: int64(len(data))}, data, nil
 }
 
-// ReadBlob returns a blob's content, which must not be changed. A blob that the
-// space does not have is a fault.NotFound; a fault.Damaged if head has a file
-// of it.
+// ReadBlob returns the content of a blob, which the caller must not modify. A blob that
+// the space does not have is a fault.NotFound, or a fault.Damaged if head has a file
+// with it.
 func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 	return o.Data, nil
 }
 
-// headHas reports whether a file of head is said to have this content.
+// headHas reports whether a file of head names this blob.
 func (r *repo) headHas(ctx context.Context, blob packfile.Hash) bool {
 	var unread []string
 	b := r.trees().Budget()
@@ -203,9 +203,9 @@ func (r *repo) headHas(ctx context.Context, blob packfile.Hash) bool {
 	return errors.Is(err, found)
 }
 
-// Children returns what is in a directory at a commit ("" for head, "" for the
-// space's root), in git's order of names. Submodules are left
-// out. A path that is no directory there is a fault.NotFound.
+// Children returns the entries of a directory at a commit ("" for head; an empty dir is
+// the root), in git's order of names. It leaves out submodules. A path without a
+// directory is a fault.NotFound.
 func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -244,8 +244,9 @@ func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitI
 	return out, nil
 }
 
-// Files implements space.Checkouts. A zero at is head. If directories cannot be read,
-// it returns the other files and a fault.Damaged that names the first directory.
+// Files implements space.Checkouts. An empty at is head. If directories cannot be read,
+// Files returns the other files and a fault.Damaged that names the first such
+// directory.
 func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -288,7 +289,7 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 }
 
 // Diff implements space.Checkouts. An empty from is the empty tree, an empty to is
-// head. Submodules are left out.
+// head. Diff leaves out submodules.
 func (s *Store) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
@@ -314,7 +315,7 @@ func (r *repo) diff(ctx context.Context, from, to packfile.Hash) ([]space.FileCh
 	return r.changes(cs)
 }
 
-// changes returns what differs as files, by path.
+// changes returns tree changes as file changes, sorted by path.
 func (r *repo) changes(cs []trees.Change) ([]space.FileChange, error) {
 	out := make([]space.FileChange, 0, len(cs))
 	for _, c := range cs {

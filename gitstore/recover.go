@@ -17,17 +17,17 @@ import (
 	"satchel/internal/space"
 )
 
-// What a commit leaves behind when the process or the machine dies, and what
-// is made of it when the space is next opened:
+// A crash of the process or the machine may leave the following of a commit. Opening
+// the space repairs it:
 //
 //	a temporary pack           removed; the commit was not acknowledged
 //	a pack without an index,   the index is made again
 //	or with a damaged one
 //	half a line in the reflog  cut off; the commit was not acknowledged
-//	a reflog ahead of the ref  the ref is moved to it: its commit is durable
+//	a reflog ahead of the ref  the ref moves to its commit, which is durable
 //	refs/heads/main.lock       removed; this process holds the directory's lock
 
-// recoverPacks removes leftovers and makes missing indexes.
+// recoverPacks removes temporary packs and makes missing indexes.
 func (s *Store) recoverPacks(ctx context.Context, dir string) error {
 	es, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) recoverPacks(ctx context.Context, dir string) error {
 	return nil
 }
 
-// recoverHead finds the newest durable commit and makes the ref say so.
+// recoverHead finds the newest durable commit and points the ref to it.
 func (r *repo) recoverHead() error {
 	if err := os.Remove(r.refFile() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -88,8 +88,8 @@ func (r *repo) recoverHead() error {
 	case ref.IsZero():
 		head = logged
 	default:
-		// An operator's git may have moved the branch on without a log; else
-		// the log is ahead, if only to an older commit (ResetToRemote).
+		// An operator's git may have moved the branch without a line in the reflog.
+		// Otherwise the reflog is ahead, perhaps with an older commit (ResetToRemote).
 		newer, err := commits.Reaches(r.db, ref, logged)
 		if err != nil {
 			return err
@@ -106,21 +106,22 @@ func (r *repo) recoverHead() error {
 		return fmt.Errorf("head: %w", err)
 	}
 	if head != ref {
-		r.s.o.Logger.Warn("The branch was behind its log and is moved on.", "space", r.id, "from", ref, "to", head)
+		r.s.o.Logger.Warn("The branch was behind its reflog and is moved to the reflog's last commit.", "space", r.id, "from", ref, "to", head)
 		if err := r.writeRef(head); err != nil {
 			if !isDiskFull(err) {
 				return err
 			}
-			r.broken = &damage{err, -1} // what there is can be read
+			r.broken = &damage{err, -1} // the space can be read
 		}
 	}
 	r.head.Store(st)
 	return nil
 }
 
-// logIsWrong reports whether the name in the log's last line is damaged: there is no
-// such commit, and the branch is at one that the line does not come from. A commit
-// that was lost with its pack comes from where the branch is, or is there itself.
+// logIsWrong reports whether the new commit in the reflog's last line is damaged: the
+// space has no such commit, and the branch is at a child of the line's old commit. If
+// the commit was lost with its pack instead, the branch is at the line's old commit, or
+// at the lost commit.
 func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
 	if _, err := commits.Get(r.db, logged); !errors.Is(err, packfile.ErrNotFound) {
 		return false
@@ -133,12 +134,12 @@ func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
 	c, err := commits.Get(r.db, ref)
 	wrong := err == nil && len(lines) > 0 && slices.Contains(c.Parents, lines[len(lines)-1].old)
 	if wrong {
-		r.logger().Error("The last line of the branch's log is damaged, and the branch is taken as it is.", "log", logged, "branch", ref)
+		r.logger().Error("The last line of the branch's reflog is damaged; the branch stays as it is.", "log", logged, "branch", ref)
 	}
 	return wrong
 }
 
-// wasLogged reports whether the branch has been at a commit by its log.
+// wasLogged reports whether the branch has been at a commit, by its reflog.
 func (r *repo) wasLogged(h packfile.Hash) bool {
 	b, err := os.ReadFile(r.logFile())
 	if err != nil {
@@ -172,8 +173,8 @@ type logLine struct {
 	rest     string // who, when and why, with the line's end
 }
 
-// parseLog returns the lines up to the first that is malformed or cut off, and
-// how many bytes they have.
+// parseLog returns the lines before the first malformed or incomplete one, and their
+// size in bytes.
 func parseLog(b []byte) (lines []logLine, size int64) {
 	for {
 		nl := bytes.IndexByte(b, '\n')
@@ -194,9 +195,10 @@ func parseLog(b []byte) (lines []logLine, size int64) {
 	}
 }
 
-// rewriteLog makes of the lines of the branch's reflog what rewrite makes of them, and
-// keeps the last one even where that drops it: it is what makes head durable. Each
-// names the one before it as the old commit. The caller holds commitMu.
+// rewriteLog replaces each line of the branch's reflog with the result of rewrite, or
+// drops it without keep. It always keeps the last line, which makes head durable. The
+// old commit of each line becomes the commit of the line before. The caller holds
+// commitMu.
 func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 	b, err := os.ReadFile(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,34 +19,33 @@ import (
 	"satchel/internal/space"
 )
 
-// Transport moves commits between a repository on disk and a remote.
-// *transport.Client is one, which says more about each method.
+// Transport moves commits between a repository on disk and a remote. [transport.Client]
+// implements it and documents the methods in detail.
 type Transport interface {
-	// Fetch brings a branch's commits into the repository at gitDir, checked by
-	// git's fsck, and sets the ref into. More than limit bytes are an error.
+	// Fetch brings a branch's commits into the repository at gitDir, has git's fsck
+	// check them, and sets the ref into. More than limit bytes are an error.
 	Fetch(ctx context.Context, e transport.Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error
-	// Push makes a commit of the repository the branch's tip, where that is an
-	// ancestor of it.
+	// Push makes a commit of the repository the branch's tip, if the old tip is an
+	// ancestor of the commit.
 	Push(ctx context.Context, e transport.Endpoint, gitDir string, commit space.CommitID, branch string, progress func(string)) error
 }
 
 var _ Transport = (*transport.Client)(nil)
 
-// Fetched is what Fetch brought.
+// Fetched is the result of Fetch.
 type Fetched struct {
 	Tip   space.CommitID // of the remote's branch
-	Bytes int64          // of the packs that came
+	Bytes int64          // size of the packs received
 }
 
 var errNoTransport = fault.New(fault.Unavailable, "This server has no remotes.")
 
-// Fetch brings the commits of a remote's branch into the space's repository,
-// where they are durable when it returns, and notes where the branch is. Head
-// does not move: that is Integrate's part. What comes is received and checked
-// in a quarantine, so that a transfer that fails or is refused leaves nothing.
-// progress, which may be nil, is told lines for people. Errors of the transfer
-// are *transport.Error; a branch whose files are over the space's limits is a
-// fault.TooLarge.
+// Fetch brings the commits of a remote's branch into the space's repository, durably,
+// and records the branch's tip. It does not move head; Integrate does. It receives and
+// checks the commits in a quarantine, so that a failed or refused transfer leaves
+// nothing. If progress is not nil, Fetch calls it with lines for people to read. Errors
+// of the transfer are *transport.Error. A branch whose files exceed the space's limits
+// is a fault.TooLarge.
 func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoint, branch string, progress func(line string)) (Fetched, error) {
 	if s.o.Transport == nil {
 		return Fetched{}, errNoTransport
@@ -59,8 +58,8 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 		return Fetched{}, err
 	}
 	defer release()
-	// The quarantine borrows objects of the space, and what is taken from it is
-	// reached by no ref until it is tracked.
+	// The quarantine borrows objects of the space. No ref reaches the objects that are
+	// taken from it until the branch is tracked.
 	r.unreached.RLock()
 	defer r.unreached.RUnlock()
 	q, err := r.borrower("a fetch")
@@ -86,15 +85,14 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 		return Fetched{}, fault.New(fault.Invalid, "The remote's branch %q is not a commit.", branch)
 	}
 	got := Fetched{Tip: packfile.CommitID(tip), Bytes: q.r.db.PackBytes()}
-	if got.Bytes > room { // the transport looks only now and then
+	if got.Bytes > room { // the transport checks only at intervals
 		return Fetched{}, tooMuchHistory(s.o.Limits.Repository)
 	}
 	theirs, err := q.r.state(tip)
 	if err != nil {
 		return Fetched{}, r.internalf(err, "fetch")
 	}
-	// Before anything of it is taken: what is once in the repository is walked
-	// through again and again.
+	// Check before anything is taken, because every later walk goes through it.
 	if err := r.weighTip(ctx, q.r, theirs.tree); err != nil {
 		return Fetched{}, r.internalf(err, "fetch")
 	}
@@ -108,12 +106,12 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 	return got, nil
 }
 
-// fetchedRef is where a fetch puts the remote's tip in the quarantine.
+// fetchedRef is the ref of the remote's tip in the quarantine.
 const fetchedRef = "refs/fetched"
 
-// Push gives a remote's branch the space's head, as that is when it is called,
-// and returns it. It is never forced: where the remote has commits that head
-// has not, the error is a *transport.Error, and Fetch and Integrate come first.
+// Push pushes the space's current head to a remote's branch, and returns that head. It
+// never forces. If the remote has commits that head lacks, the error is a
+// *transport.Error; call Fetch and Integrate first.
 func (s *Store) Push(ctx context.Context, id space.SpaceID, e transport.Endpoint, branch string, progress func(line string)) (space.CommitID, error) {
 	if s.o.Transport == nil {
 		return "", errNoTransport
@@ -126,7 +124,7 @@ func (s *Store) Push(ctx context.Context, id space.SpaceID, e transport.Endpoint
 		return "", err
 	}
 	defer release()
-	r.unreached.RLock() // a purge must not run beside what sends its commits
+	r.unreached.RLock() // a purge must not run while commits are sent
 	defer r.unreached.RUnlock()
 	if progress == nil {
 		progress = func(string) {}
@@ -142,8 +140,8 @@ func (s *Store) Push(ctx context.Context, id space.SpaceID, e transport.Endpoint
 	return packfile.CommitID(head), nil
 }
 
-// borrower makes a quarantine that reads the space's objects as its own, so
-// that a transfer brings only what the space has not.
+// borrower creates a quarantine that borrows the space's objects, so that a transfer
+// brings only objects that the space lacks.
 func (r *repo) borrower(label string) (*quarantine, error) {
 	q, err := r.s.newQuarantine(label)
 	if err != nil {
@@ -157,8 +155,7 @@ func (r *repo) borrower(label string) (*quarantine, error) {
 	return q, nil
 }
 
-// open opens a quarantine whose objects are in; those of lender count as its
-// own.
+// open opens a quarantine that has its objects. The objects of lender count as its own.
 func (q *quarantine) open(lender *packfile.DB) (err error) {
 	r := &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
 	if r.db, err = packfile.Open(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
@@ -169,15 +166,15 @@ func (q *quarantine) open(lender *packfile.DB) (err error) {
 	return nil
 }
 
-// trackedRefs say which commit the remote's branches were last known to be at.
-// A machine that loses its power may lose the newest of them; none ever names a
-// commit that the remote did not have. Sandboxes do not see them.
+// trackedRefs are the last known tips of the remote's branches. A power loss may lose
+// the newest of them, but none ever names a commit that the remote did not have.
+// Sandboxes do not see them.
 const trackedRefs = trackingRefs + "origin/"
 
 func (r *repo) refPath(ref string) string { return filepath.Join(r.dir, filepath.FromSlash(ref)) }
 
-// readOwnRef returns a ref that only this package writes; the zero hash where
-// there is none that can be read.
+// readOwnRef returns a ref that only this package writes, or the zero hash if there is
+// no readable one.
 func (r *repo) readOwnRef(ref string) packfile.Hash {
 	b, err := os.ReadFile(r.refPath(ref))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,8 +189,8 @@ func (r *repo) readOwnRef(ref string) packfile.Hash {
 	return h
 }
 
-// packedRef returns what packed-refs says of a ref: an operator's git gc may
-// have put it there.
+// packedRef returns a ref's line in packed-refs, where an operator's git gc may have
+// put it.
 func (r *repo) packedRef(ref string) []byte {
 	packed, _ := os.ReadFile(filepath.Join(r.dir, "packed-refs"))
 	for line := range strings.Lines(string(packed)) {
@@ -204,9 +201,10 @@ func (r *repo) packedRef(ref string) []byte {
 	return nil
 }
 
-// writeOwnRef sets a ref. The file's content is durable before its name is, so
-// that power loss leaves the old one or the new one; durable makes sure of the
-// new one. A ref in the way, as of a branch "a" where "a/b" is to be, goes.
+// writeOwnRef sets a ref. It makes the file's content durable before it renames the
+// file, so that a power loss leaves the old ref or the new one. With durable, it makes
+// the rename durable too. It removes a ref that is in the way, such as that of a branch
+// "a" for "a/b".
 func (r *repo) writeOwnRef(ref string, h packfile.Hash, durable bool) error {
 	name := r.refPath(ref)
 	made, err := r.makeRefDirs(path.Dir(ref))
@@ -246,8 +244,8 @@ func (r *repo) writeOwnRef(ref string, h packfile.Hash, durable bool) error {
 	return nil
 }
 
-// makeRefDirs makes the directory of a ref, and returns those that got an
-// entry for it.
+// makeRefDirs creates the directory of a ref, and returns the directories that got a
+// new entry.
 func (r *repo) makeRefDirs(dir string) (changed []string, err error) {
 	at := "refs"
 	for seg := range strings.SplitSeq(strings.TrimPrefix(dir, "refs/"), "/") {
@@ -268,8 +266,8 @@ func (r *repo) makeRefDirs(dir string) (changed []string, err error) {
 	return changed, nil
 }
 
-// setTracked notes where a remote's branch is. The caller knows that the
-// remote has the commit, and that its objects are durable here.
+// setTracked records the tip of a remote's branch. The caller knows that the remote has
+// the commit, and that its objects are durable here.
 func (r *repo) setTracked(branch string, h packfile.Hash) error {
 	r.refMu.Lock()
 	defer r.refMu.Unlock()
@@ -279,7 +277,7 @@ func (r *repo) setTracked(branch string, h packfile.Hash) error {
 	return r.writeOwnRef(trackedRefs+branch, h, false)
 }
 
-// tracked returns where a remote's branch was last known to be.
+// tracked returns the last known tip of a remote's branch.
 func (r *repo) tracked(branch string) (packfile.Hash, bool, error) {
 	if err := transport.CheckBranch(branch); err != nil {
 		return packfile.Hash{}, false, err
@@ -296,8 +294,7 @@ func (r *repo) tracked(branch string) (packfile.Hash, bool, error) {
 	return h, true, nil
 }
 
-// Tracked returns the commit that a branch of the remote was last known to be
-// at; false if nothing is known of it.
+// Tracked returns the last known tip of a remote's branch, or false if none is known.
 func (s *Store) Tracked(ctx context.Context, id space.SpaceID, branch string) (space.CommitID, bool, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -311,8 +308,8 @@ func (s *Store) Tracked(ctx context.Context, id space.SpaceID, branch string) (s
 	return packfile.CommitID(h), true, nil
 }
 
-// Unpushed counts the commits of head that the remote's branch is not known to
-// have, and returns the newest of them, at most limit, without their files.
+// Unpushed counts the commits of head that the remote's branch is not known to have. It
+// returns the newest of them without their files, at most limit.
 func (s *Store) Unpushed(ctx context.Context, id space.SpaceID, branch string, limit int) (n int, newest []space.Commit, err error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -341,8 +338,7 @@ func (s *Store) Unpushed(ctx context.Context, id space.SpaceID, branch string, l
 	return n, newest, nil
 }
 
-// ForgetRemote drops what is known of the space's remote. No commit goes with
-// it.
+// ForgetRemote removes the tracking refs of the space's remote. It removes no commit.
 func (s *Store) ForgetRemote(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -351,7 +347,7 @@ func (s *Store) ForgetRemote(ctx context.Context, id space.SpaceID) error {
 	defer release()
 	r.refMu.Lock()
 	defer r.refMu.Unlock()
-	// By git, since an operator's gc may have packed them.
+	// Use git, because an operator's gc may have packed the refs.
 	list, err := s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=delete %(refname)", trackedRefs}})
 	if err == nil && len(list) > 0 {
 		_, err = s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"update-ref", "--stdin"}, Stdin: bytes.NewReader(list)})
@@ -372,9 +368,9 @@ func (r *repo) keep(h packfile.Hash) error {
 	return nil
 }
 
-// recoverRefs removes what a crash left of refs beside the branch: temporary
-// files, and refs that cannot be read or name no commit, at which git would
-// stop. A kept ref is never removed: it is durable before it is relied on.
+// recoverRefs removes what a crash left of refs other than the branch: temporary files,
+// and tracking refs that cannot be read or name no commit, at which git would fail. It
+// never removes a kept ref, which is durable before anything relies on it.
 func (r *repo) recoverRefs() error {
 	left, err := filepath.Glob(filepath.Join(r.dir, "refs", ".tmp-*"))
 	if err != nil {
@@ -399,7 +395,7 @@ func (r *repo) recoverRefs() error {
 		if !h.IsZero() && r.isCommit(h) {
 			return nil
 		}
-		r.logger().Warn("What was known of the remote is damaged and is found out again.", "ref", ref)
+		r.logger().Warn("A tracking ref of the remote is damaged and is removed; the next fetch sets it again.", "ref", ref)
 		return os.Remove(name)
 	})
 	if errors.Is(err, fs.ErrNotExist) {

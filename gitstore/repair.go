@@ -122,7 +122,7 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 	}
 }
 
-// readableObjects is Open without the packs whose index cannot be read.
+// readableObjects is [packfile.Open] without the packs whose index cannot be read.
 func readableObjects(dir string, cache *packfile.Cache) (*packfile.DB, error) {
 	db := &packfile.DB{Dir: dir, Cache: cache, Packs: map[string]*packfile.Pack{}, Small: map[packfile.Hash]packfile.Location{}}
 	names, err := packfile.PackNames(db.PackDir())

@@ -24,8 +24,9 @@ import (
 // branch is the one branch of a space.
 const branch = "refs/heads/main"
 
-// repoConfig is the configuration of a bare repository. Nothing in it runs a
-// program; gc.auto keeps an operator's git from repacking beside us.
+// repoConfig is the configuration of a space's repository. Nothing in it runs a
+// program. gc.auto keeps an operator's git from repacking at the same time as the
+// store.
 const repoConfig = `[core]
 	repositoryformatversion = 0
 	filemode = true
@@ -46,51 +47,50 @@ type repo struct {
 	dir string
 	db  *packfile.DB
 
-	users   int           // of acquire, under Store.mu
-	freed   chan struct{} // has one when somebody let go of the space
-	gone    atomic.Bool   // it is being deleted
-	opened  chan struct{} // closed when openDisk has ended
-	openErr error         // before opened is closed
+	users   int           // users of acquire; guarded by Store.mu
+	freed   chan struct{} // receives when a user releases the space
+	gone    atomic.Bool   // the space is being deleted
+	opened  chan struct{} // closed when openDisk has returned
+	openErr error         // set before opened is closed
 
 	// commitMu serialises commits. Reads do not take it.
 	commitMu sync.Mutex
-	broken   *damage // under commitMu: a write that failed half-way and must be mended before the next
+	broken   *damage // guarded by commitMu: a write that failed halfway and must be mended before the next one
 	totals   *totals
 	head     atomic.Pointer[headState]
 
-	refMu sync.Mutex // of the refs beside the branch
+	refMu sync.Mutex // guards the refs other than the branch
 
 	loads       loads
 	seeds       seeds
-	maintaining sync.Mutex // held by a run of Maintain or Purge
-	// unreached is held for reading by whoever relies on objects that no ref
-	// reaches yet, from the first look at what the space has until a ref does;
-	// for writing by what removes such objects.
+	maintaining sync.Mutex // held while packs are examined or replaced
+	// unreached protects objects that no ref reaches yet. Their user holds it for
+	// reading, from the first look at the objects of the space until a ref reaches the
+	// new ones. The code that removes unreachable objects holds it for writing.
 	unreached sync.RWMutex
-	// purges counts the purges that began to remove what there was; it changes
-	// under commitMu.
+	// purges counts the purges that began to remove objects. It changes under commitMu.
 	purges     atomic.Int64
 	bundles    bundles
-	reverts    chan struct{} // holds the revert that is being worked out
+	reverts    chan struct{} // holds the revert that is being computed
 	provenance provenance
-	// collected is the size of the packs when they were last found to hold little
-	// that nothing reaches.
+	// collected is the size of the packs when few of their objects were last found to
+	// be unreachable.
 	collected atomic.Int64
 }
 
-// damage is a write that failed half-way, by a full disk for one.
+// damage is a write that failed halfway, such as on a full disk.
 type damage struct {
 	err error
-	// logSize is to how many bytes the reflog must be cut; negative where it is
-	// whole, and only the branch's file is not at head.
+	// logSize is the number of bytes to which the reflog must be cut. It is negative if
+	// the reflog is whole, and only the branch's file is not at head.
 	logSize int64
 }
 
 func (d *damage) Error() string { return d.err.Error() }
 func (d *damage) Unwrap() error { return d.err }
 
-// usable mends what an earlier write left, or tells why the space takes no
-// change. The caller holds commitMu.
+// usable mends what an earlier write left, or returns why the space takes no change.
+// The caller holds commitMu.
 func (r *repo) usable() error {
 	if r.gone.Load() {
 		return errNoSpace()
@@ -123,7 +123,7 @@ func (r *repo) mend() error {
 	return nil
 }
 
-// cutLog takes back what was added to the branch's reflog.
+// cutLog removes what was appended to the branch's reflog.
 func (r *repo) cutLog(size int64) error {
 	f, err := os.OpenFile(r.logFile(), os.O_WRONLY, 0)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *repo) cutLog(size int64) error {
 	return errors.Join(f.Truncate(size), r.s.o.Sync(f), f.Close())
 }
 
-// trees reads the trees of the space.
+// trees returns a reader of the space's trees.
 func (r *repo) trees() trees.Reader { return trees.Reader{DB: r.db, MaxPaths: r.s.o.Limits.Walk} }
 
 // headState is a head with its tree.
@@ -141,7 +141,7 @@ type headState struct {
 	tree packfile.Hash
 }
 
-// totals are what head holds.
+// totals is the content of a head.
 type totals struct {
 	files int
 	bytes int64
@@ -150,7 +150,7 @@ type totals struct {
 func (r *repo) refFile() string { return filepath.Join(r.dir, filepath.FromSlash(branch)) }
 func (r *repo) logFile() string { return filepath.Join(r.dir, "logs", filepath.FromSlash(branch)) }
 
-// initBare lays out an empty bare repository in dir, which must not exist.
+// initBare creates an empty bare repository in dir, which must not exist.
 func initBare(dir string) error {
 	for _, d := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "logs/refs", "logs/refs/heads"} {
 		if err := packfile.MkdirMode(filepath.Join(dir, d), 0o700); err != nil {
@@ -169,7 +169,7 @@ func initBare(dir string) error {
 	return nil
 }
 
-// openDisk opens the repository and puts right what a crash left behind.
+// openDisk opens the repository and repairs what a crash left behind.
 func (r *repo) openDisk(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return errNoSpace()
@@ -193,14 +193,15 @@ func (r *repo) openDisk(ctx context.Context) error {
 		return r.cannotOpen(err)
 	}
 	if err := r.recoverPurge(ctx); err != nil {
-		// The space is whole: it is the removal that is to be tried again.
+		// The space is whole. Only the removal must be tried again.
 		r.logger().Error("The old objects of a purge could not be removed; it is tried again.", "error", err)
 	}
 	return nil
 }
 
-// cannotOpen says why a space cannot be opened. What is read then was written by
-// this program: where neither the system nor git's bounds refused, it is damaged.
+// cannotOpen returns the error for a space that cannot be opened. This program wrote
+// the files, so the space is damaged unless the system or a limit of git caused the
+// error.
 func (r *repo) cannotOpen(err error) error {
 	err = r.internalf(err, "open")
 	var refused *fs.PathError
@@ -223,8 +224,8 @@ func (r *repo) state(h packfile.Hash) (*headState, error) {
 	return &headState{id: h, tree: c.Tree}, nil
 }
 
-// readRef returns the branch's commit as the file says it; the zero hash where
-// there is none that can be read.
+// readRef returns the commit in the branch's file, or the zero hash if there is no
+// readable one.
 func (r *repo) readRef() packfile.Hash {
 	b, err := os.ReadFile(r.refFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -246,8 +247,8 @@ func (r *repo) readRef() packfile.Hash {
 	return h
 }
 
-// writeRef replaces the branch's file. It is not made durable: the reflog is.
-// The name of the temporary file is that of git's own lock.
+// writeRef replaces the branch's file. It does not sync the file, because the reflog is
+// durable. The temporary file has the name of git's own lock.
 func (r *repo) writeRef(h packfile.Hash) error {
 	lock := r.refFile() + ".lock"
 	f, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -265,12 +266,12 @@ func (r *repo) writeRef(h packfile.Hash) error {
 	return err
 }
 
-// advance moves the branch from old to h, durably, where it still is at old.
-// The caller holds commitMu.
+// advance moves the branch from old to h, durably. It fails if the branch is not at
+// old. The caller holds commitMu.
 func (r *repo) advance(old, h packfile.Hash, who space.Person, stamp, why string) error {
 	if got := r.readRef(); got.IsZero() && !old.IsZero() {
-		// It is damaged or gone. The log tells where the branch is, as when the space
-		// is opened.
+		// The file is damaged or gone. The reflog has the branch's commit, as when the
+		// space is opened.
 		logged, _, err := r.lastLogged()
 		if err != nil {
 			return err
@@ -298,26 +299,26 @@ func (r *repo) advance(old, h packfile.Hash, who space.Person, stamp, why string
 		err = r.s.o.Sync(f)
 	}
 	if err != nil {
-		// Whether the line is on disk is unknown now: take it back, before any
-		// other commit at the latest.
+		// The line may or may not be on disk. Remove it now, or at the latest before
+		// another commit.
 		if terr := r.cutLog(st.Size()); terr != nil {
 			r.broken = &damage{terr, st.Size()}
 		}
 		return fmt.Errorf("reflog: %w", err)
 	}
 	r.s.o.probe("log synced")
-	// From here on the commit stands, whatever happens to the ref's file.
+	// From here on the commit counts, whatever happens to the ref's file.
 	if err := r.writeRef(h); err != nil {
 		r.broken = &damage{err, -1}
-		r.s.o.Logger.Error("The branch's file could not be written; it is put right with the next commit.",
+		r.s.o.Logger.Error("The branch's file could not be written; the next commit writes it again.",
 			"space", r.id, "error", err)
 	}
 	r.s.o.probe("ref renamed")
 	return nil
 }
 
-// lastLogged returns the newest commit of the reflog, and the size of its
-// well-formed part.
+// lastLogged returns the newest commit of the reflog, and the size of the reflog's
+// well-formed part in bytes.
 func (r *repo) lastLogged() (h packfile.Hash, size int64, err error) {
 	b, err := os.ReadFile(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {

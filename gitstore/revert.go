@@ -19,11 +19,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Restore makes a path, or everything with "", what it was at a commit, as a
-// new commit on head: files that came since are deleted, and nothing leaves the
-// history. Changed is false if it is so already. A path that neither the
-// commit nor head has is a fault.NotFound. Paths and links that break today's
-// rules, as imported histories may hold them, are listed in Rejected.
+// Restore commits on head the state that a path ("" for everything) had at a commit. It
+// deletes files that were added since, and removes nothing from the history. Changed is
+// false if head already has this state. A path that neither the commit nor head has is
+// a fault.NotFound. Rejected lists paths and links that break today's rules, as those
+// of imported histories may.
 func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error) {
 	r, then, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 	var reqs []request
 	var refused []space.Rejection
 	for _, f := range files {
-		// What stands in the way of a restored path goes with it.
+		// A file in the way of a restored path is deleted too.
 		if !under(string(f.Path), string(path)) && !(f.Status == space.Deleted && path != "" && under(string(path), string(f.Path))) {
 			continue
 		}
@@ -86,8 +86,8 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 	return c, err
 }
 
-// restoring turns a difference from head into a request whose content the
-// repository has.
+// restoring turns a difference from head into a request. The repository has the
+// content.
 func (r *repo) restoring(f space.FileChange) (request, error) {
 	p, err := space.ParsePath(string(f.Path))
 	if err != nil {
@@ -110,25 +110,24 @@ func (r *repo) restoring(f space.FileChange) (request, error) {
 	return q, nil
 }
 
-// maxReverted bounds how many commits one revert may name.
+// maxReverted limits the commits that one revert may name.
 const maxReverted = 1000
 
-// revertTries is how often a revert begins again where what it is about was
-// changed meanwhile.
+// revertTries is how often a revert is computed if its paths change meanwhile.
 const revertTries = 4
 
-// Revert undoes what commits of head's history changed against their first
-// parents, as one new commit on head; nothing leaves the history. Each file is merged
-// three ways, from what the commit made of it to what head has and to what the parent
-// has, the newest commit first. A file where these conflict, by lines, stays as head
-// has it, and Conflicts names it (without a Kept). Rejected names paths that break
-// today's rules. Changed is false if there is nothing to undo, or nothing that can be.
+// Revert undoes what commits of head's history changed against their first parents, in
+// one new commit on head. It removes nothing from the history. It merges each file
+// three ways, newest commit first: the commit's version is the base, and head's and the
+// parent's versions are the sides. A file with a conflict by lines stays as head has
+// it, and Conflicts names it (without a Kept). Rejected names paths that break today's
+// rules. Changed is false if there is nothing to undo, or nothing that can be undone.
 //
-// A commit that is not in head's history is a fault.NotFound; what takes longer
-// than Options.RevertTime or more than one change may hold, a fault.TooLarge.
-// Commits wait only while the result is committed: what a path becomes is found
-// before, one revert of a space at a time, and again where the path was changed
-// meanwhile.
+// A commit that is not in head's history is a fault.NotFound. A revert that takes
+// longer than Options.RevertTime, or is more than one change may hold, is a
+// fault.TooLarge. Commits wait only while the result is committed. Revert computes the
+// result before that, one revert of a space at a time, and computes it again if a path
+// has changed meanwhile.
 func (s *Store) Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error) {
 	if len(commits) == 0 || len(commits) > maxReverted {
 		return space.Commit{}, fault.New(fault.Invalid, "Choose between 1 and %d commits to undo.", maxReverted)
@@ -142,7 +141,7 @@ func (s *Store) Revert(ctx context.Context, id space.SpaceID, commits []space.Co
 	defer stop()
 	c, err := r.revert(ctx, commits, m)
 	if err != nil && errors.Is(context.Cause(ctx), errRevertTime) {
-		return space.Commit{}, fault.Wrap(err, fault.TooLarge, "Nothing was undone: it takes longer than %s to find out what the files become. Undo fewer changes at once.", s.o.RevertTime)
+		return space.Commit{}, fault.Wrap(err, fault.TooLarge, "Nothing was undone: it takes longer than %s to compute the result. Undo fewer changes at once.", s.o.RevertTime)
 	}
 	return c, err
 }
@@ -165,7 +164,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 		}
 		r.s.o.probe("revert: decided")
 		if err != nil {
-			continue // what it read may be gone
+			continue // a purge may have removed what it read
 		}
 		if c, ok, err := v.commit(ctx, purges, reqs, refused, m); ok || err != nil {
 			return c, err
@@ -174,7 +173,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 	return space.Commit{}, fault.New(fault.Conflict, "Nothing was undone: the files were changed again and again meanwhile. Try again.")
 }
 
-// work finds what head's paths become.
+// work computes what head's paths become.
 func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Rejection, err error) {
 	if v.commits, err = v.order(ctx, commits); err != nil {
 		return nil, nil, err
@@ -187,8 +186,8 @@ func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []
 	return v.requests(ctx)
 }
 
-// commit commits what was found, where every path is still what it was then; ok
-// is false if one is not.
+// commit commits the result if every path is still as it was; ok is false if one is
+// not.
 func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, refused []space.Rejection, m space.Meta) (_ space.Commit, ok bool, _ error) {
 	r := v.r
 	r.commitMu.Lock()
@@ -220,8 +219,8 @@ func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, re
 	return c, err == nil, err
 }
 
-// unmoved reports whether another head has at every path that was looked at what
-// the first had.
+// unmoved reports whether another head has the same entries as the first at every path
+// that was looked at.
 func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) {
 	for _, paths := range []iter.Seq[string]{maps.Keys(v.now), maps.Keys(v.kept)} {
 		for path := range paths {
@@ -244,8 +243,8 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 	return true, nil
 }
 
-// revertMessage says what a revert undoes, and whether all of it: pages read
-// that to tell what is undone.
+// revertMessage says what a revert undoes, and whether it undoes all of it. Pages read
+// the message to show what is undone.
 func revertMessage(order []rawAt, whole bool) string {
 	subject := func(c rawAt) string {
 		read, _, _ := c.Read(c.id)
@@ -269,11 +268,11 @@ func revertMessage(order []rawAt, whole bool) string {
 	return b.String()
 }
 
-// maxRevertedTold bounds how many commits a revert's message names.
+// maxRevertedTold limits the commits that a revert's message names.
 const maxRevertedTold = 200
 
-// undoing is the subject of what undoes a commit with a subject. To undo an undoing
-// is to redo: so titles do not grow with each turn.
+// undoing returns the subject of a commit that undoes one with the given subject. To
+// undo an undo is a redo, so that subjects do not grow with each turn.
 func undoing(subject string) string {
 	for _, w := range [][2]string{{"Undo ", "Redo "}, {"Redo ", "Undo "}} {
 		if what, ok := strings.CutPrefix(subject, w[0]); ok && (strings.HasPrefix(what, "“") || strings.HasSuffix(what, " changes")) {
@@ -289,10 +288,10 @@ type rawAt struct {
 	id packfile.Hash
 }
 
-// undone is what becomes of a path. data is merged content that the repository
-// does not have.
+// undone is the new state of a path. data is merged content that the repository does
+// not have.
 type undone struct {
-	packfile.TreeEntry // zero mode: the path is not there
+	packfile.TreeEntry // a zero mode means that there is no file
 	data               []byte
 	merged             bool
 }
@@ -302,12 +301,13 @@ type reverting struct {
 	r       *repo
 	head    *headState
 	commits []rawAt
-	now     map[string]undone // by path, once a commit has touched it
-	kept    map[string]bool   // what conflicts, and stays
+	now     map[string]undone // by path, for the paths that a commit touched
+	kept    map[string]bool   // paths that conflict and stay
 	held    int64             // bytes of merged content
 }
 
-// set notes what becomes of a path. What one change may hold bounds it.
+// set records the new state of a path. If the revert is more than one change may hold,
+// the error is a fault.TooLarge.
 func (v *reverting) set(path string, u undone) error {
 	v.held += int64(len(u.data)) - int64(len(v.now[path].data))
 	v.now[path] = u
@@ -317,7 +317,8 @@ func (v *reverting) set(path string, u undone) error {
 	return nil
 }
 
-// order returns the commits, newest first.
+// order returns the commits, newest first. A commit that is not in head's history is a
+// fault.NotFound.
 func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, error) {
 	left := map[packfile.Hash]bool{}
 	for _, id := range ids {
@@ -344,7 +345,7 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 	return out, nil
 }
 
-// at returns what a path is by now.
+// at returns the state of a path so far.
 func (v *reverting) at(path string) (undone, error) {
 	if u, ok := v.now[path]; ok {
 		return u, nil
@@ -360,7 +361,7 @@ func (v *reverting) at(path string) (undone, error) {
 	return u, nil
 }
 
-// undo takes the changes of one commit back.
+// undo undoes the changes of one commit.
 func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	var parent packfile.Hash
 	if len(c.Parents) > 0 {
@@ -409,11 +410,11 @@ func sameEntry(a, b packfile.TreeEntry) bool {
 	return a.Mode == b.Mode && (a.Mode == 0 || a.Hash == b.Hash)
 }
 
-// maxRevertedLines bounds, in bytes, a file of which single lines are undone.
+// maxRevertedLines is the largest file, in bytes, that is merged by lines.
 const maxRevertedLines = 1 << 20
 
-// merge makes of ours what theirs is of base; clean is false if both changed the same,
-// and where files that have no lines differ.
+// merge applies the change from base to theirs to ours. clean is false if both changed
+// the same lines, or if the files differ and have no lines.
 func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours undone, theirs packfile.TreeEntry) (_ undone, clean bool, err error) {
 	switch {
 	case sameEntry(ours.TreeEntry, base):
@@ -436,7 +437,7 @@ func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours und
 	case err != nil && !errors.Is(err, context.DeadlineExceeded) && fault.CodeOf(err) != fault.TooLarge:
 		return ours, false, err
 	case err != nil || conflicts:
-		return ours, false, nil // git cannot merge it, or not in time
+		return ours, false, nil // git cannot merge the texts, or not in time
 	}
 	mode := ours.Mode
 	if ours.Mode == base.Mode {
@@ -445,7 +446,7 @@ func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours und
 	return undone{TreeEntry: packfile.TreeEntry{Name: ours.Name, Mode: mode, Hash: plumbing.ComputeHash(plumbing.BlobObject, text)}, data: text, merged: true}, true, nil
 }
 
-// text returns a file that has lines; ok is false for anything else.
+// text returns the content of a file that has lines; ok is false for any other.
 func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
 	if u.merged {
 		return u.data, true, nil
@@ -460,7 +461,7 @@ func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
 	return text, err == nil && bytes.IndexByte(text, 0) < 0, err
 }
 
-// requests turns what became of the paths into what is to be committed.
+// requests turns the new states of the paths into requests.
 func (v *reverting) requests(ctx context.Context) (reqs []request, refused []space.Rejection, err error) {
 	paths := make([]string, 0, len(v.now))
 	for p := range v.now {
@@ -484,8 +485,8 @@ func (v *reverting) requests(ctx context.Context) (reqs []request, refused []spa
 	return reqs, refused, nil
 }
 
-// request is what makes a path what it became; needed is false if head is so
-// already, or what came since is in the way.
+// request returns the request that gives a path its new state. needed is false if head
+// already has the state, or if files that were added since are in the way.
 func (v *reverting) request(ctx context.Context, path string) (q request, needed bool, err error) {
 	at, err := v.r.trees().Lookup(v.head.tree, path)
 	if err != nil {
@@ -525,8 +526,8 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 	return q, true, err
 }
 
-// inTheWay reports whether head has a file above a path, or files below it, that
-// the revert leaves there.
+// inTheWay reports whether head has a file above a path, or files below it, that the
+// revert does not delete.
 func (v *reverting) inTheWay(ctx context.Context, path string, at trees.Place) (bool, error) {
 	if at.Blocked != "" {
 		u, ok := v.now[at.Blocked]

@@ -21,10 +21,10 @@ type Warned struct{ Why string }
 
 func (w Warned) Error() string { return w.Why }
 
-// screen asks Options.Screen about a file's content. What the repository holds
-// already is nothing new: a remote has it, or refuses to have it, whatever
-// becomes of this change; so a file may be moved and restored. The error is the
-// file's refusal where it has a fault.Error, and the whole change's otherwise.
+// screen calls Options.Screen for a file's content. Content that the repository already
+// has is not new: a remote has it, or refuses it, whatever this change does. So files
+// may be moved and restored. A fault.Error refuses the file; any other error ends the
+// whole change.
 func (r *repo) screen(ctx context.Context, q request, content []byte) (warning string, err error) {
 	if r.s.o.Screen == nil || q.delete || r.db.Has(q.hash) {
 		return "", nil
@@ -46,8 +46,8 @@ func (r *repo) screen(ctx context.Context, q request, content []byte) (warning s
 	return judged(ctx, err)
 }
 
-// screenMessage asks Options.Screen about a commit's message, which is pushed
-// like any file.
+// screenMessage calls Options.Screen for a commit's message, which is pushed like any
+// file.
 func (r *repo) screenMessage(ctx context.Context, msg string) (warning string, err error) {
 	if r.s.o.Screen == nil || msg == "" {
 		return "", nil
@@ -69,8 +69,8 @@ func judged(ctx context.Context, err error) (warning string, _ error) {
 	return "", err
 }
 
-// screenHistory asks Options.Screen about everything in an imported history. A
-// refusal refuses the whole history, because no part of it can be left out.
+// screenHistory calls Options.Screen for everything in an imported history. A refusal
+// refuses the whole history, because no part of it can be left out.
 func (r *repo) screenHistory(ctx context.Context, from *quarantine, progress func(string)) (warnings []space.Warning, err error) {
 	if r.s.o.Screen == nil {
 		return nil, nil
@@ -98,14 +98,13 @@ func isFault(err error) bool {
 	return errors.As(err, &f)
 }
 
-// gitFile is a file that git reads its own settings from, wherever in a tree it
-// lies. A server that checks what is pushed to it (receive.fsckObjects) looks
-// into these, and one that it does not like, anywhere in the history, stops
-// every later push (git's fsck.c).
+// gitFile is a file from which git reads its own settings, wherever it is in a tree. A
+// server that checks pushes (receive.fsckObjects) looks into these files. If it refuses
+// one, anywhere in the history, every later push fails (git's fsck.c).
 type gitFile struct {
 	name  string
-	short string // how its short names on Windows begin: six characters of the name
-	hash  string // likewise where those are taken (git's is_ntfs_dot_generic)
+	short string // start of its short names on Windows: six characters of the name
+	hash  string // start of its short names if those are taken (git's is_ntfs_dot_generic)
 	check func(content []byte) string
 }
 
@@ -116,11 +115,12 @@ var gitFiles = []gitFile{
 	{".mailmap", "mailma", "maba30", nil},
 }
 
-// checkGitFile refuses a file of git's own that a server would refuse.
+// checkGitFile refuses a settings file of git that a server would refuse.
 func checkGitFile(p space.Path, mode space.Mode, content []byte) error {
 	name := string(p[strings.LastIndexByte(string(p), '/')+1:])
 	for _, f := range gitFiles {
-		// A backslash separates names on Windows, and fsck looks after each.
+		// A backslash separates names on Windows, and fsck looks at the name after
+		// each.
 		if !slices.ContainsFunc(strings.Split(name, "\\"), f.is) {
 			continue
 		}
@@ -138,7 +138,7 @@ func checkGitFile(p space.Path, mode space.Mode, content []byte) error {
 	return nil
 }
 
-// is reports whether a file system or git may take a name for the file's.
+// is reports whether a file system or git may take name for the file's name.
 func (f gitFile) is(name string) bool {
 	s, _, _ := strings.Cut(space.FoldName(name), ":")
 	s = strings.TrimRight(s, ". ")
@@ -164,9 +164,9 @@ func checkAttributes(content []byte) string {
 	return ""
 }
 
-// What a .gitmodules may hold: less than git reads, and nothing that it could
-// read in two ways. Made when first asked for: the program is also every
-// sandbox's processes.
+// A .gitmodules may have only these lines. They are a subset of what git reads, without
+// anything that git could read in two ways. They are compiled on first use, because
+// every process of a sandbox runs this program too.
 var (
 	moduleSection = lazily(`^\[submodule "([A-Za-z0-9_+@ ./-]+)"\]$`)
 	moduleValue   = lazily(`^([A-Za-z]+)\s*=\s*([^\s"'\\;#][^"'\\;#]*)$`)

@@ -15,8 +15,8 @@ import (
 //go:embed all:seed
 var startingFiles embed.FS
 
-// StartingTree returns what a new space holds: a guide for whoever opens it,
-// one instruction file, a context file to fill in, and a small skill.
+// StartingTree returns the files of a new space: a guide for whoever opens it, one
+// instruction file, a context file to fill in, and a small skill.
 func StartingTree() space.ChangeSet {
 	var cs space.ChangeSet
 	root, err := fs.Sub(startingFiles, "seed")
@@ -31,17 +31,16 @@ func StartingTree() space.ChangeSet {
 		})
 	}
 	if err != nil {
-		panic(err) // the files are in the binary
+		panic(err) // the files are embedded
 	}
 	return cs
 }
 
-// starters reports which files of a space are still as it began: what a history or
-// an import from elsewhere has at such a path takes it, as no word of anybody's
-// is lost by that. Of a space whose first commit is not its first any more (it
-// has adopted a history) only what new spaces begin with counts.
+// starters reports which files of a space are still as it began. A merge or an import
+// replaces such a file, because nobody's work is lost. If the space has adopted a
+// history, its first commit is foreign, and only the files of StartingTree count.
 type starters struct {
-	first packfile.Hash // the tree of the space's first commit; zero if it is another's
+	first packfile.Hash // the tree of the space's first commit; zero if that commit is foreign
 	seed  map[string]packfile.TreeEntry
 }
 
@@ -49,7 +48,7 @@ type starters struct {
 // the pages.
 const startingTool = "satchel"
 
-// startersOf follows a history to its beginning.
+// startersOf follows the first parents of a history to its first commit.
 func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error) {
 	s := starters{seed: seedEntries()}
 	for at := head.id; ; {
@@ -71,7 +70,7 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 	}
 }
 
-// untouched reports whether an entry is what the space began with at its path.
+// untouched reports whether an entry is as the space began.
 func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, error) {
 	if !e.IsFile() {
 		return false, nil
@@ -86,7 +85,7 @@ func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, e
 	return err == nil && was.HasFile() && was.Hash == e.Hash && was.Mode == e.Mode, err
 }
 
-// seedEntries are the files of StartingTree.
+// seedEntries returns the files of StartingTree by path.
 func seedEntries() map[string]packfile.TreeEntry {
 	out := map[string]packfile.TreeEntry{}
 	for _, c := range StartingTree().Changes {
@@ -95,8 +94,8 @@ func seedEntries() map[string]packfile.TreeEntry {
 	return out
 }
 
-// replaceUntouchedSeeds lets requests of an import replace files that are as the space began,
-// and lists their paths.
+// replaceUntouchedSeeds changes requests of an import to replace files that are as the
+// space began, and returns their paths.
 func (r *repo) replaceUntouchedSeeds(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
 	names := packfile.NameIndex{}

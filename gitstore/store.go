@@ -29,14 +29,14 @@ type Store struct {
 	cache *packfile.Cache
 	texts *merge.Texts
 
-	// ctx ends with the store; work is what runs in the background.
+	// ctx ends when the store closes; work counts the background goroutines.
 	ctx  context.Context
 	stop context.CancelFunc
 	work sync.WaitGroup
 
 	mu     sync.Mutex
 	open   map[space.SpaceID]*repo
-	gone   map[space.SpaceID]bool // since this process began
+	gone   map[space.SpaceID]bool // deleted since this process began
 	closed bool
 }
 
@@ -45,15 +45,15 @@ var (
 	_ space.Checkouts = (*Store)(nil)
 )
 
-// Names in the store's directory beside the repositories.
+// Other names in the store's directory.
 const (
-	cacheDir      = ".cache"      // checkouts and git views; made again at will
-	quarantineDir = ".quarantine" // of imports that have not been checked
+	cacheDir      = ".cache"      // checkouts and git views; they can be made again
+	quarantineDir = ".quarantine" // imports and transfers that have not been checked
 	libraryDir    = ".library"
 )
 
-// Open opens a store and takes the lock of its directory; a fault.Conflict
-// reports that another process has it. Close must be called.
+// Open opens a store and locks its directory. If another process holds the lock, the
+// error is a fault.Conflict. The caller must call Close.
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" {
 		return nil, errors.New("gitstore: Options.Dir is empty")
@@ -90,8 +90,8 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// clean removes what an earlier process left and makes the derived
-// directories. No sandbox of that process can be alive: the lock is ours.
+// clean removes what an earlier process left, and creates the derived directories. No
+// sandbox of that process can be alive, because this one holds the lock.
 func (s *Store) clean() error {
 	es, err := os.ReadDir(s.o.Dir)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) clean() error {
 	return nil
 }
 
-// removeTree removes a directory of ours, read-only directories included.
+// removeTree removes a directory, even if directories in it are read-only.
 func removeTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
@@ -134,8 +134,8 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Close waits for background work, closes every space and gives the directory
-// up. Seeds must have been released.
+// Close waits for background work, closes every space and releases the directory. All
+// checkouts must have been released.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -155,8 +155,8 @@ func (s *Store) Close() error {
 	return s.lock.Close()
 }
 
-// background runs f in a goroutine that Close waits for. It does nothing on a
-// closed store.
+// background runs f in a goroutine that Close waits for. If the store is closed, it
+// does nothing and returns false.
 func (s *Store) background(f func(ctx context.Context)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Store) repoDir(id space.SpaceID) string {
 	return filepath.Join(s.o.Dir, string(id)+".git")
 }
 
-// acquire opens a space, or shares the open one. release must be called.
+// acquire opens a space, or shares the open one. The caller must call release.
 func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -194,8 +194,8 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 		r = s.unopened(id)
 		s.open[id] = r
 		s.mu.Unlock()
-		// Not under the lock, as recovery may take a while, and not with the
-		// caller's end, as others may wait for it too.
+		// Open without the lock, because recovery may take a while, and without the
+		// caller's cancellation, because others may wait for the space too.
 		err = r.openDisk(context.WithoutCancel(ctx))
 		s.mu.Lock()
 		if err != nil {
@@ -225,12 +225,12 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 	return r, release, nil
 }
 
-// unopened returns a space before it is opened: only its files can be used.
+// unopened returns a space that is not open: only its files can be used.
 func (s *Store) unopened(id space.SpaceID) *repo {
 	return &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), freed: make(chan struct{}, 1), reverts: make(chan struct{}, 1)}
 }
 
-// evict closes spaces that nobody uses, where too many are open.
+// evict closes spaces that nobody uses if too many are open.
 func (s *Store) evict() {
 	for id, r := range s.open {
 		if len(s.open) < s.o.OpenSpaces {
@@ -249,7 +249,7 @@ func (s *Store) evict() {
 	}
 }
 
-// Exists reports whether there is such a space.
+// Exists reports whether a space exists.
 func (s *Store) Exists(id space.SpaceID) bool {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return false
@@ -264,10 +264,10 @@ func (s *Store) Exists(id space.SpaceID) bool {
 	return err == nil
 }
 
-// Create makes a space with its first commit and returns once both are
-// durable. initial may be empty; [StartingTree] gives what a new space should
-// hold. A space that exists is a fault.Conflict; a refused entry fails the
-// whole, as the caller is the server itself.
+// Create creates a space with its first commit, and returns once both are durable.
+// initial may be empty; [StartingTree] returns the usual files. A space that exists is
+// a fault.Conflict. A refused entry fails the whole call, because the caller is the
+// server itself.
 func (s *Store) Create(ctx context.Context, id space.SpaceID, initial space.ChangeSet, m space.Meta) (space.Commit, error) {
 	c, err := s.create(ctx, id, initial, m)
 	return c, explainDisk(err)
@@ -342,13 +342,13 @@ func (s *Store) firstCommit(ctx context.Context, id space.SpaceID, dir string, i
 	return c, nil
 }
 
-// syncTree makes a new repository durable, directories included.
+// syncTree makes a new repository durable, including its directories.
 func (s *Store) syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return s.o.disk.SyncDir(p) // opens files as well
+		return s.o.disk.SyncDir(p) // SyncDir works for files too
 	})
 }
 
@@ -358,16 +358,16 @@ func (s *Store) publish(id space.SpaceID, c space.Commit) {
 	}
 }
 
-// notFoundPath is the answer for a path that a commit does not have.
+// notFoundPath returns the error for a path that a commit does not have.
 func notFoundPath(p space.Path, c space.CommitID) error {
 	return fault.New(fault.NotFound, "There is no file %q at commit %s.", string(p), c.Short())
 }
 
-// logger returns the store's logger with the space named.
+// logger returns the store's logger with the space's id.
 func (r *repo) logger() *slog.Logger { return r.s.o.Logger.With("space", string(r.id)) }
 
-// internalf wraps an error of this package's own. That the disk is full is the
-// one that the operator can mend.
+// internalf wraps an internal error. A full disk becomes a fault, because the operator
+// can act on it.
 func (r *repo) internalf(err error, what string) error {
 	return explainDisk(fmt.Errorf("space %s: %s: %w", r.id, what, err))
 }

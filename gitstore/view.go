@@ -13,10 +13,10 @@ import (
 	"satchel/gitstore/packfile"
 )
 
-// viewConfig is the configuration of a git view. checkStat and trustctime make
-// git compare size, mode and seconds of the modification time alone: those are
-// what a manifest and a checkout agree on. It holds no remote, no credential
-// and nothing that runs a program.
+// viewConfig is the configuration of a git view. With checkStat and trustctime, git
+// compares only the size, the mode and the seconds of the modification time, on which a
+// manifest and a checkout agree. The configuration has no remote, no credential and
+// nothing that runs a program.
 const viewConfig = `[core]
 	repositoryformatversion = 0
 	filemode = true
@@ -34,21 +34,21 @@ const viewConfig = `[core]
 	auto = false
 `
 
-// gitView is a git directory that sandboxes see read-only as /space/.git. Its
-// packs are hard links to the repository's, which neither side ever writes.
+// gitView is a git directory that sandboxes see read-only as /space/.git. Its packs are
+// hard links to the repository's packs, which nobody modifies.
 type gitView struct {
 	dir string
 
-	mu     sync.Mutex      // of packs and the ref; a commit takes it
-	linked map[string]bool // packs that the view has
+	mu     sync.Mutex      // guards the packs and the ref; a commit takes it
+	linked map[string]bool // packs of the view
 	at     packfile.Hash   // the head that the ref names
 
-	indexMu sync.Mutex // of the index, which takes longer; no commit waits for it
-	indexed *manifest  // what the index shows
+	indexMu sync.Mutex // guards the index, which takes longer; no commit waits for it
+	indexed *manifest  // the manifest that the index shows
 }
 
-// ensureView makes the space's git view, or brings it to head. The caller has
-// the seeds' turn.
+// ensureView creates the space's git view, or updates it to head. The caller has the
+// seeds' turn.
 func (r *repo) ensureView() error {
 	d := &r.seeds
 	d.mu.Lock()
@@ -71,8 +71,8 @@ func (r *repo) ensureView() error {
 			return err
 		}
 	}
-	// No commit may come between the first look at the packs and the moment
-	// from which commits move the view.
+	// No commit may come between the first look at the packs and the moment when
+	// commits begin to move the view.
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
 	if err := v.moveTo(r.db, r.head.Load().id); err != nil {
@@ -84,7 +84,7 @@ func (r *repo) ensureView() error {
 	return nil
 }
 
-// moveTo brings packs and the ref to a head.
+// moveTo moves the packs and the ref to a head.
 func (v *gitView) moveTo(db *packfile.DB, head packfile.Hash) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,21 +105,20 @@ func (v *gitView) refAt() packfile.Hash {
 	return v.at
 }
 
-// syncViewToHead brings the view to head where that failed when head moved. The caller
-// has the seeds' turn. commitMu may be taken under the turn, never the turn under
-// commitMu.
+// syncViewToHead moves the view to head, if headMoved failed to. The caller has the
+// seeds' turn. commitMu may be taken under the turn, never the turn under commitMu.
 func (r *repo) syncViewToHead(v *gitView) error {
 	if v.refAt() == r.head.Load().id {
 		return nil
 	}
-	// So that a commit does not move the view meanwhile, and this one back.
+	// Otherwise a commit could move the view meanwhile, and this call move it back.
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
 	return v.moveTo(r.db, r.head.Load().id)
 }
 
-// linkPacks gives the view the packs that the repository has: first the new
-// ones, then without those that are gone.
+// linkPacks makes the view's packs match the repository's. It first adds the new ones,
+// and then removes those that are gone.
 func (v *gitView) linkPacks(db *packfile.DB) error {
 	dir := filepath.Join(v.dir, "objects", "pack")
 	var missing, gone []string
@@ -136,7 +135,7 @@ func (v *gitView) linkPacks(db *packfile.DB) error {
 	}
 	db.Mu.RUnlock()
 	for _, name := range missing {
-		for _, ext := range []string{".pack", ".idx"} { // the index last: git looks for it
+		for _, ext := range []string{".pack", ".idx"} { // the index last, because git looks for it
 			if err := linkOrCopy(filepath.Join(db.PackDir(), name+ext), filepath.Join(dir, name+ext)); err != nil {
 				return err
 			}
@@ -154,8 +153,8 @@ func (v *gitView) linkPacks(db *packfile.DB) error {
 	return nil
 }
 
-// linkOrCopy makes to the same file as from; a copy where the file system has
-// no hard links.
+// linkOrCopy makes to a hard link to from, or a copy if the file system has no hard
+// links.
 func linkOrCopy(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -183,7 +182,7 @@ func linkOrCopy(from, to string) error {
 	return err
 }
 
-// shows reports whether the whole view, its index included, is at a head.
+// shows reports whether the whole view, including its index, is at a head.
 func (v *gitView) shows(head packfile.Hash) bool {
 	if v.refAt() != head {
 		return false
@@ -193,7 +192,7 @@ func (v *gitView) shows(head packfile.Hash) bool {
 	return v.indexed != nil && v.indexed.head == head
 }
 
-// writeIndex makes the index say what the manifest does.
+// writeIndex writes the index of a manifest.
 func (v *gitView) writeIndex(m *manifest) error {
 	v.indexMu.Lock()
 	defer v.indexMu.Unlock()
@@ -207,9 +206,9 @@ func (v *gitView) writeIndex(m *manifest) error {
 	return nil
 }
 
-// encodeGitIndex makes an index of version 2 (gitformat-index(5)). What a
-// manifest does not know of a file (inode, owner, change time) is zero; the
-// view's configuration makes git ignore it.
+// encodeGitIndex encodes an index of version 2 (gitformat-index(5)). Fields that a
+// manifest does not have (inode, owner, change time) are zero; the view's configuration
+// makes git ignore them.
 func encodeGitIndex(files []manifestFile) []byte {
 	n := 32
 	for _, f := range files {
