@@ -21,17 +21,19 @@ import (
 	"satchel/web"
 )
 
-// Bounds of an archive that is unpacked, besides those of uploads.
+// These limits on unpacking an archive add to those of uploads.
 const (
-	// unpackRatio is how many times its own size an archive may hold, once it holds
-	// more than unpackFree. Text seldom shrinks to less than a fiftieth.
+	// An archive may hold unpackRatio times its own size once it holds more than
+	// unpackFree bytes. Text seldom shrinks to less than a fiftieth.
 	unpackRatio = 250
 	unpackFree  = 8 << 20
-	// entryBytes is what an entry may take of an archive's own lists, on average.
+	// entryBytes is the average number of bytes that one entry may take in the
+	// archive's own lists.
 	entryBytes = 2048
 )
 
-// archiveKind is what unpacks a file of the name; "" for what is no archive.
+// archiveKind returns the suffix that names the format of an archive. It is "" for a
+// file that is not an archive.
 func archiveKind(name string) string {
 	name = strings.ToLower(name)
 	for _, k := range [...]string{".zip", ".tar", ".tar.gz", ".tgz"} {
@@ -42,15 +44,15 @@ func archiveKind(name string) string {
 	return ""
 }
 
-// unpacked is what an upload's archives hold.
+// unpacked holds what came out of the archives of an upload.
 type unpacked struct {
 	files   []*sentFile
 	refused []uploaded
-	mac     int // entries of macOS's own that were left out
-	git     int // entries of repositories that were
+	mac     int // skipped entries that macOS adds
+	git     int // skipped entries of git directories
 }
 
-// notUnpacked is why nothing of an archive is taken.
+// notUnpacked is the reason why nothing of an archive is taken.
 type notUnpacked string
 
 func (n notUnpacked) Error() string { return string(n) }
@@ -62,17 +64,17 @@ var (
 	errNoFiles    = notUnpacked("It holds no files that can be taken.")
 )
 
-// unpacker takes the archives of one upload apart. Nothing that an archive says of
-// itself is believed: what is read is counted.
+// unpacker unpacks the archives of one upload. It counts what it reads and does not
+// trust the sizes in an archive.
 type unpacker struct {
 	limits web.EditLimits
-	files  int   // that may still come
-	bytes  int64 // likewise
+	files  int   // files that may still come
+	bytes  int64 // bytes that may still come
 	out    unpacked
 }
 
-// unpack takes an archive apart: all of it that can be taken, or, where that is
-// too much, nothing of it.
+// unpack takes every acceptable file of an archive. If they are too many or too large,
+// it takes none.
 func (u *unpacker) unpack(ctx context.Context, h *multipart.FileHeader) error {
 	f, err := h.Open()
 	if err != nil {
@@ -105,29 +107,29 @@ func (u *unpacker) unpack(ctx context.Context, h *multipart.FileHeader) error {
 	return nil
 }
 
-// maxEntries is how many entries one archive may have, of whatever kind: a Mac
-// makes two of each file, and directories are entries too.
+// maxEntries limits the entries of one archive, of every kind. A Mac writes two entries
+// for each file, and directories are entries too.
 func (u *unpacker) maxEntries() int { return 4*u.limits.MaxFiles + 100 }
 
-// archive is one that is being unpacked.
+// archive is an archive during its unpacking.
 type archive struct {
 	*unpacker
 	ctx     context.Context
 	name    string
 	size    int64
 	entries int
-	total   int64 // bytes of the files
+	total   int64 // bytes of the files taken
 	seen    map[string]bool
-	dirs    map[string]bool // in which files are
+	dirs    map[string]bool // directories that hold a taken file
 	out     unpacked
 }
 
-// entry is a file, or something else, in an archive.
+// entry is one entry of an archive.
 type entry struct {
 	name      string
-	size      int64 // as the archive has it
+	size      int64 // according to the archive
 	mode      fs.FileMode
-	link      bool // a hard one
+	link      bool // a hard link
 	encrypted bool
 	open      func() (io.ReadCloser, error)
 }
@@ -135,12 +137,12 @@ type entry struct {
 func (a *archive) zip(f multipart.File) error {
 	list := &capped{at: f, left: 1<<20 + int64(a.maxEntries())*entryBytes, err: errLongList}
 	z, err := zip.NewReader(list, a.size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // each path is looked at here
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // take checks each path itself
 		return archiveError(err)
 	}
 	list.open = true
 	for _, e := range z.File {
-		// Neither way of encryption is one that is read.
+		// This bit is set for both kinds of encryption, and neither is supported.
 		if err := a.take(entry{name: e.Name, size: int64(min(e.UncompressedSize64, 1<<62)), mode: e.Mode(), encrypted: e.Flags&1 != 0, open: e.Open}, false); err != nil { //nolint:gosec // it is bounded
 			return err
 		}
@@ -157,7 +159,7 @@ func (a *archive) tar(f multipart.File, zipped bool) error {
 		}
 		r = z
 	}
-	// What is passed over is unpacked too.
+	// Skipped entries are decompressed too, so they count against the limit.
 	t := tar.NewReader(&capped{r: r, left: 1<<20 + 2*a.limits.MaxChange + int64(a.maxEntries())*entryBytes, err: errSwells})
 	for {
 		h, err := t.Next()
@@ -170,7 +172,7 @@ func (a *archive) tar(f multipart.File, zipped bool) error {
 		e := entry{name: h.Name, size: h.Size, mode: h.FileInfo().Mode(), link: h.Typeflag == tar.TypeLink, open: func() (io.ReadCloser, error) { return io.NopCloser(t), nil }}
 		switch h.Typeflag {
 		case tar.TypeXGlobalHeader:
-			continue // about all files, of which git writes one
+			continue // git writes one, which describes all files
 		case tar.TypeReg, tar.TypeLink, tar.TypeSymlink, tar.TypeDir:
 		default:
 			e.mode |= fs.ModeIrregular
@@ -185,7 +187,7 @@ func (a *archive) tooMany() error {
 	return notUnpacked(fmt.Sprintf("It has more than %d entries, and was not unpacked.", a.maxEntries()))
 }
 
-// archiveError is that an archive cannot be read.
+// archiveError returns the reason why an archive cannot be read.
 func archiveError(err error) error {
 	var why notUnpacked
 	if errors.As(err, &why) {
@@ -194,11 +196,11 @@ func archiveError(err error) error {
 	return errBadArchive
 }
 
-// drive is how an absolute path begins on Windows.
+// drive matches the beginning of an absolute path on Windows.
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// take takes an entry, or notes why it is not. whole reports that what follows
-// cannot be read where this cannot be.
+// take takes an entry, or records why it does not. whole reports whether one unreadable
+// entry makes the rest of the archive unreadable.
 func (a *archive) take(e entry, whole bool) error {
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -217,7 +219,7 @@ func (a *archive) take(e entry, whole bool) error {
 		a.out.git++
 		return nil
 	case e.mode.IsDir():
-		return nil // it is made with its files
+		return nil // its files create it
 	}
 	why := a.why(name, e)
 	if why == "" && len(a.out.files) >= a.files {
@@ -246,7 +248,7 @@ func (a *archive) take(e entry, whole bool) error {
 	return nil
 }
 
-// why says why an entry is not taken; "" where it is.
+// why returns the reason to refuse an entry, or "" if there is none.
 func (a *archive) why(name string, e entry) string {
 	if _, err := space.ParsePath(name); err != nil {
 		return fault.PublicOf(err)
@@ -282,7 +284,7 @@ func (a *archive) tooLarge() string {
 	return "It is larger than the " + bytesize.Text(a.limits.MaxFile) + " that a file may have."
 }
 
-// content reads an entry, whatever size the archive says that it has.
+// content reads an entry. It enforces the limits whatever size the archive gives.
 func (a *archive) content(e entry, whole bool) (data []byte, why string, err error) {
 	room := min(a.bytes-a.total, max(unpackFree, unpackRatio*a.size)-a.total)
 	r, err := e.open()
@@ -309,7 +311,7 @@ func (a *archive) content(e entry, whole bool) (data []byte, why string, err err
 	return data, "", nil
 }
 
-// capped lets no more be read than it has left, until it is open.
+// capped fails with err after left bytes. Once open is set, ReadAt has no limit.
 type capped struct {
 	at   io.ReaderAt
 	r    io.Reader

@@ -9,33 +9,33 @@ import (
 	"satchel/web/merge"
 )
 
-// conflict is what somebody sees whose file changed while they edited it.
+// conflict describes a file that changed while the visitor edited it.
 type conflict struct {
-	// Gone reports that the file was deleted; NoText that it is no text any more.
+	// Gone reports that the file was deleted. NoText reports that it is no longer text.
 	Gone, NoText bool
-	// Places is how many both changed; where there are none the text of the page
-	// has both changes.
+	// Places is the number of places that both sides changed. If it is zero, the text of
+	// the page has both changes.
 	Places int
-	// Yours and Theirs are what either changed of Had, which they began from.
+	// Yours and Theirs are the changes of each side to Had, the common base.
 	Yours, Theirs       []merge.Hunk
 	YoursCut, TheirsCut bool
-	// Had, Sent and Now are the three texts, and From is the blob of the first.
+	// Had, Sent and Now are the three texts. From is the blob of Had.
 	Had, Sent, Now string
 	From           space.BlobID
-	// MovedTo is where the file is now, and Moved its address; "" where nothing
-	// tells.
+	// MovedTo is the path of the file now, and Moved its address. Both are empty if the
+	// file did not move or its new path is unknown.
 	MovedTo, Moved string
-	// By is the commit that changed it last.
+	// By is the last commit that changed the file.
 	By *space.Commit
 }
 
 const (
 	conflictContext = 3   // lines around a change
-	conflictLines   = 400 // of a comparison
+	conflictLines   = 400 // lines of a comparison
 )
 
-// sides is what became of the text from which somebody began, whose blob is had, in
-// their own text and in what is at the path now.
+// sides compares the base, whose blob is had, with the visitor's text and with the file
+// as it is now.
 func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
 	c := &conflict{Gone: !there, From: had, Sent: sent}
 	base, err := s.baseText(v, f.ID, had)
@@ -43,7 +43,7 @@ func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent 
 		if fault.CodeOf(err) != fault.NotFound {
 			return nil, err
 		}
-		base = "" // the form names what was never there, or is purged
+		base = "" // the form names a blob that never existed or was purged
 	}
 	if !web.Textual(base) || int64(len(base)) > s.Editing.MaxText {
 		base = ""
@@ -75,8 +75,8 @@ func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent 
 	return c, nil
 }
 
-// stillOpen is the conflict of a form that was sent from its page and is shown
-// again; nil if it comes from another page.
+// stillOpen returns the conflict of a form that the conflict page sent and that is shown
+// again. It is nil for a form of another page.
 func (s *pages) stillOpen(v *web.Visit, f found, there bool) (*conflict, error) {
 	if v.R.PostFormValue("conflict") == "" {
 		return nil, nil
@@ -88,9 +88,8 @@ func (s *pages) stillOpen(v *web.Visit, f found, there bool) (*conflict, error) 
 	return s.sides(v, f, there, had, sent)
 }
 
-// collide answers to a save of a file that is not what it was. Nothing is lost:
-// the page has what was there, what is there now, what was sent, and both
-// together, from which the person goes on.
+// collide answers a save of a file that changed meanwhile. The page keeps the base, the
+// current text, the text that was sent, and a merge of both, so that nothing is lost.
 func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error {
 	c, err := s.sides(v, f, there, body.Base, body.Text)
 	if err != nil {

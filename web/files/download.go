@@ -17,8 +17,8 @@ import (
 	"satchel/web"
 )
 
-// download is GET /spaces/{id}/download/{bundle|zip}: everything, as it is
-// written, so that no size of a space is held in memory.
+// download handles GET /spaces/{id}/download/{bundle|zip}. It streams the archive, so
+// that memory does not depend on the size of the space.
 func (s *pages) download(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *pages) download(v *web.Visit) error {
 	}
 	switch v.R.PathValue("kind") {
 	case "bundle":
-		// Who may read a space may have all that it was.
+		// Readers of a space may have its whole history.
 		return s.stream(v, m.ID, archiveName(m)+".bundle", "application/x-git-bundle", func(ctx context.Context, w io.Writer) error {
 			return s.History.Bundle(ctx, m.ID, w)
 		})
@@ -52,7 +52,7 @@ func (s *pages) download(v *web.Visit) error {
 	return web.ErrGone
 }
 
-// archiveName is a space's name as that of a file and a directory.
+// archiveName returns the name of a space as a file or directory name.
 func archiveName(m store.Membership) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -66,8 +66,9 @@ func archiveName(m store.Membership) string {
 	return name[:min(len(name), 80)]
 }
 
-// stream sends what write writes. What goes wrong before the first byte is a
-// page; after it the connection breaks, so that nobody takes half for all.
+// stream sends the output of write. An error before the first byte is shown as a page. A
+// later error breaks the connection, so that nobody takes a partial file for a complete
+// one.
 func (s *pages) stream(v *web.Visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
 	out := &firstByte{v: v, name: name, kind: kind}
 	if v.R.Method == http.MethodHead {
@@ -91,7 +92,7 @@ func (s *pages) stream(v *web.Visit, id space.SpaceID, name, kind string, write 
 	panic(http.ErrAbortHandler)
 }
 
-// firstByte sets the headers of a download once there is something to send.
+// firstByte sets the headers of a download when the first byte is written.
 type firstByte struct {
 	v          *web.Visit
 	to         io.Writer
@@ -114,9 +115,9 @@ func (w *firstByte) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// writeZip writes files as GitHub's archives have them: in one directory, with
-// their modes, links as links, and the commit as the archive's comment. What cannot
-// be in it is listed in a file at its top.
+// writeZip writes files the way GitHub's archives do: in one directory, with their
+// modes, with links as links, and with the commit as the comment of the archive. A file
+// at the top lists what the archive cannot hold.
 func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, when time.Time, files []space.Entry, content func(space.BlobID) ([]byte, error)) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {

@@ -18,32 +18,33 @@ import (
 	"satchel/web/render"
 )
 
-// editPage is a text on its way into a file.
+// editPage is the page that edits the text of a file.
 type editPage struct {
 	Action, Back string
 	New          bool
-	Path         string // of a new file as it was typed
+	Path         string // of a new file, as typed
 	Kinds        []newKind
 	Dir          string
 	Text         string
 	Message      string
-	Base         space.BlobID // that the text was made from; empty if no file is there
+	Base         space.BlobID // the blob that the text started from; empty for a new file
 	Mode         string
-	// Unsaved reports that the page holds what no file does.
+	// Unsaved reports that the page holds text that no file has.
 	Unsaved bool
-	Max     int64 // bytes of a text
-	// Previewed shows what the text looks like, rendered where it is Markdown.
+	Max     int64 // limit of the text, in bytes
+	// Previewed reports that the page shows a preview. Preview is the rendered text if
+	// the file is Markdown.
 	Previewed bool
 	Preview   *render.Document
-	// Marked is how many marks of a merge the text still has.
+	// Marked is the number of merge marks left in the text.
 	Marked   int
 	Conflict *conflict
-	// Where else to go with a file that is there.
+	// Rename and Delete are the addresses of the other pages of an existing file.
 	Rename, Delete string
-	Waits          string // the page on which a person decides about it, where it waits
+	Waits          string // the page that decides about the file's change; empty if none waits
 }
 
-// The modes as forms carry them.
+// Forms send modes as these values.
 const (
 	modeRegular    = "regular"
 	modeExecutable = "executable"
@@ -63,7 +64,7 @@ func modeOf(name string) space.Mode {
 	return space.Regular
 }
 
-// editable returns a file as text, or why it is none that a page can edit.
+// editable returns the text of a file. The error says why a page cannot edit it.
 func (s *pages) editable(v *web.Visit, f found) (string, error) {
 	switch {
 	case f.Dir:
@@ -90,7 +91,7 @@ func errLong(most int64) error {
 	return fault.New(fault.TooLarge, "It is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
 }
 
-// showEdit is GET /spaces/{id}/edit/{path...}.
+// showEdit handles GET /spaces/{id}/edit/{path...}.
 func (s *pages) showEdit(v *web.Visit) error {
 	f, err := s.target(v)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -107,8 +108,8 @@ func (s *pages) showEdit(v *web.Visit) error {
 	return s.form(v, http.StatusOK, f.Membership, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
 }
 
-// form is the page of a text on its way into the file at p; problem is what was
-// wrong with it.
+// form shows the page that edits the file at p. problem describes what is wrong with the
+// input; nil if nothing is.
 func (s *pages) form(v *web.Visit, status int, m store.Membership, p space.Path, body editPage, problem *web.Problem) error {
 	body.Max = s.Editing.MaxText
 	title := "A new file"
@@ -134,19 +135,20 @@ func (s *pages) form(v *web.Visit, status int, m store.Membership, p space.Path,
 	return s.Page(v, status, "edit", out)
 }
 
-// waitsAt is the page of what an AI changed in a file, while that waits for a person.
+// waitsAt returns the address of the page that decides about an AI's change to a file.
+// It is "" if no change waits.
 func (s *pages) waitsAt(v *web.Visit, id space.SpaceID, p space.Path) string {
 	if s.Reviews == nil {
 		return ""
 	}
 	list, _, err := s.Reviews.Waiting(v.R.Context(), id)
 	if err != nil || !slices.ContainsFunc(list, func(r space.Review) bool { return r.Path == p }) {
-		return "" // to edit is possible all the same
+		return "" // the file can be edited without it
 	}
 	return web.SpacePath(id, "reviews?"+web.URLQuery("path", string(p)))
 }
 
-// saveEdit is POST /spaces/{id}/edit/{path...}: a preview, or a commit.
+// saveEdit handles POST /spaces/{id}/edit/{path...}, which previews or commits.
 func (s *pages) saveEdit(v *web.Visit) error {
 	f, err := s.target(v)
 	there := err == nil
@@ -188,7 +190,8 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	case err == nil:
 		return s.Saved(v, f.Membership, remark, web.DoneURL(web.SpaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
-		// It changed right now, or a directory took its place, or a file that of a directory.
+		// The file changed just now, a directory took its place, or a file took the
+		// place of a directory above it.
 		now, ok, lerr := s.Lookup(v.R.Context(), f.ID, f.path)
 		if lerr != nil {
 			return lerr
@@ -204,8 +207,8 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	return err
 }
 
-// checkText looks at what was sent before anything is done with it, and makes the
-// preview where one is asked for.
+// checkText validates the text and the note. It makes the preview if the form asks for
+// one.
 func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPage) *web.Problem {
 	switch {
 	case int64(len(body.Text)) > s.Editing.MaxText:
@@ -223,7 +226,8 @@ func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPa
 	return nil
 }
 
-// baseText is the content of a blob that a text was made from; "" for none.
+// baseText returns the content of the blob that a text started from. It is "" for no
+// blob.
 func (s *pages) baseText(v *web.Visit, id space.SpaceID, b space.BlobID) (string, error) {
 	if b == "" {
 		return "", nil
@@ -232,7 +236,7 @@ func (s *pages) baseText(v *web.Visit, id space.SpaceID, b space.BlobID) (string
 	return string(data), err
 }
 
-// newKind is something that a new file can begin as.
+// newKind is a template for a new file.
 type newKind struct {
 	Name, Label, URL string
 	Chosen           bool
@@ -255,8 +259,7 @@ func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
 	return out
 }
 
-// dirOf is the directory that a page is asked to begin in; one that cannot be is
-// the root.
+// dirOf returns the directory that a request names, or the root if the name is invalid.
 func dirOf(q string) string {
 	q = strings.Trim(q, "/")
 	if _, err := space.ParsePath(q); err != nil {
@@ -265,7 +268,7 @@ func dirOf(q string) string {
 	return q
 }
 
-// showNew is GET /spaces/{id}/new.
+// showNew handles GET /spaces/{id}/new.
 func (s *pages) showNew(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -294,7 +297,7 @@ func (s *pages) newForm(body *editPage, m store.Membership, kind, dir string) {
 	body.Kinds = kindsOf(m.ID, kind, dir)
 }
 
-// saveNew is POST /spaces/{id}/new.
+// saveNew handles POST /spaces/{id}/new.
 func (s *pages) saveNew(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -338,16 +341,16 @@ func (s *pages) saveNew(v *web.Visit) error {
 	return err
 }
 
-// fieldOf is the input that a refusal is about: the path's, or another one.
+// fieldOf returns the input that a refusal concerns: "path" or other.
 func fieldOf(err error, other string) string {
 	if space.RuleOf(err) != "" || fault.CodeOf(err) == fault.Forbidden {
-		return "path" // a rule of paths, or workflow files
+		return "path" // a rule about paths or workflow files
 	}
 	return other
 }
 
-// entryText is the text of a file that is edited meanwhile elsewhere; ok is false
-// where it is no text.
+// entryText returns the current text of a file. ok is false if it is not text or is too
+// large.
 func (s *pages) entryText(v *web.Visit, id space.SpaceID, f space.Entry) (string, bool, error) {
 	if f.Size > s.Editing.MaxFile {
 		return "", false, nil
@@ -356,15 +359,15 @@ func (s *pages) entryText(v *web.Visit, id space.SpaceID, f space.Entry) (string
 	return string(data), err == nil && utf8.Valid(data) && web.Textual(string(data)), err
 }
 
-// preview makes what a text looks like, where it is Markdown. Another one, and
-// one beyond the limits of a page, is shown as it is.
+// preview renders a Markdown text. Other texts, and texts above the limits of a page,
+// have no rendering.
 func (s *pages) preview(id space.SpaceID, p string, body *editPage) {
 	body.Previewed = true
 	if !web.IsMarkdown(p) {
 		return
 	}
 	doc, ok := render.Markdown([]byte(body.Text), render.Place{
-		Path: p, Files: web.SpaceURL(id, "files", ""), Raw: web.SpaceURL(id, "raw", ""), Under: 2, // the page's title and the preview's
+		Path: p, Files: web.SpaceURL(id, "files", ""), Raw: web.SpaceURL(id, "raw", ""), Under: 2, // below the headings of the page and of the preview
 	})
 	if ok {
 		body.Preview = &doc

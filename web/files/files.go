@@ -1,5 +1,5 @@
-// Package files is the pages of files: what a space holds, its search and downloads,
-// and the forms that write, upload, move and delete files.
+// Package files serves the pages of files: the contents of a space, its search and
+// downloads, and the forms that write, upload, move and delete files.
 package files
 
 import (
@@ -19,7 +19,7 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	uploads chan struct{} // one for each upload or move in memory
+	uploads chan struct{} // limits the uploads and moves that are in memory
 }
 
 // Register adds the pages to a site.
@@ -40,7 +40,8 @@ func Register(site *web.Site) error {
 	get("delete/{path...}", s.showDelete)
 	s.Handle("POST /spaces/{id}/rename/{path...}", web.LimitPage, web.SignedIn, s.saveRename)
 	s.Handle("POST /spaces/{id}/delete/{path...}", web.LimitPage, web.SignedIn, s.saveDelete)
-	// A text is sent with its line ends doubled, or each byte as three.
+	// The encoding of a form can double the line ends of a text, or turn each byte into
+	// three.
 	text := 3*s.Editing.MaxText + web.MaxFormBytes
 	s.HandleLarge("POST /spaces/{id}/edit/{path...}", text, s.saveEdit)
 	s.HandleLarge("POST /spaces/{id}/new", text, s.saveNew)
@@ -48,7 +49,7 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// toFiles leads to the directory of all files.
+// toFiles redirects to the root directory of the files.
 func (s *pages) toFiles(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -57,16 +58,16 @@ func (s *pages) toFiles(v *web.Visit) error {
 	return s.See(v, web.PageURL(m.ID, "files", "", ""))
 }
 
-// notice says at which commit a page shows something, where that is not head.
+// notice describes the commit of a page that does not show head.
 type notice struct {
 	Commit, Now string // addresses
-	ID          string // the commit's, short
+	ID          string // the short id of the commit
 	Subject     string
 	Time        time.Time
 	Newest      bool
 }
 
-// noticeOf is nil for a page of head.
+// noticeOf returns nil for a page of head.
 func (s *pages) noticeOf(v *web.Visit, l web.Location, page string) (*notice, error) {
 	if l.At == "" {
 		return nil, nil
@@ -86,7 +87,7 @@ func (s *pages) noticeOf(v *web.Visit, l web.Location, page string) (*notice, er
 	return n, nil
 }
 
-// showFile is GET /spaces/{id}/files/{path...}: a directory, or a file.
+// showFile handles GET /spaces/{id}/files/{path...} and shows a directory or a file.
 func (s *pages) showFile(v *web.Visit) error {
 	l, err := s.Locate(v)
 	if err != nil {
@@ -112,7 +113,8 @@ func (s *pages) showFile(v *web.Visit) error {
 	return s.showContent(v, l, e)
 }
 
-// notThere leads from a file that is gone to its history, where it has one.
+// notThere answers a request for a missing file. If the file existed once, the page
+// leads to its history.
 func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
@@ -127,7 +129,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	body := gonePage{
 		Crumbs: l.Crumbs(), History: l.Now("history"), Last: log[0].Time, Commit: web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), Subject: web.SubjectOf(log[0].Message),
 	}
-	// The last version is the one before it was deleted.
+	// The parent of the deletion has the last version.
 	if before := log[0].Parent; before != "" && l.MayWrite() {
 		if _, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, before, l.Path); err == nil {
 			body.Restore, body.Path, body.Before = "/spaces/"+string(l.Space.ID)+"/restore", string(l.Path), before
@@ -137,21 +139,22 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " is not there any more", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
-// missingWalk is how many commits are looked through for the last one of a file
-// that is gone.
+// missingWalk is the number of commits to search for the last change of a missing file.
 const missingWalk = 500
 
-// gonePage is of a file that was.
+// gonePage is the page of a deleted file.
 type gonePage struct {
 	Crumbs                   []web.Crumb
 	History, Commit, Subject string
 	Last                     time.Time
-	// What brings back the last version; Restore is "" where nothing does.
+	// Restore is the address that brings back the last version; empty if there is none
+	// or the visitor may not write. Version is the address of that version, Path its
+	// path and Before its commit.
 	Restore, Version, Path string
 	Before                 space.CommitID
 }
 
-// doneWords are what the pages of files say was done, by the word in their address.
+// doneWords returns the message for the "done" word in the address of a page.
 func doneWords(v *web.Visit) string {
 	switch v.R.URL.Query().Get("done") {
 	case "uploaded":
@@ -170,7 +173,8 @@ func doneWords(v *web.Visit) string {
 	return ""
 }
 
-// conflictOf is the path of which a conflict copy is one; "" for what is none.
+// conflictOf returns the path of the original of a conflict copy. It is "" for any other
+// path.
 func conflictOf(p space.Path) space.Path {
 	if !space.IsConflictCopy(p) {
 		return ""

@@ -10,10 +10,10 @@ import (
 	"satchel/internal/space"
 )
 
-// maxLeftOut is how many files the list of what is not in an archive names.
+// maxLeftOut limits the names in the list of files that an archive leaves out.
 const maxLeftOut = 1000
 
-// leftOut is what is not in an archive.
+// leftOut lists the files that an archive leaves out.
 type leftOut struct {
 	lines []string
 	more  int
@@ -25,7 +25,7 @@ func (l *leftOut) add(p space.Path, why string) {
 		return
 	}
 	name := string(p)
-	// A name is one line, and shows all that is in it.
+	// A name must fit on one line and show every character.
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.ContainsRune(name, unicode.ReplacementChar) {
 		name = strconv.QuoteToASCII(name)
 	}
@@ -44,9 +44,9 @@ func (l *leftOut) text() []byte {
 	return []byte(b.String())
 }
 
-// notInZip says why no archive has a file of that name; "" where one does. An
-// imported history may hold names with which an archive would write outside of its
-// directory; on Windows a backslash leads there, too.
+// notInZip returns the reason to leave a file out of archives, or "" if there is none.
+// An imported history may hold names that make an archive write outside its directory.
+// On Windows, a backslash separates directories too.
 func notInZip(p space.Path) string {
 	if _, err := space.ParsePath(string(p)); err != nil {
 		return whyOf(err)
@@ -57,7 +57,7 @@ func notInZip(p space.Path) string {
 	return ""
 }
 
-// whyOf is why a path or a link may not be.
+// whyOf returns the reason why a path or a link is invalid.
 func whyOf(err error) string {
 	var e *space.PathError
 	if errors.As(err, &e) {
@@ -66,8 +66,8 @@ func whyOf(err error) string {
 	return "it cannot be unpacked safely"
 }
 
-// freeName returns a name for the list at the top of an archive that nothing of
-// the space has, on a file system that does not tell cases apart either.
+// freeName returns a name for the list at the top of an archive. No file of the space
+// has this name, even on a file system that ignores case.
 func freeName(files []space.Entry) string {
 	taken := map[string]bool{}
 	for _, f := range files {

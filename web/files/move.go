@@ -13,26 +13,26 @@ import (
 	"satchel/web"
 )
 
-// movePage moves or deletes a file, or all of a directory.
+// movePage is the page that moves or deletes a file or a directory.
 type movePage struct {
 	Action, Back string
 	Path, To     string
 	Dir          bool
-	Files        int // that it is about
+	Files        int // number of files to move or delete
 	Names        []string
 	MoreNames    int
-	At           space.CommitID // at which the page was made
-	Base         space.BlobID   // of a file
+	At           space.CommitID // the commit that the page shows
+	Base         space.BlobID   // the blob of a file
 	Message      string
-	Edit         string // the other page, to move or to delete
-	Changed      string // the address of what changed since the page was opened
+	Edit         string // the address of the other page: delete for a move, move for a delete
+	Changed      string // the address of the changes since the page was opened
 }
 
-// namesShown is how many files of a directory a page names.
+// namesShown is the number of files in a directory that a page names.
 const namesShown = 10
 
-// filesUnder lists the files at or under a path, no more than most; the error is
-// a fault.TooLarge if there are more. It reads no directory that it need not.
+// filesUnder lists the files at or under a path. The error is a fault.TooLarge if there
+// are more than most files or directories.
 func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
 	if !f.Dir {
 		return []space.Entry{f.Entry}, nil
@@ -67,7 +67,7 @@ func errManyFiles(most int) error {
 	return fault.New(fault.TooLarge, "It holds more than the %d files that can be changed at once in a page. Take a part of it, or ask an AI.", most)
 }
 
-// movable makes the page of a file or directory, and lists its files.
+// movable prepares the page of a file or directory, and lists the files.
 func (s *pages) movable(v *web.Visit, f found, kind, other string) (movePage, []space.Entry, error) {
 	body := movePage{
 		Action: web.SpaceURL(f.ID, kind, f.path), Edit: web.SpaceURL(f.ID, other, f.path), Back: web.SpaceURL(f.ID, "files", f.path),
@@ -91,8 +91,8 @@ func (s *pages) movable(v *web.Visit, f found, kind, other string) (movePage, []
 	return body, all, nil
 }
 
-// asSeen is the target of a form as its page showed it: what came to a directory
-// since is not part of the act, and what changed since stops it.
+// asSeen returns the target of a form as its page showed it. Files added to a directory
+// since then are not part of the act. Files changed since then make it fail.
 func (s *pages) asSeen(v *web.Visit) (found, error) {
 	f, err := s.target(v)
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
@@ -124,10 +124,10 @@ func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, 
 	return s.Page(v, status, name, out)
 }
 
-// pathName is what a title calls a path.
+// pathName returns a path as titles show it.
 func pathName(p space.Path) string { return web.ShownPath(p, 120) }
 
-// showRename is GET /spaces/{id}/rename/{path...}.
+// showRename handles GET /spaces/{id}/rename/{path...}.
 func (s *pages) showRename(v *web.Visit) error {
 	f, err := s.target(v)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *pages) showRename(v *web.Visit) error {
 	return s.movePage(v, http.StatusOK, f, "rename", "Move "+pathName(f.path), body, nil)
 }
 
-// saveRename is POST /spaces/{id}/rename/{path...}.
+// saveRename handles POST /spaces/{id}/rename/{path...}.
 func (s *pages) saveRename(v *web.Visit) error {
 	f, err := s.asSeen(v)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *pages) saveRename(v *web.Visit) error {
 	case len(body.Message) > maxMessage:
 		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
 	}
-	if !f.Dir && strings.HasSuffix(body.To, "/") { // into the directory, which is made as needed
+	if !f.Dir && strings.HasSuffix(body.To, "/") { // a directory, which the move creates if needed
 		if to, err = space.ParsePath(string(to) + "/" + path.Base(string(f.path))); err != nil {
 			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 		}
@@ -198,14 +198,14 @@ func (s *pages) saveRename(v *web.Visit) error {
 	case web.IsRefusal(err):
 		body.Message = message(v)
 		if now, terr := s.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
-			body.At, body.Base = now.at, now.Blob // what is moved next is what is there now
+			body.At, body.Base = now.at, now.Blob // the next try moves what is there now
 		}
 		return again(web.AsPage(err).Status, fault.PublicOf(err), "to")
 	}
 	return err
 }
 
-// moves are the changes that bring files to another place.
+// moves returns the changes that move files to another place.
 func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
@@ -228,7 +228,7 @@ func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) (
 	return out, nil
 }
 
-// showDelete is GET /spaces/{id}/delete/{path...}, which asks.
+// showDelete handles GET /spaces/{id}/delete/{path...}, which asks for confirmation.
 func (s *pages) showDelete(v *web.Visit) error {
 	f, err := s.target(v)
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *pages) showDelete(v *web.Visit) error {
 	return s.movePage(v, http.StatusOK, f, "delete", "Delete "+pathName(f.path), body, nil)
 }
 
-// saveDelete is POST /spaces/{id}/delete/{path...}.
+// saveDelete handles POST /spaces/{id}/delete/{path...}.
 func (s *pages) saveDelete(v *web.Visit) error {
 	f, err := s.asSeen(v)
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	case err == nil:
 		return s.Saved(v, f.Membership, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
-		// The page is made again, at what is there now.
+		// Show the page again with what is there now.
 		now, terr := s.target(v)
 		if terr != nil {
 			return web.Gone(terr)
@@ -287,8 +287,8 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	return err
 }
 
-// nearest is the directory nearest to a path that is still there; an empty one is
-// not.
+// nearest returns the nearest directory above a path that still exists. A directory
+// without files does not exist.
 func (s *pages) nearest(v *web.Visit, f found) space.Path {
 	d := web.ParentOf(f.path)
 	for d != "" {

@@ -16,13 +16,12 @@ import (
 	"satchel/web/render"
 )
 
-// Bounds of the page of a file.
 const (
-	// fileWalk is how many commits are looked through for a file's last change.
+	// fileWalk is the number of commits to search for the last change of a file.
 	fileWalk = 300
 )
 
-// filePage is a file.
+// filePage is the page of a file.
 type filePage struct {
 	Crumbs []web.Crumb
 	Path   string
@@ -30,38 +29,38 @@ type filePage struct {
 
 	Size, Mode, ETag string
 	Lines            int
-	// Kind is what is shown: "document", "text", "picture", "link", "binary",
-	// "large", "empty".
+	// Kind is "document", "text", "picture", "link", "binary", "large" or "empty".
 	Kind        string
 	Document    render.Document
 	Source      template.HTML
-	Cut         bool // not all lines are shown
+	Cut         bool // some lines are missing
 	Target      string
-	TargetAt    string // where the link leads, in this space
-	Original    string // of which it is a conflict copy
-	OriginalURL string // its address
+	TargetAt    string // the address of the link's target in this space
+	Original    string // the file that this one is a conflict copy of
+	OriginalURL string // the address of Original
 
-	// Rendered and AsSource lead to the other view of a document.
+	// Rendered and AsSource are the addresses of the two views of a document.
 	Rendered, AsSource string
 	Both               bool
 
 	Write                                    bool
-	Editable                                 bool // its text can be edited in a page
+	Editable                                 bool // a page can edit the text
 	Raw, Save, History, Edit, Rename, Delete string
-	Upload                                   string // of a new version; "" where the content is edited
+	Upload                                   string // the address to upload a new version; empty for editable files and links
 	Last                                     *space.Commit
 	LastURL, LastSubject                     string
 	LastTime                                 time.Time
-	LastHow                                  string // where it was made by no client
+	LastHow                                  string // how the last change was made, if on the pages
 
-	Done string // what was done, just now
-	// Of a version that is another than what is there now: what brings it back
-	// (Restore is "" for who only reads), and compares them.
+	Done string // what the visitor just did
+	// Restore and Compare are set for a version that differs from the current one.
+	// Restore is the address that brings the version back; empty for readers. Compare is
+	// the address of the comparison. Whole is the full path of the file.
 	Restore, Whole, Compare string
 	At                      space.CommitID
 }
 
-// showContent is GET /spaces/{id}/files/{path...} of a file.
+// showContent handles GET /spaces/{id}/files/{path...} for a file.
 func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	body := filePage{
 		Crumbs: l.Crumbs(), Path: web.ShownPath(l.Path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: web.ModeWords(e.Mode),
@@ -108,7 +107,7 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	return s.Page(v, http.StatusOK, "files", web.Page{Title: l.Name(), Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{File: &body}})
 }
 
-// addVersion says what can be done with an old version.
+// addVersion adds the addresses that restore and compare an old version.
 func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
 	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
 	if err != nil {
@@ -123,13 +122,13 @@ func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *fi
 	}
 	base := "/spaces/" + string(l.Space.ID)
 	body.Compare = base + "/compare?" + url.Values{"from": {string(l.At)}, "path": {string(l.Path)}}.Encode()
-	if l.MayWrite() && !now.Dir { // no file of a directory goes for it
+	if l.MayWrite() && !now.Dir { // a file cannot replace a directory
 		body.Restore = base + "/restore"
 	}
 	return nil
 }
 
-// addContent shows what a page can show of a file.
+// addContent adds as much of the content as a page can show.
 func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
 	name := string(l.Path)
 	switch {

@@ -4,8 +4,8 @@ import (
 	"satchel/web"
 )
 
-// rawFile is GET /spaces/{id}/raw/{path...}: a file as it is. Only text and
-// pictures are shown, everything else is saved.
+// rawFile handles GET /spaces/{id}/raw/{path...}. The browser shows only text and
+// pictures, and saves all other files.
 func (s *pages) rawFile(v *web.Visit) error {
 	l, err := s.Locate(v)
 	if err != nil {

@@ -18,21 +18,21 @@ import (
 	"satchel/web"
 )
 
-// Bounds of the page of search.
+// Limits of the search page.
 const (
 	searchRows    = 20
 	searchMost    = 50
-	searchSnippet = 420 // characters of a snippet
+	searchSnippet = 420 // in characters
 	maxQuery      = 1000
 )
 
-// searchPage is what a search found.
+// searchPage is the page of a search and its results.
 type searchPage struct {
 	Action, Query      string
 	Asked              bool
 	Results            []foundRow
 	Total              int
-	More               string // the address that shows more
+	More               string // the address of the longer list
 	Why                string // the address that explains the order; empty once it is explained
 	Scope              string
 	Notes, Suggestions []searchLink
@@ -41,7 +41,7 @@ type searchPage struct {
 
 type searchLink struct{ Text, URL string }
 
-// foundRow is a result.
+// foundRow is one result.
 type foundRow struct {
 	Title, Path, URL string
 	Heading, Lines   string
@@ -52,8 +52,8 @@ type foundRow struct {
 	Why              *rank.Explanation // nil unless the visitor asked for it
 }
 
-// showSearch is GET /spaces/{id}/search?q=: what the tool finds for AIs, in its
-// order.
+// showSearch handles GET /spaces/{id}/search?q=. The results are those that the search
+// tool returns to AIs, in the same order.
 func (s *pages) showSearch(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *pages) search(v *web.Visit, m store.Membership, body *searchPage, more,
 	for _, t := range a.Suggestions {
 		body.Suggestions = append(body.Suggestions, searchLink{Text: web.Shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
 	}
-	// An answer with fewer than it may have leaves the others out for what they
-	// are, and a longer one would, too.
+	// An answer below its limit omits the other results for what they are. A longer
+	// answer omits them too.
 	if !more && len(a.Results) >= limit && a.Total > len(a.Results) {
 		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
 	}
@@ -141,8 +141,8 @@ func (s *pages) search(v *web.Visit, m store.Membership, body *searchPage, more,
 	return nil
 }
 
-// foundURL is where a result is shown: a file of the space at its heading, or
-// else at its first line, and what came from elsewhere on its own site.
+// foundURL returns the address of a result. A file of the space opens at its heading or
+// else its first line. A result from elsewhere opens on its own site.
 func (s *pages) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
 	if source != "" && source != "space" {
 		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
@@ -153,7 +153,7 @@ func (s *pages) foundURL(m store.Membership, source, path, id, lines, upstream s
 		}
 		return "", false
 	}
-	if path == "" { // the short form of an answer
+	if path == "" { // a short answer has only the id
 		path, _, _ = strings.Cut(id, "#")
 	}
 	p, err := space.ParsePath(path)
@@ -170,7 +170,7 @@ func (s *pages) foundURL(m store.Membership, source, path, id, lines, upstream s
 	return to, false
 }
 
-// queryWords are the words of a query that may be seen in a text.
+// queryWords returns the words of a query that a text may contain.
 func queryWords(q string) []string {
 	var out []string
 	for f := range strings.FieldsSeq(q) {
@@ -189,7 +189,7 @@ func queryWords(q string) []string {
 	return out
 }
 
-// meant reports whether a word of a text is one of a query, in whatever form.
+// meant reports whether a word of a text is a word of the query or another form of it.
 func meant(word string, words []string) bool {
 	w := strings.ToLower(word)
 	for _, q := range words {
@@ -204,8 +204,8 @@ func meant(word string, words []string) bool {
 	return false
 }
 
-// factOf is what a fact of memory says, which stands in its front matter; "" of any
-// other file.
+// factOf returns the value of a memory fact, which is in its front matter. It is "" for
+// any other file.
 func factOf(path, text string) string {
 	if !strings.HasPrefix(path, "memory/") {
 		return ""
@@ -217,7 +217,7 @@ func factOf(path, text string) string {
 	return d.String("value")
 }
 
-// wordsOf is Markdown as one reads it: without front matter and most marks.
+// wordsOf returns the readable text of Markdown, without front matter and most marks.
 func wordsOf(text string) string {
 	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
 		if _, body, ok := strings.Cut(rest, "\n---\n"); ok {
@@ -249,7 +249,7 @@ func wordsOf(text string) string {
 	return strings.TrimSuffix(strings.NewReplacer("**", "", "`", "", " | ", ", ", "|", "", "<kbd>", "", "</kbd>", "", "<details>", "", "</details>", "", "<summary>", "", "</summary>", "", "<br>", " ").Replace(b.String()), " · ")
 }
 
-// eachWord calls f with the places of a text's words.
+// eachWord calls f with the start and end of each word of a text until f returns false.
 func eachWord(text string, f func(from, to int) bool) {
 	from := -1
 	for i, r := range text {
@@ -269,13 +269,13 @@ func eachWord(text string, f func(from, to int) bool) {
 	}
 }
 
-// excerpt is a part of a text, on one line, that shows a word of the query.
+// excerpt returns a part of a text, on one line, that shows words of the query.
 func excerpt(text string, words []string, most int) string {
 	text = web.Shorten(strings.Join(strings.Fields(text), " "), 8000)
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	// Where most words of the query are near each other.
+	// Find the place with the most words of the query close together.
 	type hit struct {
 		at   int
 		word string
@@ -312,7 +312,7 @@ func excerpt(text string, words []string, most int) string {
 	return before + web.Shorten(text, most)
 }
 
-// markWords writes a text with the words of the query marked.
+// markWords returns a text as HTML, with the words of the query marked.
 func markWords(text string, words []string) template.HTML {
 	var b strings.Builder
 	done := 0

@@ -9,7 +9,7 @@ import (
 	"satchel/web"
 )
 
-// dirURL is the address of the listing of a directory.
+// dirURL returns the address of a directory's page.
 func dirURL(id space.SpaceID, dir space.Path) string {
 	if dir == "" {
 		return web.SpaceURL(id, "files", "")
@@ -17,7 +17,7 @@ func dirURL(id space.SpaceID, dir space.Path) string {
 	return web.SpaceURL(id, "files", dir) + "/"
 }
 
-// found is what is at the address of a page, at one commit.
+// found is a file or directory at one commit.
 type found struct {
 	store.Membership
 	at   space.CommitID
@@ -25,7 +25,8 @@ type found struct {
 	space.Entry
 }
 
-// target finds what the address of a page names, for who may change it.
+// target returns the file or directory in the address of a page. The visitor must be
+// allowed to write to the space.
 func (s *pages) target(v *web.Visit) (found, error) {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -43,12 +44,12 @@ func (s *pages) target(v *web.Visit) (found, error) {
 	return f, err
 }
 
-// message is the note of a form.
+// message returns the note of a form.
 func message(v *web.Visit) string {
 	return strings.TrimSpace(strings.ReplaceAll(v.R.PostFormValue("message"), "\r\n", "\n"))
 }
 
-// maxMessage bounds a note, in bytes.
+// maxMessage limits a note, in bytes.
 const maxMessage = 2000
 
 var errNoBase = errors.New("what the form says it was made from is nothing that can be")

@@ -17,10 +17,10 @@ import (
 	"satchel/web/render"
 )
 
-// Bounds of a page of a directory.
+// Limits of the page of a directory.
 const (
-	// treeWalk is how many commits are looked through for the last change of each
-	// name, and treeDated how many names there may be for that.
+	// treeWalk is the number of commits to search for the last change of each name. A
+	// directory with more than treeDated names shows no changes.
 	treeWalk  = 200
 	treeDated = 2000
 )
@@ -31,16 +31,16 @@ type filesPage struct {
 	File *filePage
 }
 
-// treePage is a directory.
+// treePage is the page of a directory.
 type treePage struct {
 	Crumbs []web.Crumb
 	Name   string // of the directory; "" for the whole space
 	Notice *notice
 	Rows   []treeRow
-	Dated  bool // some rows say when they changed
+	Dated  bool // some rows show their last change
 	Total  int
-	Hidden int // names that no address can be made for
-	// Newer and Older are the addresses of the pages before and after.
+	Hidden int // names that no address can hold
+	// Before and After are the addresses of the previous and the next page.
 	Before, After string
 	From, To      int
 
@@ -50,20 +50,20 @@ type treePage struct {
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
 	Bundle, BundleName, Zip                    string
-	Done                                       string // what was done, just now
+	Done                                       string // what the visitor just did
 }
 
-// treeRow is one name of a directory.
+// treeRow is one entry of a directory.
 type treeRow struct {
 	Name, URL string
-	Kind      string // "dir", "file", "link", "program", "conflict"
+	Kind      string // "dir", "file", "link", "program" or "conflict"
 	Size      string
 	Subject   string
-	Commit    string // the address of its last change
+	Commit    string // the address of the last change
 	When      time.Time
 }
 
-// showTree is GET /spaces/{id}/files/{path...} of a directory.
+// showTree handles GET /spaces/{id}/files/{path...} for a directory.
 func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	all, err := s.Workspace.Children(v.R.Context(), l.Space.ID, l.Commit, l.Path)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	if err := s.addReadme(v, l, all, &body); err != nil {
 		return err
 	}
-	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
+	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number means the first page
 	page1 = min(max(1, page1), max(1, (len(all)+web.MaxNames-1)/web.MaxNames))
 	from := (page1 - 1) * web.MaxNames
 	list := all[from:min(len(all), from+web.MaxNames)]
@@ -142,8 +142,8 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	return s.Page(v, http.StatusOK, "files", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{Tree: &body}})
 }
 
-// treeRow is false for a name that no path of today can have, as imported
-// histories may hold it.
+// treeRow returns the row of an entry. The result is false for a name that is not valid
+// in a path; an imported history may hold one.
 func (s *pages) treeRow(l web.Location, e space.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
@@ -171,7 +171,7 @@ func (s *pages) treeRow(l web.Location, e space.Entry) (treeRow, bool) {
 	return r, true
 }
 
-// addReadme renders what describes a directory.
+// addReadme renders the file that describes a directory.
 func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body *treePage) error {
 	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
 		i := slices.IndexFunc(all, func(e space.Entry) bool {
@@ -182,7 +182,7 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 		}
 		data, err := s.Workspace.ReadBlob(v.R.Context(), l.Space.ID, all[i].Blob)
 		if fault.CodeOf(err) == fault.Damaged {
-			continue // its own page says so
+			continue // its own page reports the damage
 		}
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 	return nil
 }
 
-// placeOf says where a document of the space stands.
+// placeOf returns where a document is in the space.
 func placeOf(l web.Location, p space.Path) render.Place {
 	return render.Place{
 		Path: string(p), Files: web.PageURL(l.Space.ID, "files", "", ""), Raw: web.PageURL(l.Space.ID, "raw", "", ""), Query: web.AtQuery(l.At), Under: 1,

@@ -20,49 +20,49 @@ import (
 	"satchel/web"
 )
 
-// uploadPage takes files, and tells what became of those that were sent.
+// uploadPage is the page that takes files and reports the result for each.
 type uploadPage struct {
 	Action, Back string
 	Dir          string
 	Message      string
 	MaxFiles     int
-	FileText     string // the largest file
-	ChangeText   string // and all together
+	FileText     string // limit of one file
+	ChangeText   string // limit of all files together
 	Unpack       bool
-	// Of files that were sent:
+	// These are the results of an upload.
 	Saved   []uploaded
 	Refused []uploaded
-	Taken   []uploaded // there is a file of the name
-	// MoreSaved and MoreRefused are those that the lists leave out; Mac and Git are
-	// entries of archives that are never taken.
+	Taken   []uploaded // names that an existing file has
+	// MoreSaved and MoreRefused count the files that the lists omit. Mac and Git count
+	// the skipped entries of archives.
 	MoreSaved, MoreRefused int
 	Mac, Git               int
-	Remark                 string // about what was saved
+	Remark                 string // about the saved files
 }
 
-// uploadsListed bounds a list of what was saved or refused.
+// uploadsListed limits each list of saved or refused files.
 const uploadsListed = 50
 
-// sentFile is a file of a form, or of an archive in it.
+// sentFile is a file of a form, or of an archive in a form.
 type sentFile struct {
-	name string // a path, where it is of an archive
+	name string // a path for a file of an archive
 	size int64
-	mode space.Mode // what it is, where that is known
+	mode space.Mode // zero if unknown
 	form *multipart.FileHeader
 	data []byte
 	read bool
 }
 
-// uploaded is one file that was sent.
+// uploaded is the result for one file that was sent.
 type uploaded struct {
 	Name, URL, Why string
-	// Of the file that is there: its etag and size.
+	// Base, Size and Path describe the existing file.
 	Base space.BlobID
 	Size int64
 	Path space.Path
 }
 
-// showUpload is GET /spaces/{id}/upload.
+// showUpload handles GET /spaces/{id}/upload.
 func (s *pages) showUpload(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *pages) uploadForm(v *web.Visit, status int, m store.Membership, body up
 	return s.Page(v, status, "upload", out)
 }
 
-// saveUpload is POST /spaces/{id}/upload. Each file is saved or refused by itself;
-// what is saved is one commit.
+// saveUpload handles POST /spaces/{id}/upload. It accepts or refuses each file on its
+// own, and saves the accepted ones as one commit.
 func (s *pages) saveUpload(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *pages) saveUpload(v *web.Visit) error {
 	body.Mac, body.Git = more.mac, more.git
 	if len(body.Refused)+len(body.Taken) == 0 {
 		if body.Remark = remark; body.Mac+body.Git > 0 {
-			return s.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
+			return s.uploadForm(v, http.StatusOK, m, body, nil) // the page reports the skipped entries
 		}
 		return s.Saved(v, m, remark, web.DoneURL(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
@@ -155,8 +155,8 @@ func (s *pages) saveUpload(v *web.Visit) error {
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+remark), "files")
 }
 
-// filesOf are the files of a form, and those of its archives where these are to be
-// unpacked.
+// filesOf returns the files of a form. If unpack is set, the files in archives take the
+// place of the archives.
 func (s *pages) filesOf(ctx context.Context, sent []*multipart.FileHeader, total int64, unpack bool) ([]*sentFile, unpacked, error) {
 	u := unpacker{limits: s.Editing, files: s.Editing.MaxFiles - len(sent), bytes: s.Editing.MaxChange - total}
 	var out []*sentFile
@@ -164,7 +164,7 @@ func (s *pages) filesOf(ctx context.Context, sent []*multipart.FileHeader, total
 	for _, h := range sent {
 		if unpack && archiveKind(h.Filename) != "" {
 			archives = append(archives, h)
-			u.files, u.bytes = u.files+1, u.bytes+h.Size // it is not saved itself
+			u.files, u.bytes = u.files+1, u.bytes+h.Size // the archive itself is not saved
 			continue
 		}
 		out = append(out, &sentFile{name: h.Filename, size: h.Size, form: h})
@@ -177,7 +177,7 @@ func (s *pages) filesOf(ctx context.Context, sent []*multipart.FileHeader, total
 	return append(out, u.out.files...), u.out, nil
 }
 
-// hold waits until a change of many bytes may be in memory.
+// hold waits until another large change may be in memory.
 func (s *pages) hold(ctx context.Context) (release func(), err error) {
 	select {
 	case s.uploads <- struct{}{}:
@@ -187,8 +187,8 @@ func (s *pages) hold(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// sentFiles are the files of a form. A browser sends one without a name where none
-// was chosen.
+// sentFiles returns the files of a form. A browser sends an empty file without a name if
+// the visitor chose none.
 func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	if f == nil {
 		return nil, nil
@@ -201,11 +201,10 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	return slices.DeleteFunc(slices.Clone(f.File["files"]), func(h *multipart.FileHeader) bool { return h.Filename == "" && h.Size == 0 }), nil
 }
 
-// uploadTries is how often an upload looks again at what is there, where that
-// changes under it.
+// uploadTries is how often an upload is tried while the space changes under it.
 const uploadTries = 4
 
-// upload saves what may be, and fills in what became of each file.
+// upload saves the acceptable files and fills in the result for each.
 func (s *pages) upload(v *web.Visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.R.PostForm["replace"] {
@@ -242,7 +241,7 @@ func joined(dir, name string) string {
 	return dir + "/" + name
 }
 
-// uploadChanges decides on each file what becomes of it at head.
+// uploadChanges decides what to do with each file at head.
 func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
 	at, err := s.Workspace.Head(v.R.Context(), m.ID)
 	if err != nil {
@@ -280,14 +279,14 @@ func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile
 			refuse("There is a link of this name. Delete it first, or give the file another name.")
 			continue
 		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && s.same(v.R.Context(), m.ID, was.Blob, h):
-			body.Saved = append(body.Saved, u) // as it is already
+			body.Saved = append(body.Saved, u) // the same content is there already
 			continue
 		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
 			u.Base, u.Size, u.Path = was.Blob, was.Size, p
 			body.Taken = append(body.Taken, u)
 			continue
 		case ok:
-			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, max(was.Mode, h.mode) // a program stays one
+			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, max(was.Mode, h.mode) // an executable file stays executable
 		default:
 			blocked, err := s.PathTaken(v, m.ID, p)
 			if err != nil {
@@ -307,7 +306,7 @@ func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile
 	return changes, nil
 }
 
-// content reads a file that was sent, once. Its size was looked at.
+// content reads a sent file once. The caller checks the size first.
 func (s *sentFile) content() ([]byte, error) {
 	if s.read {
 		return s.data, nil
@@ -324,8 +323,8 @@ func (s *sentFile) content() ([]byte, error) {
 	return s.data, nil
 }
 
-// same reports whether a file that was sent is what is there. What cannot be read is
-// asked about like any other.
+// same reports whether a sent file equals the existing one. A file that cannot be read
+// counts as different, so the page asks about it.
 func (s *pages) same(ctx context.Context, id space.SpaceID, was space.BlobID, sent *sentFile) bool {
 	now, err := s.Workspace.ReadBlob(ctx, id, was)
 	if err != nil {
