@@ -17,47 +17,47 @@ import (
 
 const (
 	activityPage  = 25  // commits on a page
-	activityNames = 200 // commits that the names to filter by are taken from
-	filesShown    = 3   // of a commit
+	activityNames = 200 // commits that supply the names to filter by
+	filesShown    = 3   // files listed for a commit
 	reviewsShown  = 10  // files that wait for a person
 )
 
-// activityPageData is what happened lately in a space.
+// activityPageData is the page of recent changes in a space.
 type activityPageData struct {
 	Space   store.Membership
 	Action  string
-	May     bool // change it
+	May     bool // the visitor may write to the space
 	Changes []changeItem
 	Filter  activityFilter
-	Clients []string // to choose from
+	Clients []string // choices for the filter
 	Tools   []choice
 	Next    string // the address of older changes
-	Fresh   bool   // the newest, unfiltered
+	Fresh   bool   // the newest changes, unfiltered
 	Stream  string
-	Said    string // what was just done
+	Said    string // what the visitor just did
 	Reviews []waitingFile
-	Behind  bool // what waits is being found out
-	More    int  // that wait for a person
+	Behind  bool // the search for waiting changes is not complete
+	More    int  // waiting files that are not listed
 	Push    *web.RemoteView
-	Held    int // files of the visitor's that are not saved; -1: nobody knows
+	Held    int // the visitor's unsaved files; -1 if unknown
 }
 
 // waitingFile is a file whose change waits for a person.
 type waitingFile struct {
 	Shown       string
-	Client, How string // How is set where no client made the change
+	Client, How string // How is set if no client made the change
 	Deleted     bool
 }
 
-// activityFilter chooses changes.
+// activityFilter selects changes.
 type activityFilter struct {
 	Client, Tool, Since, Until string
 }
 
-// Any reports whether something is left out.
+// Any reports whether the filter excludes any change.
 func (f activityFilter) Any() bool { return f != activityFilter{} }
 
-// query is the filter as an address has it.
+// query returns the filter as the query of an address.
 func (f activityFilter) query() url.Values {
 	q := url.Values{}
 	for k, v := range map[string]string{"client": f.Client, "tool": f.Tool, "since": f.Since, "until": f.Until} {
@@ -68,22 +68,22 @@ func (f activityFilter) query() url.Values {
 	return q
 }
 
-// changeItem is one commit as lists show it.
+// changeItem is one commit in a list.
 type changeItem struct {
 	ID      space.CommitID
 	Subject string
 	Who     string // the person
 	Client  string
 	Tool    string
-	Claims  bool   // it says that Satchel made it
-	By      string // one of "web", "ai", "server" and "git"
+	Claims  bool   // the commit claims, without proof, that Satchel made it
+	By      string // "web", "ai", "server" or "git"
 	When    time.Time
 	Files   []changedFile
 	More    int  // files that are not listed
 	Root    bool // it is the first commit
 	URL     string
 	Undo    string
-	Undone  string // the address of what undid it
+	Undone  string // the address of the commit that undid it
 }
 
 // changedFile is a file of a commit.
@@ -91,7 +91,7 @@ type changedFile struct {
 	Path, URL, What string
 }
 
-// item makes of a commit what lists show.
+// item returns a commit as lists show it.
 func (s *pages) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
 	files, err := s.filesOf(ctx, m.ID, c)
 	if err != nil {
@@ -132,10 +132,10 @@ type commitFiles struct {
 	count int
 }
 
-// cachedCommits bounds what is remembered.
+// cachedCommits limits the cache of changed files, in commits.
 const cachedCommits = 4000
 
-// filesOf returns the first files that a commit changed, and how many it did.
+// filesOf returns the first files that a commit changed, and the number of all.
 func (s *pages) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
 	key := commitKey{id, c.ID}
 	if f, ok := s.files.Get(key); ok {
@@ -143,7 +143,7 @@ func (s *pages) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (
 	}
 	whole, err := s.History.Show(ctx, id, c.ID)
 	if fault.CodeOf(err) == fault.TooLarge {
-		return commitFiles{}, nil // more than anybody lists; its own page says so
+		return commitFiles{}, nil // too many to list; the page of the commit reports it
 	}
 	if err != nil {
 		return commitFiles{}, err
@@ -153,11 +153,12 @@ func (s *pages) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (
 	return f, nil
 }
 
-// timeForms are how a time may be given; the first is what browsers send of a
-// field for one.
+// timeForms are the accepted formats of a time. Browsers send the first for a date and
+// time input.
 var timeForms = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", time.RFC3339}
 
-// parseTime reads a time, in UTC where it names no zone; the zero time for "".
+// parseTime parses a time, in UTC unless it names a zone. It returns the zero time for
+// "".
 func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -188,13 +189,13 @@ func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 	switch {
 	case f.Client != "":
 		log.Tools = space.AITools()
-	case f.Tool == space.ToolWeb: // however it was done there
+	case f.Tool == space.ToolWeb: // every tool of the pages
 		log.Tool, log.Tools = "", space.WebTools()
 	}
 	return f, log, nil
 }
 
-// showActivity is GET /spaces/{id}/activity.
+// showActivity handles GET /spaces/{id}/activity.
 func (s *pages) showActivity(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -247,7 +248,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 	if head, err := s.History.Resolve(ctx, m.ID, ""); err == nil {
 		at := head
 		if body.Fresh && len(list) > 0 {
-			at = list[0].ID // what is shown, whatever came since
+			at = list[0].ID // the newest change shown, even if a newer one exists by now
 		}
 		body.Stream = web.SpacePath(m.ID, "events?since="+string(at))
 	}
@@ -271,8 +272,8 @@ func (s *pages) showActivity(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "activity", p)
 }
 
-// unversioned is what a client calls itself without its version, so that what it
-// did is found in one place after it was updated.
+// unversioned returns the name of a client without its version, so that an update does
+// not split its changes.
 func unversioned(client string) string {
 	if i := strings.LastIndexByte(client, '/'); i > 0 {
 		return client[:i]
@@ -280,11 +281,11 @@ func unversioned(client string) string {
 	return client
 }
 
-// choice is something to choose, and its words.
+// choice is one option of an input.
 type choice struct{ Value, Words string }
 
-// makersIn returns the clients of AIs and the tools that made the newest changes,
-// and those that are asked for.
+// makersIn returns the AI clients and the tools that made the newest changes, and those
+// that the filter names.
 func makersIn(list []space.Commit, f activityFilter) (clients []string, with []choice) {
 	var by []string
 	note := func(to *[]string, name string) {

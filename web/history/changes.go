@@ -13,60 +13,60 @@ import (
 	"satchel/web/render"
 )
 
-// Bounds of a page of changes.
+// Limits of a page of changes.
 const (
-	changesListed = 200       // files that are named
+	changesListed = 200       // named files
 	changesShown  = 25        // files whose lines are shown
-	changesMany   = 100       // with more files than this
-	changesOfMany = 5         // the lines of so many are shown
-	changesLines  = 4000      // of all files together
-	changesBytes  = 512 << 10 // a file above is only named
+	changesMany   = 100       // above this number of files, changesOfMany applies
+	changesOfMany = 5         // files whose lines are shown if there are many files
+	changesLines  = 4000      // lines of all files together
+	changesBytes  = 512 << 10 // a larger file is only named
 )
 
-// changesPage is a commit, or what differs between two.
+// changesPage is the page of a commit or of a comparison.
 type changesPage struct {
 	Commit *commitView // nil for a comparison
 	From   *commitRow  // of a comparison; nil for the beginning
 	To     *commitRow
-	Path   string // what the comparison is of; "" for everything
+	Path   string // the path of the comparison; "" for everything
 
 	Files          []changeOfFile
-	More           int // that are not named
+	More           int // files that are not named
 	Count          int
-	Unshown        bool // some files' lines are not shown
+	Unshown        bool // the lines of some files are not shown
 	Added, Removed int
 	Write          bool
-	Restore        string // where the forms lead
+	Restore        string // the address of the forms
 	At, Before     space.CommitID
 }
 
-// commitView is the commit that a page is of.
+// commitView is the commit of a page.
 type commitView struct {
 	Row             commitRow
-	Rest            string // of the message
+	Rest            string // the message after its first line
 	ID              string
 	Time            time.Time
-	How             string // by which people did it, where they did
+	How             string // how the change was made, if on the pages or as a claim of git
 	Tool, Client    string
 	Parent          string // addresses
 	Files, Download string
 	Undo, Undone    string
 }
 
-// changeOfFile is a file of a page of changes.
+// changeOfFile is one changed file.
 type changeOfFile struct {
 	ID, Name  string
 	Path      space.Path
-	Status    string // "added", "changed", "deleted"
-	Note      string // why no lines are shown, or what changed besides
+	Status    string // "added", "changed" or "deleted"
+	Note      string // why no lines are shown
 	Now, Was  string // addresses of the file after and before
-	Lines     string // the address of its lines, where they are not shown
+	Lines     string // the address of the lines that this page does not show
 	Diff      *render.Change
-	CanBefore bool // there was a version before
+	CanBefore bool // the file existed before
 	CanAfter  bool
 }
 
-// showCommit is GET /spaces/{id}/commits/{commit}.
+// showCommit handles GET /spaces/{id}/commits/{commit}.
 func (s *pages) showCommit(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "changes", web.Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
-// showCompare is GET /spaces/{id}/compare?from=&to=&path=.
+// showCompare handles GET /spaces/{id}/compare?from=&to=&path=.
 func (s *pages) showCompare(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *pages) rowAt(v *web.Visit, m store.Membership, at space.CommitID) (*com
 	return &r, nil
 }
 
-// addChanges adds the files that differ, and the lines of the first of them.
+// addChanges adds the files that differ, and the changed lines of the first ones.
 func (s *pages) addChanges(v *web.Visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
 	files, total, err := s.History.Changes(v.R.Context(), m.ID, from, to, p, changesListed)
 	if err != nil {

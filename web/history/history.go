@@ -1,5 +1,5 @@
-// Package history is the pages of what was done in a space: the history of its files,
-// commits and comparisons, what happened lately, and undoing it.
+// Package history serves the pages of the changes in a space: the history of files,
+// commits and comparisons, recent activity, and the undoing of changes.
 package history
 
 import (
@@ -22,7 +22,7 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	files *lru.Cache[commitKey, commitFiles] // that commits changed, which never changes
+	files *lru.Cache[commitKey, commitFiles] // the changed files of commits, which never change
 }
 
 // Register adds the pages to a site.
@@ -44,58 +44,58 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// Bounds of a page of history.
+// Limits of a page of history.
 const (
 	historyRows = 50
-	// historyWalk is how many commits one page looks through for those that
-	// changed a path.
+	// historyWalk is the number of commits that one page searches for changes to a path.
 	historyWalk = 1000
 )
 
-// historyPage is what was done to a path, newest first.
+// historyPage lists the changes to a path, newest first.
 type historyPage struct {
 	Crumbs []web.Crumb
 	Name   string
-	Whole  bool // of the whole space
+	Whole  bool // the history is that of the whole space
 	Days   []historyDay
-	// Older is the next page's address, and Further reports that it looks further
-	// back, since nothing or little was found so far.
+	// Older is the address of the next page. Further reports that this page reached
+	// historyWalk before it was full.
 	Older   string
 	Further bool
 	First   bool
 	Newest  string // the address of the first page
-	File    string // of what is there now
+	File    string // the address of the current version
 	Walked  int
 	Path    string
-	// Compare is where two versions are compared; "" where there are not two.
+	// Compare is the address that compares two versions; empty if there are fewer than
+	// two.
 	Compare string
-	Restore string // where the forms that bring back a version lead; "" for who only reads
-	// Moved is where the path was before, and MovedFrom the address of its history
-	// there; "" where it began here.
+	Restore string // the address of the forms that bring back a version; empty for readers
+	// Moved is the earlier path of the file or directory, and MovedFrom the address of
+	// its history there. Both are empty if it did not move.
 	Moved, MovedFrom string
 }
 
 type historyDay struct {
-	Machine, Day string // for machines, and for people
+	Machine, Day string // the day in machine form and as text
 	Rows         []commitRow
 }
 
 // commitRow is a commit in a list.
 type commitRow struct {
 	URL, ID, Subject string
-	Author, By       string // who, and with what
+	Author, By       string // the person, and the client or tool
 	Time             time.Time
-	Clock            web.TimeForm // how its time of day is shown
-	Tell             string       // what tells it apart besides; mostly ""
-	// Of a list of what changed a path:
-	Version string // the address of the path as it was then; "" where it was not there
-	Back    bool   // it may be brought back: it is another than what is there now
+	Clock            web.TimeForm // how to show the time of day
+	Tell             string       // the id, if the time alone does not identify the commit; usually ""
+	// These are set in the history of a path.
+	Version string // the address of the path at this commit; "" if it did not exist
+	Back    bool   // the version may be brought back: it differs from the current one
 	At      space.CommitID
-	// From and To tell that the row is what a comparison begins with.
+	// From and To mark the initial choice of the comparison.
 	From, To bool
 }
 
-// toHistory leads to the history of everything.
+// toHistory redirects to the history of the whole space.
 func (s *pages) toHistory(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *pages) toHistory(v *web.Visit) error {
 	return s.See(v, web.PageURL(m.ID, "history", "", ""))
 }
 
-// showHistory is GET /spaces/{id}/history/{path...}.
+// showHistory handles GET /spaces/{id}/history/{path...}.
 func (s *pages) showHistory(v *web.Visit) error {
 	l, err := s.Locate(v)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 		return web.Gone(err)
 	}
 	if l.Path != "" && cursor == "" && len(list) == 0 && next == "" {
-		return web.ErrGone // nothing was ever there
+		return web.ErrGone // the path never existed
 	}
 	base := "/spaces/" + string(l.Space.ID)
 	body := historyPage{Crumbs: l.Crumbs(), Name: l.Name(), Whole: l.Path == "", First: cursor == "", Newest: l.Now("history"), File: l.Now("files"), Walked: historyWalk}
@@ -177,11 +177,12 @@ func (s *pages) showHistory(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "history", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
-// version is what a commit left at a path.
+// version is the state of a path at a commit: whether the path exists, and whether the
+// version may be brought back.
 type version struct{ there, back bool }
 
-// versionsOf finds what each commit of a list left at a path; nil for the whole
-// space. What is there now needs not be brought back.
+// versionsOf returns the state of a path at each commit of a list; nil for the whole
+// space. The current version need not be brought back.
 func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([]version, error) {
 	if l.Path == "" {
 		return nil, nil
@@ -212,8 +213,8 @@ func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([
 	return out, nil
 }
 
-// tellApart sets how the times of day of a list are shown: as exactly as tells its
-// commits apart.
+// tellApart sets the precision of the times in a list, so that no two commits look
+// alike.
 func tellApart(rows []commitRow) {
 	const minute, second = "2006-01-02 15:04", "2006-01-02 15:04:05"
 	count := map[string]int{}
@@ -229,13 +230,13 @@ func tellApart(rows []commitRow) {
 			r.Clock = web.TimeClock
 		case count[t.Format(second)] == 1:
 			r.Clock = web.TimeSecond
-		default: // nothing but its id does
+		default: // only the id identifies it
 			r.Clock, r.Tell = web.TimeSecond, r.ID
 		}
 	}
 }
 
-// rowOf is a commit as lists show it.
+// rowOf returns a commit as lists show it.
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
 		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: web.SubjectOf(c.Message),
@@ -250,7 +251,7 @@ func authorOf(c space.Commit) string {
 	return "somebody"
 }
 
-// madeBy says with what a commit was made; "" where nothing tells.
+// madeBy describes the tool or client that made a commit; "" if unknown.
 func madeBy(c space.Commit) string {
 	client, tool := web.Shorten(c.Client, 60), web.Shorten(c.Tool, 40)
 	switch {
@@ -270,8 +271,8 @@ func madeBy(c space.Commit) string {
 	return ""
 }
 
-// restore is POST /spaces/{id}/restore: a path, or everything, is made what it
-// was at a commit, as a further commit.
+// restore handles POST /spaces/{id}/restore. It makes a new commit that returns a path,
+// or the whole space, to its state at an earlier commit.
 func (s *pages) restore(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -300,18 +301,18 @@ func (s *pages) restore(v *web.Visit) error {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
 	}
 	if _, err := s.Workspace.Lookup(v.R.Context(), m.ID, c.ID, p); err != nil {
-		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
+		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // the path did not exist at that commit
 	}
 	return s.See(v, web.DoneURL(web.PageURL(m.ID, "files", p, ""), "restored"))
 }
 
-// fileName is a path as lists of changes show it.
+// fileName returns a path as lists of changes show it.
 func fileName(p space.Path) string {
 	dir, base := path.Split(string(p))
 	return web.ShownPath(dir, 200) + web.ShownPath(base, 150)
 }
 
-// messageOf is what a commit's message says after its first line.
+// messageOf returns the message of a commit without its first line.
 func messageOf(message string) string {
 	_, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	var lines []string

@@ -8,16 +8,15 @@ import (
 	"satchel/web"
 )
 
-// movedFrom returns where a path was before the commit that put it there, and the
-// commit before it, up to which the history of that place is the path's own. It is
-// "" where the commit moved nothing: what is gone has other bytes than what came, or
-// there are two places that it may have come from.
+// movedFrom returns the path that a commit moved to p, and the parent of the commit. The
+// history of p continues at from, starting with that parent. Both are empty if the
+// commit did not move p: no deleted path has the same contents, or more than one has.
 func (s *pages) movedFrom(v *web.Visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {
 		return "", "", nil
 	}
 	if _, err := s.Workspace.Lookup(v.R.Context(), id, c.Parent, p); fault.CodeOf(err) != fault.NotFound {
-		return "", "", err // it was there before
+		return "", "", err // it existed before
 	}
 	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", web.MaxMoved)
 	if err != nil || total > len(files) {

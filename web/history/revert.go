@@ -14,30 +14,32 @@ import (
 	"satchel/web"
 )
 
-// maxUndone is how many changes one act undoes, so that a person can look at them
-// all before.
+// maxUndone limits the changes that one act undoes, so that a person can review them all
+// first.
 const maxUndone = 200
 
-// Bounds of one page of what a client did: changes on it, and of what is looked at for
-// it, commits at once and how often.
+// Limits of one page of the changes of a client: undoListed changes on the page, and
+// undoTurns reads of undoLooked commits each to find them.
 const (
 	undoListed = 100
 	undoLooked = 1000
 	undoTurns  = 5
 )
 
-// maxMovesTold bounds of how many files that stay it is told where they are now.
+// maxMovesTold limits the files for which the page looks up a move.
 const maxMovesTold = 20
 
-// keptFile is a file that stays as it is, and where its history is. Gone reports that it
-// is not there; then MovedTo is where it is, and Moved its address, where one knows.
+// keptFile is a file that the undoing leaves unchanged. History is the address of its
+// history. Gone reports that the file does not exist any more. MovedTo is then its new
+// path and Moved the address, if known.
 type keptFile struct {
 	Path, History  string
 	Gone           bool
 	MovedTo, Moved string
 }
 
-// kept tells of a file that stays.
+// kept describes a file that the undoing leaves unchanged. It checks for a move only if
+// look is set.
 func (s *pages) kept(v *web.Visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
 	k := keptFile{Path: string(p), History: web.PageURL(id, "history", p, "")}
 	if !look {
@@ -59,16 +61,16 @@ func (s *pages) kept(v *web.Visit, id space.SpaceID, p space.Path, look bool) (k
 	return k, err
 }
 
-// What the store of spaces says in the messages of commits that undo others, and
-// are whole; see gitstore.Store.Revert.
+// The messages of commits that undo others completely contain these texts; see
+// gitstore.Store.Revert.
 const (
 	undoesOne  = "This undoes the commit "
 	undoesMany = "This undoes the commits:"
 )
 
-// undoneBy reports which of the newest commits, by their short ids, are undone and by
-// which. Only what was made on the page that undoes can say so, and what was undone
-// itself undoes nothing.
+// undoneBy maps the short ids of undone commits to the commits that undid them. It
+// trusts only commits that the undo page made. A commit that is itself undone undoes
+// nothing.
 func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	out := map[string]space.CommitID{}
 	for _, c := range newest {
@@ -95,7 +97,7 @@ func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	return out
 }
 
-// revertPage asks whether changes shall be undone, and tells what became of it.
+// revertPage asks whether to undo changes, and reports the result.
 type revertPage struct {
 	Space   store.Membership
 	Action  string
@@ -103,21 +105,21 @@ type revertPage struct {
 	Changes []changeItem
 	Client  string
 	Since   time.Time
-	Of      string // the client as it is known, for the address of more
-	From    string // Since, as it was asked for
-	After   string // the commit after which more is
-	Older   string // the address of that
-	Skipped int    // that are undone already, and not listed
-	// Of what was done:
+	Of      string // the full name of the client, for the address of more changes
+	From    string // the value of Since in the request
+	After   string // the last commit of this page, if there may be more
+	Older   string // the address of the next page
+	Skipped int    // changes that are undone already and not listed
+	// These describe the result.
 	Done    bool
 	Changed bool
 	Made    string
-	Kept    []keptFile // that were changed since
+	Kept    []keptFile // files that changed since
 	Refused []space.Rejection
 }
 
-// previewRevert is GET /spaces/{id}/revert: the changes that would be undone. They
-// are named by ?commit=, or they are all that ?client= made ?since= a time.
+// previewRevert handles GET /spaces/{id}/revert and shows the changes to undo. ?commit=
+// names them, or ?client= and ?since= select all changes of a client since a time.
 func (s *pages) previewRevert(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -176,8 +178,8 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
-// olderOf is the address of what a client did since a time before a commit; "" where it
-// is none.
+// olderOf returns the address of a client's changes between since and a commit; "" if an
+// argument is invalid.
 func olderOf(id space.SpaceID, client, since, after string) string {
 	if t, err := parseTime(since); err != nil || t.IsZero() || client == "" || !space.CommitID(after).Valid() {
 		return ""
@@ -185,8 +187,9 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 	return web.SpacePath(id, "revert?"+web.URLQuery("client", client, "since", since, "after", after))
 }
 
-// notUndone lists what a client did since a time and after a commit, the newest first,
-// without what is undone, and tells after which commit there may be more.
+// notUndone lists the changes that a client made since a time, newest first, starting
+// after a commit. It leaves out undone changes. more is the commit to continue after; ""
+// if there are no more.
 func (s *pages) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
 	undoings, err := s.History.Log(ctx, id, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
 	if err != nil {
@@ -215,8 +218,8 @@ func (s *pages) notUndone(ctx context.Context, id space.SpaceID, client string, 
 	return list, after, skipped, nil
 }
 
-// revert is POST /spaces/{id}/revert: it undoes the commits that the form names,
-// which are those that the person was shown.
+// revert handles POST /spaces/{id}/revert. It undoes the commits in the form, which are
+// those that the person saw.
 func (s *pages) revert(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -242,7 +245,8 @@ func (s *pages) revert(v *web.Visit) error {
 		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
 	}
 	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: web.SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
-	// What stays is listed again by the page that was left, so this one leads on.
+	// The previous page would list the kept files again, so this page leads on to older
+	// changes.
 	body.Older = olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after"))
 	for i, k := range c.Conflicts {
 		f, err := s.kept(v, m.ID, k.Path, i < maxMovesTold)
