@@ -16,15 +16,15 @@ import (
 	"satchel/web/render"
 )
 
-// room is how much of differences a page shows.
-// some is how many lines of one that does not fit.
+// room is the space left on a page for differences. some is the number of lines to show
+// of a difference that does not fit.
 type room struct{ lines, bytes, some int }
 
-// reviewLink is a file that waits, by name.
+// reviewLink is the name and address of a waiting file.
 type reviewLink struct{ Shown, URL string }
 
-// addReviews adds what waits to a page of it: some with what is different, more by
-// name, and the way to the rest; or the one file that the page is of.
+// addReviews adds the waiting files to a page: some with their differences, more by
+// name, and links to the rest. If the page is of one file, it adds only that file.
 func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	ctx, m := v.R.Context(), body.Space
 	list, behind, err := s.ReviewsIn(ctx, m.ID)
@@ -45,7 +45,7 @@ func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 		return nil
 	}
 	at, _ := strconv.Atoi(v.R.URL.Query().Get("page"))
-	at = max(1, min(at, (len(list)+reviewsShown-1)/reviewsShown)) // what waited may be decided
+	at = max(1, min(at, (len(list)+reviewsShown-1)/reviewsShown)) // earlier decisions may have shortened the list
 	to := func(page int) string { return web.SpacePath(m.ID, "reviews?page="+strconv.Itoa(page)) }
 	if at > 1 {
 		body.Before = to(at - 1)
@@ -66,7 +66,7 @@ func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	return nil
 }
 
-// itemOf is a file that waits without what is different in it.
+// itemOf returns a waiting file without its difference.
 func itemOf(m store.Membership, r space.Review) item {
 	return item{
 		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: web.HowMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
@@ -76,19 +76,20 @@ func itemOf(m store.Membership, r space.Review) item {
 	}
 }
 
-// longPatches remembers of differences that are longer than a page of all shows how
-// long they are and how they begin: to find that out again takes as long as to show
-// them would. Contents never change.
+// longPatches caches the length and the beginning of differences too long for a page of
+// all. Computing a difference takes as long as showing it. A blob never changes, so the
+// entries stay valid.
 type longPatches struct {
 	of    *lru.Cache[patchKey, longPatch]
 	mu    sync.Mutex
-	turns map[space.SpaceID]*patchTurn // of spaces in which somebody compares
+	turns map[space.SpaceID]*patchTurn // of spaces where a comparison runs
 }
 
-// patchTurn is held by whoever compares in a space: others find then what it was about.
+// patchTurn lets one caller at a time compare in a space. The others then find the
+// result in the cache.
 type patchTurn struct {
 	held  chan struct{}
-	users int // who have it or wait for it
+	users int // callers that hold it or wait for it
 }
 
 func newLongPatches() *longPatches {
@@ -134,15 +135,15 @@ type longPatch struct {
 
 const (
 	longPatchesKept = 256
-	longPatchBegins = 32 << 10 // bytes that are kept of one
+	longPatchBegins = 32 << 10 // bytes kept of one difference
 )
 
-// most is the length of the longest patch that fits: each line has its mark, and
-// before some is where they are.
+// most is the length of the longest patch that fits. Each line has a mark, and each hunk
+// a header.
 func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
-// patchOf is the difference of a file that waits; cut where it is longer than there
-// is room, and then only its beginning.
+// patchOf returns the difference of a waiting file. If it exceeds the room, cut is true
+// and patch is only the beginning.
 func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, left *room) (patch string, cut bool, err error) {
 	key := patchKey{id, r.Was, r.Blob}
 	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
@@ -184,7 +185,7 @@ func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, le
 			space.Regular: "It is a plain file now.", space.Executable: "It is a program now: it can be run.", space.Symlink: "It is a link now, and its text is where it leads.",
 		}[r.Mode]
 	}
-	if r.Was == r.Blob { // in the mode alone
+	if r.Was == r.Blob { // only the mode changed
 		it.Whole, it.Alone = true, ""
 		return it
 	}

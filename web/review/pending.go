@@ -11,7 +11,7 @@ import (
 	"satchel/web"
 )
 
-// pendingFile is the path of the visitor's pending file that a form names.
+// pendingFile returns the path of the visitor's pending file that a form names.
 func (s *pages) pendingFile(v *web.Visit, m store.Membership) (string, error) {
 	list, err := s.Pending(v, m.ID, 0)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *pages) pendingFile(v *web.Visit, m store.Membership) (string, error) {
 
 var errNotPending = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
 
-// allowSecrets is POST /spaces/{id}/held/allow.
+// allowSecrets handles POST /spaces/{id}/held/allow.
 func (s *pages) allowSecrets(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *pages) allowSecrets(v *web.Visit) error {
 	return s.See(v, web.SpacePath(m.ID, "remote?held=allowed#held"))
 }
 
-// discardPending is POST /spaces/{id}/held/discard. The file is the visitor's own, so
-// that they may do it even if they can no longer write to the space.
+// discardPending handles POST /spaces/{id}/held/discard. A visitor who can no longer
+// write to the space may still discard their own file.
 func (s *pages) discardPending(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package review is the pages on which a person decides: about what AIs changed in
-// files that instruct every AI, and about files that could not be committed.
+// Package review serves the pages where a person decides about AIs' changes to files
+// that instruct every AI, and about files that could not be committed.
 package review
 
 import (
@@ -34,7 +34,7 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// item is a file that waits, as pages show it.
+// item is a waiting file as pages show it.
 type item struct {
 	Path    space.Path
 	Shown   string
@@ -42,23 +42,24 @@ type item struct {
 	Mode    int
 	Client  string
 	Tool    string
-	How     string // in which it was made, where no client made it
-	Claims  bool   // it says that it was made here, which is not so
+	How     string // how the change was made, if no client made it
+	Claims  bool   // the change claims, without proof, that it was made here
 	When    time.Time
 	Deleted bool
 	New     bool
 	URL     string // of the file
-	Commit  string // its page
+	Commit  string // the address of the commit
 	Lines   []diffLine
-	// Whole reports that all that differs is shown, so that it can be kept.
+	// Whole reports whether the page shows the whole difference, so that the file can be
+	// kept.
 	Whole    bool
-	Unshown  *unshown // tells of what is not shown, so that it can be kept all the same
-	Alone    string   // a page of this file alone, where more of it is shown
+	Unshown  *unshown // describes what the page does not show, so that the file can still be kept
+	Alone    string   // a page of this file alone, which shows more
 	Edit     string
-	Compare  string // the whole difference
-	Problem  string // why there is no difference
-	ModeNote string // what the file is besides its text
-	Taken    bool   // something is in its place, which Undo deletes
+	Compare  string // the address of the whole difference
+	Problem  string // why the difference is missing or incomplete
+	ModeNote string // describes a change of the mode
+	Taken    bool   // something else has its place, and Undo deletes that
 }
 
 // diffLine is a line of a difference. Kind is "add", "del", "at" or "".
@@ -68,29 +69,29 @@ type diffLine struct {
 }
 
 const (
-	reviewsShown  = 10        // on a page, with what is different
+	reviewsShown  = 10        // on a page, with their differences
 	reviewsNamed  = 100       // on a page, by name
 	reviewLines   = 500       // of all differences of a page
-	aloneLines    = 1500      // of a difference on a page of its own
+	aloneLines    = 1500      // of a difference on its own page
 	reviewBytes   = 64 << 10  // of all lines of a page
-	aloneBytes    = 512 << 10 // of all lines of a page of one difference
-	decisionShown = 10        // decisions
+	aloneBytes    = 512 << 10 // of all lines on the page of one difference
+	decisionShown = 10
 )
 
-// reviewPage is what waits in a space, and what was decided.
+// reviewPage lists the waiting files of a space and the recent decisions.
 type reviewPage struct {
 	Space   store.Membership
 	Action  string
 	May     bool
 	Reviews []item
-	Others  []reviewLink // what waits after these, by name
-	More    int          // that are not even named
-	Before  string       // the page of those before
-	Next    string       // the page of those after
-	Behind  bool         // the history is being looked through
-	Only    space.Path   // the file that the page is of alone
+	Others  []reviewLink // the next files, by name
+	More    int          // files that are not listed at all
+	Before  string       // the address of the previous page
+	Next    string       // the address of the next page
+	Behind  bool         // the search of the history is not complete
+	Only    space.Path   // the only file of the page; "" for all
 	Decided []decisionItem
-	Said    string // what was just decided
+	Said    string // the decision just made
 }
 
 type decisionItem struct {
@@ -98,7 +99,7 @@ type decisionItem struct {
 	Shown string
 }
 
-// showReviews is GET /spaces/{id}/reviews.
+// showReviews handles GET /spaces/{id}/reviews.
 func (s *pages) showReviews(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *pages) reviewsPage(v *web.Visit, m store.Membership, p web.Page) (err e
 	return s.Page(v, status, "review", p)
 }
 
-// reviewed reads the version that the form is about.
+// reviewed reads the version that a form is about.
 func reviewed(v *web.Visit, m store.Membership) (in service.DecideReviewInput, err error) {
 	in.Space.ID, in.Blob = m.ID, space.BlobID(v.R.PostFormValue("blob"))
 	if in.Path, err = space.ParsePath(v.R.PostFormValue("path")); err != nil || in.Blob != "" && !in.Blob.Valid() {
@@ -160,7 +161,7 @@ func reviewed(v *web.Visit, m store.Membership) (in service.DecideReviewInput, e
 	return in, nil
 }
 
-// keepReview is POST /spaces/{id}/reviews/keep.
+// keepReview handles POST /spaces/{id}/reviews/keep.
 func (s *pages) keepReview(v *web.Visit) error {
 	return s.decide(v, "kept", func(in service.DecideReviewInput) error {
 		_, err := s.Operations.KeepReview(v.R.Context(), v.Actor(), in)
@@ -168,7 +169,7 @@ func (s *pages) keepReview(v *web.Visit) error {
 	})
 }
 
-// undoReview is POST /spaces/{id}/reviews/undo.
+// undoReview handles POST /spaces/{id}/reviews/undo.
 func (s *pages) undoReview(v *web.Visit) error {
 	return s.decide(v, "undone", func(in service.DecideReviewInput) error {
 		_, err := s.Operations.UndoReview(v.R.Context(), v.Actor(), in)

@@ -15,23 +15,23 @@ import (
 	"satchel/web/render"
 )
 
-// unshown is what a page tells of a file that waits and that it cannot show whole, so
-// that a person can look at it elsewhere and keep that very version.
+// unshown describes a waiting file that a page cannot show whole, so that a person can
+// look at it elsewhere and keep exactly that version.
 type unshown struct {
 	Kind, Size string
-	Version    string // the beginning of the content's id, by which it is kept
-	Editable   bool   // its text can be edited in a page
-	Hidden     int    // characters of a text that cannot be seen
-	Raw, Save  string // this version, as it is
-	Page       string // the page of this version
+	Version    string // the beginning of the blob's id
+	Editable   bool   // a page can edit the text
+	Hidden     int    // invisible characters of a text
+	Raw, Save  string // addresses of the unchanged bytes of this version
+	Page       string // the address of this version's page
 }
 
-const versionShown = 12 // letters of a content's id
+const versionShown = 12 // digits of a blob's id
 
-// describe finds out what can be told of a file of which not all is shown; nil if
-// its content cannot be read, so that nobody can look at it.
+// describe describes a file that the page does not show whole. It returns nil if the
+// content cannot be read, since nobody can look at it then.
 func (s *pages) describe(ctx context.Context, m store.Membership, r space.Review) *unshown {
-	if r.Blob == "" { // there is nothing of it to look at
+	if r.Blob == "" { // there is nothing to look at
 		return &unshown{Kind: "nothing: the file is deleted"}
 	}
 	e, err := s.Workspace.Lookup(ctx, m.ID, r.Head, r.Path)
