@@ -17,23 +17,23 @@ import (
 	"satchel/web/merge"
 )
 
-// maxFactValue bounds what a person writes as a fact, in bytes.
+// maxFactValue limits the value that a person writes, in bytes.
 const maxFactValue = 8 << 10
 
-// factPage corrects one fact, or adds one.
+// factPage is the page that corrects or adds one fact.
 type factPage struct {
 	Action, Back string
 	List         string // the address of all facts
 	New          bool
 	Writes       bool
 	Fact         knownFact
-	Type, Key    string // of a new one as they were typed
+	Type, Key    string // of a new fact, as typed
 	Value        string
 	Expires      string
-	Text         string // under the front matter
+	Text         string // after the front matter
 	Unsaved      bool
 	Over         bool
-	Now          string // what it says now, where it changed meanwhile
+	Now          string // the current value, if it changed meanwhile
 }
 
 func (s *pages) factForm(v *web.Visit, status int, m store.Membership, body factPage, p *web.Problem) error {
@@ -51,7 +51,7 @@ func (s *pages) factForm(v *web.Visit, status int, m store.Membership, body fact
 	return s.Page(v, status, "fact", out)
 }
 
-// oneFact finds the fact that a form or an address names, with its file's bytes.
+// oneFact returns the fact that a form or an address names, and the bytes of its file.
 func (s *pages) oneFact(v *web.Visit, m store.Membership, name string) (knownFact, []byte, error) {
 	kind, key, ok := strings.Cut(name, "/")
 	p, err := space.ParsePath(string(factPath(kind, key)))
@@ -76,7 +76,7 @@ func (s *pages) oneFact(v *web.Visit, m store.Membership, name string) (knownFac
 	return f.linked(m.ID), data, nil
 }
 
-// writableFact is oneFact in the visitor's space, where they may write.
+// writableFact is like oneFact, for a visitor who may write to the space.
 func (s *pages) writableFact(v *web.Visit, name string) (store.Membership, knownFact, []byte, error) {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *pages) writableFact(v *web.Visit, name string) (store.Membership, known
 
 var errDamaged = &web.PageError{Status: http.StatusUnprocessableEntity, Title: "This fact’s file is damaged", Text: "Open the file and mend it by hand, or delete it."}
 
-// showFact is GET /spaces/{id}/memory/fact/{type}/{key}.
+// showFact handles GET /spaces/{id}/memory/fact/{type}/{key}.
 func (s *pages) showFact(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *pages) showFact(v *web.Visit) error {
 	return s.factForm(v, http.StatusOK, m, factPage{Fact: f, Value: wholeValue(data), Expires: f.Expires, Text: factText(data)}, nil)
 }
 
-// wholeValue is a fact's value with nothing left out.
+// wholeValue returns the complete value of a fact.
 func wholeValue(data []byte) string {
 	d, err := frontmatter.Parse(data)
 	if err != nil {
@@ -116,7 +116,7 @@ func wholeValue(data []byte) string {
 	return d.String("value")
 }
 
-// factText is what a page shows of the text under a fact.
+// factText returns the text after the front matter of a fact, shortened for a page.
 func factText(data []byte) string {
 	body := strings.TrimSpace(string(data[frontmatter.Skip(data):]))
 	if r := []rune(body); len(r) > 4000 {
@@ -125,7 +125,7 @@ func factText(data []byte) string {
 	return body
 }
 
-// checkFact looks at what a person wrote as a fact.
+// checkFact validates the input of a person. was is the previous day of expiry.
 func (s *pages) checkFact(body *factPage, was string) *web.Problem {
 	switch {
 	case strings.TrimSpace(body.Value) == "":
@@ -144,8 +144,8 @@ func (s *pages) checkFact(body *factPage, was string) *web.Problem {
 	return nil
 }
 
-// correctFact is POST /spaces/{id}/memory/fact/{type}/{key}. What a person says is
-// explicit, and sure.
+// correctFact handles POST /spaces/{id}/memory/fact/{type}/{key}. The value of a person
+// is explicit and certain.
 func (s *pages) correctFact(v *web.Visit) error {
 	m, f, data, err := s.writableFact(v, v.R.PathValue("path"))
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *pages) correctFact(v *web.Visit) error {
 	})
 }
 
-// factMoved shows a correction of a fact that says something else by now.
+// factMoved shows a correction of a fact that changed meanwhile.
 func (s *pages) factMoved(v *web.Visit, m store.Membership, body factPage, data []byte) error {
 	body.Now = wholeValue(data)
 	return s.factForm(v, http.StatusConflict, m, body, &web.Problem{Text: "Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", Field: "value"})
@@ -204,7 +204,7 @@ func (s *pages) setFact(v *web.Visit, m store.Membership, f knownFact, data []by
 	return err
 }
 
-// factsBack is the list of facts from which a form was sent.
+// factsBack returns the address of the list that a form came from.
 func (s *pages) factsBack(v *web.Visit, m store.Membership) string {
 	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *pages) factsBack(v *web.Visit, m store.Membership) string {
 	return "/spaces/" + string(m.ID) + "/memory" + readMemoryQuery(q).encode()
 }
 
-// again shows the list of facts with what was wrong.
+// againFacts shows the list of facts with a problem.
 func (s *pages) againFacts(v *web.Visit, m store.Membership, status int, text string) error {
 	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
@@ -222,7 +222,8 @@ func (s *pages) againFacts(v *web.Visit, m store.Membership, status int, text st
 	return s.listFacts(v, status, m, readMemoryQuery(q), &web.Problem{Text: text})
 }
 
-// confirmFact is POST /spaces/{id}/memory/confirm: it is still true.
+// confirmFact handles POST /spaces/{id}/memory/confirm, which says that a fact is still
+// true.
 func (s *pages) confirmFact(v *web.Visit) error {
 	m, f, data, err := s.writableFact(v, v.R.PostFormValue("fact"))
 	if err != nil {
@@ -243,7 +244,7 @@ func (s *pages) confirmFact(v *web.Visit) error {
 	})
 }
 
-// forgetFact is POST /spaces/{id}/memory/forget.
+// forgetFact handles POST /spaces/{id}/memory/forget.
 func (s *pages) forgetFact(v *web.Visit) error {
 	m, f, _, err := s.writableFact(v, v.R.PostFormValue("fact"))
 	if err != nil {
@@ -262,7 +263,7 @@ func (s *pages) forgetFact(v *web.Visit) error {
 	return s.Saved(v, m, remark, s.factsBack(v, m))
 }
 
-// showNewFact is GET /spaces/{id}/memory/new.
+// showNewFact handles GET /spaces/{id}/memory/new.
 func (s *pages) showNewFact(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -271,15 +272,15 @@ func (s *pages) showNewFact(v *web.Visit) error {
 	return s.factForm(v, http.StatusOK, m, factPage{New: true, Action: "/spaces/" + string(m.ID) + "/memory/new", Type: "preference"}, nil)
 }
 
-// factName is what a person may call a type or a key.
+// factName matches the valid names of types and keys.
 var factName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
-// asName makes a name of a few words.
+// asName joins the words of a text into a name.
 func asName(s string) string {
 	return strings.Join(strings.Fields(strings.ToLower(s)), "-")
 }
 
-// saveNewFact is POST /spaces/{id}/memory/new.
+// saveNewFact handles POST /spaces/{id}/memory/new.
 func (s *pages) saveNewFact(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {

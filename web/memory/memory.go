@@ -1,4 +1,4 @@
-// Package memory is the pages of memory facts: their list, and the form of one fact.
+// Package memory serves the pages of memory facts: their list, and the form of one fact.
 package memory
 
 import (
@@ -27,7 +27,7 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	facts *lru.Cache[space.BlobID, facts.Fact] // parsed; a blob never changes, and whoever can name one may read it
+	facts *lru.Cache[space.BlobID, facts.Fact] // parsed facts; a blob never changes, and everyone who can name one may read it
 }
 
 // Register adds the pages to a site.
@@ -47,31 +47,30 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// factsShown is how many facts one page lists, and othersShown how many files
-// that are none.
+// A page lists at most factsShown facts and othersShown damaged files.
 const (
 	factsShown  = 30
 	othersShown = 20
 )
 
-// maxFactBytes bounds a file that is looked into for a fact.
+// maxFactBytes limits the size of a file that is read as a fact.
 const maxFactBytes = 256 << 10
 
-// factCacheEntries bounds how many parsed facts are kept.
+// factCacheEntries limits the number of parsed facts in the cache.
 const factCacheEntries = 16384
 
-// knownFact is a fact with where it is.
+// knownFact is a fact and its place.
 type knownFact struct {
 	facts.Fact
 	Type, Key string
 	Name      string // type/key, as forms name it
 	Base      space.BlobID
-	Page      string // on which it is corrected
-	Edit      string // its file as text
-	Raw       string // its file as it is
+	Page      string // the address of the page that corrects it
+	Edit      string // the address that edits its file
+	Raw       string // the address of its file
 }
 
-// linked is the fact with the addresses of its pages.
+// linked returns the fact with the addresses of its pages.
 func (f knownFact) linked(id space.SpaceID) knownFact {
 	p := factPath(f.Type, f.Key)
 	f.Page, f.Edit, f.Raw = web.SpaceURL(id, "memory/fact", space.Path(f.Name)), web.SpaceURL(id, "edit", p), web.SpaceURL(id, "files", p)
@@ -82,7 +81,7 @@ func factPath(kind, key string) space.Path {
 	return space.Path(facts.Dir + "/" + kind + "/" + key + ".md")
 }
 
-// allFacts reads the facts of a space; left is how many it has beyond the limit.
+// allFacts reads the facts of a space. left is the number of facts above the limit.
 func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact, left int, err error) {
 	at, err := s.Workspace.Head(ctx, id)
 	if err != nil {
@@ -120,7 +119,7 @@ func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact
 	return all, left, nil
 }
 
-// childrenOf is a directory's listing; nothing where there is no such directory.
+// childrenOf lists a directory. The list is empty if the directory does not exist.
 func (s *pages) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	list, err := s.Workspace.Children(ctx, id, at, dir)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -157,10 +156,11 @@ type memoryPage struct {
 	Writes bool
 	Query  string
 	Type   string
-	Show   string // "", "expired"
+	Show   string // "" or "expired"
 	Types  []string
 	Groups []factGroup
-	// Found is how many match, and Total how many there are that count.
+	// Found is the number of matching facts. Total is the number of valid facts that
+	// have not expired.
 	Found, Total  int
 	Expired       int
 	ExpiredURL    string
@@ -169,8 +169,8 @@ type memoryPage struct {
 	MoreDamaged   int
 	Left          int
 	Page, Pages   int
-	Before, After string // the addresses of the pages beside this one
-	Back          string // the query to come back to
+	Before, After string // addresses of the previous and the next page
+	Back          string // the query that forms return to
 }
 
 type factGroup struct {
@@ -178,7 +178,7 @@ type factGroup struct {
 	Facts []knownFact
 }
 
-// memoryQuery is what a page of facts is asked for.
+// memoryQuery is the query of a list of facts.
 type memoryQuery struct {
 	text, kind, show string
 	page             int
@@ -224,7 +224,7 @@ func (m memoryQuery) matches(f knownFact) bool {
 
 func (s *pages) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
-// showMemory is GET /spaces/{id}/memory.
+// showMemory handles GET /spaces/{id}/memory.
 func (s *pages) showMemory(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
