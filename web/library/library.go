@@ -1,4 +1,4 @@
-// Package library is the pages of the library: published sources, their files, and
+// Package library serves the pages of the library: published sources, their files, and
 // the publishing of spaces.
 package library
 
@@ -43,10 +43,10 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// libraryPage lists what the visitor may read.
+// libraryPage lists the sources that the visitor may read.
 type libraryPage struct {
 	Sources []librarySource
-	Mine    []libraryMine // spaces that they could publish of
+	Mine    []libraryMine // spaces that the visitor can publish from
 }
 
 type librarySource struct {
@@ -57,7 +57,7 @@ type librarySource struct {
 
 type libraryMine struct{ Name, URL string }
 
-// showLibrary is GET /library.
+// showLibrary handles GET /library.
 func (s *pages) showLibrary(v *web.Visit) error {
 	all, err := s.Service.ListSources(v.R.Context(), v.Actor(), service.ListSourcesInput{})
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *pages) showLibrary(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "library", web.Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 }
 
-// toSource leads to the directory of a source.
+// toSource redirects to the root directory of a source.
 func (s *pages) toSource(v *web.Visit) error {
 	x, err := s.snapshot(v)
 	if err != nil {
@@ -104,7 +104,7 @@ type sharedPage struct {
 	Before, After  string
 	Readme, Readat string
 
-	// Of a file, as on the page of a space's file:
+	// These describe a file, as on the page of a file in a space.
 	Kind               string
 	Document           render.Document
 	Text               template.HTML
@@ -117,7 +117,7 @@ type sharedPage struct {
 
 type sharedRow struct{ Name, URL, Kind, Size string }
 
-// showShared is GET /library/docs/{source}/{path...}.
+// showShared handles GET /library/docs/{source}/{path...}.
 func (s *pages) showShared(v *web.Visit) error {
 	n, err := s.snapshot(v)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *pages) sharedTree(v *web.Visit, n service.Snapshot, dir space.Path, bod
 		}
 		return strings.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
-	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
+	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number means the first page
 	number = min(max(1, number), max(1, (len(all)+web.MaxNames-1)/web.MaxNames))
 	from := (number - 1) * web.MaxNames
 	list := all[from:min(len(all), from+web.MaxNames)]
@@ -266,7 +266,7 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 	}
 	if e.Mode == space.Symlink {
 		body.Kind, body.Target = "link", web.Shorten(string(data), 300)
-		// Links that lead out of the source are in no snapshot.
+		// A snapshot holds no links that lead out of the source.
 		if to, err := space.ParsePath(path.Join(path.Dir(string(p)), string(data))); err == nil {
 			body.TargetAt = sharedURL(x, to)
 		}
@@ -296,8 +296,8 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 	return nil
 }
 
-// rawShared is GET /library/raw/{source}/{path...}: a file as it is. Only text and
-// pictures are shown, everything else is saved.
+// rawShared handles GET /library/raw/{source}/{path...}. The browser shows only text and
+// pictures, and saves all other files.
 func (s *pages) rawShared(v *web.Visit) error {
 	n, err := s.snapshot(v)
 	if err != nil {

@@ -14,30 +14,30 @@ import (
 	"satchel/web"
 )
 
-// Bounds of the page on which people publish.
+// Limits of the page that publishes.
 const (
 	previewFiles  = 40
 	previewShown  = 10 // names of files with secrets
 	choiceOfDirs  = 200
-	maxReaderText = 8000 // characters
+	maxReaderText = 8000 // in characters
 )
 
-// publishPage is what an owner publishes of a space.
+// publishPage is the page where an owner publishes parts of a space.
 type publishPage struct {
 	Action    string
 	Published []publishedRow
 	Dirs      []string
-	// Preview is set once a directory is chosen; Form is then filled in.
+	// Preview is set once a directory is chosen. Form is then filled in.
 	Preview *previewBody
 	Form    publishForm
-	// Changes is the ID of the source that the form changes; empty for a new one.
+	// Changes is the id of the source that the form changes; empty for a new source.
 	Changes string
 }
 
 type publishedRow struct {
 	space.Source
 	URL, Change, End string
-	Where            string // what of the space
+	Where            string // the directory, for people
 	Audience         string
 	Size             string
 }
@@ -53,16 +53,17 @@ type previewBody struct {
 
 type previewFile struct{ Name, Size string }
 
-// publishForm is what the owner wrote.
+// publishForm is the input of the owner.
 type publishForm struct {
 	ID, Title, Description, Dir, Readers string
 	Everybody, WithMemory                bool
-	// Change reports that it is of a source that is there already.
+	// Change reports that the form changes an existing source.
 	Change bool
 }
 
-// showPublish is GET /spaces/{id}/publish: what is published, and with ?dir= what
-// publishing that would show, or with ?source= the form of one that is there.
+// showPublish handles GET /spaces/{id}/publish, which lists the published sources. With
+// ?dir= it previews the publication of a directory. With ?source= it shows the form of
+// an existing source.
 func (s *pages) showPublish(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *pages) showPublish(v *web.Visit) error {
 	return err
 }
 
-// publishPage answers with the page; preview reports that a directory was chosen.
+// publishPage shows the page. preview reports whether a directory is chosen.
 func (s *pages) publishPage(v *web.Visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
@@ -151,8 +152,8 @@ func (s *pages) publishPage(v *web.Visit, m store.Membership, all []space.Source
 	return s.Page(v, status, "publish", pg)
 }
 
-// sourceField returns the id of the input for a field of a source; "" if the form has
-// none, or if the name cannot be changed.
+// sourceField returns the id of the input for a field of a source. It is "" if the form
+// has no such input, or if the name cannot be changed.
 func sourceField(field string, form publishForm) string {
 	switch field {
 	case space.SourceName:
@@ -183,7 +184,7 @@ func previewOf(p service.SourcePreview) *previewBody {
 	return b
 }
 
-// dirName is what a directory of a space is called.
+// dirName returns the name of a directory for people.
 func dirName(dir string) string {
 	if dir == "" {
 		return "the whole space"
@@ -191,7 +192,7 @@ func dirName(dir string) string {
 	return web.Shorten(dir, 150) + "/"
 }
 
-// directories lists those at the top of a space.
+// directories lists the directories at the top of a space.
 func (s *pages) directories(v *web.Visit, m store.Membership) ([]string, error) {
 	head, err := s.Workspace.Head(v.R.Context(), m.ID)
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *pages) directories(v *web.Visit, m store.Membership) ([]string, error) 
 	return out, nil
 }
 
-// publish is POST /spaces/{id}/publish.
+// publish handles POST /spaces/{id}/publish.
 func (s *pages) publish(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -227,7 +228,7 @@ func (s *pages) publish(v *web.Visit) error {
 		Source: space.Source{ID: form.ID, Title: form.Title, Description: form.Description, Dir: space.Path(form.Dir), Everybody: form.Everybody},
 	}
 	r.WithMemory, r.New = form.WithMemory, !form.Change
-	if !form.Everybody { // their names count for the other choice alone
+	if !form.Everybody { // the names apply only to the other choice
 		r.Readers = strings.FieldsFunc(form.Readers, func(c rune) bool { return c == ',' || c == ';' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
 	}
 	if _, err = s.Service.PublishSource(v.R.Context(), v.Actor(), r); err == nil {
@@ -248,7 +249,8 @@ func (s *pages) publish(v *web.Visit) error {
 	return s.publishPage(v, m, all, publishForm{Dir: web.Shorten(form.Dir, 200), Everybody: true}, false, "", err)
 }
 
-// changesOf is the id where the form is about a source that is there already.
+// changesOf returns the id of the existing source that a form changes, or "" if there is
+// none.
 func changesOf(all []space.Source, form publishForm) string {
 	if form.Change && slices.ContainsFunc(all, func(p space.Source) bool { return p.ID == form.ID && string(p.Dir) == strings.Trim(form.Dir, "/") }) {
 		return form.ID
@@ -256,7 +258,7 @@ func changesOf(all []space.Source, form publishForm) string {
 	return ""
 }
 
-// unpublish is POST /spaces/{id}/publish/{source}/end.
+// unpublish handles POST /spaces/{id}/publish/{source}/end.
 func (s *pages) unpublish(v *web.Visit) error {
 	if _, err := s.Service.UnpublishSource(v.R.Context(), v.Actor(), service.UnpublishSourceInput{ID: v.R.PathValue("source")}); err != nil {
 		return web.Gone(err)
@@ -264,7 +266,7 @@ func (s *pages) unpublish(v *web.Visit) error {
 	return s.See(v, "/spaces/"+v.R.PathValue("id")+"/publish#published")
 }
 
-// snapshot opens the source of the path, if the visitor may read it.
+// snapshot opens the source in the path, if the visitor may read it.
 func (s *pages) snapshot(v *web.Visit) (service.Snapshot, error) {
 	x, err := s.Service.OpenSource(v.R.Context(), v.Actor(), v.R.PathValue("source"))
 	if err != nil {
@@ -273,7 +275,7 @@ func (s *pages) snapshot(v *web.Visit) (service.Snapshot, error) {
 	return x, nil
 }
 
-// syncSource is POST /library/sync/{source}.
+// syncSource handles POST /library/sync/{source}.
 func (s *pages) syncSource(v *web.Visit) error {
 	if _, err := s.Service.SyncSource(v.R.Context(), v.Actor(), service.SyncSourceInput{ID: v.R.PathValue("source")}); err != nil {
 		return web.Gone(err)
@@ -281,8 +283,8 @@ func (s *pages) syncSource(v *web.Visit) error {
 	return s.See(v, "/library#"+v.R.PathValue("source"))
 }
 
-// sharedPath is the path in a source that an address names; slash reports that it
-// ends in one.
+// sharedPath returns the path inside a source. slash reports whether the address ends in
+// a slash.
 func sharedPath(v *web.Visit) (p space.Path, slash bool, err error) {
 	if strings.Contains(strings.ToLower(v.R.URL.EscapedPath()), "%2f") {
 		return "", false, web.ErrGone
