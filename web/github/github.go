@@ -1,4 +1,4 @@
-// Package github is the pages on which an admin makes the GitHub App, and people
+// Package github serves the pages where an admin makes the GitHub App, and where people
 // connect a repository to a space.
 package github
 

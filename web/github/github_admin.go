@@ -14,22 +14,22 @@ import (
 	"satchel/web"
 )
 
-// appPage is the GitHub App as an admin sees it. It never holds a secret.
+// appPage shows the GitHub App to an admin. It never holds a secret.
 type appPage struct {
 	App  auth.GitHubApp
 	Made bool
-	Just bool // it was made a moment ago
-	// What was filled in, but the secrets.
+	Just bool // the App was made a moment ago
+	// Org, ID and ClientID keep the input of a form, without the secrets.
 	Org      string
 	ID       string
 	ClientID string
 	Manual   bool // the form for an App made by hand is open
-	// What an App made by hand is given.
+	// An admin enters these at GitHub for an App made by hand.
 	Homepage, Callback, Callback2, Setup, Webhook string
-	First                                         *store.Membership // to connect next
+	First                                         *store.Membership // the space to connect next
 }
 
-// showApp is GET /admin/github.
+// showApp handles GET /admin/github.
 func (s *pages) showApp(v *web.Visit) error {
 	return s.appForm(v, http.StatusOK, appPage{Just: v.R.URL.Query().Has("made")}, "", "")
 }
@@ -59,14 +59,14 @@ func (s *pages) appForm(v *web.Visit, status int, body appPage, problem, field s
 	return s.Page(v, status, "githubapp", web.Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
-// login is the form of the names of people and organisations at GitHub.
+// login matches the names of people and organisations at GitHub.
 var login = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
 
-// manifestPage is a form that leads to GitHub by itself.
+// manifestPage is a form that the browser sends to GitHub by itself.
 type manifestPage struct{ Action, Manifest, Host string }
 
-// beginManifest is POST /admin/github/manifest. Its answer holds the form that the
-// browser posts to GitHub, which then has all that the App is made with.
+// beginManifest handles POST /admin/github/manifest. The browser posts the form in the
+// answer to GitHub, with everything that GitHub needs to make the App.
 func (s *pages) beginManifest(v *web.Visit) error {
 	form := v.R.PostForm
 	org := ""
@@ -100,8 +100,8 @@ func (s *pages) beginManifest(v *web.Visit) error {
 	})
 }
 
-// noApp refuses where there is an App already: another one would leave every
-// repository that is connected by the first.
+// noApp returns a fault.Conflict if there is an App already. Another App would lose
+// every repository that is connected through the first one.
 func (s *pages) noApp(v *web.Visit) error {
 	_, made, err := s.App.App(v.R.Context())
 	if err == nil && made {
@@ -110,8 +110,8 @@ func (s *pages) noApp(v *web.Visit) error {
 	return err
 }
 
-// finishManifest is where GitHub sends the admin once the App is there, with a
-// code for its secrets.
+// finishManifest handles the admin's return from GitHub after the App is made. The
+// request has a code for the secrets of the App.
 func (s *pages) finishManifest(v *web.Visit) error {
 	_, ok, err := s.takeHint(v, flowManifest)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *pages) finishManifest(v *web.Visit) error {
 	return s.appForm(v, web.AsPage(err).Status, appPage{}, fault.PublicOf(err), "")
 }
 
-// enterApp is POST /admin/github/enter, for an App that was made by hand.
+// enterApp handles POST /admin/github/enter, for an App made by hand.
 func (s *pages) enterApp(v *web.Visit) error {
 	form := v.R.PostForm
 	body := appPage{ID: web.Shorten(form.Get("id"), 30), ClientID: web.Shorten(form.Get("client-id"), 100), Manual: true}
@@ -167,7 +167,7 @@ func (s *pages) enterApp(v *web.Visit) error {
 	return s.appForm(v, web.AsPage(err).Status, body, fault.PublicOf(err), "id")
 }
 
-// forgetApp is POST /admin/github/forget.
+// forgetApp handles POST /admin/github/forget.
 func (s *pages) forgetApp(v *web.Visit) error {
 	if err := s.App.Forget(v.R.Context(), v.User.ID); err != nil {
 		return web.Gone(err)

@@ -11,7 +11,8 @@ import (
 	"satchel/web"
 )
 
-// The kinds of flows with the GitHub App. They are good in the session that began them.
+// These are the kinds of flows with the GitHub App. A flow is valid only in the session
+// that began it.
 const (
 	flowManifest web.FlowKind = "github manifest"
 	flowInstall  web.FlowKind = "github install"
@@ -19,30 +20,30 @@ const (
 	flowFound    web.FlowKind = "github found" // of a space
 )
 
-// hintLifetime is how long the code of a manifest is good (GitHub's documentation),
-// and how long somebody may look round before they install.
+// hintLifetime is how long GitHub accepts the code of a manifest, according to its
+// documentation. It also limits how long a person may take to install the App.
 const hintLifetime = time.Hour
 
-// githubFlow is what the server remembers while somebody is at GitHub. It is good for
-// its space.
+// githubFlow is what the server remembers while a person is at GitHub. It is valid only
+// for its space.
 type githubFlow struct {
 	web.Flow
 	Space space.SpaceID `json:"space,omitempty"`
-	Data  []byte        `json:"data,omitempty"` // of GitHubApp.Begin
+	Data  []byte        `json:"data,omitempty"` // from GitHubApp.Begin
 
 	Create *app.NewRepository `json:"create,omitempty"`
 	Found  *app.Found         `json:"found,omitempty"`
 }
 
-// hint keeps a flow whose secret is itself the state: it goes to GitHub and back,
-// and tells alone that this session asked.
+// hint keeps a flow whose secret is the state. The state goes to GitHub and back, and
+// alone proves that this session made the request.
 func (s *pages) hint(v *web.Visit, kind web.FlowKind, id space.SpaceID) (state string, err error) {
 	secret, err := s.PutFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
 	return secret.Reveal(), err
 }
 
-// takeHint uses the state of a request up. It is good once, and in the session
-// that asked; ok is false if it is none. A duplicated one is none either.
+// takeHint consumes the state of a request. A state is valid once, in the session that
+// made it. ok is false if the state is missing, duplicated or invalid.
 func (s *pages) takeHint(v *web.Visit, kind web.FlowKind) (f githubFlow, ok bool, err error) {
 	state, ok := web.StateIn(v.R)
 	if !ok {
@@ -52,8 +53,8 @@ func (s *pages) takeHint(v *web.Visit, kind web.FlowKind) (f githubFlow, ok bool
 	return f, ok, err
 }
 
-// connectable is owned for the pages of a flow: the space whose repository it is
-// about, as long as the visitor owns it.
+// connectable returns the space of a flow, if the visitor owns it. The error is a
+// fault.Forbidden for a member who does not.
 func (s *pages) connectable(v *web.Visit, id space.SpaceID) (store.Membership, error) {
 	all, err := s.Spaces(v)
 	if err != nil {

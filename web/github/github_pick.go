@@ -15,49 +15,47 @@ import (
 	"satchel/web"
 )
 
-// maxPicks bounds how many repositories a page offers at once; the filter finds the
-// others.
+// maxPicks limits the repositories on a page. The filter finds the others.
 const maxPicks = 50
 
-// pickPage is the list of repositories from which one is chosen.
+// pickPage is the list of repositories to choose from.
 type pickPage struct {
 	Space  store.Membership
 	Action string
-	App    string // its name
-	Login  string // as whom, at GitHub
+	App    string // the name of the App
+	Login  string // the person's name at GitHub
 
 	Query   string
 	Filter  bool // the list is long enough for a filter
 	Repos   []pickable
-	All     int // that can be chosen
-	Matches int // that the filter leaves
+	All     int // repositories that can be chosen
+	Matches int // repositories that match the filter
 	Cut     bool
-	Refused int // that the person may only read, or that are archived
+	Refused int // repositories that are read-only for the person or archived
 
 	Installations []app.Installation
-	// Creates reports that the App may make repositories; New leads to GitHub's own
-	// page for that.
+	// Creates reports whether the App may make repositories. New is the address of
+	// GitHub's own page for that.
 	Creates      bool
 	Owners       []string
 	New, NewName string
-	Pending      string // what became of the repository that was made
+	Pending      string // why the new repository is not in the list
 }
 
-// pickable is a repository of the list.
+// pickable is a repository in the list.
 type pickable struct {
 	app.Repository
-	Taken bool              // another space is kept in it
-	By    *store.Membership // that space, where the visitor owns it
+	Taken bool              // another space uses it
+	By    *store.Membership // that space, if the visitor owns it
 }
 
-// choosable reports whether a repository is one to which the person may push.
+// choosable reports whether the person may push to a repository that is not archived.
 func choosable(f app.Found, id int64) bool {
 	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
 }
 
-// found opens what GitHub said this person may connect to the space of the path, as
-// the server kept it. What a request says of repositories is no more than a choice
-// among these.
+// found returns the space in the path and the repositories that GitHub lets this person
+// connect, as the server kept them. A request can only choose among these repositories.
 func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, of string, f web.AnyFlow) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
@@ -70,12 +68,12 @@ func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, o
 	return m, f, true, nil
 }
 
-// pickOver tells somebody who came too late to start again.
+// pickOver asks a person whose list has expired to start again.
 func (s *pages) pickOver(v *web.Visit, m store.Membership) error {
 	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories from GitHub is over: it is kept for ten minutes, for one choice. Nothing was changed; start again.")
 }
 
-// pickRepository is GET /spaces/{id}/github/pick.
+// pickRepository handles GET /spaces/{id}/github/pick.
 func (s *pages) pickRepository(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.SeeFlow)
 	if err != nil {
@@ -151,8 +149,8 @@ func (s *pages) showPick(v *web.Visit, status int, m store.Membership, kept gith
 	return s.Page(v, status, "githubpick", web.Page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }
 
-// linkRepository is POST /spaces/{id}/github/pick. It takes one number, and that
-// only where the server's own list has it.
+// linkRepository handles POST /spaces/{id}/github/pick. It accepts one id, which must be
+// in the list that the server kept.
 func (s *pages) linkRepository(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {
@@ -172,8 +170,8 @@ func (s *pages) linkRepository(v *web.Visit) error {
 	return s.linkFound(v, m, *f.Found, id)
 }
 
-// linkFound connects a repository, and gives the session another secret: from now
-// on it may do more.
+// linkFound connects a repository. It also changes the secret of the session, which may
+// do more from now on.
 func (s *pages) linkFound(v *web.Visit, m store.Membership, f app.Found, id int64) error {
 	if _, err := s.App.Link(v.R.Context(), v.User.ID, m.ID, f, id); err != nil {
 		return s.githubProblem(v, m, err)
@@ -184,10 +182,10 @@ func (s *pages) linkFound(v *web.Visit, m store.Membership, f app.Found, id int6
 	return s.See(v, githubPath(m.ID))
 }
 
-// repositoryName is the form of repositories' names at GitHub.
+// repositoryName matches the names of repositories at GitHub.
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
-// newName is the name that a new repository is offered.
+// newName returns the suggested name of a new repository.
 func newName(v *web.Visit, m store.Membership) string {
 	if name := v.R.PostFormValue("name"); name != "" {
 		return web.Shorten(name, 100)
@@ -198,8 +196,8 @@ func newName(v *web.Visit, m store.Membership) string {
 	return "satchel"
 }
 
-// beginCreate is POST /spaces/{id}/github/create. The person says at GitHub once
-// more that it is they, since no token of theirs is kept.
+// beginCreate handles POST /spaces/{id}/github/create. The person signs in at GitHub
+// once more, because the server keeps no token.
 func (s *pages) beginCreate(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"satchel/web"
 )
 
-// githubPage is how a space and its repository at GitHub stand.
+// githubPage shows the state of a space's connection to GitHub.
 type githubPage struct {
 	Space  store.Membership
 	Owner  bool
@@ -23,17 +23,17 @@ type githubPage struct {
 	Made   bool
 	Link   auth.RepositoryLink
 	Linked bool
-	// Wrong says what is wrong with the connection, and Way what to do about it.
+	// Wrong describes a problem with the connection, and Way its solution.
 	Wrong, Way string
 	URL        string // of the repository, as last seen
 	Waiting    bool
-	Since      time.Time // Waiting
+	Since      time.Time // when Waiting began
 	Push       web.RemoteView
 	HasPush    bool // Push is known
-	Held       int  // files of the visitor's that are not saved; -1: nobody knows
+	Held       int  // the visitor's unsaved files; -1 if unknown
 }
 
-// showGitHub is GET /spaces/{id}/github.
+// showGitHub handles GET /spaces/{id}/github.
 func (s *pages) showGitHub(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -42,8 +42,7 @@ func (s *pages) showGitHub(v *web.Visit) error {
 	return s.githubState(v, m, http.StatusOK, "")
 }
 
-// githubState answers with how a space's repository stands, and with what went
-// wrong just now.
+// githubState shows the state of a space's repository, and the given problem.
 func (s *pages) githubState(v *web.Visit, m store.Membership, status int, problem string) error {
 	ctx := v.R.Context()
 	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.PendingIn(v, m.ID)}
@@ -95,8 +94,8 @@ func githubTitle(b githubPage) string {
 
 func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/github" }
 
-// beginInstall is POST /spaces/{id}/github/install: to where people install the App,
-// and choose which repositories it may reach.
+// beginInstall handles POST /spaces/{id}/github/install. It redirects to the page at
+// GitHub where people install the App and choose its repositories.
 func (s *pages) beginInstall(v *web.Visit) error {
 	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *pages) beginInstall(v *web.Visit) error {
 	return s.SendToProvider(v, location)
 }
 
-// beginConnect is POST /spaces/{id}/github/connect.
+// beginConnect handles POST /spaces/{id}/github/connect.
 func (s *pages) beginConnect(v *web.Visit) error {
 	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
@@ -122,8 +121,8 @@ func (s *pages) beginConnect(v *web.Visit) error {
 	return s.toGitHub(v, m, nil)
 }
 
-// toGitHub sends the browser to GitHub to say who it is there. create is a
-// repository to be made on the way back; nil for none.
+// toGitHub sends the browser to GitHub to identify the person. create is a repository to
+// make on return; nil for none.
 func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := s.App.Begin(v.R.Context(), s.URL(app.PathCallback), state)
@@ -136,7 +135,8 @@ func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewReposi
 	return s.SendToProvider(v, location)
 }
 
-// githubProblem shows what GitHub said on the space's page, which has a way on.
+// githubProblem shows an error of GitHub on the space's page, which offers the next
+// step.
 func (s *pages) githubProblem(v *web.Visit, m store.Membership, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
@@ -144,17 +144,17 @@ func (s *pages) githubProblem(v *web.Visit, m store.Membership, err error) error
 	return s.githubState(v, m, web.AsPage(err).Status, fault.PublicOf(err))
 }
 
-// setupPage says what to do after a visit to GitHub of which nothing is known.
+// setupPage is shown after a visit to GitHub that the server knows nothing about.
 type setupPage struct {
-	Spaces  []store.Membership // that the visitor owns
+	Spaces  []store.Membership // spaces that the visitor owns
 	More    int
-	Request bool // GitHub says that an owner was asked for approval
-	Over    bool // what GitHub sent is of no visit of this browser
+	Request bool // GitHub reports that an owner was asked for approval
+	Over    bool // the visit did not begin in this browser, or has expired
 }
 
-// afterInstall is where GitHub sends people who installed the App, changed its
-// repositories or asked for it. All that the request says is a hint: anybody can
-// send anybody here, with any number in installation_id.
+// afterInstall handles the return of a person who installed the App, changed its
+// repositories or asked for it. The request is only a hint: anyone can send a person
+// here with any installation_id.
 func (s *pages) afterInstall(v *web.Visit) error {
 	f, ok, err := s.takeHint(v, flowInstall)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *pages) afterInstall(v *web.Visit) error {
 	return s.goOn(v, f, request)
 }
 
-// goOn follows a state of this session: its person asked for it a moment ago.
+// goOn continues a flow that this session began a moment ago.
 func (s *pages) goOn(v *web.Visit, f githubFlow, request bool) error {
 	m, err := s.connectable(v, f.Space)
 	if err != nil {
@@ -202,15 +202,15 @@ func (s *pages) afterGitHub(v *web.Visit, status int, body setupPage) error {
 	return s.Page(v, status, "githubsetup", web.Page{Title: title, Styles: []string{"github.css"}, Body: body})
 }
 
-// finishGitHub is where GitHub sends people back to, once they said who they are.
+// finishGitHub handles the return of a person who authorized the App at GitHub.
 func (s *pages) finishGitHub(v *web.Visit) error {
 	q := v.R.URL.Query()
 	if !q.Has("state") {
-		// An owner's approval ends so, in the owner's browser.
+		// An owner's approval ends here, in the owner's browser.
 		return s.afterGitHub(v, http.StatusOK, setupPage{Request: q.Get("setup_action") == "request"})
 	}
-	// With the authorization asked for at installation, GitHub comes here instead of
-	// to the setup page. Its code is of no flow of ours, and is not used.
+	// If the App asks for authorization during installation, GitHub redirects here and
+	// not to the setup page. No flow of ours expects its code, so the code is not used.
 	switch f, ok, err := s.takeHint(v, flowInstall); {
 	case err != nil:
 		return err
@@ -256,7 +256,7 @@ func (s *pages) finishGitHub(v *web.Visit) error {
 	return s.See(v, githubPath(m.ID)+"/pick")
 }
 
-// checkRepository is POST /spaces/{id}/github/check.
+// checkRepository handles POST /spaces/{id}/github/check.
 func (s *pages) checkRepository(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -273,7 +273,7 @@ func (s *pages) checkRepository(v *web.Visit) error {
 	return s.See(v, githubPath(m.ID)+"?done=checked")
 }
 
-// unlinkRepository is POST /spaces/{id}/github/disconnect.
+// unlinkRepository handles POST /spaces/{id}/github/disconnect.
 func (s *pages) unlinkRepository(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -285,8 +285,8 @@ func (s *pages) unlinkRepository(v *web.Visit) error {
 	return s.See(v, githubPath(m.ID)+"?done=disconnected")
 }
 
-// githubDone are the words of a space's GitHub page as it stands: an address that
-// was kept says nothing that is not so any more.
+// githubDone returns the messages that fit the current state of the connection, so that
+// an old address shows no outdated message.
 func githubDone(b githubPage) map[string]string {
 	if b.Linked {
 		if b.Link.State != auth.LinkConnected {
