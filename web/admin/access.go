@@ -13,34 +13,34 @@ import (
 	"satchel/web"
 )
 
-// accessPage is who may come in, how, and by which clients.
+// accessPage shows who may sign in, by which methods, and with which clients.
 type accessPage struct {
 	web.Access
 	Entries     []accessEntry
-	Others      []accessEntry // who came in without the list
+	Others      []accessEntry // ways to sign up other than the list
 	Invitations int
 	Methods     []accessMethod
 	Clients     []clientRow
-	More        int // where the next part of the list begins
+	More        int // where the next part of the list begins; 0 if there is none
 }
 
-// accessEntry is an entry of the allow list, and how many came in by it.
+// accessEntry is an entry of the allow list, and the number of people it admitted.
 type accessEntry struct {
 	Kind, Value string
 	People      int
 }
 
 type accessMethod struct {
-	Name, Key string // the key of the configuration that it needs
+	Name, Key string // Key is the required setting of the configuration
 	On        bool
 }
 
 type clientRow struct {
 	auth.Client
-	Hosts []string // of its redirects
+	Hosts []string // of its redirect addresses
 }
 
-// entryKinds are the kinds of entries with what they are called here.
+// entryKinds returns the entries of the allow list by kind, each with a label.
 func entryKinds(a auth.AllowList) []struct {
 	kind, label string
 	values      []string
@@ -54,7 +54,7 @@ func entryKinds(a auth.AllowList) []struct {
 	}
 }
 
-// showAccess is GET /admin/access.
+// showAccess handles GET /admin/access.
 func (s *pages) showAccess(v *web.Visit) error {
 	if s.Health == nil {
 		return web.ErrNoPage
@@ -100,7 +100,7 @@ func (s *pages) showAccess(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
-// usedLast is when a client was used, or made.
+// usedLast returns when a client was last used, or when it was created if that is later.
 func usedLast(c auth.Client) time.Time {
 	if c.LastUsed.After(c.Created) {
 		return c.LastUsed
@@ -108,8 +108,8 @@ func usedLast(c auth.Client) time.Time {
 	return c.Created
 }
 
-// otherWays reports what else let people in: what is left of how many came in by
-// what.
+// otherWays lists the remaining ways in which people were admitted. by maps each way to
+// a number of people.
 func otherWays(by map[string]int) []accessEntry {
 	var out []accessEntry
 	for way, n := range by {
@@ -134,7 +134,7 @@ func otherWays(by map[string]int) []accessEntry {
 	return out
 }
 
-// methods are the ways to sign in, and whether they are there.
+// methods returns the methods of signing in, and whether each is available.
 func (s *pages) methods() []accessMethod {
 	names := map[string]string{}
 	for _, p := range s.Offered() {
@@ -149,7 +149,8 @@ func (s *pages) methods() []accessMethod {
 	}
 }
 
-// redirectHosts is where a client's answers go, which is all that is known of it.
+// redirectHosts returns the hosts that a client redirects to. Nothing else about a
+// client is known for certain.
 func redirectHosts(c auth.Client) []string {
 	var hosts []string
 	for _, r := range c.RedirectURIs {
@@ -159,7 +160,7 @@ func redirectHosts(c auth.Client) []string {
 		}
 		h := u.Host
 		if u.Scheme != "https" && u.Scheme != "http" {
-			h = u.Scheme + ":" // of an application's own
+			h = u.Scheme + ":" // a scheme of an application
 		}
 		if !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
@@ -168,7 +169,7 @@ func redirectHosts(c auth.Client) []string {
 	return hosts
 }
 
-// deleteClient is POST /admin/clients/delete.
+// deleteClient handles POST /admin/clients/delete.
 func (s *pages) deleteClient(v *web.Visit) error {
 	if _, err := s.Service.RemoveClient(v.R.Context(), v.Actor(), service.RemoveClientInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return web.Gone(err)

@@ -1,5 +1,5 @@
-// Package admin is the pages of the admins: who uses the server, who can come in, and
-// how the server is.
+// Package admin serves the pages of admins: the people who use the server, access to it,
+// and its health.
 package admin
 
 import (
@@ -34,18 +34,18 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// adminPage is who may use the server.
+// adminPage lists the people who may use the server.
 type adminPage struct {
 	Me          space.UserID
 	People      []store.User
 	Invitations []store.Invitation
 	Lifetime    time.Duration
-	LinkFor     time.Duration // how long a sign-in link is good
-	// More are those that the lists leave out.
+	LinkFor     time.Duration // lifetime of a sign-in link
+	// MorePeople and MoreInvitations count what the lists omit.
 	MorePeople, MoreInvitations int
 }
 
-// showAdmin is GET /admin.
+// showAdmin handles GET /admin.
 func (s *pages) showAdmin(v *web.Visit) error {
 	people, err := s.Service.ListUsers(v.R.Context(), v.Actor(), service.None{})
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *pages) showAdmin(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "admin", web.Page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
-// inviteToServer is POST /admin/invite.
+// inviteToServer handles POST /admin/invite.
 func (s *pages) inviteToServer(v *web.Visit) error {
 	in := service.InviteToServerInput{Admin: v.R.PostFormValue("admin") == "1", Note: web.InvitationNote(v)}
 	what := "to this server"
@@ -76,7 +76,7 @@ func (s *pages) inviteToServer(v *web.Visit) error {
 	return s.ShowInvitation(v, link, what, "/admin")
 }
 
-// revokeInvitation is POST /admin/invitations/revoke.
+// revokeInvitation handles POST /admin/invitations/revoke.
 func (s *pages) revokeInvitation(v *web.Visit) error {
 	if _, err := s.Service.RevokeInvitation(v.R.Context(), v.Actor(), service.RevokeInvitationInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return web.Gone(err)
@@ -84,7 +84,7 @@ func (s *pages) revokeInvitation(v *web.Visit) error {
 	return s.See(v, "/admin#invitations")
 }
 
-// person is the user of the path.
+// person returns the user in the path.
 func (s *pages) person(v *web.Visit) (store.User, error) {
 	u, err := s.Accounts.User(v.R.Context(), space.UserID(v.R.PathValue("user")))
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *pages) person(v *web.Visit) (store.User, error) {
 	return u, nil
 }
 
-// removePerson is POST /admin/people/{user}/remove.
+// removePerson handles POST /admin/people/{user}/remove.
 func (s *pages) removePerson(v *web.Visit) error {
 	u, err := s.person(v)
 	if err != nil {
@@ -108,14 +108,14 @@ func (s *pages) removePerson(v *web.Visit) error {
 // madeLinkPage shows a sign-in link once.
 type madeLinkPage struct {
 	Link          string
-	Name, Display string // whom it signs in
-	Admin         bool   // they are an admin
+	Name, Display string // of the user
+	Admin         bool   // the user is an admin
 	Lifetime      time.Duration
-	Here          bool // it opens on the server's machine alone
+	Here          bool // the link opens only on the server's machine
 }
 
-// makeLink is POST /admin/people/{user}/link: a link for a person who has no other way to
-// sign in.
+// makeLink handles POST /admin/people/{user}/link. It makes a link for a person who has
+// no other way to sign in.
 func (s *pages) makeLink(v *web.Visit) error {
 	u, err := s.person(v)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *pages) makeLink(v *web.Visit) error {
 	})
 }
 
-// showMadeLink is GET /admin/link, where makeLink leads.
+// showMadeLink handles GET /admin/link, the target of makeLink's redirect.
 func (s *pages) showMadeLink(v *web.Visit) error {
 	var body madeLinkPage
 	if ok, err := s.TakeOnce(v, web.FlowLink, &body); err != nil {
@@ -141,7 +141,7 @@ func (s *pages) showMadeLink(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "madelink", web.Page{Title: "A sign-in link for " + body.Name, Script: true, Current: "/admin", Body: body})
 }
 
-// setAdmin is POST /admin/people/{user}/admin.
+// setAdmin handles POST /admin/people/{user}/admin.
 func (s *pages) setAdmin(v *web.Visit) error {
 	u, err := s.person(v)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"satchel/web"
 )
 
-// healthPage is how the server is, and what people use.
+// healthPage shows the health of the server and what each person uses.
 type healthPage struct {
 	web.HealthReport
 	Version  string
 	Up       time.Duration
-	Troubles int // and things to look at
+	Troubles int // checks that failed or need attention
 	People   []usageRow
 	More     int
 }
@@ -25,7 +25,7 @@ type usageRow struct {
 	web.Usage
 }
 
-// showHealth is GET /admin/health.
+// showHealth handles GET /admin/health.
 func (s *pages) showHealth(v *web.Visit) error {
 	if s.Health == nil {
 		return web.ErrNoPage
@@ -49,7 +49,7 @@ func (s *pages) showHealth(v *web.Visit) error {
 			body.Troubles++
 		}
 	}
-	// What is behind each person costs some reads, so that all are never looked at.
+	// The usage of each person costs some reads, so the page never reads all of them.
 	from := min(web.PageFrom(v.R), max(0, len(people)-1))
 	shown := people[from:min(from+web.MaxShown, len(people))]
 	if n := from + len(shown); n < len(people) {
@@ -69,5 +69,5 @@ func (s *pages) showHealth(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "health", web.Page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
-// Stored is Bytes for people.
+// Stored returns Bytes as text for people.
 func (u usageRow) Stored() string { return bytesize.Text(u.Bytes) }
