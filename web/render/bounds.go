@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Limits of a Markdown document. What is beyond them is shown as source. The
-// parser's work grows with the square of what may be open at once in one block
-// of text (emphasis, brackets), faster with what is nested, and its output with
-// the product of a table's rows and columns, or of what a footnote and what
-// refers to it are: those are bounded beforehand, since it cannot be stopped.
+// Limits of a Markdown document. A document beyond them is shown as source. The parser's
+// work grows with the square of the open emphasis and brackets in a block, and faster with
+// nesting. Its output grows with the product of the rows and columns of a table, and of
+// footnotes and references to them. These are checked beforehand, because the parser cannot
+// be stopped.
 const (
 	MaxMarkdown = 256 << 10 // bytes
-	maxNesting  = 48        // marks of quotes and lists that begin one line
+	maxNesting  = 48        // marks of quotes and lists at the start of a line
 	maxIndent   = 40        // columns before the mark of a list
 	maxHeadings = 3000
 	maxCells    = 20_000     // of tables
-	maxNotes    = 1000       // footnotes and what refers to them, each of which is looked for among all
-	maxHTML     = 2 << 20    // bytes that are written of a document
-	maxMarkup   = 3 << 19    // bytes of the marks of highlighted source code
-	maxEscaped  = 1 << 20    // bytes of highlighted source code without its marks
-	maxWork     = 60_000_000 // squares of delimiters of a block, summed up
-	bracketWork = 20         // how much dearer brackets are than emphasis
+	maxNotes    = 1000       // footnotes and references to them; the parser compares all pairs
+	maxHTML     = 2 << 20    // bytes of HTML
+	maxMarkup   = 3 << 19    // bytes of tags in highlighted source code
+	maxEscaped  = 1 << 20    // bytes of highlighted source code without tags
+	maxWork     = 60_000_000 // sum of the squares of the delimiters of each block
+	bracketWork = 20         // cost of brackets relative to emphasis
 )
 
 // affordable reports whether a document is within the limits, in one pass.
@@ -30,11 +30,11 @@ func affordable(src []byte) bool {
 		return false
 	}
 	var emphasis, brackets, work, headings, cells, columns int
-	// Whatever they stand in: the count is at most too high.
+	// This also counts marks in code, which is safe: the count is only ever too high.
 	if bytes.Count(src, []byte("[^")) > maxNotes {
 		return false
 	}
-	fence, raw := "", false // a fence that is open, and whether there was HTML
+	fence, raw := "", false // the open fence, and whether there was HTML
 	end := func() {
 		work += emphasis*emphasis + bracketWork*brackets*brackets
 		emphasis, brackets = 0, 0
@@ -65,7 +65,7 @@ func affordable(src []byte) bool {
 		case strings.IndexByte("=-", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1]))) == 0:
 			headings++
 		case t[0] == '<':
-			raw = true // within it a fence is none
+			raw = true // a fence inside HTML is not one
 		case indent == 0 && !raw:
 			if fence = opensFence(t); fence != "" {
 				end()
@@ -107,7 +107,7 @@ func indentOf(line []byte) int {
 	return n
 }
 
-// tooNested tells whether a line begins more quotes and lists than people write.
+// tooNested reports whether a line begins more quotes and lists than people write.
 func tooNested(line, t []byte, indent int) bool {
 	if indent > maxIndent && (strings.IndexByte("-*+", t[0]) >= 0 || t[0] >= '0' && t[0] <= '9') {
 		return !isRule(t) && (len(t) == 1 || t[1] == ' ' || t[1] == '\t' || t[0] >= '0' && t[0] <= '9' && bytes.ContainsAny(t[1:min(len(t), 11)], ".)"))
@@ -122,7 +122,7 @@ func tooNested(line, t []byte, indent int) bool {
 	return marks > maxNesting && !isRule(t)
 }
 
-// isRule tells whether a line is a rule or an underline, which nests nothing.
+// isRule reports whether a line is a rule or an underline, which does not nest.
 func isRule(t []byte) bool {
 	return strings.IndexByte("-*_=", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1])+" ")) == 0
 }
@@ -132,7 +132,8 @@ func isATX(t []byte) bool {
 	return n > 0 && n < 7 && (len(t) == n || t[n] == ' ' || t[n] == '\t')
 }
 
-// opensFence returns what closes the code that a line begins; "" for none.
+// opensFence returns the fence that closes the code that a line begins; "" if it begins
+// none.
 func opensFence(t []byte) string {
 	if t[0] != '`' && t[0] != '~' {
 		return ""

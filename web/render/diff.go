@@ -9,49 +9,48 @@ import (
 	"satchel/internal/diff"
 )
 
-// Limits of what is shown of a difference.
+// Limits of the differences on a page.
 const (
-	MaxPatchLines = 1500     // of one file
-	maxLineBytes  = 16 << 10 // of one line
-	maxPairBytes  = 400      // of a line in which what changed is marked
-	MaxPageLines  = 1 << 20  // bytes of the lines of all files of a page, with their marks
+	MaxPatchLines = 1500     // lines of a file
+	maxLineBytes  = 16 << 10 // bytes of a line
+	maxPairBytes  = 400      // bytes of a line in which changed words are marked
+	MaxPageLines  = 1 << 20  // bytes of the HTML of all lines of a page
 
-	pairSteps = 20_000  // of the search for what changed in one line
-	pageSteps = 500_000 // of all those of a page, which are a few milliseconds
+	pairSteps = 20_000  // steps of the search for changed words in a line
+	pageSteps = 500_000 // steps for all lines of a page; they take a few milliseconds
 )
 
-// Budget is what a page may still have of differences.
+// Budget is the work and space that a page has left for differences.
 type Budget struct {
 	steps int
 	bytes int
 }
 
-// NewBudget is that of a page with nothing on it yet.
+// NewBudget returns the budget of an empty page.
 func NewBudget() *Budget { return &Budget{pageSteps, MaxPageLines} }
 
-// Row is one line of a difference.
+// Row is a line of a difference.
 type Row struct {
-	// Kind is '+' (added), '-' (removed), ' ' (the same) or '@' (lines are left
-	// out before).
+	// Kind is '+' (added), '-' (removed), ' ' (unchanged) or '@' (lines are skipped here).
 	Kind     byte
 	Old, New int // line numbers; 0 if there is none
-	// HTML is the line, with what is not to be seen in it written by its number.
+	// HTML is the line, with invisible characters written as their numbers.
 	HTML template.HTML
 
-	text string // of the line
+	text string
 }
 
-// Change is the difference of one file.
+// Change is the difference of a file.
 type Change struct {
 	Rows           []Row
 	Added, Removed int
 	Binary         bool
-	// Cut reports that lines were left out at the end, or the end of a line was.
+	// Cut reports that lines at the end, or the end of a line, were left out.
 	Cut bool
 }
 
-// Patch reads the unified diff of one file, for a page with so much left. Where that
-// is not enough, lines are left out at the end, or have nothing marked in them.
+// Patch parses the unified diff of a file. If the budget does not suffice, it leaves out
+// lines at the end, or does not mark changed words.
 func Patch(patch string, b *Budget) Change {
 	var c Change
 	old, now := 0, 0 // the next line numbers; 0 before the first hunk
@@ -108,7 +107,7 @@ func (c *Change) add(b *Budget, r Row, line string) {
 	c.Rows = append(c.Rows, r)
 }
 
-// hunk reads @@ -old,left +new,right @@.
+// hunk parses @@ -old,left +new,right @@.
 func hunk(line string) (old, left, now, right int) {
 	f := strings.Fields(line)
 	if len(f) < 3 {
@@ -116,7 +115,7 @@ func hunk(line string) (old, left, now, right int) {
 	}
 	read := func(s string) (from, n int) {
 		a, b, more := strings.Cut(s[1:], ",")
-		from, _ = strconv.Atoi(a) // what is no number is 0
+		from, _ = strconv.Atoi(a) // 0 if it is not a number
 		n = 1
 		if more {
 			n, _ = strconv.Atoi(b)
@@ -128,8 +127,7 @@ func hunk(line string) (old, left, now, right int) {
 	return old, left, now, right
 }
 
-// mark shows within lines what changed, where as many lines were removed as
-// were added in their place.
+// mark marks changed words in places where as many lines were added as removed.
 func (c *Change) mark(b *Budget) {
 	for i := 0; i < len(c.Rows); {
 		if c.Rows[i].Kind != '-' {
@@ -191,7 +189,7 @@ func (b *Budget) pairMark(was, is *Row) {
 			j += r.N
 		}
 	}
-	if 3*same < min(len(strings.Join(x, "")), len(strings.Join(y, ""))) { // other lines, and no change of one
+	if 3*same < min(len(strings.Join(x, "")), len(strings.Join(y, ""))) { // too different to be versions of one line
 		return
 	}
 	more := old.Len() + now.Len() - len(was.HTML) - len(is.HTML)
@@ -202,8 +200,8 @@ func (b *Budget) pairMark(was, is *Row) {
 	was.HTML, is.HTML = template.HTML(old.String()), template.HTML(now.String()) //nolint:gosec // it is escaped
 }
 
-// words takes a line apart into words and what is between them, each by itself;
-// nil for a line in which nothing is marked.
+// words splits a line into words and the characters between them. It returns nil if the
+// line is too long to mark.
 func words(line string) []string {
 	if len(line) > maxPairBytes {
 		return nil

@@ -1,9 +1,9 @@
-// Package render turns what members and their AIs wrote into HTML that is safe
-// on a page of this server: Markdown, source code, differences.
+// Package render turns Markdown, source code and differences into HTML that is safe on a
+// page of this server.
 //
-// Whoever wrote it may be an attacker. What comes out holds only elements and
-// attributes that this package writes itself: no script, no style, no address
-// but of http, https, mailto and this space's own pages. It loads nothing from
-// elsewhere. Input is bounded in size and nesting, and the work is linear in it
-// but for what [MaxMarkdown] keeps small.
+// Its input may be written by an attacker. The output has only elements and attributes that
+// this package writes itself: no scripts, no styles, and no addresses except http, https,
+// mailto and pages of the space. It loads nothing from other sites. The input is limited in
+// size and nesting. The work is linear in the input, except in documents, which are limited
+// by [MaxMarkdown].
 package render

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Bounds of what is shown of front matter.
+// Limits of the front matter that is shown.
 const (
 	maxFields     = 40
 	maxFieldRunes = 600
 	maxItems      = 24
 )
 
-// Field is one of the front matter, as it is shown.
+// Field is a field of the front matter.
 type Field struct {
 	Name string
-	// Text is its value where it is one, Items where it is a list of texts.
+	// Text is a single value, and Items a list of values.
 	Text  string
 	Items []string
 }
 
-// fieldsOf makes the fields of a block in the order in which it names them.
+// fieldsOf returns the fields of a block of front matter in their order.
 func fieldsOf(block []byte, all map[string]any) []Field {
 	names := make([]string, 0, len(all))
 	for n := range all {
@@ -75,7 +75,7 @@ func flat(list []any) bool {
 	return len(list) > 0
 }
 
-// valueText writes a value on one line.
+// valueText formats a value on one line.
 func valueText(v any, depth int) string {
 	switch v := v.(type) {
 	case nil:

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what a stretch of source code is; it becomes a class of the page.
+// class is the class of a token of source code, in the scanner and in the HTML.
 type class byte
 
 // The classes. Text has none.
@@ -22,16 +22,15 @@ const (
 	removed class = 'r'
 )
 
-// language says as much of a language as tells its comments, strings, numbers
-// and words apart. It is a reader's help and no parser: what it does not know is
-// text.
+// language has just enough of a language to find its comments, strings, numbers and
+// keywords. Everything else is text.
 type language struct {
-	line   []string    // what begins a comment up to the end of the line
-	block  [][2]string // what begins and ends a comment
+	line   []string    // starts of comments up to the end of the line
+	block  [][2]string // starts and ends of comments
 	quotes []quote
-	words  string // keywords, each between blanks
-	fold   bool   // their case does not matter
-	ident  string // what may be in a word besides letters, digits and _
+	words  string // keywords, separated by spaces
+	fold   bool   // keywords are case-insensitive
+	ident  string // characters of words besides letters, digits and _
 	keys   bool   // a word or a string before a colon is a keyword
 	tags   bool   // <a b="c">
 	diff   bool   // lines that begin with + or -
@@ -39,14 +38,14 @@ type language struct {
 
 type quote struct {
 	open, end string
-	escape    bool // \ takes what follows
-	multi     bool // it goes on beyond the line
+	escape    bool // \ escapes the next character
+	multi     bool // may contain line breaks
 }
 
-// Source highlights source code by its file's name. Each line is an element of
-// the class "line" with the id L1, L2, … and a link to itself; cut reports that
-// there were more than limit, or more than a page may have. Of code with more
-// marks than that, the rest has none.
+// Source highlights source code in the language of its file's name. Each line is an element
+// of the class "line" with the id L1, L2, … and a link to itself. cut reports that there are
+// more lines than limit, or more text than a page may have. Code with too many tokens is
+// highlighted only in part.
 func Source(src, name string, limit int) (lines template.HTML, cut bool) {
 	var b, out strings.Builder
 	src, cut = fitting(src, maxEscaped)
@@ -63,7 +62,7 @@ func Source(src, name string, limit int) (lines template.HTML, cut bool) {
 	return template.HTML(out.String()), cut //nolint:gosec // writeCode wrote it
 }
 
-// escapeText is for text between tags, where quotes are only themselves.
+// escapeText escapes text between tags, where quotes need no escaping.
 func escapeText(s string) string {
 	if !strings.ContainsAny(s, "&<>") {
 		return s
@@ -71,7 +70,7 @@ func escapeText(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
-// fitting cuts a text before that which would take more than most bytes escaped.
+// fitting cuts a text so that it takes at most most bytes when it is escaped.
 func fitting(src string, most int) (string, bool) {
 	n := 0
 	for i := range len(src) {
@@ -90,9 +89,9 @@ func fitting(src string, most int) (string, bool) {
 	return src, false
 }
 
-// writeCode writes source code with its classes. No element goes beyond a line.
-// What follows each other of one class is one element, and its tags are taken off
-// markup, in bytes: where that is not enough there are none.
+// writeCode writes source code with the classes of its tokens. Adjacent tokens of a class
+// share an element, and no element spans lines. The bytes of the tags are subtracted from
+// markup; when it is used up, no more tags are written.
 func writeCode(out stringWriter, src string, l *language, markup *int) {
 	const tags = len(`<span class="tx"></span>`)
 	var open class
@@ -133,7 +132,7 @@ func writeCode(out stringWriter, src string, l *language, markup *int) {
 	for w := range strings.FieldsSeq(l.words) {
 		s.words[w] = true
 	}
-	from, plain := 0, 0 // plain is where the text begins that is not written yet
+	from, plain := 0, 0 // plain is where the unwritten text begins
 	for from < len(src) {
 		n, c := s.next(from)
 		if c != text0 {
@@ -146,17 +145,17 @@ func writeCode(out stringWriter, src string, l *language, markup *int) {
 	emit(src[plain:], text0)
 }
 
-// scanner reads source code once: what it looks ahead for it does not look for
-// again.
+// scanner splits source code into tokens. It searches for each missing end only once, so
+// that its work is linear.
 type scanner struct {
 	src   string
 	l     *language
 	words map[string]bool
-	none  []string // ends that are not to be found any more
+	none  []string // ends that do not occur in the rest
 	inTag bool
 }
 
-// next returns the length of what begins at a place, 1 at least, and what it is.
+// next returns the length, at least 1, and the class of the token at a position.
 func (s *scanner) next(at int) (int, class) {
 	rest := s.src[at:]
 	start := at == 0 || s.src[at-1] == '\n'
@@ -169,7 +168,7 @@ func (s *scanner) next(at int) (int, class) {
 		}
 	}
 	for _, c := range s.l.line {
-		// In shells and the like # is a comment's beginning only after a blank.
+		// In shells and similar languages, # begins a comment only after a space.
 		if strings.HasPrefix(rest, c) && (c != "#" && c != ";" || start || unicode.IsSpace(rune(s.src[at-1]))) {
 			return lineEnd(rest), comment
 		}
@@ -178,7 +177,7 @@ func (s *scanner) next(at int) (int, class) {
 		return s.tag(rest)
 	}
 	for _, q := range s.l.quotes {
-		// What follows a letter in a configuration is an apostrophe.
+		// In a configuration, a quote after a letter is an apostrophe.
 		if strings.HasPrefix(rest, q.open) && !(s.l.keys && at > 0 && isByte(s.src[at-1])) {
 			n := s.quoted(rest, q)
 			if s.l.keys && strings.HasPrefix(strings.TrimLeft(rest[n:min(len(rest), n+8)], " \t"), ":") {
@@ -218,7 +217,7 @@ func (s *scanner) next(at int) (int, class) {
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// isByte is isWord of a byte that is a character by itself.
+// isByte is isWord for an ASCII byte; it is false for other bytes.
 func isByte(b byte) bool { return b < utf8.RuneSelf && isWord(rune(b)) }
 
 func lineEnd(s string) int {
@@ -228,8 +227,8 @@ func lineEnd(s string) int {
 	return len(s)
 }
 
-// until returns the length up to and with the end; to the end of all where there
-// is none.
+// until returns the length up to and including end. If there is no end, it returns the
+// length of rest.
 func (s *scanner) until(rest string, from int, end string) int {
 	for _, n := range s.none {
 		if n == end {
@@ -272,7 +271,7 @@ func diffLine(rest string) (int, class) {
 	return n, text0
 }
 
-// tag reads markup: the names of elements, and the values in them.
+// tag is next for markup: it finds the names of elements and the values in them.
 func (s *scanner) tag(rest string) (int, class) {
 	switch c := rest[0]; {
 	case c == '<':

@@ -6,10 +6,9 @@ import (
 	"unicode"
 )
 
-// visible escapes a line and writes what nobody would see of it, or would see
-// elsewhere than it is, by its number: control and format characters, such as those
-// that turn the direction of writing, tags and variation selectors, letters without
-// a shape, and spaces other than the space.
+// visible escapes a line and writes invisible and misleading characters as their numbers:
+// control and format characters, such as those that change the direction of text, tags and
+// variation selectors, letters without a shape, and all spaces except U+0020.
 func visible(line string) string {
 	if strings.IndexFunc(line, odd) < 0 {
 		return escapeText(line)
@@ -28,8 +27,8 @@ func visible(line string) string {
 	return b.String()
 }
 
-// Visible is a text without marks in which the same is written by its number, for
-// where the page escapes it.
+// Visible writes the same characters as their numbers in plain text, which the page
+// escapes.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -42,12 +41,11 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Odd reports whether a character of a line of text is one that Visible writes by its
-// number.
+// Odd reports whether Visible writes a character as its number.
 func Odd(r rune) bool { return odd(r) }
 
-// odd reports whether a character of a line of text is not to be seen as one. What
-// Unicode calls default ignorable (DerivedCoreProperties.txt) is among them.
+// odd reports whether a character in a line is invisible or misleading. This includes all
+// that Unicode calls default ignorable (DerivedCoreProperties.txt).
 func odd(r rune) bool {
 	switch {
 	case r == '\t' || r >= ' ' && r < 0x7F:

@@ -8,17 +8,16 @@ import (
 	"satchel/internal/space"
 )
 
-// target is where a link of a document leads.
+// target is the target of a link in a document.
 type target struct {
 	href     string
 	external bool
-	image    string // the address of the content, where it is a file of the space
+	image    string // the address of the content, if it is a file of the space
 	path     string // of the file, in the space
 }
 
-// resolve turns the destination of a link into an address of ours. ok is false
-// where it leads nowhere that a page may link to: another scheme than http, https
-// and mailto, or out of the space.
+// resolve returns the target of a link. ok is false if pages must not link there: if the
+// scheme is not http, https or mailto, or the path is outside of the space.
 func (p Place) resolve(dest string) (t target, ok bool) {
 	if dest == "" || strings.ContainsFunc(dest, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return target{}, false
@@ -29,7 +28,7 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	}
 	switch {
 	case u.Scheme == "http" || u.Scheme == "https":
-		// A name before the host only makes an address look like another's.
+		// A user name before the host only makes the address look like another site's.
 		return target{href: u.String(), external: true}, u.Host != "" && u.User == nil && u.Opaque == ""
 	case u.Scheme == "mailto":
 		return target{href: (&url.URL{Scheme: "mailto", Opaque: u.Opaque, RawQuery: u.RawQuery}).String(), external: true}, strings.Contains(u.Opaque, "@") && !strings.Contains(u.Opaque, ":")
@@ -59,13 +58,13 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	return t, true
 }
 
-// within finds a path that a document in dir names; ok is false if it is out
-// of the space, or none that a file of one can have.
+// within resolves a path in a document in dir. ok is false if the path is outside of the
+// space or cannot be the path of a file.
 func within(dir, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {
 		dir = ""
 	}
-	full := path.Join("/x", dir) // a parent that must not be left
+	full := path.Join("/x", dir) // /x stands for the root of the space
 	for seg := range strings.SplitSeq(name, "/") {
 		switch seg {
 		case "", ".":
@@ -86,7 +85,7 @@ func within(dir, name string) (string, bool) {
 	return full, err == nil
 }
 
-// escapePath writes a path as part of an address.
+// escapePath escapes a path for an address.
 func escapePath(p string) string {
 	segs := strings.Split(p, "/")
 	for i, s := range segs {
@@ -95,7 +94,7 @@ func escapePath(p string) string {
 	return strings.Join(segs, "/")
 }
 
-// isPicture reports whether a browser is shown the file as a picture, by its name.
+// isPicture reports whether browsers can show the file as a picture, by its name.
 func isPicture(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif":

@@ -17,22 +17,22 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Place says where a document stands, for its links.
+// Place is the location of a document. Its links are relative to it.
 type Place struct {
-	// Path is the document's in its space.
+	// Path is the path of the document in its space.
 	Path string
-	// Files and Raw are the addresses under which the space's files are shown and
-	// served, with a slash at the end; Query is added to both ("?at=…", or "").
+	// Files and Raw are the addresses under which pages show the space's files and the
+	// server serves them, with a slash at the end. Query is appended to both ("?at=…" or "").
 	Files, Raw, Query string
-	// Under is how many levels of headings the page itself has.
+	// Under is the number of levels of headings of the page itself.
 	Under int
 }
 
-// Document is a document made fit for a page.
+// Document is a rendered document.
 type Document struct {
 	HTML     template.HTML
 	Fields   []Field // of the front matter, in their order
-	Problem  string  // why the front matter could not be read; "" where it could
+	Problem  string  // why the front matter could not be read; "" if it could
 	Headings []Heading
 }
 
@@ -77,12 +77,12 @@ func Markdown(src []byte, at Place) (d Document, ok bool) {
 	return d, true
 }
 
-// bounded takes as much as a page may have of a document.
+// bounded is a buffer that takes at most maxHTML bytes.
 type bounded struct{ bytes.Buffer }
 
 var errLong = errors.New("render: the document is too long for a page")
 
-// Write fails where there would be more; the renderer then writes nothing on.
+// Write fails if there would be more bytes, which stops the renderer.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxHTML {
 		return 0, errLong
@@ -90,8 +90,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// anchorsOf returns the anchors of a document's headings by the line of its body
-// on which they stand, from 0: those that search names.
+// anchorsOf returns the anchors that search uses for the headings of a document, by their
+// line in the body, from 0.
 func (w *writer) anchorsOf(doc []byte, bodyLine int) map[int]string {
 	all := map[int]string{}
 	for _, s := range parse.Sections("page.md", doc) {

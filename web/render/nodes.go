@@ -14,8 +14,8 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// writer writes those nodes of which somebody else chooses an attribute, an
-// address or a tag; the library writes the rest.
+// writer renders the nodes for which a document chooses an attribute, an address or a tag.
+// The library renders the rest.
 type writer struct {
 	at  Place
 	src []byte
@@ -23,13 +23,13 @@ type writer struct {
 	raw      map[ast.Node][]piece
 	anchors  map[int]string // by line of src, from 0
 	used     map[string]bool
-	repeats  map[string]int // of a heading's text
+	repeats  map[string]int // by the anchor of a heading
 	headings []Heading
-	levels   []int // of the headings that are open
-	line     int   // of the heading before, and where it was
+	levels   []int // of the headings above the current one
+	line     int   // line and offset of the last heading
 	offset   int
 	inLink   int
-	markup   int // bytes of marks that source code may still have
+	markup   int // bytes of tags that source code may still have
 }
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -47,8 +47,8 @@ func (w *writer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(extast.KindTaskCheckBox, w.task)
 }
 
-// heading gives a heading the anchor that search names, and a level under the
-// page's own that skips none.
+// heading gives a heading the anchor that search uses, and a level below the page's own
+// headings, without gaps between levels.
 func (w *writer) heading(b util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	n := node.(*ast.Heading)
 	if entering {
@@ -80,7 +80,7 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 	if n.Lines().Len() == 0 {
 		return ""
 	}
-	// Headings come in order, so that lines are counted once.
+	// Headings come in order, so each line is counted only once.
 	if at := n.Lines().At(n.Lines().Len() - 1).Start; at >= w.offset {
 		w.line += bytes.Count(w.src[w.offset:at], []byte("\n"))
 		w.offset = at
@@ -97,21 +97,21 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 	}
 	plain := anchor
 	for w.used[anchor] || reserved(anchor) {
-		w.repeats[plain]++ // so that many of one name are counted once
+		w.repeats[plain]++ // remembered, so that many equal headings take linear time
 		anchor = plain + "-" + strconv.Itoa(w.repeats[plain])
 	}
 	w.used[anchor] = true
 	return anchor
 }
 
-// reserved are the ids of the page around a document.
+// reserved reports whether the page around a document uses an id.
 func reserved(id string) bool {
 	return id == "main" || id == "problem" || strings.HasPrefix(id, "note-fn")
 }
 
 func pathFragment(anchor string) string { return strings.ReplaceAll(escapePath(anchor), "/", "%2F") }
 
-// destination is a link's, read as CommonMark says.
+// destination unescapes the destination of a link, as CommonMark specifies.
 func destination(dest []byte) string {
 	return string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(dest))))
 }
@@ -162,8 +162,8 @@ func (w *writer) autoLink(b util.BufWriter, src []byte, node ast.Node, entering 
 	return ast.WalkContinue, nil
 }
 
-// picture shows a picture of the space, and of one elsewhere its address, which
-// nothing loads by itself.
+// picture shows a picture of the space. A picture on another site becomes a link, so that
+// the page does not load it.
 func (w *writer) picture(b util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -213,14 +213,14 @@ func (w *writer) code(b util.BufWriter, src []byte, n ast.Node, entering bool) (
 	if f, ok := n.(*ast.FencedCodeBlock); ok {
 		lang = string(f.Language(src))
 	}
-	// What scrolls must be reached by keyboard.
+	// tabindex makes the element scrollable with the keyboard.
 	_, _ = b.WriteString(`<pre class="code" tabindex="0"><code>`)
 	writeCode(b, string(n.Lines().Value(src)), languageOf(lang), &w.markup)
 	_, _ = b.WriteString("</code></pre>\n")
 	return ast.WalkSkipChildren, nil
 }
 
-// list is the library's but for a class on a list of tasks.
+// list writes lists as the library does, but with a class on lists of tasks.
 func (w *writer) list(b util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	n := node.(*ast.List)
 	tag := "ul"
@@ -259,7 +259,7 @@ func (w *writer) table(b util.BufWriter, _ []byte, _ ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// task is a mark and no box: nothing can be ticked on a page that is read.
+// task writes a character and not a checkbox, because pages are read-only.
 func (w *writer) task(b util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		mark, label := "☐", "to do"
@@ -271,7 +271,7 @@ func (w *writer) task(b util.BufWriter, _ []byte, node ast.Node, entering bool) 
 	return ast.WalkContinue, nil
 }
 
-// textOf is what a node says, without its marks.
+// textOf returns the text of a node without its markup.
 func textOf(n ast.Node, src []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -11,17 +11,16 @@ import (
 
 // piece is a part of raw HTML in a document.
 type piece struct {
-	text string // as it was written
-	// tag is the name of an element that may pass, and end reports that it is the
-	// element's end.
+	text string // as written
+	// tag is the name of an allowed element; end reports that this is its end tag.
 	tag  string
 	end  bool
-	pass bool // it is one of a pair, or needs none
+	pass bool // has its counterpart, or needs none
 	kind html.TokenType
 }
 
-// passes reports which elements may pass, without attributes: inline among text,
-// and in blocks of HTML besides. Everything else is shown as text.
+// passes reports whether an element without attributes is allowed. Some are allowed only in
+// blocks of HTML. Everything else is shown as text.
 func passes(tag string, block bool) bool {
 	switch tag {
 	case "br", "kbd", "sub", "sup", "ins", "del", "mark", "b", "i", "em", "strong":
@@ -34,7 +33,7 @@ func passes(tag string, block bool) bool {
 
 func void(tag string) bool { return tag == "br" || tag == "hr" }
 
-// inline reads a tag, comment or the like that stands among text.
+// inline parses a tag, comment or the like within text.
 func inline(src string) piece {
 	p := piece{text: src, kind: html.ErrorToken}
 	if strings.HasPrefix(src, "<!--") {
@@ -49,7 +48,7 @@ func inline(src string) piece {
 	return p
 }
 
-// cut takes raw HTML apart.
+// cut splits raw HTML into pieces.
 func cut(src []byte) []piece {
 	var out []piece
 	z := html.NewTokenizer(bytes.NewReader(src))
@@ -77,20 +76,20 @@ func cut(src []byte) []piece {
 		}
 		out = append(out, p)
 	}
-	if used < len(src) { // a tag that never ends
+	if used < len(src) { // an unfinished tag
 		out = append(out, piece{text: string(src[used:]), kind: html.ErrorToken})
 	}
 	return out
 }
 
-// plain reports whether a tag is written with nothing but its name.
+// plain reports whether a tag has only a name.
 func plain(raw, tag string) bool {
 	t := strings.Trim(raw, "</> \t\n")
 	return strings.EqualFold(t, tag)
 }
 
-// pair lets those elements pass that begin and end in order. Only details may
-// begin in one part of all and end in another.
+// pair marks the elements that begin and end in order. Only details may begin in one part
+// and end in another.
 func pair(all []*piece, part []int) {
 	var open []int
 	for i, p := range all {
@@ -114,12 +113,12 @@ func pair(all []*piece, part []int) {
 			all[open[at]].pass, p.pass = true, true
 			open = open[:at]
 		}
-		// More than this waits for no end that a person would write.
+		// People do not nest elements deeper than this.
 		if len(open) > maxNesting {
 			open = slices.Delete(open, 0, 1)
 		}
 	}
-	// What lost its details is no summary.
+	// A summary is only allowed in details.
 	depth := 0
 	for i, p := range all {
 		switch {
@@ -134,8 +133,8 @@ func pair(all []*piece, part []int) {
 	}
 }
 
-// planRaw decides what of the raw HTML in a document passes. What begins under
-// one parent ends under it.
+// planRaw decides which raw HTML in a document is allowed. An element must begin and end
+// under the same parent.
 func (w *writer) planRaw(root ast.Node) {
 	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering || !n.HasChildren() {
@@ -162,7 +161,7 @@ func (w *writer) planRaw(root ast.Node) {
 				all = append(all, &ps[i])
 				at := len(part)
 				if _, ok := c.(*ast.RawHTML); ok {
-					at = 0 // all of the text are one part
+					at = 0 // text is one part
 				} else if i > 0 {
 					at = part[len(part)-1]
 				}
@@ -174,8 +173,7 @@ func (w *writer) planRaw(root ast.Node) {
 	})
 }
 
-// writeRaw writes the pieces: what passes as it is, comments not at all, the
-// rest as text.
+// writeRaw writes allowed pieces as HTML and the rest as text, without comments.
 func writeRaw(out stringWriter, ps []piece) {
 	for _, p := range ps {
 		switch {
