@@ -6,7 +6,7 @@ import (
 	"satchel/internal/diff"
 )
 
-// Kind says what became of a line.
+// Kind says whether a line was added, removed or kept.
 type Kind = diff.Kind
 
 // The kinds.
@@ -16,9 +16,9 @@ const (
 	Removed = diff.Removed
 )
 
-// comparing bounds the search for the smallest difference, in steps: more than
-// texts that people edit take, and some ten milliseconds.
-const comparing = 4_000_000
+// maxSteps limits the search for the smallest difference. Texts that people edit need
+// fewer steps; all of them take some ten milliseconds.
+const maxSteps = 4_000_000
 
 // Line is one line of a comparison, without its end.
 type Line struct {
@@ -26,10 +26,10 @@ type Line struct {
 	Text string
 }
 
-// Mark is how the line's kind is written before it.
+// Mark returns the character that precedes the line in a diff.
 func (l Line) Mark() string { return string(rune(l.Kind)) }
 
-// Word is how the line's kind is said.
+// Word returns a word for the line's kind.
 func (l Line) Word() string {
 	switch l.Kind {
 	case Added:
@@ -42,16 +42,16 @@ func (l Line) Word() string {
 
 // Hunk is a place where two texts differ, with some lines around it.
 type Hunk struct {
-	Line  int // of the second text, from 1, at which it begins
+	Line  int // first line in the second text, from 1
 	Lines []Line
 }
 
-// Changes lists where two texts differ, with as many lines as context around
-// each place. Of more than most lines it leaves out the rest, which cut tells.
+// Changes lists the places where two texts differ, each with context lines around it. It
+// returns at most most lines; cut reports that it left out the rest.
 func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 	a, b := lines(from), lines(to)
 	numbers := numbering{}
-	work := comparing
+	work := maxSteps
 	runs, _ := diff.Diff(numbers.of(a), numbers.of(b), &work)
 	var h *Hunk
 	i, j, total := 0, 0, 0
@@ -70,7 +70,7 @@ func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 				tail = 0
 			}
 			if h != nil && r.N <= 2*context && n < len(runs)-1 {
-				tail = r.N // one place with the next
+				tail = r.N // join with the next hunk
 			}
 			for k := range min(tail, r.N) {
 				if h != nil && !add(Same, b[j+k]) {

@@ -1,6 +1,5 @@
-// Package merge compares texts by lines for the pages: what two people made of
-// one text, put together where they touched different places; what changed
-// between two texts; and a text that a browser sent, with the line ends that its
-// file has. It takes any bytes for text, and its work is bounded, whatever the texts
-// are; git merges, by way of the store.
+// Package merge works with texts by lines for the pages. Three merges the changes of two
+// people to a text, using git. Changes lists the differences between two texts. Endings
+// gives a text from a browser the line endings of its file. All accept any bytes, and
+// their work is bounded.
 package merge

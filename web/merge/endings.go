@@ -4,8 +4,8 @@ import "strings"
 
 const bom = "\ufeff"
 
-// Plain is a file's text as a browser's field has it: each line ends with LF, and
-// there is no byte order mark.
+// Plain returns a file's text as a form field has it: with LF line endings and without a
+// byte order mark.
 func Plain(file string) string {
 	return toLF(strings.TrimPrefix(file, bom))
 }
@@ -14,10 +14,10 @@ func toLF(s string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 }
 
-// Endings gives a text that came from a browser the line ends that its file has:
-// a line that was there keeps its own, and a new one has what most have. A byte
-// order mark stays, and a last line that was ended is ended. Endings(f, Plain(f))
-// is f.
+// Endings gives a text from a browser the line endings of its file. Lines that were there
+// keep their endings, and new lines get the most common one. A byte order mark stays, and
+// the last line ends with a line ending unless it had none in the file.
+// Endings(f, Plain(f)) is f.
 func Endings(file, text string) string {
 	text = toLF(text)
 	body, marked := strings.CutPrefix(file, bom)
@@ -45,10 +45,9 @@ func Endings(file, text string) string {
 	return out.String()
 }
 
-// keptEnds finds how each line is to end: as it did where it was there, and else as
-// most do. Lines keep their ends from the first and from the last one on up to
-// those that changed; of those between, each takes the end of the first one of
-// its text that is left. That looks at no line twice, whatever the texts are.
+// keptEnds returns the ending of each line: its old one, or usual if the line is new. The
+// lines before the first and after the last change keep their endings. Each line between
+// takes the ending of the first unused old line with the same text. The work is linear.
 func keptEnds(old, now []endedLine, usual string) []string {
 	ends := make([]string, len(now))
 	first := 0
@@ -97,7 +96,7 @@ func cutLines(s string) []endedLine {
 	return out
 }
 
-// usualEnd is how most lines end; uniform reports that all do.
+// usualEnd returns the most common line ending; uniform reports that there is no other.
 func usualEnd(lines []endedLine) (end string, uniform bool) {
 	count := map[string]int{}
 	for _, l := range lines {

@@ -9,37 +9,35 @@ import (
 	"strings"
 )
 
-// The lines that mark a place that both changed, in plain words, since who meets
-// them need not know what a merge is.
+// The lines that mark a conflict. They are in plain words for people who don't know git.
 const (
 	MarkYours  = "▼▼▼ Both changed this place. Your lines: ▼▼▼"
 	MarkTheirs = "■■■ What is there now: ■■■"
 	MarkEnd    = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 
-// mostLines bounds what git is asked to merge: lines of any text, without what
-// all begin and end with. Its work grows faster than they do: this many take it
-// some tenths of a second at worst.
-const mostLines = 50_000
+// maxLines limits the texts that git merges, without their common first and last lines.
+// The work grows faster than the number of lines; this many take some tenths of a second at
+// worst.
+const maxLines = 50_000
 
 // Result is a merged text.
 type Result struct {
 	Text string
-	// Conflicts is how many places both changed, each differently. There Text
-	// has the lines of both, between marks.
+	// Conflicts is the number of places that both changed differently. There, Text has the
+	// lines of both, between marks.
 	Conflicts int
 }
 
-// Merger is git merge-file: it marks conflicts with lines that begin with seven
-// of "<", "=" and ">".
+// Merger merges texts like git merge-file: it marks conflicts with lines that begin with
+// seven of "<", "=" and ">".
 type Merger interface {
 	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 }
 
-// Three puts together what became of base in yours and in theirs. Line ends are
-// part of a line. Where the merger fails, all that differs is one conflict: no
-// line of either is ever lost but those that one of both took out and the other
-// left as they were.
+// Three merges yours and theirs, which both derive from base. Line endings are part of a
+// line. If the merger fails, everything that differs is one conflict. A line is lost only
+// if one side removed it and the other left it unchanged.
 func Three(ctx context.Context, m Merger, base, yours, theirs string) Result {
 	switch base {
 	case yours:
@@ -53,7 +51,7 @@ func Three(ctx context.Context, m Merger, base, yours, theirs string) Result {
 	o, a, b := lines(base), lines(yours), lines(theirs)
 	var w writer
 	first, last := 0, 0
-	if max(len(o), len(a), len(b)) > mostLines {
+	if max(len(o), len(a), len(b)) > maxLines {
 		first, last = common(o, a, b)
 	}
 	w.write(a[:first])
@@ -65,7 +63,8 @@ func Three(ctx context.Context, m Merger, base, yours, theirs string) Result {
 	return Result{w.out.String(), w.conflicts}
 }
 
-// common counts the lines that all texts begin with, and then end with.
+// common counts the lines that all texts begin with, and of the rest those that all end
+// with.
 func common(o, a, b []string) (first, last int) {
 	n := min(len(o), len(a), len(b))
 	for first < n && o[first] == a[first] && o[first] == b[first] {
@@ -77,7 +76,7 @@ func common(o, a, b []string) (first, last int) {
 	return first, last
 }
 
-// numbering gives each line that differs from the others a number.
+// numbering gives each distinct line a number.
 type numbering map[string]int
 
 func (n numbering) of(lines []string) []int {
@@ -94,23 +93,23 @@ func (n numbering) of(lines []string) []int {
 // writer writes a merged text.
 type writer struct {
 	out       strings.Builder
-	ended     bool // the line before has its end; so does what has no line yet
-	begun     bool
+	ended     bool // the last line has a line ending
+	begun     bool // a line was written
 	conflicts int
 }
 
 func (w *writer) write(lines []string) {
 	for _, l := range lines {
 		if w.begun && !w.ended {
-			w.out.WriteByte('\n') // it was the last of its text
+			w.out.WriteByte('\n') // the last line was the end of its text
 		}
 		w.out.WriteString(l)
 		w.begun, w.ended = true, strings.HasSuffix(l, "\n")
 	}
 }
 
-// conflict writes what both made of one place. What both begin or end with there
-// is none.
+// conflict writes both versions of a place, without a conflict around their common first
+// and last lines.
 func (w *writer) conflict(a, b []string) {
 	first, last := common(a, a, b)
 	w.write(a[:first])
@@ -126,19 +125,20 @@ func (w *writer) conflict(a, b []string) {
 	w.write(a[len(a)-last:])
 }
 
-// part is some lines of a merged text, or, where both is set, two versions.
+// part is some lines of a merged text, or two versions if both is set.
 type part struct {
 	lines, theirs []string
 	both          bool
 }
 
-// merge writes what git makes of the texts, or nothing.
+// merge writes the merge of the texts by git. If git fails, it writes nothing and returns
+// false.
 func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
-	if max(len(o), len(a), len(b)) > mostLines {
+	if max(len(o), len(a), len(b)) > maxLines {
 		return false
 	}
-	// Git is given a number for each line. No line is a mark then, no byte makes a
-	// text none, and a last line without an end is another one than with it.
+	// Git gets a number in place of each line. So no line looks like a mark, no byte makes a
+	// text binary, and a last line without a line ending differs from one with it.
 	numbers := numbering{}
 	in := [3][]byte{}
 	for i, text := range [][]string{o, a, b} {
@@ -170,10 +170,10 @@ func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
 
 var errOutput = errors.New("merge: git printed what is no merge")
 
-// read takes git's answer apart.
+// read parses the output of git.
 func read(out []byte, names []string) ([]part, error) {
 	parts := []part{{}}
-	side := 0 // of a conflict: 1 yours, 2 theirs
+	side := 0 // in a conflict: 1 for yours, 2 for theirs
 	for l := range bytes.Lines(out) {
 		p := &parts[len(parts)-1]
 		text := strings.TrimSuffix(string(l), "\n")
@@ -206,7 +206,7 @@ func read(out []byte, names []string) ([]part, error) {
 	return parts, nil
 }
 
-// Marked counts the marks that a text still has.
+// Marked counts the marks in a text.
 func Marked(text string) int {
 	n := 0
 	for l := range strings.Lines(text) {
@@ -218,5 +218,5 @@ func Marked(text string) int {
 	return n
 }
 
-// lines takes a text apart; each line has its end.
+// lines splits a text into lines with their line endings.
 func lines(s string) []string { return slices.Collect(strings.Lines(s)) }
