@@ -23,24 +23,23 @@ import (
 	"satchel/tools"
 )
 
-// call is one request.
+// call is a request.
 type call struct {
 	s   *Server
 	w   http.ResponseWriter
 	r   *http.Request
 	p   auth.Principal
 	end func()
-	// library is the library as the request sees it, once it is open; seen is the same for
-	// tools.
+	// library is the snapshot of the library that the request sees, or nil before
+	// openLibrary. seen is the same snapshot for tools.
 	library *service.Library
 	seen    *tools.Seen
 }
 
-// actor is the caller, for operations.
+// actor returns the caller as the actor of operations.
 func (c *call) actor() service.Actor { return service.Client(c.p, "api") }
 
-// challenge is RFC 6750's and RFC 9728's, from which a client learns where to get
-// a token.
+// challenge sets the header of RFC 6750 and RFC 9728 that says where to get a token.
 func (c *call) challenge(err error) {
 	ch := auth.ChallengeOf(err)
 	ch.Scope = c.s.o.ScopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite})
@@ -50,7 +49,7 @@ func (c *call) challenge(err error) {
 	c.w.Header().Set("WWW-Authenticate", ch.Header())
 }
 
-// status is the one table from fault codes to HTTP.
+// status returns the HTTP status of a fault code.
 func status(code fault.Code) int {
 	switch code {
 	case fault.Invalid:
@@ -70,12 +69,12 @@ func status(code fault.Code) int {
 	case fault.Unavailable:
 		return http.StatusServiceUnavailable
 	case fault.Canceled:
-		return 499 // the caller is gone, and logs say so
+		return 499 // the caller is gone; as nginx logs it
 	}
 	return http.StatusInternalServerError
 }
 
-// errorView is what every refusal looks like.
+// errorView is the body of every error.
 type errorView struct {
 	Error      errorDetail `json:"error"`
 	Message    string      `json:"message" doc:"The same message."`
@@ -126,14 +125,14 @@ func (c *call) fail(err error) {
 }
 
 func (c *call) refuse(status int, code, message string) {
-	_ = c.answer(status, errorView{errorDetail{code, message}, message, status}) // of strings and a number
+	_ = c.answer(status, errorView{errorDetail{code, message}, message, status}) // cannot fail
 }
 
-// answer sends a value.
+// answer sends a value as JSON.
 func (c *call) answer(status int, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // it is JSON, and no browser may take it for anything else
+	e.SetEscapeHTML(false) // the headers keep browsers from taking JSON for HTML
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("encode an answer: %w", err)
 	}
@@ -147,12 +146,12 @@ func (c *call) write(status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(body) // the caller is gone, then
+		_, _ = c.w.Write(body) // fails only if the caller is gone
 	}
 }
 
-// session is the caller's own name for a sandbox. Clients send it with every call, and
-// the answer repeats it. Only a shell uses a sandbox; reads and searches do not.
+// session is the caller's name for a sandbox. Clients send it with every call, and the
+// answer repeats it. Only shell uses a sandbox.
 type session struct {
 	SessionID string `json:"sessionId,omitempty" doc:"Names a sandbox of shell; comes back in every answer." api:"maxLength=$session,pattern=^[A-Za-z0-9._:-]*$"`
 }
@@ -172,7 +171,7 @@ func (s session) check() error {
 // body is the decoded body of a call.
 type body interface{ check() error }
 
-// decode reads the body into v, whose fields are all that it may have.
+// decode reads the body into v. Unknown fields are an error.
 func (c *call) decode(v any) error {
 	t, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if cs := params["charset"]; err != nil || t != "application/json" || cs != "" && !strings.EqualFold(cs, "utf-8") {
@@ -196,7 +195,7 @@ func (c *call) decode(v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return fault.Wrap(err, fault.Invalid, "The body is not the JSON that is asked for (%s). GET /api/openapi.json describes it.", jsonProblem(err))
+		return fault.Wrap(err, fault.Invalid, "The body is not what this request takes (%s). GET /api/openapi.json describes it.", jsonProblem(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fault.New(fault.Invalid, "The body has more than one JSON value.")
@@ -204,8 +203,7 @@ func (c *call) decode(v any) error {
 	return nil
 }
 
-// jsonProblem says what is wrong with a body in a few words, without naming types
-// of ours.
+// jsonProblem says what is wrong with a body, without the names of Go types.
 func jsonProblem(err error) string {
 	var t *json.UnmarshalTypeError
 	var s *json.SyntaxError
@@ -213,7 +211,8 @@ func jsonProblem(err error) string {
 	case errors.As(err, &t) && t.Field == "":
 		return "it must be an object"
 	case errors.As(err, &t):
-		// The path to a field names types of ours, and bodies hold no objects.
+		// Only the last name is shown: the path to a field contains Go types, and bodies have
+		// no nested objects.
 		return fmt.Sprintf("%s must not be a %s", quoted(t.Field[strings.LastIndexByte(t.Field, '.')+1:]), t.Value)
 	case errors.As(err, &s):
 		return fmt.Sprintf("it breaks off or has a wrong character at byte %d", s.Offset)
@@ -226,7 +225,7 @@ func jsonProblem(err error) string {
 	return "it breaks off"
 }
 
-// quoted is a text of the caller's in a message to them.
+// quoted quotes a caller's text for a message to them.
 func quoted(s string) string { return strconv.Quote(short(s)) }
 
 func short(s string) string {

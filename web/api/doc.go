@@ -1,14 +1,13 @@
-// Package api is the REST API: searching, reading and shell commands over the
-// library, and the sources that it is made of, for programs that speak no MCP.
+// Package api is the REST API for programs that don't use MCP: it searches, reads and runs
+// shell commands over the library, and lists and syncs its sources.
 //
-// A caller is who a bearer token proves, on every request; cookies count for
-// nothing, and no answer lets a page of another site read it. What is reached is
-// the library as that person sees it and never a space: paths are relative to the
-// library, and one that leads out of it is refused before anything looks at it.
-// Every answer is JSON, and so is every refusal:
+// Every request needs a bearer token; cookies are ignored, and pages of other sites cannot
+// read the answers. Requests reach only the library as the caller sees it, and never a
+// space: paths are relative to the library, and paths that lead out of it are rejected
+// first. Every answer is JSON, and so is every error:
 //
 //	{"error": {"code": "...", "message": "..."}, "message": "...", "statusCode": 400}
 //
-// The document at /api/openapi.json is written by hand, and the tests hold every
-// request and answer to it.
+// The document at /api/openapi.json is generated from the routes and their types. The tests
+// check every request and answer against it.
 package api

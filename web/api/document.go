@@ -13,10 +13,10 @@ import (
 // document generates the OpenAPI document from the routes and the types of their
 // requests and answers. origin is the server's address.
 //
-// These tags of a field describe it beside its json tag: doc is its description; api lists
-// rules, such as "required,min=0,max=$results", and each lists those of the elements of a list or
-// a map. A number after $ is a limit of the server. A field of an answer is required unless it has
-// omitempty, a field of a request if api says so.
+// Besides its json tag, a field has these tags: doc is its description, api lists rules such
+// as "required,minimum=0,maximum=$results", and each lists rules for the elements of a list or
+// a map. A name after $ is a limit of the server. A field of an answer is required unless it
+// has omitempty. A field of a request is required if api says so.
 func document(origin string, routes []route, l Limits) ([]byte, error) {
 	g := generator{schemas: object{}, limits: map[string]int{
 		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
@@ -61,9 +61,9 @@ type failure struct {
 	name        string
 	status      int
 	description string
-	header      string // which one it has
-	always      bool   // has the header always
-	about       string // the header
+	header      string // its header; "" for none
+	always      bool   // it always has the header
+	about       string // description of the header
 }
 
 func allFailures() []failure {
@@ -101,7 +101,7 @@ func failures() object {
 	return out
 }
 
-// fails reports whether a route may answer with a failure.
+// fails reports whether a route can answer with a failure.
 func (r route) fails(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
@@ -120,7 +120,7 @@ func jsonOf(schema object) object {
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
-// generator makes schemas of types. Its first error stays.
+// generator makes schemas from types. It keeps its first error.
 type generator struct {
 	schemas object
 	limits  map[string]int
@@ -182,7 +182,7 @@ func (g *generator) schema(t reflect.Type, request bool) object {
 		name := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Request")
 		if name = strings.ToUpper(name[:1]) + name[1:]; g.schemas[name] == nil {
 			s := object{"type": "object", "additionalProperties": false}
-			g.schemas[name] = s // before its fields, which may refer to it
+			g.schemas[name] = s // set before the fields are added, which may refer to it
 			properties, required := object{}, []string{}
 			g.fields(t, request, properties, &required)
 			s["properties"] = properties
@@ -206,7 +206,7 @@ func (g *generator) fields(t reflect.Type, request bool, properties object, requ
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		s := g.schema(f.Type, request)
 		if doc := f.Tag.Get("doc"); doc != "" {
-			if s["$ref"] != nil { // beside which OpenAPI 3.0 ignores a description
+			if s["$ref"] != nil { // OpenAPI 3.0 ignores a description beside $ref
 				s = object{"allOf": []object{s}}
 			}
 			s["description"] = doc

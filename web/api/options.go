@@ -14,52 +14,49 @@ import (
 	"satchel/tools"
 )
 
-// Tools calls what AI clients call, over the library and a space that is empty;
-// see *tools.Registry.
+// Tools calls the tools of AI clients; *tools.Registry implements it.
 type Tools interface {
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 }
 
-// Options is what a Server is made from. Tools, Service, Verifier and URL are
-// required.
+// Options configure a Server. Tools, Service, Verifier and URL are required.
 type Options struct {
 	Tools    Tools
 	Service  *service.Service
 	Verifier auth.Verifier
-	// URL is the server's origin, such as https://example.com, and Version its
-	// version.
+	// URL is the server's origin, such as https://example.com.
 	URL, Version string
 	// Origin returns the URL at which a request's client reached the server, the base
 	// of the URLs in its answers. nil means URL.
 	Origin func(*http.Request) string
 
-	// HostAllowed reports whether the server may be reached under a Host; nil: any.
+	// HostAllowed reports whether requests with a Host are accepted; nil accepts any.
 	HostAllowed func(host string) bool
 	// ResourceMetadataURL and ScopeNames are as in package mcp.
 	ResourceMetadataURL func(*http.Request) string
 	ScopeNames          func([]space.Scope) string
-	// LimitUnauthenticated counts a request without a valid token. If its sender has
-	// made too many, ok is false and wait is how long to wait; nil: no limit.
+	// LimitUnauthenticated counts a request without a valid token. If its sender has made
+	// too many, ok is false and wait is how long to wait. nil means no limit.
 	LimitUnauthenticated func(*http.Request) (wait time.Duration, ok bool)
 
 	Limits Limits
-	// Logger gets the errors that callers do not see; nil discards.
+	// Logger receives the errors that callers do not see; nil discards them.
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Limits bound what callers may ask for; a zero field means its default.
+// Limits are the limits of requests. Zero means the default.
 type Limits struct {
-	Rate         float64       // requests per minute of one user, in the long run; default 600
-	Burst        int           // of them at once; default 100
-	Concurrent   int           // requests of one user in progress; default 16
-	Body         int64         // bytes of one request; default 1 MiB
-	Commands     int           // of one request; default 10
-	CommandBytes int           // of each; default 100,000
-	Paths        int           // of one request; default 20
-	Results      int           // of one search; default 50
-	Recheck      time.Duration // between looks whether who runs a command still may; default 1 s
+	Rate         float64       // requests of a user per minute, in the long run; default 600
+	Burst        int           // requests of a user at once; default 100
+	Concurrent   int           // requests of a user in progress; default 16
+	Body         int64         // bytes of a request; default 1 MiB
+	Commands     int           // commands in a request; default 10
+	CommandBytes int           // bytes of a command; default 100,000
+	Paths        int           // paths in a request; default 20
+	Results      int           // results of a search; default 50
+	Recheck      time.Duration // between checks of the caller's token while a command runs; default 1 s
 }
 
 func (l *Limits) setDefaults() {

@@ -8,15 +8,14 @@ import (
 	"satchel/internal/space"
 )
 
-// libraryDir is where the tools and the sandboxes have the library.
+// libraryDir is the directory of the library for tools and in sandboxes.
 const libraryDir = "/library"
 
-// inLibrary turns a path as a caller gives it into the tools' form of it. It is
-// relative to the library, which may be written before it. What leads elsewhere
-// is refused here, whatever else would refuse it, too: a space must not be
-// reachable. The error is a fault.Invalid.
+// inLibrary converts a caller's path to a path for tools. The caller's path is relative to
+// the library; it may also begin with /library. Paths that lead elsewhere are rejected here
+// in any case, because spaces must not be reachable. The error is a fault.Invalid.
 //
-// Lines, a heading or the pattern of a glob behind a path stay as they are.
+// Line numbers, a heading or a glob in the path are kept.
 func inLibrary(p string) (string, error) {
 	bad := func(why string) (string, error) {
 		return "", fault.New(fault.Invalid, "The path %s cannot be used: %s. Paths are relative to the library, such as docs/nuxt/guide.md.", quoted(p), why)
@@ -48,8 +47,8 @@ func inLibrary(p string) (string, error) {
 	return libraryDir + "/" + rest, nil
 }
 
-// fromLibrary is a path of the tools as callers have it. ok is false for what is
-// not in the library, which no answer may name.
+// fromLibrary converts a path of tools to a path for callers. ok is false if the path is
+// not in the library; then no answer may contain it.
 func fromLibrary(p string) (rel string, ok bool) {
 	if p == libraryDir {
 		return "", true
@@ -57,8 +56,8 @@ func fromLibrary(p string) (rel string, ok bool) {
 	return strings.CutPrefix(p, libraryDir+"/")
 }
 
-// libraryPath is a path as tools write it in metadata: with the library before
-// it, or relative to it.
+// libraryPath makes a path in the metadata of tools absolute; it may be relative to the
+// library.
 func libraryPath(p string) string {
 	if p == "" || strings.HasPrefix(p, "/") {
 		return p

@@ -32,7 +32,7 @@ type filesView struct {
 	Files []fileView `json:"files"`
 }
 
-// read is POST /api/sandbox/read. A path that cannot be read has its error in its place.
+// read is POST /api/sandbox/read. The entry of a path that cannot be read has the error.
 func (s *Server) read(c *call, a readRequest) (filesView, error) {
 	switch n := len(a.Paths); {
 	case n == 0:
@@ -63,8 +63,8 @@ func (c *call) files(ctx context.Context, paths []string) ([]fileView, error) {
 	return files, nil
 }
 
-// file reads one path: a file, or a list of a directory's or of what a pattern
-// matches.
+// file reads a path: a file, or a list of the names in a directory or of the matches of a
+// glob.
 func (c *call) file(ctx context.Context, asked string) (fileView, error) {
 	p, err := inLibrary(asked)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *call) fetch(ctx context.Context, p string) (fileView, error) {
 		return fileView{}, fmt.Errorf("fetch of %q answered with %q, which is not in the library", p, f.Metadata["path"])
 	}
 	out := fileView{Path: rel, Kind: "file", Title: f.Title, Content: f.Text, ETag: f.Metadata["etag"], Truncated: f.Metadata["truncated"] == "true"}
-	out.Lines, _ = strconv.Atoi(f.Metadata["lines"]) // none of a binary file
+	out.Lines, _ = strconv.Atoi(f.Metadata["lines"]) // 0 for a binary file
 	if out.Next, ok = fromLibrary(libraryPath(f.Metadata["next"])); !ok {
 		out.Next = ""
 	}

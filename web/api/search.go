@@ -49,8 +49,7 @@ type resultView struct {
 	Related     []string `json:"related,omitempty"`
 }
 
-// maxSearchPaths is how many paths a query takes: each is two of the 16 filters
-// that a query uses.
+// maxSearchPaths limits the paths of a query: each takes two of the query's 16 filters.
 const maxSearchPaths = 8
 
 // search is POST /api/sandbox/search.
@@ -101,8 +100,8 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 	return found, nil
 }
 
-// relative makes the paths of a result relative to the library; false if it is
-// of something else.
+// relative makes the paths of a result relative to the library. It returns false if the
+// result is not in the library.
 func (r *resultView) relative() bool {
 	var ok bool
 	if r.Path, ok = fromLibrary(r.Path); !ok {
@@ -123,7 +122,7 @@ func (r *resultView) relative() bool {
 	return true
 }
 
-// pathQualifiers narrows a query to what lies at or under one of the paths.
+// pathQualifiers returns qualifiers that restrict a query to files at or under the paths.
 func pathQualifiers(paths []string) string {
 	var b strings.Builder
 	for _, p := range paths {
@@ -141,7 +140,7 @@ func pathQualifiers(paths []string) string {
 }
 
 func tooMany(what string, n, most int) error {
-	return fault.New(fault.TooLarge, "There are %d %s, and %d are allowed in one request.", n, what, most)
+	return fault.New(fault.TooLarge, "There are %d %s, but one request can have at most %d.", n, what, most)
 }
 
 type searchAndReadRequest struct {
@@ -154,7 +153,7 @@ type resultsAndFilesView struct {
 	Files []fileView `json:"files"`
 }
 
-// defaultRead is how many results are read where nobody says.
+// defaultRead is how many results are read by default.
 const defaultRead = 3
 
 // searchAndRead is POST /api/sandbox/search-and-read.

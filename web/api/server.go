@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Server is the API. It is safe for concurrent use, and starts no goroutine that
+// Server serves the API. It is safe for concurrent use, and starts no goroutine that
 // outlives a request.
 type Server struct {
 	o      Options
@@ -28,10 +28,10 @@ type Server struct {
 	running  map[space.UserID]int // requests in progress
 	all      int
 	closed   bool
-	finished chan struct{} // closed while closed, when nothing runs
+	finished chan struct{} // closed once the server is closed and no request is in progress
 }
 
-// New returns the API.
+// New returns a Server.
 func New(o Options) (*Server, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close takes no more requests and returns when none is in progress. Who calls it
-// has ended the connections, or waits for them.
+// Close rejects new requests and returns when none is in progress. It does not close
+// connections.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -63,26 +63,25 @@ func (s *Server) Close() {
 	<-s.finished
 }
 
-// route is one row of the API, with all that its description needs.
+// route is a route of the API, with its description for the OpenAPI document.
 type route struct {
 	method, path string
-	scope        space.Scope // that a call needs; empty: nobody needs to be proven
+	scope        space.Scope // required scope; empty if no token is needed
 	about
-	in, out reflect.Type // of bodies in JSON; nil for none
+	in, out reflect.Type // types of the JSON bodies; nil for none
 	handle  func(c *call) error
 }
 
-// about is what the OpenAPI document says of a route besides its types.
+// about describes a route in the OpenAPI document.
 type about struct {
 	id, summary, detail string
-	answer              string // the answer, in a few words
-	status              int    // of the answer; 0 is 200
-	notFound            bool   // it may answer 404
+	answer              string // description of the answer
+	status              int    // of the answer; 0 means 200
+	notFound            bool   // the route can answer 404
 	optionalBody        bool
 }
 
-// on makes a route of a function, whose types are those of the request and the answer.
-// The function's error is answered as JSON.
+// on makes a route from a function on the types of the request and the answer.
 func on[In body, Out any](method, path string, scope space.Scope, a about, f func(c *call, in In) (Out, error)) route {
 	r := route{method: method, path: path, scope: scope, about: a, out: reflect.TypeFor[Out]()}
 	if in := reflect.TypeFor[In](); in != reflect.TypeFor[noBody]() {
@@ -108,7 +107,7 @@ func on[In body, Out any](method, path string, scope space.Scope, a about, f fun
 	return r
 }
 
-// noBody is the request of a route that takes none.
+// noBody is the request type of a route without a body.
 type noBody struct{}
 
 func (noBody) check() error { return nil }
@@ -164,8 +163,8 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// newMux has one entry for each path, so that a wrong method is answered as
-// everything else is.
+// newMux returns a mux with one entry for each path, so that errors about the method are
+// JSON too.
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -176,7 +175,7 @@ func (s *Server) newMux() *http.ServeMux {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serve(&call{s: s, w: w, r: r}, routes) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		(&call{s: s, w: w, r: r}).fail(fault.New(fault.NotFound, "There is nothing at %s. GET /api says what there is.", quoted(r.URL.Path)))
+		(&call{s: s, w: w, r: r}).fail(fault.New(fault.NotFound, "There is nothing at %s. GET /api lists what there is.", quoted(r.URL.Path)))
 	})
 	return mux
 }
@@ -193,7 +192,7 @@ func (s *Server) serve(c *call, routes []route) {
 			allowed = append(allowed, r.method)
 		}
 		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
-		c.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This takes "+strings.Join(allowed, " and ")+" alone.")
+		c.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This path only accepts "+strings.Join(allowed, " and ")+".")
 		return
 	}
 	if err := s.admit(c, routes[i]); err != nil {
@@ -206,8 +205,8 @@ func (s *Server) serve(c *call, routes []route) {
 	}
 }
 
-// admit proves who calls and counts the request. c.end must be called where the
-// error is nil.
+// admit authenticates the caller and counts the request. If the error is nil, the caller
+// must call c.end.
 func (s *Server) admit(c *call, r route) error {
 	c.end = func() {}
 	if r.scope == "" {
@@ -220,8 +219,8 @@ func (s *Server) admit(c *call, r route) error {
 	if err != nil {
 		if fault.CodeOf(err) == fault.Unauthenticated {
 			if wait, ok := s.o.LimitUnauthenticated(c.r); !ok {
-				// With the challenge: a client whose token has expired must learn where to
-				// get another, also where others share its address.
+				// Even over the limit, a client with an expired token must learn where to get
+				// another: it may share its address with others.
 				c.challenge(err)
 				return &fault.Error{Code: fault.Limited, Public: "Too many requests without a valid token.", RetryAfter: wait}
 			}
@@ -233,7 +232,7 @@ func (s *Server) admit(c *call, r route) error {
 		return err
 	}
 	if wait, ok := s.rate.Allow(string(p.User)); !ok {
-		return &fault.Error{Code: fault.Limited, Public: "There were too many requests in a short time. Wait a moment.", RetryAfter: wait}
+		return &fault.Error{Code: fault.Limited, Public: "Too many requests in a short time. Wait a moment.", RetryAfter: wait}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +240,7 @@ func (s *Server) admit(c *call, r route) error {
 	case s.closed:
 		return fault.New(fault.Unavailable, "The server is shutting down. Try again in a moment.")
 	case s.running[p.User] >= s.o.Limits.Concurrent:
-		return fault.New(fault.Limited, "%d requests of yours are in progress, and no more may be at a time. Wait for one to end.", s.o.Limits.Concurrent)
+		return fault.New(fault.Limited, "You have %d requests in progress, which is the limit. Wait for one to end.", s.o.Limits.Concurrent)
 	}
 	s.running[p.User]++
 	s.all++
@@ -273,7 +272,7 @@ type callerView struct {
 	Expires string        `json:"expires,omitempty" api:"format=date-time"`
 }
 
-// index is GET /api: what there is, and who asks.
+// index is GET /api: the links and the caller.
 func (s *Server) index(c *call, _ noBody) (indexView, error) {
 	links, origin := map[string]string{}, s.o.Origin(c.r)
 	for _, r := range s.routes {
@@ -288,7 +287,7 @@ func (s *Server) index(c *call, _ noBody) (indexView, error) {
 	return indexView{"satchel", s.o.Version, s.o.Service.NoCommands() == "", links, you}, nil
 }
 
-// openAPI is GET /api/openapi.json, for anybody.
+// openAPI is GET /api/openapi.json. It needs no token.
 func (s *Server) openAPI(c *call) error {
 	doc := s.doc
 	if at := s.o.Origin(c.r); at != s.o.URL {
@@ -302,7 +301,7 @@ func (s *Server) openAPI(c *call) error {
 	return nil
 }
 
-// Routes lists what is served, with the scope that it needs, as "read GET /api".
+// Routes lists the routes with their scopes, such as "read GET /api".
 func (s *Server) Routes() []string {
 	var list []string
 	for _, r := range s.routes {

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/service"
 )
 
-// shellRequest has one command, or several that run in order.
+// shellRequest has a command, or several that run in order.
 type shellRequest struct {
 	session
 	Command  string   `json:"command" doc:"A bash script, run in /library." api:"minLength=1,maxLength=$commandBytes"`
@@ -55,9 +55,9 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 		case strings.TrimSpace(cmd) == "":
 			return none, fault.New(fault.Invalid, "A command is empty.")
 		case len(cmd) > s.o.Limits.CommandBytes:
-			return none, fault.New(fault.TooLarge, "A command has %d bytes, and %d are allowed.", len(cmd), s.o.Limits.CommandBytes)
+			return none, fault.New(fault.TooLarge, "A command has %d bytes, but at most %d are allowed.", len(cmd), s.o.Limits.CommandBytes)
 		case strings.ContainsRune(cmd, 0):
-			return none, fault.New(fault.Invalid, "A command holds a NUL character, which no shell command can.")
+			return none, fault.New(fault.Invalid, "A command contains a NUL character.")
 		}
 	}
 	if why := s.o.Service.NoCommands(); why != "" {
@@ -90,15 +90,15 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 			ExitCode: r.ExitCode, Signal: r.Signal, End: r.End.String(), Duration: r.Duration.Seconds(), Notes: r.Notes,
 		})
 		if r.End != service.Exited && i+1 < len(commands) {
-			body.Error = &errorDetail{string(fault.Canceled), fmt.Sprintf("Command %d did not end by itself, so that those after it were not run.", i+1)}
+			body.Error = &errorDetail{string(fault.Canceled), fmt.Sprintf("Command %d did not end by itself, so the commands after it were not run.", i+1)}
 			break
 		}
 	}
 	return body, nil
 }
 
-// whileAllowed returns a context that ends where the caller's token is good no
-// more: a command may run for minutes, and a revoked key must not.
+// whileAllowed returns a context that is canceled when the caller's token is no longer
+// valid: a command can run for minutes, but a revoked key must not be used.
 func (s *Server) whileAllowed(c *call) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(c.r.Context())
 	done := make(chan struct{})

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// sourceView is a source in the form that SDK clients know.
+// sourceView is a source in the form that SDK clients expect.
 type sourceView struct {
 	ID      string           `json:"id"`
 	Label   string           `json:"label"`
@@ -82,11 +82,10 @@ type runsView struct {
 type syncRequest struct {
 	session
 	Reset bool `json:"reset" doc:"Make what the library holds of the source again from its space, also where it is up to date."`
-	// A published source is a space, and the server pushes spaces to their remotes.
-	Push bool `json:"push" doc:"Accepted and without effect: a published source is its space, and there is nothing to push."`
+	Push  bool `json:"push" doc:"Accepted and without effect: a published source is its space, and there is nothing to push."`
 }
 
-// maxSourceID bounds the name of a source in a request, in bytes.
+// maxSourceID limits the ID of a source in a request, in bytes.
 const maxSourceID = 200
 
 // sync is POST /api/sync and /api/sync/{source}. Neither needs a body.

@@ -17,8 +17,8 @@ const (
 	toolFetch = "fetch"
 )
 
-// tool calls a tool over the library. What a model would be told is an error
-// here.
+// tool calls a tool over the library. An error that the tool would report to a model is
+// returned as an error.
 func (c *call) tool(ctx context.Context, name string, args map[string]any) (tools.Result, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -39,7 +39,8 @@ func (c *call) tool(ctx context.Context, name string, args map[string]any) (tool
 	return r, nil
 }
 
-// openLibrary has all that one request reads and finds be of the same snapshots.
+// openLibrary opens the library once, so that a request reads and searches the same
+// snapshots.
 func (c *call) openLibrary() (err error) {
 	if c.library != nil {
 		return nil
