@@ -41,7 +41,7 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 	want(t, "consent", a, http.StatusOK)
 	for _, s := range []string{
 		"calls itself <strong>“<bdi>Clara</bdi>”", "<strong><bdi>client.test</bdi></strong>", "Not verified", "Use another account",
-		`value="` + string(w.space.ID) + `"`, "you may only read it: the application will, too", "your own", ">Allow<", ">Deny<",
+		`value="` + string(w.space.ID) + `"`, "you can only read it, and so can the application", "your own", ">Allow<", ">Deny<",
 	} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page lacks %q", s)
@@ -65,10 +65,10 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 	const (
 		box     = `name="write"`
-		beside  = "you may only read it: the application will, too"
-		not     = "not in a space that you may only read"
+		beside  = "you can only read it, and so can the application"
+		not     = "not in a space that you can only read"
 		instead = `class="choice fixed no instead"`
-		all     = "you may only read this space"
+		all     = "you can only read this space"
 	)
 	w := newWorld(t)
 	reader, own := w.user("rita", false)
@@ -81,7 +81,7 @@ func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 	}{
 		{"an owner of one", w.eve, "read write", []string{box}, []string{beside, not, instead, all}},
 		{"an owner and reader", reader, "read write", []string{box, beside, not, instead, `class="choice reads"`}, nil},
-		{"an owner and reader of whom only reading is asked", reader, "read", []string{"you may only read it</span>"}, []string{box, "the application will", instead, "Not write"}},
+		{"an owner and reader of whom only reading is asked", reader, "read", []string{"you can only read it</span>"}, []string{box, "so can the application", instead, "Not write"}},
 	} {
 		a := w.as(tt.who).get(request("scope", tt.scope))
 		want(t, tt.name, a, http.StatusOK)
@@ -98,7 +98,7 @@ func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 		}
 	}
 	must(t, w.AddMember(t.Context(), cli, own.ID, w.bob.ID, space.Editor))
-	if body := w.as(w.bob).get(request()).body; !strings.Contains(body, "of rita; you may change it") {
+	if body := w.as(w.bob).get(request()).body; !strings.Contains(body, "of rita; you can change it") {
 		t.Error("an editor is not told that they may change it")
 	}
 }
@@ -119,7 +119,7 @@ func TestKnownVendors(t *testing.T) {
 	} {
 		a := w.as(w.ada).get(request("client_id", tt.id, "redirect_uri", tt.to))
 		want(t, tt.id, a, http.StatusOK)
-		if got := strings.Contains(a.body, "known to Satchel"); got != tt.known || strings.Contains(a.body, "calls itself") == tt.known {
+		if got := strings.Contains(a.body, "Satchel knows its maker"); got != tt.known || strings.Contains(a.body, "calls itself") == tt.known {
 			t.Errorf("%s at %s is known: %v", tt.id, tt.to, got)
 		}
 	}
@@ -144,7 +144,7 @@ func TestConsentCutsWhatClientsCallThemselves(t *testing.T) {
 		"markup": `</strong><script>alert(1)</script><img src=x onerror=alert(1)>`,
 		"bidi":   "evil\u202emoc.edualc\u202c \u2067\u200f",
 		"long":   strings.Repeat("W", 500),
-		"lines":  "Claude\n\n\n\nIt goes back to claude.ai",
+		"lines":  "Claude\n\n\n\nIt returns to claude.ai",
 		"quotes": `" autofocus onfocus="alert(1)`,
 	} {
 		must(t, w.RegisterClient(t.Context(), auth.Client{ID: id, Kind: auth.ClientRegistered, Name: shortLabel(name), RedirectURIs: []string{redirect}, Created: w.clock()}))

@@ -65,7 +65,7 @@ func TestNewPersonJoins(t *testing.T) {
 	}
 	a = b.get(strings.TrimPrefix(a.location(), issuer))
 	checkPage(t, "welcome", a)
-	if !strings.Contains(a.body, "You are in the space") || !strings.Contains(a.body, `href="/?joined=`+string(w.space.ID)+`"`) {
+	if !strings.Contains(a.body, "You have joined the space") || !strings.Contains(a.body, `href="/?joined=`+string(w.space.ID)+`"`) {
 		t.Error("it does not say to which space, or does not lead on to it")
 	}
 	if !strings.Contains(a.body, "Create a passkey") || !strings.Contains(a.body, "Sign in with GitHub from now on") {
@@ -137,7 +137,7 @@ func TestOwnInvitation(t *testing.T) {
 		a := b.get(path)
 		want(t, name, a, http.StatusOK)
 		checkPage(t, name, a)
-		if !strings.Contains(a.body, "This is your own invitation; send its link to whom you invite.") || strings.Contains(a.body, "Accept as") {
+		if !strings.Contains(a.body, "This is your own invitation. Send its link to the person you are inviting.") || strings.Contains(a.body, "Accept as") {
 			t.Errorf("%s: the page: %s", name, a.body)
 		}
 		want(t, name+", sent all the same", b.send(path, nil), http.StatusConflict)
@@ -234,7 +234,7 @@ func TestInvitationFromASpace(t *testing.T) {
 	a = b.get(b.once)
 	want(t, "the link", a, http.StatusOK)
 	checkPage(t, "invite", a)
-	if strings.Contains(a.body, "on this machine alone") {
+	if strings.Contains(a.body, "only opens on this machine") {
 		t.Error("a link with a public address opens everywhere")
 	}
 	if again := b.get(b.once); again.StatusCode != http.StatusNotFound || strings.Contains(again.body, "satchel_iv_") {

@@ -37,7 +37,7 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 	link := w.as(w.ada).makeLink(w.bob)
 	page := bob.get("/")
 	checkPage(t, "made", page)
-	if !strings.Contains(page.body, noticed) || !strings.Contains(page.body, "Made by <strong>ada</strong>") || !strings.Contains(page.body, "not used so far") {
+	if !strings.Contains(page.body, noticed) || !strings.Contains(page.body, "Made by <strong>ada</strong>") || !strings.Contains(page.body, "not used yet") {
 		t.Error("the first page does not say that a link was made, and by whom")
 	}
 	if strings.Contains(w.by("passkey", w.eve).get("/").body, noticed) || strings.Contains(w.by("passkey", w.ada).get("/").body, noticed) {
@@ -58,7 +58,7 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 		t.Error("one of the command line is not told of")
 	}
 	w.pass(time.Hour)
-	if a := bob.get("/"); !strings.Contains(a.body, "nobody used it, and it is over") {
+	if a := bob.get("/"); !strings.Contains(a.body, "it expired unused") {
 		t.Error("it does not tell that it is over")
 	}
 	w.pass(30 * 24 * time.Hour)
@@ -137,11 +137,11 @@ func TestLetterOfALinkThatOthersMade(t *testing.T) {
 	ada.makeLink(w.bob) // within the minute
 	s, err := w.CreateLink(t.Context(), cli, w.eve.ID, "link", time.Hour)
 	must(t, err)
-	w.server.TellOfLink(t.Context(), s.Reveal())
+	w.server.NotifyOfLink(t.Context(), s.Reveal())
 	if letter = <-w.post.sent; !strings.Contains(letter, "eve@example.com\n") || !strings.Contains(letter, "Somebody with the command line of the server made") {
 		t.Errorf("of the command line: %s", letter)
 	}
-	w.server.TellOfLink(t.Context(), "garbage")
+	w.server.NotifyOfLink(t.Context(), "garbage")
 	w.server.Close()
 	if len(w.post.sent) > 0 {
 		t.Errorf("also sent: %s", <-w.post.sent)
@@ -170,7 +170,7 @@ func TestAttackASecondLinkIsUsedWithinTheMinute(t *testing.T) {
 	if !slices.Equal(got, []string{made, inside, inside}) {
 		t.Errorf("bob got %q", got)
 	}
-	if n := strings.Count(log.String(), "a person is not told by mail"); n != 1 || !strings.Contains(log.String(), "used=false") || !strings.Contains(log.String(), string(w.bob.ID)) {
+	if n := strings.Count(log.String(), "a person is not notified by mail"); n != 1 || !strings.Contains(log.String(), "used=false") || !strings.Contains(log.String(), string(w.bob.ID)) {
 		t.Errorf("%d drops are logged: %s", n, log.String())
 	}
 }
@@ -189,8 +189,8 @@ func TestAttackLettersWithoutEnd(t *testing.T) {
 		must(t, err)
 		_, _, err = w.UseLink(t.Context(), s.Reveal())
 		must(t, err)
-		w.server.TellOfLink(t.Context(), s.Reveal())
-		w.server.TellOfLink(t.Context(), s.Reveal()) // is one letter
+		w.server.NotifyOfLink(t.Context(), s.Reveal())
+		w.server.NotifyOfLink(t.Context(), s.Reveal()) // is one letter
 	}
 	for range 9 {
 		use(w.bob)
@@ -203,7 +203,7 @@ func TestAttackLettersWithoutEnd(t *testing.T) {
 		u, _ := w.user(fmt.Sprintf("user%d", i), false)
 		s, err := w.CreateLink(t.Context(), cli, u.ID, "link", time.Hour)
 		must(t, err)
-		w.server.TellOfLink(t.Context(), s.Reveal())
+		w.server.NotifyOfLink(t.Context(), s.Reveal())
 	}
 	if n := strings.Count(log.String(), "too many mails wait"); n < 10 || n > 40-20 {
 		t.Errorf("%d of 40 are dropped", n)

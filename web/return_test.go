@@ -63,7 +63,7 @@ func TestSignInSaysWhoWaits(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "markup", Kind: auth.ClientRegistered, Name: "<b>" + strings.Repeat("W", 100), RedirectURIs: []string{redirect}, Created: w.clock()}))
 	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "nameless", Kind: auth.ClientRegistered, RedirectURIs: []string{redirect}, Created: w.clock()}))
-	const waits = " waits to be connected. Sign in first."
+	const waits = " is waiting to be connected. Sign in first."
 	for name, tt := range map[string]struct{ back, want string }{
 		"a claim":                       {request(), "An application that calls itself <strong>“<bdi>Clara</bdi>”</strong>" + waits},
 		"a vendor":                      {request("client_id", "https://claude.ai/oauth/mcp-oauth-client-metadata", "redirect_uri", "https://claude.ai/api/mcp/auth_callback"), "<strong><bdi>Claude</bdi></strong>" + waits},
@@ -83,7 +83,7 @@ func TestSignInSaysWhoWaits(t *testing.T) {
 		if got := strings.Contains(a.body, waits) && strings.Contains(a.body, "I have signed in"); got != (tt.want != "") || !strings.Contains(a.body, tt.want) {
 			t.Errorf("%s: the page lacks %q, or has one that waits", name, tt.want)
 		}
-		if !strings.Contains(a.body, "Run <code>bin/satchel login-link</code> there, in the directory from which you started it, and open the link in this browser. If you started it with <code>--data</code>, add the same.") {
+		if !strings.Contains(a.body, "Run <code>bin/satchel login-link</code> in the directory from which you started it, and open the link in this browser. If you started it with <code>--data</code>, use the same option.") {
 			t.Errorf("%s: the page does not say how to get a link", name)
 		}
 	}

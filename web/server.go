@@ -17,7 +17,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Site is the pages of a server. It is safe for concurrent use.
+// Site serves the pages of a server. It is safe for concurrent use.
 type Site struct {
 	Options
 	Origin    *url.URL
@@ -30,19 +30,19 @@ type Site struct {
 	spools    spools
 	begun     *ratelimit.Limiter // flows that signed-in people begin
 
-	// TellOfLink reports a sign-in link that somebody else made or used to its user.
-	TellOfLink func(ctx context.Context, link string)
-	closers    []func()
+	// NotifyOfLink notifies a user of a sign-in link that somebody else made or used.
+	NotifyOfLink func(ctx context.Context, link string)
+	closers      []func()
 }
 
-// New returns a site; the packages of the subjects add their pages to it.
+// New returns a site. The packages of the subjects add their pages to it.
 func New(o Options) (*Site, error) {
 	u, err := url.Parse(o.Issuer)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the origin of the pages is %q, and not of the form https://example.com", o.Issuer)
 	}
 	if o.Accounts == nil || o.People == nil || o.Service == nil {
-		return nil, errors.New("the pages need accounts, a service and the admission of people")
+		return nil, errors.New("the pages need Accounts, People and Service")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -86,8 +86,8 @@ func New(o Options) (*Site, error) {
 		Options: o, Origin: &url.URL{Scheme: u.Scheme, Host: u.Host}, Secure: u.Scheme == "https",
 		cross: http.NewCrossOriginProtection(),
 	}
-	// A proxy may rewrite Host, with which the protection compares what browsers
-	// send; the origin is what they know.
+	// The protection compares Origin with Host, which a proxy may rewrite. So the site's
+	// own origin is always trusted.
 	if err := s.cross.AddTrustedOrigin(s.Origin.String()); err != nil {
 		return nil, fmt.Errorf("origin of the pages: %w", err)
 	}
@@ -105,13 +105,13 @@ func New(o Options) (*Site, error) {
 	return s, nil
 }
 
-// Handler serves every page. An unknown address gets a page that says so.
+// Handler returns the handler of all pages.
 func (s *Site) Handler() http.Handler { return s.mux }
 
-// OnClose adds what Close runs.
+// OnClose registers a function that Close calls.
 func (s *Site) OnClose(f func()) { s.closers = append(s.closers, f) }
 
-// Close ends what the pages do in the background.
+// Close ends the background work of the pages.
 func (s *Site) Close() {
 	for _, f := range s.closers {
 		f()

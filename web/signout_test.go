@@ -11,7 +11,7 @@ import (
 	"satchel/web"
 )
 
-const noWayBack = "no way to come back without a link from an admin or who runs the server"
+const noWayBack = "can only come back with a link from an admin or the operator of the server"
 
 func withoutMail(o *web.Options) { o.Mail = nil }
 

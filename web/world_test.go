@@ -109,7 +109,7 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	t.Cleanup(w.server.Close)
 	if own {
 		o.Service.Attach(service.Running{
-			PagesURL: o.Issuer, LinkMade: w.server.TellOfLink,
+			PagesURL: o.Issuer, LinkMade: w.server.NotifyOfLink,
 			UserRemoved:   func(context.Context, space.UserID) { w.ended = append(w.ended, "person") },
 			GrantsRevoked: func() { w.ended = append(w.ended, "grant") },
 			MemberChanged: func(_ context.Context, _ space.UserID, _ space.SpaceID, role space.Role) {

@@ -246,7 +246,7 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 		return Invitation{}, err
 	}
 	if r.Row.ByUser == u.ID {
-		return Invitation{}, fault.New(fault.Conflict, "This is your own invitation; send its link to whom you invite.")
+		return Invitation{}, fault.New(fault.Conflict, "This is your own invitation. Send its link to the person you are inviting.")
 	}
 	now := s.now()
 	done := tx.Exec("UPDATE auth_invitations SET used = ?, used_by = ? WHERE id = ? AND used = 0", now.UnixMilli(), u.ID, r.Row.ID)

@@ -122,7 +122,7 @@ func (s *Server) attach() {
 		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
 		Index:         s.index,
 		GrantsRevoked: func() { s.recheck(s.ctx) },
-		LinkMade:      func(ctx context.Context, link string) { s.pages.TellOfLink(ctx, link) },
+		LinkMade:      func(ctx context.Context, link string) { s.pages.NotifyOfLink(ctx, link) },
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
 		Background:    s.background,
 		Finder:        s.finder,

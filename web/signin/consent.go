@@ -14,13 +14,13 @@ import (
 	"satchel/web"
 )
 
-// clientName is what a client is called on pages.
+// clientName is the name of a client on pages.
 type clientName struct {
-	// Client is what it calls itself.
+	// Client is the name that the client gives itself.
 	Client string
-	// Known: the name and the host are those of a vendor's pinned document. It is
-	// false if the answer stays on the person's computer, since any program
-	// there can send a vendor's client id and listen.
+	// Known reports that the name and host are from a vendor's pinned document. It is false
+	// if the answer stays on the person's computer, because any program there can send a
+	// vendor's client ID and listen.
 	Known bool
 }
 
@@ -28,21 +28,21 @@ func nameOf(req *oauth.Request) clientName {
 	return clientName{Client: web.Shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App}
 }
 
-// consentPage is what a person is asked before a client is given anything.
+// consentPage asks a person whether a client gets access.
 type consentPage struct {
 	Client clientName
-	// Document is the host that publishes the client's metadata; Preset that an
-	// admin set the client up.
+	// Document is the host that publishes the client's metadata. Preset reports that an
+	// admin set up the client.
 	Document string
 	Preset   bool
-	// Host is where the answer goes; Loopback that it stays on the person's
+	// Host is where the answer goes. Loopback reports that it stays on the person's
 	// computer, App that it opens a program there.
 	Host          string
 	Loopback, App bool
 
 	Spaces []spaceChoice
-	// AsksWrite: the client asked to change files, too; CanWrite that in one of
-	// the spaces the person may let it, SomeRead that there is one in which not.
+	// AsksWrite reports that the client asks to change files. CanWrite reports that the
+	// person can allow this in some space, SomeRead that they cannot in some space.
 	CanRead, AsksWrite, CanWrite, SomeRead bool
 	Action                                 string
 	Return                                 string
@@ -57,13 +57,13 @@ type spaceChoice struct {
 // Mine reports whether the space is the person's own.
 func (c spaceChoice) Mine() bool { return c.Role == space.Owner }
 
-// ReadOnly reports whether the person may only read the space, and so no client of
-// theirs may do more.
+// ReadOnly reports whether the person, and so each of their clients, can only read the
+// space.
 func (c spaceChoice) ReadOnly() bool { return c.Role == space.Reader }
 
-// showConsent is GET /oauth/authorize. Nobody is asked before the request is
-// right, and everybody is asked each time: a client's name is nobody's secret,
-// so that an earlier consent proves nothing.
+// showConsent is GET /oauth/authorize. The request is checked before anybody is asked.
+// People are asked each time: any program can use a client's name, so an earlier consent
+// proves nothing.
 func (s *pages) showConsent(v *web.Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
@@ -75,8 +75,8 @@ func (s *pages) showConsent(v *web.Visit) error {
 	return s.askConsent(v, req, http.StatusOK, "", "")
 }
 
-// authorize checks the request of the client; nil if it answered itself, or
-// with the error.
+// authorize checks the request of the client. It returns nil if it answered itself or
+// returns an error.
 func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 		return err
 	}
 	if len(spaces) == 0 {
-		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is nothing that this application could be given. Ask who runs the server for a space."}
+		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "This application would get access to nothing. Ask the operator of the server for a space."}
 	}
 	body := consentPage{
 		Client: nameOf(req),
@@ -131,8 +131,8 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 	return s.Page(v, status, "consent", p)
 }
 
-// choices are the spaces that the person may pick of; the first of all where
-// none is chosen.
+// choices returns the spaces that the person can choose from. If chosen is none of them,
+// the first is chosen.
 func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
 	if !slices.ContainsFunc(spaces, func(m store.Membership) bool { return m.ID == chosen }) && len(spaces) > 0 {
 		chosen = spaces[0].ID
@@ -144,8 +144,8 @@ func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
 	return out
 }
 
-// giveConsent is POST /oauth/authorize. The request is read from the address
-// again: the form says only what the person chose.
+// giveConsent is POST /oauth/authorize. It reads the request from the address again; the
+// form contains only what the person chose.
 func (s *pages) giveConsent(v *web.Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
@@ -157,9 +157,9 @@ func (s *pages) giveConsent(v *web.Visit) error {
 		return s.SendTo(v, s.OAuth.Deny(req), true)
 	case "allow":
 	default:
-		return fault.New(fault.Invalid, "Choose either to allow or to deny it.")
+		return fault.New(fault.Invalid, "Choose whether to allow or deny it.")
 	}
-	// A space of which the person is no member does not exist for them.
+	// A space that the person is not a member of does not exist for them.
 	id := space.SpaceID(form.Get("space"))
 	spaces, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 		scopes = append(scopes, scope)
 	}
 	if len(scopes) == 0 {
-		return s.askConsent(v, req, http.StatusBadRequest, id, "Nothing would be left of what the application asks for. Choose another space, let it change files, or deny it.")
+		return s.askConsent(v, req, http.StatusBadRequest, id, "The application would get nothing of what it asks for. Choose another space, let it change files, or deny it.")
 	}
 	location, err := s.OAuth.Approve(v.R.Context(), v.User.ID, req, id, scopes)
 	if err != nil {

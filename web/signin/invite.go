@@ -14,21 +14,21 @@ import (
 	"satchel/web"
 )
 
-// invitePage says who invites to what, and asks a new person for a name.
+// invitePage says who invites to what, and asks a new person for a user name.
 type invitePage struct {
 	By, Note  string
-	Space     string // empty: to the server alone
+	Space     string // empty if the invitation is only to the server
 	Role      space.Role
 	Admin     bool
 	Action    string
-	Return    string // the page itself, for who signs in first
-	Name      string // wished
+	Return    string // the page itself, for people who sign in first
+	Name      string // the user name that the person entered
 	Providers []web.ProviderButton
-	// Own: it is the visitor's own, for somebody else.
+	// Own reports that the visitor made the invitation for somebody else, or owns its space.
 	Own bool
 }
 
-// showInvite is GET /invite/{token}, which uses nothing up.
+// showInvite is GET /invite/{token}. It does not use up the invitation.
 func (s *pages) showInvite(v *web.Visit) error {
 	return s.askInvite(v, http.StatusOK, "", "")
 }
@@ -57,8 +57,8 @@ func (s *pages) askInvite(v *web.Visit, status int, name, problem string) error 
 	return s.Page(v, status, "invite", web.Page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
 
-// ownInvitation reports whether the visitor made the invitation, or owns the space
-// that it is to: accepting it would give them nothing, and use it up.
+// ownInvitation reports whether the visitor made the invitation or owns its space.
+// Accepting it would gain them nothing and use it up.
 func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	switch {
 	case !v.In:
@@ -72,9 +72,8 @@ func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	return slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == in.Space && m.Role == space.Owner }), err
 }
 
-// useInvite is POST /invite/{token}: a signed-in person joins as themselves,
-// anybody else becomes a user first. The latter then are asked for a way to come
-// back.
+// useInvite is POST /invite/{token}. A signed-in person joins as themselves. Everybody
+// else becomes a user first, and is then asked to set up a way to sign in again.
 func (s *pages) useInvite(v *web.Visit) error {
 	token := v.R.PathValue("token")
 	if v.In {
@@ -93,7 +92,7 @@ func (s *pages) useInvite(v *web.Visit) error {
 		}
 		return s.See(v, afterInvitation(in))
 	}
-	name, problem := wishedName(v)
+	name, problem := enteredName(v)
 	if problem != "" {
 		return s.askInvite(v, http.StatusBadRequest, name, problem)
 	}
@@ -105,7 +104,7 @@ func (s *pages) useInvite(v *web.Visit) error {
 	default:
 		return deadInvitation(err)
 	}
-	// A client may be waiting for their consent.
+	// A client may be waiting for the person's consent.
 	next := s.Remembered(v.R)
 	if err := s.SignIn(v, u.ID, "invitation"); err != nil {
 		return err
@@ -118,8 +117,8 @@ func (s *pages) useInvite(v *web.Visit) error {
 	return s.See(v, "/welcome?return="+url.QueryEscape(next))
 }
 
-// wishedName reads the name that a new person wishes.
-func wishedName(v *web.Visit) (name, problem string) {
+// enteredName reads the user name that a new person entered.
+func enteredName(v *web.Visit) (name, problem string) {
 	name = strings.TrimSpace(v.R.PostFormValue("name"))
 	if err := store.CheckName(name); err != nil {
 		if name == "" {
@@ -140,7 +139,7 @@ func (s *pages) beginJoin(p web.NamedProvider) web.Handler {
 		if _, err := s.Accounts.PeekInvitation(v.R.Context(), token); err != nil {
 			return deadInvitation(err)
 		}
-		name, problem := wishedName(v)
+		name, problem := enteredName(v)
 		if problem != "" {
 			return s.askInvite(v, http.StatusBadRequest, name, problem)
 		}
@@ -148,8 +147,8 @@ func (s *pages) beginJoin(p web.NamedProvider) web.Handler {
 	}
 }
 
-// joinWith ends beginJoin. Who is a user already is signed in and asked whether
-// to join as that user.
+// joinWith finishes what beginJoin began. A person who already is a user is signed in and
+// asked whether to join as that user.
 func (s *pages) joinWith(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation
@@ -167,7 +166,7 @@ func (s *pages) joinWith(v *web.Visit, method string, c auth.ExternalIdentity, f
 	return s.See(v, to)
 }
 
-// join makes a user of somebody with an invitation, which that uses up.
+// join creates a user and uses up the invitation.
 func (s *pages) join(v *web.Visit, c auth.ExternalIdentity, token, name string) (store.User, store.Invitation, error) {
 	in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 	if err != nil {
@@ -177,8 +176,8 @@ func (s *pages) join(v *web.Visit, c auth.ExternalIdentity, token, name string) 
 	return u, in, err
 }
 
-// afterInvitation is the first page, which names the space that the invitation was
-// to.
+// afterInvitation returns the address of the first page, with the space that the person
+// joined.
 func afterInvitation(in store.Invitation) string {
 	if in.Space != "" {
 		return "/?joined=" + url.QueryEscape(string(in.Space))
@@ -189,17 +188,18 @@ func afterInvitation(in store.Invitation) string {
 func deadInvitation(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Unauthenticated:
-		return &web.PageError{Status: http.StatusNotFound, Title: "This invitation is over", Text: fault.PublicOf(err)}
+		return &web.PageError{Status: http.StatusNotFound, Title: "This invitation is no longer valid", Text: fault.PublicOf(err)}
 	}
 	return err
 }
 
-// welcomePage offers a new person ways to come back.
+// welcomePage offers a new person ways to sign in again.
 type welcomePage struct {
-	Next      string // where they were on the way to
+	Next      string // the address that they wanted to open
 	Passkeys  bool
 	Providers []web.ProviderButton
-	// Stranded: without one they need a link from an admin or who runs the server.
+	// Stranded reports that they need a link from an admin or an operator of the server to
+	// sign in again.
 	Stranded bool
 	Joined   *store.Membership // the space to which they were invited
 }

@@ -8,13 +8,13 @@ import (
 	"satchel/web"
 )
 
-// linkPage is the page of a one-time link: it says whom it signs in, and uses
-// nothing up until its button is pressed.
+// linkPage is the page of a one-time link. It shows which user the link signs in. Only its
+// button uses up the link.
 type linkPage struct {
 	Name, Display string
 	Action        string
 	Return        string
-	// Other is who is signed in here, where that is somebody else.
+	// Other is the name of another user who is signed in in this browser.
 	Other string
 }
 
@@ -42,19 +42,19 @@ func (s *pages) useLink(v *web.Visit) error {
 	if err != nil {
 		return deadLink(err)
 	}
-	s.TellOfLink(context.WithoutCancel(v.R.Context()), v.R.PathValue("token"))
+	s.NotifyOfLink(context.WithoutCancel(v.R.Context()), v.R.PathValue("token"))
 	if err := s.SignIn(v, u.ID, method); err != nil {
 		return err
 	}
 	return s.See(v, web.LocalPath(v.R.PostFormValue("return")))
 }
 
-// deadLink says of a link that is over what to do.
+// deadLink says what to do if a link is no longer valid.
 func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:
-		return &web.PageError{Status: http.StatusNotFound, Title: "This link is over",
-			Text: fault.PublicOf(err) + " A sign-in link works once and for a short time; an admin makes another one on the page People, or who runs the server with the command bin/satchel login-link."}
+		return &web.PageError{Status: http.StatusNotFound, Title: "This link is no longer valid",
+			Text: fault.PublicOf(err) + " A sign-in link works once and expires soon. An admin can make another on the People page, and the operator of the server with the command bin/satchel login-link."}
 	}
 	return err
 }

@@ -9,32 +9,32 @@ import (
 	"satchel/auth/store"
 )
 
-// tellOfLink has the person told by mail of a sign-in link to their account that
-// somebody else made or used, where mail is sent and their address is known. It
-// waits for no mail. Who makes links beside the pages calls it; of what needs no
-// telling it tells nobody.
-func (s *pages) tellOfLink(ctx context.Context, link string) {
+// notifyOfLink mails a person about a sign-in link to their account that somebody else
+// made or used, if mail is configured and their address is known. It does not wait for the
+// mail. Callers need not check who made the link: links that the person made themselves
+// are ignored.
+func (s *pages) notifyOfLink(ctx context.Context, link string) {
 	if s.notices == nil {
 		return
 	}
 	n, ok, err := s.Accounts.NoticeOf(ctx, link)
 	switch {
 	case err != nil:
-		s.Logger.ErrorContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.Any("error", err))
+		s.Logger.ErrorContext(ctx, "a person is not notified by mail of a sign-in link to their account", slog.Any("error", err))
 	case ok && !n.Own:
-		why := map[fate]string{repeated: "they were told of another within a minute", crowded: "too many mails wait"}[s.notices.put(letter{notice: &n}, s.Now())]
+		why := map[putResult]string{duplicate: "they were notified of another within a minute", full: "too many mails wait"}[s.notices.put(letter{notice: &n}, s.Now())]
 		if why != "" {
-			s.Logger.WarnContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.String("reason", why), slog.String("user", string(n.User)), slog.String("notice", n.ID), slog.Bool("used", !n.Used.IsZero()))
+			s.Logger.WarnContext(ctx, "a person is not notified by mail of a sign-in link to their account", slog.String("reason", why), slog.String("user", string(n.User)), slog.String("notice", n.ID), slog.Bool("used", !n.Used.IsZero()))
 		}
 	}
 }
 
-// sendNotice tells one person of one link.
+// sendNotice mails a person about a link.
 func (s *pages) sendNotice(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	if err := s.sendNoticeOf(ctx, *l.notice); err != nil {
-		s.Logger.ErrorContext(ctx, "a person could not be told by mail of a sign-in link to their account", slog.Any("error", err))
+		s.Logger.ErrorContext(ctx, "a person could not be notified by mail of a sign-in link to their account", slog.Any("error", err))
 	}
 }
 
@@ -55,10 +55,10 @@ func (s *pages) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
 		subject, what = "A sign-in link to your Satchel account was used", fmt.Sprintf("It was used at %s: somebody is signed in as you.", mailTime(n.Used))
 	}
 	text := fmt.Sprintf("Hello %s,\n\n%s made a sign-in link to your account at %s, at %s. %s\n\n"+
-		"If you asked for it, all is well. If you did not, ask who made it, and end sessions that are not yours:\n\n%s\n",
+		"If you asked for it, you need not do anything. If you did not, ask who made it, and end sessions that are not yours:\n\n%s\n",
 		u.Name, maker, s.Host(), mailTime(n.Created), what, s.URL("/account"))
 	return s.Mail.Send(ctx, u.Email, subject, text)
 }
 
-// mailTime writes a time for people of whom nobody knows where they are.
+// mailTime formats a time for people whose time zone is unknown.
 func mailTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

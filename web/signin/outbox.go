@@ -19,31 +19,30 @@ import (
 )
 
 const (
-	// maxOutbox is how many mails wait at most, and mailers how many are sent at
-	// a time.
+	// maxOutbox is how many mails may wait, and mailers how many are sent at a time.
 	maxOutbox = 64
 	mailers   = 2
-	// mailPause is how long an address gets no second one, and maxRecent how many
-	// addresses get one within that time.
+	// mailPause is the minimum time between two mails with the same key, and maxRecent how
+	// many keys are allowed in that time.
 	mailPause = time.Minute
 	maxRecent = 1000
-	// maxUsedLetters is how many letters of links that were used a person gets within
-	// mailPause: one of each link, and no mailbox is filled.
+	// maxUsedLetters is how many letters about used links a person gets within mailPause,
+	// at most one for each link.
 	maxUsedLetters = 5
-	// mailTimeout bounds one mail.
+	// mailTimeout limits the time to send a mail.
 	mailTimeout = 30 * time.Second
 	maxAddress  = 254 // RFC 5321 section 4.5.3.1.3
 )
 
-// letter is a sign-in link that somebody asked for, or what its user is to be told
-// of one.
+// letter is a mail with a sign-in link that somebody requested, or a notice about a link.
 type letter struct {
 	to, back string
 	notice   *store.LinkNotice
 }
 
-// key is the same of letters of which one a while is enough: to an address, to a
-// person of links that were made, or of one link that was used.
+// key is the same for letters of which only one is sent within mailPause: links for an
+// address, notices to a person about links that were made, or notices about the use of one
+// link.
 func (l letter) key() string {
 	switch {
 	case l.notice == nil:
@@ -54,47 +53,47 @@ func (l letter) key() string {
 	return l.usedKey() + l.notice.ID
 }
 
-// usedKey begins the keys of all letters to a person of links that were used.
+// usedKey is the prefix of the keys of all letters to a person about used links.
 func (l letter) usedKey() string { return string(l.notice.User) + " used " }
 
-// used reports whether a letter is of a link that was used: somebody is inside.
+// used reports whether a letter is about a link that was used.
 func (l letter) used() bool { return l.notice != nil && !l.notice.Used.IsZero() }
 
-// outbox sends mail in the background, so that how long an answer takes does not
-// tell whether the address is known.
+// outbox sends mail in the background, so that the time of an answer does not reveal
+// whether an address is known.
 type outbox struct {
 	mu     sync.Mutex
 	closed bool
 	queue  chan letter
-	recent map[string]time.Time // when a key last got one
+	recent map[string]time.Time // when a letter with the key was last accepted
 }
 
 func newOutbox() *outbox {
 	return &outbox{queue: make(chan letter, maxOutbox), recent: map[string]time.Time{}}
 }
 
-// fate is what becomes of a letter.
-type fate int
+// putResult says whether a letter was accepted.
+type putResult int
 
 const (
-	waits    fate = iota
-	repeated      // one of the same key, or enough of a person's, went within mailPause
-	crowded       // too many wait, or the outbox is closed
+	queued    putResult = iota
+	duplicate           // a letter with the same key, or enough to the person, within mailPause
+	full                // too many letters wait, or the outbox is closed
 )
 
-// put takes a letter. A second one of the same key within mailPause is dropped: nobody
-// can fill a mailbox from many addresses of the network. Letters of links that were
-// made leave half of the room to those of links that were used.
-func (o *outbox) put(l letter, now time.Time) fate {
+// put queues a letter. A second letter with the same key within mailPause is dropped, so
+// that nobody can flood a mailbox, even from many network addresses. Notices about links
+// that were made leave half of the queue to those about used links.
+func (o *outbox) put(l letter, now time.Time) putResult {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return crowded
+		return full
 	}
 	maps.DeleteFunc(o.recent, func(_ string, t time.Time) bool { return now.Sub(t) >= mailPause })
 	key := l.key()
 	if _, ok := o.recent[key]; ok {
-		return repeated
+		return duplicate
 	}
 	waiting, recent := maxOutbox, maxRecent
 	switch {
@@ -106,20 +105,20 @@ func (o *outbox) put(l letter, now time.Time) fate {
 			}
 		}
 		if n >= maxUsedLetters {
-			return repeated
+			return duplicate
 		}
 	case l.notice != nil:
 		waiting, recent = waiting/2, recent/2
 	}
 	if len(o.recent) >= recent || len(o.queue) >= waiting {
-		return crowded
+		return full
 	}
-	o.queue <- l // has room: nothing else fills it
+	o.queue <- l // does not block: only put sends, and there is room
 	o.recent[key] = now
-	return waits
+	return queued
 }
 
-// close lets run end once everything was sent.
+// close makes run return once all letters are sent.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +139,7 @@ func (o *outbox) run(ctx context.Context, send func(context.Context, letter)) {
 // mailedPage says that a link may be on its way.
 type mailedPage struct {
 	Lifetime time.Duration
-	Return   string // where to go on in this tab
+	Return   string // the address to continue at in this tab
 }
 
 // mailLink is POST /signin/mail. The answer is the same for everybody.
@@ -148,15 +147,15 @@ func (s *pages) mailLink(v *web.Visit) error {
 	to := strings.TrimSpace(v.R.PostFormValue("email"))
 	back := web.LocalPath(v.R.PostFormValue("return"))
 	if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > maxAddress || !strings.Contains(to, "@") {
-		return s.askSignIn(v, http.StatusBadRequest, back, "That is no mail address.", "email")
+		return s.askSignIn(v, http.StatusBadRequest, back, "That is not an email address.", "email")
 	}
-	if s.mail.put(letter{to: to, back: back}, s.Now()) == crowded {
-		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
+	if s.mail.put(letter{to: to, back: back}, s.Now()) == full {
+		return &fault.Error{Code: fault.Limited, Public: "Too many people are requesting mail right now. Try again in a minute.", RetryAfter: time.Minute}
 	}
-	return s.Page(v, http.StatusOK, "mailed", web.Page{Title: "Look into your mail", Body: mailedPage{s.LinkLifetime, back}})
+	return s.Page(v, http.StatusOK, "mailed", web.Page{Title: "Check your mail", Body: mailedPage{s.LinkLifetime, back}})
 }
 
-// sendLink sends a link to who has the address, and nothing to others.
+// sendLink mails a link if a user has the address.
 func (s *pages) sendLink(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
@@ -168,7 +167,7 @@ func (s *pages) sendLink(ctx context.Context, l letter) {
 func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	u, err := s.Accounts.UserByEmail(ctx, l.to)
 	if fault.CodeOf(err) == fault.NotFound {
-		s.Logger.InfoContext(ctx, "a sign-in link was asked for by mail for an address of nobody")
+		s.Logger.InfoContext(ctx, "a sign-in link was requested for an address without a user")
 		return nil
 	}
 	if err != nil {
@@ -176,7 +175,7 @@ func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	}
 	secret, err := s.Accounts.CreateLink(ctx, store.Actor{User: u.ID, Via: "mail"}, u.ID, "mail", s.LinkLifetime)
 	if fault.CodeOf(err) == fault.Limited {
-		s.Logger.WarnContext(ctx, "a person has as many mailed links as may be open, and is sent no other", slog.String("user", u.Name))
+		s.Logger.WarnContext(ctx, "a person has too many open mailed links and is sent no other", slog.String("user", u.Name))
 		return nil
 	}
 	if err != nil {
@@ -189,7 +188,7 @@ func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
 		u.Name, s.Host(), web.Span(s.LinkLifetime), link)
 	if err := s.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
-		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // it counts for nothing
+		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // so that it does not count as an open link
 	}
 	return nil
 }

@@ -13,16 +13,15 @@ import (
 	"satchel/web"
 )
 
-// passkeyFlow is what the server remembers of a ceremony. Each tab has its own, which
-// the script names when it finishes; the name is worth nothing without the secret that
-// the browser keeps.
+// passkeyFlow is the flow of a passkey ceremony. Each tab has its own, and the script sends
+// its name to finish it. The name is useless without the browser's secret.
 type passkeyFlow struct {
 	web.Flow
-	Data []byte `json:"data"` // the service's own
+	Data []byte `json:"data"` // of the passkey service
 }
 
-// beginCeremony keeps what the service remembers, and answers with its options and the
-// name of the ceremony.
+// beginCeremony stores the service's data and answers with its options and the name of the
+// ceremony.
 func (s *pages) beginCeremony(v *web.Visit, kind web.FlowKind, options, data []byte) error {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(options, &answer); err != nil {
@@ -37,18 +36,18 @@ func (s *pages) beginCeremony(v *web.Visit, kind web.FlowKind, options, data []b
 	return nil
 }
 
-// finished is what the script says at the end of a ceremony.
+// finished is the script's request at the end of a ceremony.
 type finished struct {
 	Ceremony string          `json:"ceremony"`
 	Response json.RawMessage `json:"response"`
-	Name     string          `json:"name"` // of a passkey that is added
+	Name     string          `json:"name"` // of a new passkey
 	Return   string          `json:"return"`
 }
 
-// finishCeremony reads what the script sent and takes the ceremony. Its name was told
-// to a page of this server alone, and its secret to this browser, so that no other site
-// can finish it. A token of the session proves no more, and would be another one where
-// a ceremony in another tab was faster: the device has made its passkey by then.
+// finishCeremony reads the script's request and takes the flow of the ceremony. No other
+// site can finish it: only a page of this server has its name, and only this browser its
+// secret. The form token would add nothing, and it changes when a ceremony in another tab
+// finishes first, after the device has created its passkey.
 func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f passkeyFlow, err error) {
 	ok := false
 	if err = web.ReadJSON(v, &in); err == nil {
@@ -68,7 +67,7 @@ func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f 
 	return in, f, err
 }
 
-// next tells the script where to go.
+// next is the address that the script opens next.
 type next struct {
 	Location string `json:"location"`
 }
@@ -116,8 +115,8 @@ func (s *pages) finishPasskey(v *web.Visit) error {
 	return nil
 }
 
-// passkeyUser is a user as passkeys know them. The handle is the id, which says
-// nothing about the person.
+// passkeyUser returns a user with their passkeys. The user handle is the user's ID, which
+// reveals nothing about the person.
 func (s *pages) passkeyUser(v *web.Visit, u store.User) (passkey.User, error) {
 	keys, err := s.Accounts.Passkeys(v.R.Context(), u.ID)
 	if err != nil {
@@ -165,7 +164,7 @@ func (s *pages) finishAddPasskey(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	// Another tab that finishes at the same time may have changed the secret first.
+	// Another tab that finishes at the same time may have rotated the session first.
 	if err := s.RotateSession(v); err != nil && fault.CodeOf(err) != fault.Unauthenticated {
 		return err
 	}

@@ -9,20 +9,20 @@ import (
 	"satchel/web"
 )
 
-// What a flow with a provider is for.
+// The purposes of a flow with a provider.
 const (
 	useSignIn = "sign in"
 	useLink   = "link"
 	useJoin   = "join"
 )
 
-// signInFlow is what the server remembers while somebody is at a provider.
+// signInFlow is the flow of a visit to a provider.
 type signInFlow struct {
 	web.Flow
 	Use    string `json:"use"`
-	Data   []byte `json:"data"` // the provider's own
+	Data   []byte `json:"data"` // of the provider
 	Return string `json:"return,omitempty"`
-	// Invitation and Name are of who joins.
+	// Invitation and Name are set if the person joins by an invitation.
 	Invitation string `json:"invitation,omitempty"`
 	Name       string `json:"name,omitempty"`
 }
@@ -41,24 +41,25 @@ func (s *pages) begin(v *web.Visit, p web.NamedProvider, f signInFlow) error {
 	return s.SendToProvider(v, location)
 }
 
-// beginSignIn is GET /signin/github and the like. Whoever has somebody else's
-// browser begin one signs them in as themselves, so that a GET is enough.
+// beginSignIn is GET /signin/github and the like. A GET is safe: if another site begins
+// it, the visitor is signed in as themselves.
 func (s *pages) beginSignIn(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		return s.begin(v, p, signInFlow{Use: useSignIn, Return: web.LocalPath(v.R.URL.Query().Get("return"))})
 	}
 }
 
-// beginLink is POST /account/link/github and the like: never a GET, since
-// somebody could be sent through it whom another signed in to that other's
-// account at the provider.
+// beginLink is POST /account/link/github and the like. It must not be a GET: an attacker
+// could sign a browser in to their own account at the provider and then link that account
+// to the visitor's.
 func (s *pages) beginLink(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		return s.begin(v, p, signInFlow{Flow: web.Flow{Session: v.Session.ID}, Use: useLink, Return: "/account"})
 	}
 }
 
-// finishSignIn is where a provider sends people back to.
+// finishSignIn is GET /signin/github/callback and the like, where a provider sends people
+// back to.
 func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		state, ok := web.StateIn(v.R)
@@ -90,8 +91,8 @@ func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 	}
 }
 
-// enter signs somebody in whom a provider knows, and who is a user or may become
-// one.
+// enter signs in a person with an identity from a provider, and makes them a user if they
+// are allowed in.
 func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
@@ -109,8 +110,7 @@ func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f si
 	return s.See(v, f.Return)
 }
 
-// notInvited tells somebody that they are known, as whom, and why they are not let
-// in.
+// notInvited says as whom a person signed in at the provider, and why they are not let in.
 func notInvited(c auth.ExternalIdentity, why string) error {
 	name := c.Login
 	if name == "" {
@@ -125,7 +125,7 @@ func notInvited(c auth.ExternalIdentity, why string) error {
 	return &web.PageError{Status: http.StatusForbidden, Title: "You need an invitation", Text: why}
 }
 
-// link gives the signed-in person a further way to sign in.
+// link adds a way to sign in for the visitor.
 func (s *pages) link(v *web.Visit, c auth.ExternalIdentity) error {
 	err := s.Accounts.LinkIdentity(v.R.Context(), v.By(), identityOf(c, v.User))
 	if err != nil {

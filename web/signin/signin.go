@@ -1,5 +1,5 @@
-// Package signin is the pages on which people sign in, accept an invitation, and
-// let a client use a space.
+// Package signin is the pages on which people sign in, accept an invitation, and let a
+// client use a space.
 package signin
 
 import (
@@ -19,9 +19,8 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	mail *outbox // sign-in links that people ask for
-	// notices are letters that nobody can ask for. No number of requested links
-	// delays them.
+	mail *outbox // sign-in links that people request
+	// notices has its own outbox, so that requested links cannot delay it.
 	notices *outbox
 }
 
@@ -32,7 +31,7 @@ func Register(site *web.Site) error {
 		return err
 	}
 	s.startMail()
-	s.TellOfLink = s.tellOfLink
+	s.NotifyOfLink = s.notifyOfLink
 	s.Handle("GET /signin", web.LimitPage, web.Anyone, s.showSignIn)
 	s.Handle("GET /signin/link/{token}", web.LimitPage, web.Anyone, s.showLink)
 	s.Handle("POST /signin/link/{token}", web.LimitSignIn, web.Anyone, s.useLink)
@@ -63,8 +62,8 @@ func Register(site *web.Site) error {
 	return nil
 }
 
-// startMail starts to send mail in the background. Closing the site waits for the
-// mail that is being sent, ten seconds at most.
+// startMail starts to send mail in the background. Closing the site waits up to ten
+// seconds for the mail that is being sent.
 func (s *pages) startMail() {
 	if s.Mail == nil {
 		return
@@ -86,14 +85,14 @@ func (s *pages) startMail() {
 	})
 }
 
-// signInPage offers what is configured.
+// signInPage offers the configured ways to sign in.
 type signInPage struct {
 	Return       string
 	Passkeys     bool
 	GitHub, OIDC string // labels; empty if not configured
 	Mail         bool
-	// Waits is the client that is to be connected once somebody is signed in; nil
-	// where none waits.
+	// Waits is the client that waits to be connected after the sign-in; nil if there is
+	// none.
 	Waits *clientName
 }
 
@@ -120,8 +119,8 @@ func (s *pages) askSignIn(v *web.Visit, status int, back, problem, field string)
 	return s.Page(v, status, "signin", web.Page{Title: "Sign in", Script: body.Passkeys || body.Waits != nil, Body: body, Problem: problem, Field: field})
 }
 
-// waiting returns the client whose authorization request somebody comes back to;
-// nil if it is none, or a wrong one, which is told once they are signed in.
+// waiting returns the client whose authorization request the person returns to. It is nil
+// if there is none or the request is invalid; the error is shown after the sign-in.
 func (s *pages) waiting(v *web.Visit, back string) *clientName {
 	path, query, _ := strings.Cut(back, "?")
 	if s.OAuth == nil || path != "/oauth/authorize" {
