@@ -109,7 +109,7 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 		res := b.get(target)
 		want(t, name, res, http.StatusOK)
 		checkPage(t, name, res)
-		if strings.Contains(res.body, "Everything is pushed") || !strings.Contains(res.body, "All that is saved is pushed") {
+		if strings.Contains(res.body, "Everything is pushed") || !strings.Contains(res.body, "Everything that is saved is pushed") {
 			t.Errorf("%s says that everything is pushed", name)
 		}
 	}

@@ -51,7 +51,7 @@ func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 				t.Error("it does not say that it is done")
 			}
 			a = b.get("/")
-			if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Connect one again") || strings.Contains(a.body, "Claude Code") {
+			if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Connect one, and it will know") || strings.Contains(a.body, "Claude Code") {
 				t.Errorf("%s", heading(a.body))
 			}
 			if a := h.as(h.bob).get("/"); heading(a.body) != "Welcome, bob" {
@@ -88,20 +88,20 @@ func TestFirstPageAfterAnInvitation(t *testing.T) {
 	}
 	a = b.get("/?joined=" + string(h.space.ID))
 	checkPage(t, "joined", a)
-	if i := strings.Index(a.body, "You are in the space"); i < 0 || !strings.Contains(a.body[i:], shared) || !strings.Contains(a.body[i:], `href="/connect"`) || len(checklist(a)) == 0 {
+	if i := strings.Index(a.body, "You have joined the space"); i < 0 || !strings.Contains(a.body[i:], shared) || !strings.Contains(a.body[i:], `href="/connect"`) || len(checklist(a)) == 0 {
 		t.Error("it does not name the space with its links, or has no steps after it")
 	}
 	h.use(h.bob, h.space.ID, "Clara")
-	if a = b.get("/?joined=" + string(h.space.ID)); heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "You are in the space") {
+	if a = b.get("/?joined=" + string(h.space.ID)); heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "You have joined the space") {
 		t.Error("the overview does not name it")
 	}
 	// Attack: a link that names a space of others, or one's own.
 	for name, id := range map[string]string{"a stranger's": string(h.evil.ID), "none": "x", "markup": "%3Cb%3E"} {
-		if a := b.get("/?joined=" + id); a.StatusCode != http.StatusOK || strings.Contains(a.body, "You are in the space") || strings.Contains(a.body, "<b>") {
+		if a := b.get("/?joined=" + id); a.StatusCode != http.StatusOK || strings.Contains(a.body, "You have joined the space") || strings.Contains(a.body, "<b>") {
 			t.Errorf("%s: it is named", name)
 		}
 	}
-	if a := h.as(h.ada).get("/?joined=" + string(h.space.ID)); strings.Contains(a.body, "You are in the space") {
+	if a := h.as(h.ada).get("/?joined=" + string(h.space.ID)); strings.Contains(a.body, "You have joined the space") {
 		t.Error("an owner is told that they were invited")
 	}
 }
@@ -145,7 +145,7 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 		maps.Copy(b.cookies, cookies)
 		a := b.get(b.once)
 		want(t, name, a, http.StatusSeeOther)
-		if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "shown once") || strings.Contains(a.body, `value="satchel_`) {
+		if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "shown only once") || strings.Contains(a.body, `value="satchel_`) {
 			t.Errorf("%s: it does not say why, or shows it", name)
 		}
 	}
@@ -197,7 +197,7 @@ func TestInvitationOfALocalServer(t *testing.T) {
 		}
 		a := b.request("POST", "/admin/invite", url.Values{"form": {token[1]}}.Encode(), here)
 		want(t, at, a, http.StatusSeeOther)
-		if a = b.get(b.once, here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "It opens on this machine alone") {
+		if a = b.get(b.once, here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "It only opens on this machine") {
 			t.Errorf("%s: it does not say so", at)
 		}
 	}

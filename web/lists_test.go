@@ -29,9 +29,9 @@ func TestSpaceOfNobody(t *testing.T) {
 	must(t, w.SetAdmin(t.Context(), cli, w.eve.ID, true))
 	must(t, w.RemoveUser(t.Context(), cli, w.ada.ID))
 	path := "/spaces/" + string(w.space.ID)
-	wantWords(t, "account", b.get("/account"), `">`+w.space.Name+` (of nobody (was ada), only to read)</option>`, `<span class="hint">of nobody (was ada)</span>`)
+	wantWords(t, "account", b.get("/account"), `">`+w.space.Name+` (of nobody (was ada), read only)</option>`, `<span class="hint">of nobody (was ada)</span>`)
 	wantWords(t, "space", b.get(path), "A space of <strong>nobody (was ada)</strong>, in which you are a <strong>reader</strong>.")
-	wantWords(t, "consent", b.get(request()), "of nobody (was ada); you may only read it")
+	wantWords(t, "consent", b.get(request()), "of nobody (was ada); you can only read it")
 	for _, p := range []string{"/account", path, request()} {
 		if body := b.get(p).body; strings.Contains(body, "of  ") || strings.Contains(body, "of ;") || strings.Contains(body, "<strong></strong>") {
 			t.Errorf("%.30s has a blank", p)
@@ -93,7 +93,7 @@ func TestAccountWithoutAddress(t *testing.T) {
 		if tt.words == "" && strings.Contains(a.body, add) {
 			t.Errorf("%s: it tells of an address", name)
 		}
-		if strings.Contains(a.body, "You have none yet but a link by mail") != (name == "an address") {
+		if strings.Contains(a.body, "So far, you can only sign in with a link by mail") != (name == "an address") {
 			t.Errorf("%s: what ways there are is wrong", name)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package account is the pages of one person: the first page, the account, API
-// keys, and signing out.
+// Package account is the pages of a person: the first page, the account, API keys, and
+// signing out.
 package account
 
 import (
@@ -43,28 +43,28 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// accountPage is all that belongs to one person.
+// accountPage shows everything that belongs to a person.
 type accountPage struct {
 	User       store.User
 	Passkeys   []passkeyRow
 	AddPasskey bool
 	Identities []store.Identity
-	// ByMail: links are mailed to the person; NoAddress: they could be, were the
-	// address known.
+	// ByMail reports that the person can get sign-in links by mail. NoAddress reports that
+	// they cannot because their address is unknown.
 	ByMail, NoAddress bool
 	Links             []web.ProviderButton // providers to link
 	Sessions          []store.Session
-	Here              string     // the id of this browser's session
-	Others            int        // sessions but this one
-	MadeLinks         []madeLink // by others, to sign in as the person
+	Here              string     // the ID of this browser's session
+	Others            int        // sessions other than this one
+	MadeLinks         []madeLink // sign-in links for the person that others made
 	MoreLinks         int
-	LinksLeftOut      int64 // of all, past what the page lists
+	LinksLeftOut      int64 // links beyond maxLinks
 	Clients, Keys     []client
-	Stdio             bool // of Clients
+	Stdio             bool // one of Clients is a program with a key for each run
 	Spaces            []store.Membership
-	// More are those that the lists leave out.
+	// These are how many entries the lists leave out.
 	MoreClients, MoreKeys, MoreSessions int
-	Lifetimes                           []int // days, for a key
+	Lifetimes                           []int // of a key, in days
 	NewName                             string
 }
 
@@ -74,7 +74,7 @@ type passkeyRow struct {
 	Created, Used time.Time
 }
 
-// keyDays are how long a key may be made for; 0 is for ever.
+// keyDays returns the lifetimes of keys that a person can choose, in days; 0 means forever.
 func keyDays() []int { return []int{30, 90, 365, 0} }
 
 // showAccount is GET /account.
@@ -139,7 +139,7 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
-// latest is when a grant was used, or made.
+// latest returns when a grant was last used, or created.
 func latest(g store.GrantInfo) time.Time {
 	if g.LastUsed.After(g.Created) {
 		return g.LastUsed
@@ -196,7 +196,7 @@ func (s *pages) unlink(v *web.Visit) error {
 	return s.See(v, "/account#sign-ins")
 }
 
-// revokeGrant is POST /account/grants/revoke, for clients and keys alike.
+// revokeGrant is POST /account/grants/revoke, for both clients and keys.
 func (s *pages) revokeGrant(v *web.Visit) error {
 	if _, err := s.Service.RevokeGrant(v.R.Context(), v.Actor(), service.RevokeGrantInput{ID: space.GrantID(v.R.PostFormValue("id"))}); err != nil {
 		return web.Gone(err)
@@ -226,7 +226,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	form := v.R.PostForm
 	days, err := strconv.Atoi(form.Get("days"))
 	if err != nil || !slices.Contains(keyDays(), days) {
-		return s.keyProblem(v, "Choose how long the key is good.", "key-days")
+		return s.keyProblem(v, "Choose how long the key is valid.", "key-days")
 	}
 	all, err := s.Spaces(v)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	m := all[i]
 	name := strings.TrimSpace(form.Get("name"))
 	if name == "" {
-		return s.keyProblem(v, "Give the key a name, by which you know it later.", "key-name")
+		return s.keyProblem(v, "Give the key a name so that you recognise it later.", "key-name")
 	}
 	in := service.CreateKeyInput{
 		Space: service.SpaceRef{ID: m.ID}, Scopes: []space.Scope{space.ScopeRead}, Name: name, Lifetime: time.Duration(days) * 24 * time.Hour,
@@ -260,7 +260,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	})
 }
 
-// showNewKey is GET /account/keys/made, where createKey leads.
+// showNewKey is GET /account/keys/made, where createKey redirects to.
 func (s *pages) showNewKey(v *web.Visit) error {
 	var body keyPage
 	if ok, err := s.TakeOnce(v, web.FlowNewKey, &body); err != nil {
@@ -271,14 +271,14 @@ func (s *pages) showNewKey(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "key", web.Page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: body})
 }
 
-// accountDone are the words of the account's pages.
+// accountDone returns the texts that confirm actions on the account's pages.
 func accountDone() map[string]string {
 	return map[string]string{
-		"disconnected": "The client is disconnected. What it did stays.",
+		"disconnected": "The client is disconnected. Its changes stay.",
 		"revoked":      "The key is revoked.",
-		"passkey":      "The passkey is added. Next time you sign in with it.",
+		"passkey":      "The passkey is added. You can sign in with it next time.",
 		"removed":      "The passkey is removed.",
-		"shown":        "A new key is shown once, and that was it. If you have not copied it, revoke it and make another.",
+		"shown":        "A new key is shown only once. If you did not copy it, revoke it and make another.",
 		"ended":        "The session is ended.",
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"satchel/web"
 )
 
-// client is a client, or a key, as its person is shown it.
+// client is a client or a key on a page of its owner.
 type client struct {
 	store.GrantInfo
-	As    string // what calls with the key calls itself; empty: nothing is known
+	As    string // the name of the program that uses the key; empty if unknown
 	Stdio bool   // "satchel stdio" made the key for a run
-	Over  bool   // the run is over, and its key with it
+	Over  bool   // the run and its key have ended
 }
 
 func (s *pages) clientRow(g store.GrantInfo) client {
@@ -24,9 +24,8 @@ func (s *pages) clientRow(g store.GrantInfo) client {
 	return r
 }
 
-// clientsOf returns a person's clients and keys that are good, the one that was used or
-// made last first. Programs that are started for each use stand there between their
-// runs, too: each run has a key of its own, which ends with it.
+// clientsOf returns a person's valid clients and keys, the last used or created first. A
+// program that has a new key for each run is listed between its runs too.
 func (s *pages) clientsOf(v *web.Visit) ([]client, error) {
 	ctx := v.R.Context()
 	grants, err := s.Accounts.Grants(ctx, v.User.ID)

@@ -14,22 +14,22 @@ import (
 	"satchel/web"
 )
 
-// The first steps that somebody said they do without, in a cookie each: what they
-// leave out is of no matter to anybody else, and another browser asks again.
+// Cookies that remember which of the first steps a person skipped. In another browser the
+// steps are shown again.
 const (
 	localCookie = "satchel-local"
 	skipCookie  = "satchel-skip"
 	skipFor     = 365 * 24 * time.Hour
 )
 
-// Bounds of lists on the first page.
+// Limits of lists on the first page.
 const (
 	homeClients = 4
 	homeCommits = 5
 	homeOthers  = 4
 )
 
-// homePage is what there is, and what to do next.
+// homePage is an overview, with the first steps until they are done.
 type homePage struct {
 	Name  string
 	Space *store.Membership
@@ -37,40 +37,39 @@ type homePage struct {
 	Left  int // steps to do
 	Kept  bool
 
-	// Overview reports that a client was ever used: from then on the page is about what is
-	// there.
+	// Overview reports that a client was ever used. From then on the page is an overview.
 	Overview bool
 	Joined   *store.Membership // the space to which the visitor was just invited
 	Clients  []client
 	More     int
 	Commits  []change
-	Brought  bool // somebody put something in, and not the server alone
+	Brought  bool // there is a commit that is not from the server itself
 	Push     web.RemoteView
 	HasPush  bool
-	Held     int // files of the visitor's that are not saved; -1: nobody knows
+	Held     int // the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink
 	// Wrong says what is wrong with the connection, and Way what to do about it.
 	Wrong, Way string
 	GitHub     bool               // repositories can be connected
-	Others     []store.Membership // spaces
-	// MoreOthers are those that the list leaves out.
+	Others     []store.Membership // the person's other spaces
+	// MoreOthers is how many spaces the list leaves out.
 	MoreOthers int
 	Links      recentLinks
-	// Waiting is what AIs changed that the person confirms, in any space of theirs.
+	// Waiting are the spaces with changes by AIs that wait for the person's review.
 	Waiting []waitingSpace
 }
 
-// waitingSpace is a space with files that wait for the visitor.
+// waitingSpace is a space with files that wait for the visitor's review.
 type waitingSpace struct {
 	store.Membership
 	Files int
 }
 
-// change is one commit in a line.
+// change is a commit in a list.
 type change struct {
 	ID      space.CommitID
 	Subject string
-	By      string // as of a changeItem
+	By      string // as returned by web.MakerOf
 	Client  string
 	Time    time.Time
 }
@@ -81,8 +80,9 @@ type step struct {
 	Title string
 	Text  string
 	Done  bool
-	Next  bool // the one to do now
-	// Go is where the step is done, Label its button. Skip is where it is put off.
+	Next  bool // the step to do now
+	// Go is the address at which the step is done, and Label its button. Skip is the address
+	// that skips it.
 	Go, Label       string
 	Skip, SkipLabel string
 }
@@ -154,8 +154,8 @@ func (s *pages) home(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
 }
 
-// homeOthers lists the spaces beside the one that the page is about; one that the
-// visitor was just invited to comes first.
+// homeOthers lists the spaces other than the one that the page is about. A space that the
+// visitor has just joined comes first.
 func (s *pages) homeOthers(v *web.Visit, all []store.Membership, body *homePage) {
 	if i := slices.IndexFunc(all, web.JoinedIn(v.R.URL.Query())); i >= 0 {
 		body.Joined = &all[i]
@@ -171,7 +171,7 @@ func (s *pages) homeOthers(v *web.Visit, all []store.Membership, body *homePage)
 	}
 }
 
-// homeSpace reads how the space stands.
+// homeSpace reads the state of the space.
 func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	ctx, id := v.R.Context(), body.Space.ID
 	body.Held = s.PendingIn(v, id)
@@ -193,7 +193,7 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	}
 	if s.History != nil {
 		list, err := s.History.Log(ctx, id, space.LogQuery{Limit: homeCommits})
-		if err != nil && fault.CodeOf(err) != fault.NotFound { // it was never written to, then
+		if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: the space has no commits
 			return err
 		}
 		for _, c := range list {
@@ -205,13 +205,13 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	return nil
 }
 
-// steps are the first steps of somebody new.
+// steps returns the first steps of a new user.
 func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.User.Name + ".", Done: true}}
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
 		if s.App != nil && h.Space.Role == space.Owner {
-			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a repository at GitHub, in which everything is kept as commits of your own; or let it stay on this server.",
+			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a GitHub repository that keeps everything as commits of your own, or keep it on this server.",
 				Go: web.SpacePath(h.Space.ID, "github"), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
 			switch {
 			case h.Wrong != "" && !called:
@@ -219,7 +219,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 			case h.Link != nil:
 				st.Done, st.Text = true, "Kept in "+web.Shorten(h.Link.FullName, 100)+" at GitHub."
 			case h.Push.URL != "":
-				st.Done, st.Text = true, "Kept at a remote, too."
+				st.Done, st.Text = true, "Also kept at a remote."
 			case s.skipped(v, localCookie) || called:
 				st.Done, st.Text = true, "It stays on this server. You can connect GitHub at any time."
 			}
@@ -235,7 +235,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 		}
 		out = append(out, st)
 	}
-	st := step{Name: "connect", Title: "Connect a client", Text: "Claude, ChatGPT, Cursor, VS Code or any other that speaks MCP.", Go: "/connect", Label: "Connect a client"}
+	st := step{Name: "connect", Title: "Connect a client", Text: "Claude, ChatGPT, Cursor, VS Code or any other client that speaks MCP.", Go: "/connect", Label: "Connect a client"}
 	if called {
 		st.Done, st.Text = true, "A client of yours has used your space."
 	}
@@ -258,8 +258,8 @@ func (s *pages) skipBringing(v *web.Visit) error {
 	return s.See(v, "/")
 }
 
-// ownSpace is the space that the first steps are about: the first that the visitor
-// owns, else the first that they may change.
+// ownSpace returns the space of the first steps: the first that the visitor owns, else the
+// first that they can change, else the first.
 func ownSpace(all []store.Membership) *store.Membership {
 	for _, role := range []space.Role{space.Owner, space.Editor, space.Reader} {
 		if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.Role == role }); i >= 0 {

@@ -8,10 +8,10 @@ import (
 	"satchel/web"
 )
 
-// keysPage is a person's keys, and what can be done with one.
+// keysPage lists a person's keys and creates new ones.
 type keysPage struct {
 	Keys      []store.GrantInfo
-	More      int // where the next part of the list begins
+	More      int // index of the next part of the list; 0 if this is the last
 	Spaces    []store.Membership
 	Lifetimes []int // days
 	API       string
@@ -40,7 +40,7 @@ func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	return s.Page(v, status, "keys", web.Page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
-// keyProblem shows again the form from which a key was not made.
+// keyProblem shows the form for a key again, with what is wrong.
 func (s *pages) keyProblem(v *web.Visit, problem, field string) error {
 	if v.R.PostFormValue("from") == "keys" {
 		return s.keys(v, http.StatusBadRequest, problem, field)

@@ -5,16 +5,16 @@ import (
 	"satchel/web"
 )
 
-// Bounds of what is told of links that others made.
+// Limits of lists of sign-in links that others made.
 const (
 	homeLinks = 3
-	maxLinks  = 500 // on the page Account, where all are asked for
+	maxLinks  = 500 // on the account page when all are shown
 )
 
 // madeLink is a sign-in link that somebody else made for the visitor.
 type madeLink struct {
 	store.LinkNotice
-	Over bool // nobody used it, and nobody can
+	Over bool // it expired unused
 }
 
 func (s *pages) madeLinks(all []store.LinkNotice) []madeLink {
@@ -25,8 +25,7 @@ func (s *pages) madeLinks(all []store.LinkNotice) []madeLink {
 	return out
 }
 
-// recentLinks are sign-in links that others made for the visitor, as the first page
-// shows them.
+// recentLinks are the recent sign-in links that others made for the visitor.
 type recentLinks struct {
 	Lines []madeLink
 	More  int

@@ -8,18 +8,18 @@ import (
 	"satchel/web"
 )
 
-// signOutPage asks somebody who could not come back by themselves.
+// signOutPage asks for confirmation if the person could not sign in again by themselves.
 type signOutPage struct {
 	Action string
-	ID     string // the session's, where Action asks for it
+	ID     string // of the session, if Action needs it
 	Return string
-	// Passkeys and Others tell which ways to sign in can be added.
+	// Passkeys and Others report which ways to sign in can be added.
 	Passkeys, Others bool
 }
 
-// sureToSignOut reports whether the session may end: at once where the person can
-// come back, else once they said that they are sure. Where it is false the answer
-// asks them, or err says what went wrong.
+// sureToSignOut reports whether the session may end: if the person can sign in again, or
+// has confirmed. Otherwise it answers with a page that asks for confirmation, or returns
+// an error.
 func (s *pages) sureToSignOut(v *web.Visit) (bool, error) {
 	if v.R.PostFormValue("sure") == "1" {
 		return true, nil
@@ -34,7 +34,7 @@ func (s *pages) sureToSignOut(v *web.Visit) (bool, error) {
 	}})
 }
 
-// signOut is POST /signout. It answers alike to who is signed out already.
+// signOut is POST /signout. The answer is the same if the visitor is already signed out.
 func (s *pages) signOut(v *web.Visit) error {
 	if v.In {
 		if ok, err := s.sureToSignOut(v); !ok {
