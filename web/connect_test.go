@@ -73,7 +73,7 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 					t.Errorf("%q: it is not named: %+v", slug, got)
 				}
 				a := b.get(strings.TrimSuffix("/connect/"+slug, "/") + "?since=" + since)
-				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, "another client than this page") == ticks || strings.Contains(a.body, "This page looks by itself") == ticks {
+				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, "not the client of this page") == ticks || strings.Contains(a.body, "This page checks by itself") == ticks {
 					t.Errorf("%q: the page without a script ticks: %t", slug, !ticks)
 				}
 			}
@@ -93,7 +93,7 @@ func TestAClientsPageTicksByTheRegisteredName(t *testing.T) {
 	must(t, err)
 	tokens, err := h.Redeem(t.Context(), auth.Redemption{Code: back.Query().Get("code"), Client: "cc", RedirectURI: redirect, Verifier: verifier, Resource: issuer + "/mcp"})
 	must(t, err)
-	if a := b.get("/connect/cursor?since=" + since); !strings.Contains(a.body, "is connected to") || !strings.Contains(a.body, "another client than this page") {
+	if a := b.get("/connect/cursor?since=" + since); !strings.Contains(a.body, "is connected to") || !strings.Contains(a.body, "not the client of this page") {
 		t.Error("Cursor's page takes it for Cursor before it calls")
 	}
 	p, err := h.VerifyAccess(t.Context(), tokens.Access.Reveal(), issuer+"/mcp")

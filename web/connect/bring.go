@@ -13,29 +13,29 @@ import (
 	"satchel/web"
 )
 
-// bringPage is how somebody brings what they have.
+// bringPage offers ways to bring existing content into a space.
 type bringPage struct {
 	Space     store.Membership
 	Action    string
-	Imports   bool // from an address
+	Imports   bool // repositories can be imported
 	URL       string
 	Questions []answered
 	Import    *service.ImportState
 }
 
-// question becomes a memory fact: memory/<Type>/<Key>.md.
+// question is a question whose answer becomes the memory fact memory/<Type>/<Key>.md.
 type question struct {
 	Type, Key   string
 	Label, Hint string
 }
 
-// answered is a question with what was entered.
+// answered is a question with its answer.
 type answered struct {
 	question
 	Value string
 }
 
-// maxAnswer bounds an answer, in characters: a fact is a sentence or two.
+// maxAnswer limits an answer, in characters: a fact is a sentence or two.
 const maxAnswer = 400
 
 func questions() []question {
@@ -87,11 +87,11 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 			continue
 		}
 		if n := len([]rune(value)); n > maxAnswer {
-			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters; longer things are better as a page.", q.Key)
+			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters. Put longer texts on a page.", q.Key)
 		}
 		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
 		c := space.Change{Path: string(path), Content: facts.FromPerson(value, "", s.Now())}
-		// What a person says themselves replaces what is there (DESIGN section 12).
+		// What people say about themselves replaces an existing fact.
 		switch e, err := s.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
 		case "":
 			c.Base, c.BaseMode = e.Blob, e.Mode
@@ -102,7 +102,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		changes = append(changes, c)
 	}
 	if len(changes) == 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or go on without.", questions()[0].Key)
+		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or skip this step.", questions()[0].Key)
 	}
 	c, err := s.Operations.WriteFiles(ctx, v.Actor(), service.WriteFilesInput{
 		Space: service.SpaceRef{ID: m.ID}, Changes: changes, Partial: true, Message: "Remember what " + v.User.Name + " said about themselves",
@@ -114,21 +114,21 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		return err
 	}
 	if len(c.Rejected) > 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+web.Shorten(c.Rejected[0].Why, 300), "")
+		return s.bring(v, m, http.StatusBadRequest, "Not everything was saved: "+web.Shorten(c.Rejected[0].Why, 300), "")
 	}
 	return s.Saved(v, m, v.Remark(c), "/?kept")
 }
 
-// importPage is how an import goes.
+// importPage shows the progress of an import.
 type importPage struct {
 	Space  store.Membership
 	Import service.ImportState
 	Action string
-	// Every is after how many seconds the page is loaded again; 0 if it is done.
+	// Every is the number of seconds until the page reloads; 0 if the import is done.
 	Every int
 }
 
-// importEvery is how often a page of an import is loaded again, in seconds.
+// importEvery is the number of seconds until the page of a running import reloads.
 const importEvery = 2
 
 // showImport is GET /spaces/{id}/bring/import.
@@ -151,12 +151,12 @@ func (s *pages) showImport(v *web.Visit) error {
 	case i.Running:
 		title, body.Every = "Importing", importEvery
 	case i.Problem != "":
-		title = "The import did not work"
+		title = "The import failed"
 	}
 	return s.Page(v, http.StatusOK, "onboardingimport", web.Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
 }
 
-// importOf returns the last import from an address into a space; nil if none is known.
+// importOf returns the last import into a space; nil if none is known.
 func (s *pages) importOf(v *web.Visit, id space.SpaceID) (*service.ImportState, error) {
 	return s.Setup.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
 }

@@ -11,10 +11,10 @@ import (
 	"satchel/auth/store"
 )
 
-// client is one that people connect, and what is needed for that.
+// client is a client that people can connect, with what they need for that.
 type client struct {
 	Slug, Name, About string
-	// Public reports that it runs elsewhere and reaches only public addresses.
+	// Public reports that the client runs elsewhere and reaches only public addresses.
 	Public bool
 
 	Command  string       // for a shell
@@ -23,7 +23,7 @@ type client struct {
 	OpenWhat string
 }
 
-// Called is its name in a sentence.
+// Called returns the client's name for use in a sentence.
 func (c client) Called() string {
 	switch c.Slug {
 	case "other":
@@ -34,9 +34,9 @@ func (c client) Called() string {
 	return c.Name
 }
 
-// isClient reports whether who calls itself so may be the client of a page: clients name
-// themselves as they please, and this knows what they do today. With a grant's own name
-// it is asked for one that says nothing else.
+// isClient reports whether a name belongs to the client of a page. Clients choose their
+// names; these are the ones in use today. name is the grant's own name if the client has
+// not said another.
 func isClient(slug string, g store.GrantInfo, name string) bool {
 	n := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(name))
 	says := func(words ...string) bool {
@@ -45,9 +45,9 @@ func isClient(slug string, g store.GrantInfo, name string) bool {
 	switch slug {
 	case "claude-code":
 		return says("claudecode")
-	case "claude-desktop": // by a connector, or as a program of this computer
+	case "claude-desktop": // uses a connector or runs a local program
 		return says("claude", "anthropic") && !says("claudecode")
-	case "claude": // by a connector alone
+	case "claude": // uses only a connector
 		return g.Kind != "key" && says("claude", "anthropic") && !says("claudecode")
 	case "chatgpt":
 		return says("chatgpt", "openai")
@@ -58,14 +58,14 @@ func isClient(slug string, g store.GrantInfo, name string) bool {
 	case "key":
 		return g.Kind == "key" && !g.Stdio()
 	}
-	return true // a page of any client
+	return true // the page is not about a certain client
 }
 
-// serverName is what the server is called in clients' settings.
+// serverName is the name of the server in the settings of clients.
 const serverName = "satchel"
 
-// desktopOf is what Claude Desktop is told to start for a server that is known by
-// its command: the same as the server prints when it starts.
+// desktopOf returns the settings with which Claude Desktop starts a command, as the server
+// prints them at startup.
 func desktopOf(command []string) string {
 	return snippet(map[string]any{"mcpServers": map[string]any{serverName: struct {
 		Command string   `json:"command"`
@@ -73,10 +73,10 @@ func desktopOf(command []string) string {
 	}{command[0], command[1:]}}})
 }
 
-// clients are those that have a page. None of what they are given is a secret.
+// clients returns the clients that have a page. Nothing in it is secret.
 func (s *pages) clients() []client {
 	mcp := s.MCPURL
-	// A shell takes what is in single quotes as it is, and no address has one.
+	// A shell does not interpret text in single quotes.
 	quoted := "'" + strings.ReplaceAll(mcp, "'", "%27") + "'"
 	return []client{
 		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal",
@@ -98,8 +98,8 @@ func (s *pages) clients() []client {
 	}
 }
 
-// cursorLink is Cursor's install link: the configuration of the one server, as JSON
-// in base64 (cursor.com/docs/context/mcp/install-links).
+// cursorLink returns Cursor's install link, which contains the configuration of the server
+// as JSON in base64 (cursor.com/docs/context/mcp/install-links).
 func cursorLink(mcp string) template.URL {
 	q := url.Values{"name": {serverName}, "config": {base64.StdEncoding.EncodeToString([]byte(compact(map[string]string{"url": mcp})))}}
 	return template.URL("cursor://anysphere.cursor-deeplink/mcp/install?" + q.Encode()) //nolint:gosec // made of this server's own address
@@ -121,5 +121,5 @@ func snippet(v any) string {
 	return string(b)
 }
 
-// Lines is how many the snippet has.
+// Lines returns the number of lines of the snippet.
 func (c client) Lines() int { return strings.Count(c.Snippet, "\n") + 1 }

@@ -1,5 +1,5 @@
-// Package connect is the pages that connect a client, and bring what a person has
-// into a space.
+// Package connect is the pages that connect a client, and bring existing content into a
+// space.
 package connect
 
 import (
@@ -35,39 +35,38 @@ func Register(site *web.Site) error {
 // connectPage lists the clients.
 type connectPage struct {
 	MCPURL string
-	// Local: the server is reached from its own machine alone, and clients that
-	// run elsewhere cannot.
+	// Local reports that clients that run elsewhere cannot reach the server.
 	Local   bool
 	Clients []client
 	Waiting waiting
 }
 
-// clientPage is how one client is connected.
+// clientPage explains how to connect a client.
 type clientPage struct {
 	MCPURL  string
 	Local   bool
 	Client  client
 	Waiting waiting
-	// Own: the snippet starts this server's own program.
+	// Own reports that the snippet starts this server's own program.
 	Own bool
 }
 
-// waiting is what came since a page was opened.
+// waiting lists the clients that connected or called since a page was opened.
 type waiting struct {
-	Since   int64  // milliseconds of Unix
-	Client  string // slug of the client that the page is about; empty: any
+	Since   int64  // Unix time in milliseconds
+	Client  string // slug of the client that the page is about; empty for any
 	Arrived []arrival
 	Ticked  bool   // the client that the page is about has called
-	Called  bool   // one of them has called
-	Again   string // where the page is looked at once more
+	Called  bool   // any client has called
+	Again   string // address that reloads the page
 }
 
-// arrival is a client that was connected, or that called, since.
+// arrival is a client that connected or called.
 type arrival struct {
 	Name  string `json:"name"`
-	Key   string `json:"key"` // name of the key with which it called
+	Key   string `json:"key"` // name of the key that it used
 	Space string `json:"space"`
-	// Other reports that it is another than the page is about, by what it calls itself.
+	// Other reports that, by its name, it is not the client that the page is about.
 	Other  bool      `json:"other"`
 	Called bool      `json:"called"`
 	At     time.Time `json:"at"`
@@ -107,14 +106,15 @@ func (s *pages) showClient(v *web.Visit) error {
 	return web.ErrNoPage
 }
 
-// awaited reads since when the page of a client waits, and what came.
+// awaited returns the clients that arrived since the page of a client was opened.
 func (s *pages) awaited(v *web.Visit, client string) (w waiting, err error) {
 	since, ok := sinceOf(v.R)
 	if !ok {
 		since = s.Now()
 	}
 	w.Since, w.Client = since.UnixMilli(), client
-	// Browsers only scroll where a link leads to the address that they are at.
+	// The time makes the address new: a browser only scrolls if a link leads to the current
+	// address.
 	w.Again = v.R.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.Now().UnixMilli(), 10)
 	if !ok {
 		return w, nil
@@ -129,7 +129,7 @@ func (s *pages) awaited(v *web.Visit, client string) (w waiting, err error) {
 	return w, nil
 }
 
-// maxWaiting bounds how far back somebody may ask.
+// maxWaiting limits how far back since may be.
 const maxWaiting = 24 * time.Hour
 
 func sinceOf(r *http.Request) (time.Time, bool) {
@@ -140,11 +140,11 @@ func sinceOf(r *http.Request) (time.Time, bool) {
 	return time.UnixMilli(ms), true
 }
 
-// maxArrivals bounds the list: nobody connects more at once.
+// maxArrivals limits the list of arrivals.
 const maxArrivals = 10
 
-// arrived lists the clients that were connected or called since then, for the page of
-// one of them.
+// arrived lists the clients that connected or called since a time, for the page of a
+// client.
 func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival, error) {
 	if early := s.Now().Add(-maxWaiting); since.Before(early) {
 		since = early
@@ -173,7 +173,7 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 			b.Other = !isClient(client, g, as.Name) && (g.Kind == "key" || a.Other)
 			if g.Kind == "key" {
 				b.Name, b.Key = web.Shorten(as.Name, 80), a.Name
-			} else if len(out) > of { // it is one client, whatever it calls itself
+			} else if len(out) > of { // one client that uses several names
 				out[of].Other = out[of].Other && b.Other
 				continue
 			}
@@ -188,7 +188,7 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 			out[i].Name = "A client without a name"
 		}
 	}
-	// The one that the page is about stands first, and is never the one left out.
+	// The client that the page is about comes first, so that it is never cut off.
 	slices.SortStableFunc(out, func(a, b arrival) int {
 		if a.Other != b.Other {
 			if b.Other {
@@ -201,7 +201,7 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 	return out[:min(len(out), maxArrivals)], nil
 }
 
-// connectStatus is GET /connect/status, which the script asks.
+// connectStatus is GET /connect/status, which the script polls.
 func (s *pages) connectStatus(v *web.Visit) error {
 	since, ok := sinceOf(v.R)
 	if !ok {

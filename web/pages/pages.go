@@ -1,4 +1,4 @@
-// Package pages makes the site of a server: the kit, and the pages of every subject.
+// Package pages assembles the site of a server from the kit and the pages of all subjects.
 package pages
 
 import (
@@ -15,7 +15,7 @@ import (
 	"satchel/web/signin"
 )
 
-// New returns the pages of a server. Close ends what they do in the background.
+// New returns the site of a server. The caller must call Close to end its background work.
 func New(o web.Options) (*web.Site, error) {
 	s, err := web.New(o)
 	if err != nil {

@@ -42,7 +42,7 @@
       words.append(' is connected to ', element('bdi', c.space));
     }
     if (c.other) {
-      words.append(': another client than this page is about, by what it calls itself.');
+      words.append('. By its name, this is not the client of this page.');
     } else {
       words.append(c.called ? '. It works.' : '. Now ask it something, so that it calls.');
     }
