@@ -15,8 +15,8 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// asset is a file that pages include. Its address changes with its content, so
-// that browsers keep it for good.
+// asset is a static file. Its address changes with its content, so that browsers can
+// cache it forever.
 type asset struct {
 	body []byte
 	mime string
@@ -51,7 +51,7 @@ func loadAssets() (map[string]asset, error) {
 	return out, nil
 }
 
-// static serves what pages include.
+// static serves the static files.
 func (s *Site) static(w http.ResponseWriter, r *http.Request) {
 	s.secureHeaders(w, r)
 	a, ok := s.assets[r.PathValue("name")]

@@ -15,7 +15,7 @@ import (
 	"satchel/tools"
 )
 
-// Bounds of pages of files.
+// Limits of the pages of files.
 const (
 	MaxSource = 512 << 10 // bytes of a file that are shown
 	MaxLines  = 10_000
@@ -32,12 +32,13 @@ func ReadContent(ctx context.Context, w tools.Workspace, id space.SpaceID, e spa
 	return data, err
 }
 
-// IsText reports whether people can read the bytes; git looks for a NUL too.
+// IsText reports whether data is text. Like git, it takes a NUL as a sign of binary data.
 func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
 }
 
-// mostlyText is for files in an older encoding.
+// mostlyText reports whether data that is not UTF-8 has no control characters, as text in
+// an older encoding does.
 func mostlyText(data []byte) bool {
 	odd := 0
 	for _, b := range data {
@@ -57,8 +58,8 @@ func IsMarkdown(name string) bool {
 	return false
 }
 
-// PictureType is the type of a picture that browsers show and that runs nothing,
-// by the name of a file; "" for everything else.
+// PictureType returns the media type of a picture, by the name of its file. It returns ""
+// for other files and for pictures that can run scripts, such as SVG.
 func PictureType(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png":
@@ -75,7 +76,7 @@ func PictureType(name string) string {
 	return ""
 }
 
-// ModeWords is what pages call a kind of file.
+// ModeWords returns the word that pages use for a kind of file.
 func ModeWords(m space.Mode) string {
 	switch m {
 	case space.Executable:
@@ -86,17 +87,17 @@ func ModeWords(m space.Mode) string {
 	return "file"
 }
 
-// RawPolicy is on what a member or an AI wrote, served as it is: it runs nothing,
-// loads nothing and has no origin.
+// RawPolicy is the content security policy of files that are served unchanged: they run
+// nothing, load nothing and have no origin.
 const RawPolicy = "default-src 'none'; sandbox; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// isAVIF reports whether bytes begin as an AVIF picture does (ISO/IEC 14496-12
-// section 4.3), which net/http does not know.
+// isAVIF reports whether data starts like an AVIF picture (ISO/IEC 14496-12 section 4.3),
+// which net/http does not detect.
 func isAVIF(data []byte) bool {
 	return len(data) > 16 && string(data[4:8]) == "ftyp" && (string(data[8:12]) == "avif" || string(data[8:12]) == "avis")
 }
 
-// Attachment is a Content-Disposition that saves a file under its name.
+// Attachment returns a Content-Disposition that saves a file under its name.
 func Attachment(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -110,7 +111,7 @@ func Attachment(name string) string {
 	return "attachment"
 }
 
-// EditsText reports whether a page can edit a file of this content.
+// EditsText reports whether a page can edit a file with this content.
 func (s *Site) EditsText(data []byte) bool {
 	return int64(len(data)) <= s.Editing.MaxText && Textual(string(data))
 }
@@ -118,8 +119,8 @@ func (s *Site) EditsText(data []byte) bool {
 // SameFile reports whether two files have the same content and mode.
 func SameFile(a, b space.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
 
-// ServeRaw serves a file as it is. Only text and pictures are shown, everything else is
-// saved.
+// ServeRaw serves a file unchanged. Browsers show text and pictures, and download all
+// other files.
 func ServeRaw(w http.ResponseWriter, r *http.Request, p space.Path, e space.Entry, data []byte) {
 	kind := "application/octet-stream"
 	switch picture := PictureType(string(p)); {
@@ -133,8 +134,7 @@ func ServeRaw(w http.ResponseWriter, r *http.Request, p space.Path, e space.Entr
 	h := w.Header()
 	h.Set("Content-Security-Policy", RawPolicy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// The browser may keep it but asks again, so that somebody who lost the right to it
-	// sees no more of it.
+	// Browsers must revalidate the file, so that people who lost access no longer see it.
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", `"`+string(e.Blob)+`"`)
 	h.Set("Content-Type", kind)

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// downloadGrace is for how long who downloads may be as slow as they like.
+	// downloadGrace is how long a download may be slower than the minimum rate.
 	downloadGrace = time.Minute
-	// downloadPiece is how much is written at once, so that who takes little of it
-	// is seen to take something.
-	downloadPiece = 32 << 10
-	// rawFiles is how many files as they are one person may load for each download,
-	// and rawWait how long another waits: a page may show many pictures.
+	// downloadChunk is the size of one write. It is small, so that a slow client still
+	// finishes a write before the deadline.
+	downloadChunk = 32 << 10
+	// rawFiles is how many raw files a person may load in place of one download, and
+	// rawWait is how long the next one waits: a page may show many pictures.
 	rawFiles = 4
 	rawWait  = 10 * time.Second
 )
 
-// downloading is one download.
+// downloading is a download in progress.
 type downloading struct {
 	space   space.SpaceID
 	user    space.UserID
@@ -32,19 +32,19 @@ type downloading struct {
 }
 
 func errDownloadRight() error {
-	return fault.New(fault.Forbidden, "The download was ended, because you may not read this space here any more.")
+	return fault.New(fault.Forbidden, "The download was stopped because you no longer have access to this space.")
 }
 
 func errDownloadStopping() error {
-	return fault.New(fault.Unavailable, "The server is about to stop. Try again in a moment.")
+	return fault.New(fault.Unavailable, "The server is shutting down. Try again in a moment.")
 }
 
 func errDownloadSlow() error {
-	return fault.New(fault.Limited, "The download was ended, because too little of it was taken.")
+	return fault.New(fault.Limited, "The download was stopped because it was too slow.")
 }
 
-// download begins one, whose context ends with the right to it; leave must be
-// called. Where there are too many it waits so long for another's end.
+// download begins a download. Its context is canceled when the person loses access; the
+// caller must call leave. If there are too many downloads, it waits for another to end.
 func (l *Live) download(ctx context.Context, d *downloading, wait time.Duration) (_ context.Context, leave func(), err error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -70,8 +70,8 @@ func (l *Live) download(ctx context.Context, d *downloading, wait time.Duration)
 	}
 }
 
-// enterDownload notes a download where there is room; else freed is closed when
-// another ends.
+// enterDownload adds a download if the limits allow it. Otherwise, freed is closed when
+// another download ends.
 func (l *Live) enterDownload(d *downloading, begin func() context.CancelCauseFunc) (freed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,9 +90,9 @@ func (l *Live) enterDownload(d *downloading, begin func() context.CancelCauseFun
 	var f *fault.Error
 	switch {
 	case own >= most:
-		f = fault.New(fault.Limited, "You have %d downloads under way already. Wait until one is done, or end one.", own)
+		f = fault.New(fault.Limited, "You already have %d downloads in progress. Wait until one finishes, or cancel one.", own)
 	case len(l.downloads) >= l.o.MaxAllDownloads:
-		f = fault.New(fault.Unavailable, "Too many people download something at this moment. Try again in a few minutes.")
+		f = fault.New(fault.Unavailable, "Too many people are downloading right now. Try again in a few minutes.")
 	default:
 		d.end = begin()
 		l.downloads[d] = true
@@ -111,8 +111,8 @@ func (l *Live) leaveDownload(d *downloading) {
 	l.downloaded = make(chan struct{})
 }
 
-// BeginDownload lets a visitor download something of a space; leave must be called.
-// w ends with the right to it, and where too little of it is taken.
+// BeginDownload lets a visitor download from a space; the caller must call leave. Writes
+// to w fail once the visitor loses access or reads too slowly.
 func (s *Site) BeginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.Context, w http.ResponseWriter, leave func(), err error) {
 	d := &downloading{space: id, user: v.User.ID, session: v.Session.ID, raw: raw}
 	wait := time.Duration(0)
@@ -123,13 +123,13 @@ func (s *Site) BeginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.
 	if err != nil {
 		return ctx, nil, nil, err
 	}
-	// Who lost the right between the look at it and here was not ended.
+	// A right that was lost before the download was added did not end it.
 	if !s.StillIn(ctx, v, id) {
 		left()
 		return ctx, nil, nil, ErrGone
 	}
-	out := &downloadWriter{ResponseWriter: v.W, rc: http.NewResponseController(v.W), ctx: ctx, o: s.Live.o, now: s.Now, looked: s.Now()}
-	out.good = func() bool { return s.StillIn(ctx, v, id) }
+	out := &downloadWriter{ResponseWriter: v.W, rc: http.NewResponseController(v.W), ctx: ctx, o: s.Live.o, now: s.Now, checked: s.Now()}
+	out.allowed = func() bool { return s.StillIn(ctx, v, id) }
 	stop := context.AfterFunc(ctx, out.cut)
 	return ctx, out, func() {
 		out.close()
@@ -138,68 +138,69 @@ func (s *Site) BeginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.
 	}, nil
 }
 
-// downloadWriter writes to who takes it, as long as they may.
+// downloadWriter writes a download as long as the visitor has access.
 type downloadWriter struct {
 	http.ResponseWriter
-	rc     *http.ResponseController
-	ctx    context.Context
-	o      LiveOptions
-	now    func() time.Time
-	good   func() bool // whether they may still have it
-	looked time.Time
-	sent   int64
-	waited time.Duration // for them to take it
+	rc      *http.ResponseController
+	ctx     context.Context
+	o       LiveOptions
+	now     func() time.Time
+	allowed func() bool // reports whether the visitor still has access
+	checked time.Time   // when allowed was last called
+	sent    int64
+	waited  time.Duration // for the visitor to read
 
 	mu     sync.Mutex
-	closed bool // the connection is the server's again
+	closed bool // the connection belongs to the server again
 }
 
-// cut ends a write that waits.
+// cut ends a blocked write.
 func (w *downloadWriter) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
-		_ = w.rc.SetWriteDeadline(time.Unix(1, 0)) // where the connection has any
+		_ = w.rc.SetWriteDeadline(time.Unix(1, 0)) // not every connection supports deadlines
 	}
 }
 
-// close gives the connection back, which may be used on.
+// close returns the connection to the server, which may use it for more requests.
 func (w *downloadWriter) close() {
-	if w.sent > 0 && w.allow() == nil {
-		_ = w.rc.Flush() // where the connection can
+	if w.sent > 0 && w.extendDeadline() == nil {
+		_ = w.rc.Flush() // not every connection can flush
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
 	if w.ctx.Err() == nil {
-		_ = w.rc.SetWriteDeadline(time.Time{}) // where the connection has any
+		_ = w.rc.SetWriteDeadline(time.Time{})
 	}
 }
 
-// allow gives the next write its time.
-func (w *downloadWriter) allow() error {
+// extendDeadline sets the deadline of the next write.
+func (w *downloadWriter) extendDeadline() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
-	_ = w.rc.SetWriteDeadline(time.Now().Add(w.o.DownloadStall)) // where the connection has any
+	_ = w.rc.SetWriteDeadline(time.Now().Add(w.o.DownloadStall))
 	return nil
 }
 
-// Write implements io.Writer. It hides that the connection may read by itself.
+// Write implements io.Writer. It hides the connection's ReadFrom, which would skip the
+// checks.
 func (w *downloadWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		if now := w.now(); now.Sub(w.looked) >= w.o.Heartbeat {
-			if w.looked = now; !w.good() {
+		if now := w.now(); now.Sub(w.checked) >= w.o.Heartbeat {
+			if w.checked = now; !w.allowed() {
 				return n, errDownloadRight()
 			}
 		}
-		if err := w.allow(); err != nil {
+		if err := w.extendDeadline(); err != nil {
 			return n, err
 		}
 		began := w.now()
-		m, err := w.ResponseWriter.Write(p[n:min(n+downloadPiece, len(p))])
+		m, err := w.ResponseWriter.Write(p[n:min(n+downloadChunk, len(p))])
 		n += m
 		w.sent += int64(m)
 		w.waited += w.now().Sub(began)

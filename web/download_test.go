@@ -78,7 +78,7 @@ func TestPagesOfDownloadsTellWhatAZipHasNot(t *testing.T) {
 	for _, path := range []string{"/spaces/" + string(h.space.ID), h.in("files/")} {
 		a := b.get(path)
 		checkPage(t, path, a)
-		if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "are in no zip") || !strings.Contains(a.body, "has everything") {
+		if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "A zip leaves out") || !strings.Contains(a.body, "has everything") {
 			t.Errorf("%s does not tell", path)
 		}
 	}

@@ -18,32 +18,32 @@ import (
 	"satchel/internal/space"
 )
 
-// FlowKind separates flows: a flow cannot be finished by one of another kind. Other
-// kinds are beside their pages.
+// FlowKind is the kind of a flow. A request of one kind cannot finish a flow of another.
+// Further kinds are declared beside their pages.
 type FlowKind string
 
 const (
 	FlowPasskeySignIn FlowKind = "passkey sign-in"
 	FlowPasskeyAdd    FlowKind = "passkey add"
-	// flowProvider is followed by the name of the provider.
+	// FlowProvider is followed by the name of the provider.
 	FlowProvider FlowKind = "provider "
 )
 
 const (
 	// flowLifetime is how long a flow can be finished.
 	flowLifetime = 10 * time.Minute
-	// maxFlows is how many flows of one group a browser may have open at once.
+	// maxFlows is how many flows of a group a browser may have open at once.
 	maxFlows = 8
 )
 
-// Prefixes of the cookies of flows. Any link can make a browser begin a sign-in,
-// which must not replace a flow that the person began.
+// Prefixes of the cookies of flows. Sign-ins have their own, because any link can make a
+// browser begin one, which must not push out a flow that the person began.
 const (
 	signInCookies = "satchel-signin-"
 	flowCookies   = "satchel-flow-"
 )
 
-// entering reports whether the kind needs no session.
+// entering reports whether flows of the kind sign somebody in and so need no session.
 func (k FlowKind) entering() bool {
 	return k == FlowPasskeySignIn || strings.HasPrefix(string(k), string(FlowProvider))
 }
@@ -55,18 +55,18 @@ func (k FlowKind) group() string {
 	return flowCookies
 }
 
-// Flow is what the server remembers between two requests of one browser, such as a
-// visit to another site. The browser that began it has its secret in a cookie, so that
-// nobody can have another's browser finish what they began themselves (RFC 6749 section
-// 10.12). What its kind needs besides embeds it.
+// Flow is what the server remembers between two requests of a browser, for example during
+// a visit to another site. The browser has the flow's secret in a cookie, so that nobody
+// can make another browser finish a flow that they began (RFC 6749 section 10.12). A kind
+// that needs more data embeds Flow.
 type Flow struct {
 	// Session is the ID of the session that began the flow, and the only one that can
 	// finish it. Only kinds that need no sign-in can omit it.
 	Session string `json:"session,omitempty"`
-	// User is who began it, where any session of theirs in this browser may go on:
-	// another tab may have signed them in again meanwhile.
+	// User is set if any session of this user in this browser can finish the flow: another
+	// tab may have started a new session meanwhile.
 	User space.UserID `json:"user,omitempty"`
-	Of   []byte       `json:"of"` // flowHash of what it was begun for
+	Of   []byte       `json:"of"` // flowHash of the flow's state or name
 	Ends time.Time    `json:"ends"`
 }
 
@@ -75,23 +75,22 @@ func (f *Flow) Common() *Flow { return f }
 // AnyFlow is a struct that embeds Flow.
 type AnyFlow interface{ Common() *Flow }
 
-// flowHash is of what a request must bring to go on with a flow: the state of a visit
-// to another site, or what else tells flows of one kind apart, such as the
-// name of a tab's; "" where a browser has one of the kind.
+// flowHash hashes what a request must bring to continue a flow: the state of a visit to
+// another site, or a name that distinguishes flows of the kind. of is "" if a browser has
+// at most one flow of the kind.
 func flowHash(kind FlowKind, of string) []byte {
 	sum := sha256.Sum256([]byte(string(kind) + "\x00" + of))
 	return sum[:]
 }
 
-// flowName is the name of the cookie of one flow. It follows from what a request must
-// bring, so that one that brings something else, such as a link on another site, finds
-// no flow to use up, and flows beside each other stay apart.
+// flowName returns the name of a flow's cookie. It is derived from what a request must
+// bring, so that flows stay separate, and a request that brings something else, such as a
+// link on another site, uses up no flow.
 func flowName(kind FlowKind, of string) string {
 	return kind.group() + hex.EncodeToString(flowHash(kind, of)[:8])
 }
 
-// PutFlow keeps a flow, whose secret the caller hands out. One that has no end yet ends
-// after the lifetime.
+// PutFlow stores a flow and returns its secret. A flow without an end ends after lifetime.
 func (s *Site) PutFlow(v *Visit, kind FlowKind, of string, lifetime time.Duration, f AnyFlow) (auth.Secret, error) {
 	c := f.Common()
 	c.Of = flowHash(kind, of)
@@ -105,10 +104,10 @@ func (s *Site) PutFlow(v *Visit, kind FlowKind, of string, lifetime time.Duratio
 		if kind == FlowPasskeyAdd {
 			c.User = v.User.ID
 		}
-		// What is shown once is of an act that was done.
+		// Flows that show a secret once are not limited: the secret has been made.
 		if !kind.once() {
 			if wait, ok := s.begun.Allow(string(v.User.ID)); !ok {
-				return auth.Secret{}, &fault.Error{Code: fault.Limited, Public: "You have begun too many things of this kind. Wait a while and try again.", RetryAfter: max(wait, time.Second)}
+				return auth.Secret{}, &fault.Error{Code: fault.Limited, Public: "You have started too many of these. Wait a while and try again.", RetryAfter: max(wait, time.Second)}
 			}
 		}
 	}
@@ -119,7 +118,7 @@ func (s *Site) PutFlow(v *Visit, kind FlowKind, of string, lifetime time.Duratio
 	return s.Accounts.PutFlow(v.R.Context(), string(kind), data, c.Ends.Sub(s.Now()))
 }
 
-// KeepFlow keeps a flow for this browser, with its secret in a cookie.
+// KeepFlow stores a flow for this browser, with its secret in a cookie.
 func (s *Site) KeepFlow(v *Visit, kind FlowKind, of string, f AnyFlow) error {
 	secret, err := s.PutFlow(v, kind, of, flowLifetime, f)
 	if err != nil {
@@ -131,9 +130,9 @@ func (s *Site) KeepFlow(v *Visit, kind FlowKind, of string, f AnyFlow) error {
 	return nil
 }
 
-// boundFlows has the browser forget the oldest flows of a group, which it names first
-// (RFC 6265 section 5.4), where another one would be too many. What this request used
-// up is none any more.
+// boundFlows deletes the cookies of the oldest flows of a group if another one would be
+// too many. Browsers send the oldest cookies first (RFC 6265 section 5.4). Flows that this
+// request has used up do not count.
 func (s *Site) boundFlows(v *Visit, group, but string) {
 	names := slices.DeleteFunc(s.flowCookies(v, group), func(name string) bool { return name == but || slices.Contains(v.taken, name) })
 	for _, name := range names[:max(0, len(names)+1-maxFlows)] {
@@ -141,7 +140,7 @@ func (s *Site) boundFlows(v *Visit, group, but string) {
 	}
 }
 
-// flowCookies are the names of the cookies of a group, each once.
+// flowCookies returns the distinct names of the cookies of a group.
 func (s *Site) flowCookies(v *Visit, group string) []string {
 	var names []string
 	for _, c := range v.R.Cookies() {
@@ -152,7 +151,7 @@ func (s *Site) flowCookies(v *Visit, group string) []string {
 	return names
 }
 
-// forgetFlows has the browser forget all its flows.
+// forgetFlows deletes the cookies of all flows.
 func (s *Site) forgetFlows(v *Visit) {
 	for _, group := range [...]string{signInCookies, flowCookies} {
 		for _, name := range s.flowCookies(v, group) {
@@ -161,8 +160,8 @@ func (s *Site) forgetFlows(v *Visit) {
 	}
 }
 
-// TakeFlow reads a flow of this browser into f, once; ok is false if there is none,
-// or it does not belong to this session, and then it stays as it is.
+// TakeFlow reads a flow of this browser into f and ends it. ok is false if there is none.
+// A flow that belongs to another session is left alone, and ok is false.
 func (s *Site) TakeFlow(v *Visit, kind FlowKind, of string, f AnyFlow) (ok bool, err error) {
 	name := flowName(kind, of)
 	secret := s.cookie(v.R, name, auth.KindFlow)
@@ -173,12 +172,12 @@ func (s *Site) TakeFlow(v *Visit, kind FlowKind, of string, f AnyFlow) (ok bool,
 	return ok, err
 }
 
-// SeeFlow is takeFlow for a look that leaves the flow there.
+// SeeFlow is TakeFlow without ending the flow.
 func (s *Site) SeeFlow(v *Visit, kind FlowKind, of string, f AnyFlow) (ok bool, err error) {
 	return s.openFlow(v, kind, of, s.cookie(v.R, flowName(kind, of), auth.KindFlow), f, s.Accounts.SeeFlow)
 }
 
-// TakeFlowOf takes the flow of a secret, after a look that it belongs to the visit.
+// TakeFlowOf takes the flow with the secret if it belongs to the visit.
 func (s *Site) TakeFlowOf(v *Visit, kind FlowKind, of, secret string, f AnyFlow) (ok bool, err error) {
 	if ok, err = s.openFlow(v, kind, of, secret, f, s.Accounts.SeeFlow); err != nil || !ok {
 		return false, err
@@ -214,8 +213,8 @@ func (s *Site) openFlow(v *Visit, kind FlowKind, of, secret string, f AnyFlow, o
 	return v.In && c.Session == v.Session.ID, nil
 }
 
-// StateIn is the state with which another site sends somebody back; ok is false if
-// there is none, or more than one.
+// StateIn returns the state that another site sent back; ok is false unless there is
+// exactly one.
 func StateIn(r *http.Request) (state string, ok bool) {
 	all := r.URL.Query()["state"]
 	if len(all) != 1 {
@@ -226,5 +225,5 @@ func StateIn(r *http.Request) (state string, ok bool) {
 
 func ErrFlowOver() error {
 	return &PageError{Status: http.StatusBadRequest, Title: "This sign-in is over",
-		Text: "It took too long, was finished already, or was begun in another browser. Start again."}
+		Text: "It took too long, is already finished, or was started in another browser. Start again."}
 }

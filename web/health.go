@@ -9,17 +9,17 @@ import (
 	"satchel/internal/space"
 )
 
-// Health reports to admins how the server is, and who can come in.
+// Health reports the state of the server to admins, and who has access.
 type Health interface {
-	// Report looks at everything that can be looked at quickly.
+	// Report runs the checks that are quick.
 	Report(ctx context.Context) (HealthReport, error)
-	// Usage reports what people use. Nobody is missing, who has nothing included.
+	// Usage reports what people use, with one entry for each of them.
 	Usage(ctx context.Context, people []store.User) ([]Usage, error)
-	// Access is who may come in, as it is configured.
+	// Access reports who is allowed in by the configuration.
 	Access() Access
 }
 
-// HealthReport is how the server is.
+// HealthReport is the state of the server.
 type HealthReport struct {
 	Started time.Time
 	Checks  []HealthCheck
@@ -27,26 +27,26 @@ type HealthReport struct {
 	Stored  int64 // bytes of all spaces, with their history
 }
 
-// HealthCheck is one part of the server, and what to do about it.
+// HealthCheck is the state of one part of the server.
 type HealthCheck struct {
 	Name   string
 	State  HealthState
-	Detail string // what was found, in words
+	Detail string // what the check found
 	Remedy string // what to do; empty if all is well
 }
 
-// HealthState is how a part is.
+// HealthState is the state of a part.
 type HealthState string
 
 // The states.
 const (
 	HealthGood HealthState = "good"
-	HealthOff  HealthState = "off"     // it is not used here
-	HealthNote HealthState = "look"    // it works, and somebody should look at it
+	HealthOff  HealthState = "off"     // not used on this server
+	HealthNote HealthState = "look"    // works, but somebody should look at it
 	HealthBad  HealthState = "trouble" // something does not work
 )
 
-// Word is the state in a word, for those who see no colours.
+// Word returns a word for the state, for people who cannot see the colours.
 func (s HealthState) Word() string {
 	switch s {
 	case HealthGood:
@@ -65,22 +65,22 @@ type HealthTotal struct{ Name, Value string }
 // Usage is what one person uses.
 type Usage struct {
 	User      space.UserID
-	Spaces    int // of their own
-	Grants    int // clients and keys that are good
+	Spaces    int // that the person owns
+	Grants    int // valid clients and keys
 	Seen      time.Time
-	Commits   int  // in their spaces, in 30 days
-	More      bool // there are more of them than were counted
-	Sandboxes int  // that run
+	Commits   int  // in the person's spaces, in 30 days
+	More      bool // there are more commits than were counted
+	Sandboxes int  // running
 	Bytes     int64
 }
 
-// Access is who may come in.
+// Access is who is allowed in.
 type Access struct {
 	Allow         auth.AllowList
 	MembersInvite bool
-	Issuer        string // another authorization server's; empty: the built-in one
+	Issuer        string // of an external authorization server; empty for the built-in one
 	Registration  bool   // clients may register themselves
-	Documents     bool   // clients may name a document of theirs
-	MailFrom      string // of links by mail; empty: there are none
-	File          string // of the configuration; empty: there is none
+	Documents     bool   // clients may use a client ID metadata document
+	MailFrom      string // sender of sign-in links; empty if none are mailed
+	File          string // the configuration file; empty if there is none
 }

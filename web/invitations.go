@@ -16,11 +16,11 @@ type invitedPage struct {
 	What     string
 	Lifetime time.Duration
 	Back     string
-	// Here: the link opens on the server's machine alone.
+	// Here reports that the link opens only on the server's machine.
 	Here bool
 }
 
-// InvitationNote returns the note of a form that invites somebody.
+// InvitationNote returns the note in the form of an invitation.
 func InvitationNote(v *Visit) string { return Shorten(v.R.PostFormValue("note"), 150) }
 
 // ShowInvitation shows the link of a new invitation.
@@ -30,18 +30,18 @@ func (s *Site) ShowInvitation(v *Visit, link service.Link, what, back string) er
 	})
 }
 
-// showInvited is GET /invited, where invite leads.
+// showInvited is GET /invited, where ShowInvitation redirects to.
 func (s *Site) showInvited(v *Visit) error {
 	var body invitedPage
 	if ok, err := s.TakeOnce(v, FlowInvitation, &body); err != nil {
 		return err
 	} else if !ok {
-		return &PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "The link of an invitation is shown once. If you have not copied it, revoke the invitation and make another."}
+		return &PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "The link of an invitation is shown only once. If you did not copy it, revoke the invitation and make another."}
 	}
 	return s.Page(v, http.StatusOK, "invited", Page{Title: "The invitation is made", Script: true, Body: body})
 }
 
-// Loopback reports whether the pages are at an address of their own machine alone.
+// Loopback reports whether the pages are only reachable from the server's own machine.
 func (s *Site) Loopback() bool {
 	u, err := url.Parse(s.Issuer)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// wantsJSON reports whether the script sent the request: no form can have this
-// type, and no other site may send it.
+// wantsJSON reports whether a script of these pages sent the request: no form can send
+// this content type, and browsers don't let other sites send it.
 func wantsJSON(r *http.Request) bool {
 	t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && t == "application/json"
@@ -24,13 +24,13 @@ func (s *Site) JSON(v *Visit, status int, body any) {
 	}
 	v.W.Header().Set("Content-Type", "application/json")
 	v.W.WriteHeader(status)
-	_, _ = v.W.Write(data) // the browser is gone, then
+	_, _ = v.W.Write(data) // fails only if the browser is gone
 }
 
-// scriptError is what the script is told of an error.
+// scriptError is an error for the script.
 type scriptError struct {
 	Error string `json:"error"`
-	Stale bool   `json:"stale,omitempty"` // the page is to be loaded again
+	Stale bool   `json:"stale,omitempty"` // the page must be reloaded
 }
 
 // ReadJSON reads what the script sent.

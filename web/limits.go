@@ -1,13 +1,13 @@
 package web
 
-// EditLimits bound what the pages that change files take. Zero takes the default.
+// EditLimits are the limits of the pages that change files. Zero means the default.
 type EditLimits struct {
-	MaxFile   int64 // bytes of one file, as the store of spaces has it; default 10 MiB
-	MaxChange int64 // bytes of one change, likewise; default 100 MiB
-	MaxText   int64 // bytes of a text that is edited in a page; default 1 MiB
-	MaxFiles  int   // files that one act uploads, moves or deletes; default 1,000
-	MaxFacts  int   // memory facts that are listed; default 5,000
-	Uploads   int   // uploads and moves that are in memory at once; default 2
+	MaxFile   int64 // bytes of a file, as in the store of spaces; default 10 MiB
+	MaxChange int64 // bytes of a change, as in the store of spaces; default 100 MiB
+	MaxText   int64 // bytes of a text that a page can edit; default 1 MiB
+	MaxFiles  int   // files per upload, move or deletion; default 1,000
+	MaxFacts  int   // memory facts in a list; default 5,000
+	Uploads   int   // uploads and moves in memory at once; default 2
 }
 
 func (l EditLimits) withDefaults() EditLimits {

@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// MaxShown bounds a list on a page that was not asked for all of it.
+// MaxShown limits a list on a page, unless the visitor asks for all of it.
 const MaxShown = 30
 
-// FirstOf cuts a list to what a page shows, and says how many it leaves out.
+// FirstOf cuts a list to MaxShown entries unless all is set. more is how many it leaves
+// out.
 func FirstOf[T any](list []T, all bool) (shown []T, more int) {
 	if all || len(list) <= MaxShown {
 		return list, 0
@@ -16,7 +17,7 @@ func FirstOf[T any](list []T, all bool) (shown []T, more int) {
 	return list[:MaxShown], len(list) - MaxShown
 }
 
-// PageFrom is where a list that is shown in parts begins.
+// PageFrom returns the index at which the requested part of a list begins.
 func PageFrom(r *http.Request) int {
 	n, err := strconv.Atoi(r.URL.Query().Get("from"))
 	if err != nil || n < 0 {
@@ -25,5 +26,5 @@ func PageFrom(r *http.Request) int {
 	return n
 }
 
-// SpacesShown bounds how many of a person's spaces one page looks into.
+// SpacesShown limits how many of a person's spaces one page checks.
 const SpacesShown = 50

@@ -19,30 +19,29 @@ const (
 	DefaultDownloadRate    = 16 << 10
 )
 
-// LiveOptions bound the streams of what happens, and downloads.
+// LiveOptions are the limits of event streams and downloads.
 type LiveOptions struct {
-	// MaxStreams is how many one person may have open at once; below 0 is none,
-	// 0 the default.
+	// MaxStreams is how many streams a person may have open; 0 means the default, and a
+	// negative number none.
 	MaxStreams int
-	// Heartbeat is how often a stream says that it is there, and looks whether
-	// who reads it still may.
+	// Heartbeat is how often a stream sends a sign of life and checks that its reader
+	// still has access.
 	Heartbeat time.Duration
 
-	// MaxDownloads is how many bundles and archives one person may download at
-	// once, and a quarter of how many files as they are; MaxAllDownloads how many
-	// all people may. 0 is the default.
+	// MaxDownloads is how many bundles and archives a person may download at once; four
+	// times as many raw files are allowed. MaxAllDownloads is the limit for all people
+	// together. 0 means the default.
 	MaxDownloads, MaxAllDownloads int
-	// DownloadStall bounds one write to who downloads, and DownloadRate is how many
-	// bytes a second they must take on average after the first minute; 0 is the
-	// default.
+	// DownloadStall limits one write of a download. DownloadRate is the average number of
+	// bytes a second that it must reach after the first minute. 0 means the default.
 	DownloadStall time.Duration
 	DownloadRate  int64
 }
 
-// Live tells the pages that are open of new commits, and knows who downloads what,
-// so that both end with the right to it. It follows the store's
-// events; a page that does not keep up is told to load again rather than waited
-// for. It starts no goroutine and is safe for concurrent use.
+// Live sends new commits to open pages and tracks downloads, so that both end when a
+// person loses access. It receives the store's events. It does not wait for a page that
+// falls behind, but makes it reload. It starts no goroutine and is safe for concurrent
+// use.
 type Live struct {
 	o LiveOptions
 
@@ -52,7 +51,7 @@ type Live struct {
 	Closed bool
 
 	downloads  map[*downloading]bool
-	downloaded chan struct{} // closed, and made again, when a download ends
+	downloaded chan struct{} // closed and replaced when a download ends
 }
 
 var _ space.Events = (*Live)(nil)
@@ -80,17 +79,17 @@ func NewLive(o LiveOptions) *Live {
 	return &Live{o: o, subs: map[space.SpaceID]map[*subscription]bool{}, counts: map[space.UserID]int{}, downloads: map[*downloading]bool{}, downloaded: make(chan struct{})}
 }
 
-// waitingEvents is how many commits may wait for a stream to write them.
+// waitingEvents is how many commits may wait in the queue of a stream.
 const waitingEvents = 32
 
-// subscription is one stream.
+// subscription is an open stream.
 type subscription struct {
 	space   space.SpaceID
 	user    space.UserID
 	session string
 	events  chan space.Event
 	end     context.CancelFunc
-	lost    chan struct{} // closed when it did not keep up
+	lost    chan struct{} // closed when the stream falls behind
 	behind  bool          // lost is closed
 }
 
@@ -111,7 +110,7 @@ func (l *Live) Publish(e space.Event) {
 	}
 }
 
-// End ends the streams and downloads of a person in a space, or with "" in all.
+// End ends the streams and downloads of a person in a space, or in all spaces if id is "".
 func (l *Live) End(user space.UserID, id space.SpaceID) {
 	l.end(func(u space.UserID, of space.SpaceID, _ string) bool { return u == user && (id == "" || of == id) })
 }
@@ -126,7 +125,7 @@ func (l *Live) EndSession(user space.UserID, session string) {
 	l.end(func(u space.UserID, _ space.SpaceID, of string) bool { return u == user && of == session })
 }
 
-// EndOtherSessions ends the streams and downloads of a person's sessions but one.
+// EndOtherSessions ends the streams and downloads of all sessions of a person except keep.
 func (l *Live) EndOtherSessions(user space.UserID, keep string) {
 	l.end(func(u space.UserID, _ space.SpaceID, of string) bool { return u == user && of != keep })
 }
@@ -148,7 +147,7 @@ func (l *Live) end(match func(user space.UserID, id space.SpaceID, session strin
 	}
 }
 
-// Close ends every stream and download, and lets no other begin.
+// Close ends every stream and download. No new ones can begin.
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +162,7 @@ func (l *Live) Close() {
 	}
 }
 
-// Streams reports how many are open.
+// Streams returns the number of open streams.
 func (l *Live) Streams() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,8 +173,9 @@ func (l *Live) Streams() int {
 	return n
 }
 
-// subscribe begins a stream, whose context ends with it; leave must be called. It
-// returns nil if the person has too many, or the hub is closed.
+// subscribe begins a stream. The returned context is canceled when the stream ends; the
+// caller must call leave. s is nil if the person has too many streams or the hub is
+// closed.
 func (l *Live) subscribe(ctx context.Context, user space.UserID, session string, id space.SpaceID) (_ context.Context, s *subscription, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,25 +14,24 @@ import (
 )
 
 const (
-	// streamWrite bounds one write to a browser that does not read.
+	// streamWrite limits a write to a browser that does not read.
 	streamWrite = 30 * time.Second
-	// missedEvents is how many commits a page that comes back is told of; where
-	// there are more it is to load again.
+	// missedEvents is how many missed commits a page gets when it reconnects. If there
+	// are more, it must reload.
 	missedEvents = 50
 )
 
-// liveEvent is what a stream says of a commit. The page gets the rest from the
-// server, as anybody does who looks.
+// liveEvent is a commit in a stream. The page loads the rest from the server.
 type liveEvent struct {
 	Commit space.CommitID `json:"commit"`
 	Tool   string         `json:"tool,omitempty"`
 	Client string         `json:"client,omitempty"`
-	Files  int            `json:"files,omitempty"` // 0: it is not told
+	Files  int            `json:"files,omitempty"` // 0 if unknown
 }
 
-// Events is GET /spaces/{id}/events: server-sent events, one for each commit, with
-// its id. A browser that comes back says which it saw last; a page says by
-// ?since= at which commit it was made.
+// Events is GET /spaces/{id}/events: a server-sent event for each commit, with its ID. A
+// browser that reconnects sends the last ID that it saw; a new page sends the commit that
+// it shows as ?since=.
 func (s *Site) Events(v *Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -44,7 +43,7 @@ func (s *Site) Events(v *Visit) error {
 	ctx, sub, leave := s.Live.subscribe(v.R.Context(), v.User.ID, v.Session.ID, m.ID)
 	if sub == nil {
 		v.W.Header().Set("Retry-After", "60")
-		http.Error(v.W, "Too many pages of yours are told at once what changes. Load this one again to see it.", http.StatusServiceUnavailable)
+		http.Error(v.W, "You have too many pages open that update by themselves. Reload this one to see what changed.", http.StatusServiceUnavailable)
 		return nil
 	}
 	defer leave()
@@ -52,12 +51,12 @@ func (s *Site) Events(v *Visit) error {
 	if since == "" {
 		since = v.R.URL.Query().Get("since")
 	}
-	// After the subscription, so that nothing falls in between.
+	// This comes after the subscription, so that no commit is missed in between.
 	missed, whole := s.missed(ctx, m.ID, since)
 
 	h := v.W.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+	h.Set("X-Accel-Buffering", "no") // keeps nginx from buffering
 	v.W.WriteHeader(http.StatusOK)
 	t := &eventStream{w: v.W, rc: http.NewResponseController(v.W)}
 	t.say("retry: 5000\n: hello\n\n")
@@ -93,8 +92,8 @@ func (s *Site) Events(v *Visit) error {
 	return nil
 }
 
-// missed returns the commits after one, newest first; whole is false if there
-// are too many, or where what since names is no commit of the history.
+// missed returns the commits after since, newest first. whole is false if there are too
+// many, or since is not in the history.
 func (s *Site) missed(ctx context.Context, id space.SpaceID, since string) (_ []space.Commit, whole bool) {
 	if since == "" {
 		return nil, true
@@ -110,8 +109,8 @@ func (s *Site) missed(ctx context.Context, id space.SpaceID, since string) (_ []
 	return list[:i], true
 }
 
-// StillIn reports whether the visitor's session and membership are good now. It does
-// not count as a visit, so that an open page keeps no session alive.
+// StillIn reports whether the visitor's session and membership are still valid. It does
+// not count as a visit, so that an open page does not keep a session alive.
 func (s *Site) StillIn(ctx context.Context, v *Visit, id space.SpaceID) bool {
 	sessions, err := s.Accounts.Sessions(ctx, v.User.ID)
 	if err != nil || !slices.ContainsFunc(sessions, func(o store.Session) bool { return o.ID == v.Session.ID }) {
@@ -121,7 +120,7 @@ func (s *Site) StillIn(ctx context.Context, v *Visit, id space.SpaceID) bool {
 	return err == nil && slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == id })
 }
 
-// eventStream writes until that fails.
+// eventStream writes events until a write fails.
 type eventStream struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
@@ -132,7 +131,7 @@ func (t *eventStream) say(text string) {
 	if t.err != nil {
 		return
 	}
-	_ = t.rc.SetWriteDeadline(time.Now().Add(streamWrite)) // where the connection has any
+	_ = t.rc.SetWriteDeadline(time.Now().Add(streamWrite)) // not every connection supports deadlines
 	if _, t.err = fmt.Fprint(t.w, text); t.err == nil {
 		t.err = t.rc.Flush()
 	}

@@ -10,12 +10,12 @@ import (
 	"satchel/internal/space"
 )
 
-// Location is a path of a space at a commit, as an address names it.
+// Location is a path of a space at a commit, read from the address of a page.
 type Location struct {
 	Space store.Membership
 	Path  space.Path // "" for the whole space
 	Slash bool       // the address ends in a slash
-	// Commit is shown: the one that the address names, or head. At is "" for head.
+	// Commit is the commit to show: the one in the address, or head. At is "" for head.
 	Commit space.CommitID
 	At     space.CommitID
 }
@@ -27,7 +27,7 @@ func (s *Site) Locate(v *Visit) (Location, error) {
 	if l.Space, err = s.Space(v); err != nil {
 		return l, err
 	}
-	// One path has one address: a slash that is written otherwise is none.
+	// Each path has one address, so an escaped slash is not accepted.
 	if strings.Contains(strings.ToLower(v.R.URL.EscapedPath()), "%2f") {
 		return l, ErrGone
 	}
@@ -42,7 +42,7 @@ func (s *Site) Locate(v *Visit) (Location, error) {
 	return l, err
 }
 
-// CommitOf finds the commit that an address names, and head for "".
+// CommitOf finds the commit in an address; "" means head.
 func (s *Site) CommitOf(v *Visit, id space.SpaceID, named string) (commit, at space.CommitID, err error) {
 	if named == "" {
 		commit, err = s.Workspace.Head(v.R.Context(), id)
@@ -55,16 +55,16 @@ func (s *Site) CommitOf(v *Visit, id space.SpaceID, named string) (commit, at sp
 	return commit, commit, err
 }
 
-// URL is the address of another page about the same.
+// URL returns the address of another page for the location.
 func (l Location) URL(page string) string { return PageURL(l.Space.ID, page, l.Path, l.At) }
 
-// Now is the address of the same page at head.
+// Now returns the address of a page for the location at head.
 func (l Location) Now(page string) string { return PageURL(l.Space.ID, page, l.Path, "") }
 
-// Crumb is a directory that leads to what a page is about.
+// Crumb is a directory above the path of a page.
 type Crumb struct{ Name, URL string }
 
-// Crumbs are the directories above a path, the space's root first.
+// Crumbs returns the directories above the path, the space's root first.
 func (l Location) Crumbs() []Crumb {
 	out := []Crumb{{Name: "Files", URL: PageURL(l.Space.ID, "files", "", l.At)}}
 	segs := strings.Split(string(l.Path), "/")
@@ -75,7 +75,7 @@ func (l Location) Crumbs() []Crumb {
 	return out
 }
 
-// Name is what a page about the location is called.
+// Name returns the title of a page for the location.
 func (l Location) Name() string {
 	if l.Path == "" {
 		return "Files"
@@ -83,10 +83,10 @@ func (l Location) Name() string {
 	return ShownPath(path.Base(string(l.Path)), 120)
 }
 
-// MayWrite reports whether the visitor may change the space.
+// MayWrite reports whether the visitor can change the space.
 func (l Location) MayWrite() bool { return l.Space.Role != space.Reader }
 
-// SubjectOf is the first line of a message.
+// SubjectOf returns the first line of a commit message.
 func SubjectOf(message string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	if first = Shorten(first, 120); first == "" {
@@ -95,15 +95,14 @@ func SubjectOf(message string) string {
 	return first
 }
 
-// DoneURL is the address of a page of a file that says what was done there.
+// DoneURL returns the address of a page that confirms an action.
 func DoneURL(where, done string) string { return where + "?done=" + done }
 
-// MaxMoved bounds how many files of a commit are looked at for where a path came
-// from.
+// MaxMoved limits how many files of a commit are searched for a move.
 const MaxMoved = 2000
 
-// MovedTo returns where a commit put the file that it took from a path; "" where it
-// did not, or put it to several places.
+// MovedTo returns the path to which a commit moved the file at p. It is "" if the commit
+// did not move the file, or has copies of it at several paths.
 func (s *Site) MovedTo(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
 	if c.Parent == "" {
 		return "", nil

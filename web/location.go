@@ -9,13 +9,13 @@ import (
 	"satchel/internal/fault"
 )
 
-// maxReturn bounds an address to return to; the longest are authorization
-// requests.
+// maxReturn limits the length of an address to return to; authorization requests are the
+// longest.
 const maxReturn = 32 << 10
 
-// LocalPath returns the path to which somebody may be sent back: one of this
-// server, with its query, else "/". Browsers read `//host` and `/\host` as
-// another host and drop control characters before they read.
+// LocalPath returns s if it is a path of this server, with its query, and else "/".
+// Browsers take `//host` and `/\host` as another host, and drop control characters before
+// they parse an address.
 func LocalPath(s string) string {
 	if !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || len(s) > maxReturn || strings.Contains(s, `\`) {
 		return "/"
@@ -33,25 +33,25 @@ func LocalPath(s string) string {
 	return out.String()
 }
 
-// See sends the browser on to a path of this server, with a GET. The address is
-// absolute, so that no path can be read as a host.
+// See redirects the browser to a path of this server, with a GET. The address is
+// absolute, so that no path can be taken for a host.
 func (s *Site) See(v *Visit, path string) error {
 	v.W.Header().Set("Location", s.URL(path))
 	v.W.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// SendTo sends the browser on to another site or program. asked reports whether the
-// person just sent it there by a form. Where the policy for forms could stop it
-// on the way, it is a page that leads there by itself; and to a program only a
-// person leads, unless they asked.
+// SendTo sends the browser to another site or program. asked reports that the person just
+// submitted a form for it. If the content security policy for forms could block the
+// redirect, a page continues there by itself instead. A program is opened only if the
+// person asked or follows a link.
 func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 	u, err := wayBack(location)
 	if err != nil {
 		return err
 	}
 	if IsWeb(u) && (!asked || FormSources(u) != "") {
-		// 303: what the form held is not sent along (RFC 9700 section 4.12).
+		// With status 303 the form is not sent along (RFC 9700 section 4.12).
 		v.W.Header().Set("Location", location)
 		v.W.WriteHeader(http.StatusSeeOther)
 		return nil
@@ -61,7 +61,7 @@ func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 	})
 }
 
-// wayBack reads an address of a client's, to which a browser may be sent.
+// wayBack parses an address of a client and checks that a browser may be sent there.
 func wayBack(location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil || !mayLeaveFor(u) {
@@ -72,8 +72,8 @@ func wayBack(location string) (*url.URL, error) {
 
 func IsWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
-// OfferToSend is a page with a link to another site or program, to which nobody
-// said that they want to go.
+// OfferToSend answers with a page that links to another site or program, without going
+// there by itself.
 func (s *Site) OfferToSend(v *Visit, location string) error {
 	u, err := wayBack(location)
 	if err != nil {
@@ -84,15 +84,15 @@ func (s *Site) OfferToSend(v *Visit, location string) error {
 	})
 }
 
-// leaving is the page that leads to another site or program.
+// leaving is the body of the page that leads to another site or program.
 type leaving struct {
 	URL  template.URL
 	Host string
 	App  bool
-	Auto bool // goes there by itself
+	Auto bool // the page goes there by itself
 }
 
-// hostOf is what an address is called on pages.
+// hostOf returns how pages name the target of an address.
 func hostOf(u *url.URL) string {
 	if IsWeb(u) {
 		return u.Host
@@ -100,8 +100,8 @@ func hostOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + ":"
 }
 
-// mayLeaveFor reports whether a browser may be sent to the address: never to one
-// that would run as a page of this server.
+// mayLeaveFor reports whether a browser may be sent to the address. Addresses that could
+// run as a page of this server are rejected.
 func mayLeaveFor(u *url.URL) bool {
 	switch strings.ToLower(u.Scheme) {
 	case "", "javascript", "data", "vbscript", "file", "blob", "about", "view-source", "filesystem":
@@ -112,29 +112,28 @@ func mayLeaveFor(u *url.URL) bool {
 	return true
 }
 
-// FormSources are the sources of a content security policy by which the answer
-// to a form may redirect to the address; "" where they cannot be written, or
-// would not be enough. Chromium checks every further redirect too, and hosted
-// clients and programs do redirect on, to pages of their vendor: so that any
-// https goes besides. The forms of these pages hold nothing of worth to another
-// site.
+// FormSources returns the sources in a content security policy that let the answer to a
+// form redirect to the address. It is "" if they cannot be written or would not suffice.
+// Chromium checks all further redirects too, and clients redirect to pages of their
+// vendor, so any https address is allowed. The forms of these pages contain nothing that
+// another site could use.
 func FormSources(u *url.URL) string {
 	if !IsWeb(u) || u.Hostname() == "" || strings.ContainsAny(u.Host, "[]'\"; ,*") {
 		return "" // a source cannot be an IPv6 address
 	}
 	switch strings.ToLower(u.Hostname()) {
 	case "vscode.dev", "insiders.vscode.dev":
-		return "" // they redirect on, to programs
+		return "" // these redirect to programs
 	}
 	return u.Scheme + "://" + u.Host + " https:"
 }
 
-// SendToProvider sends the browser to a provider: after a form by a page, since where
-// a provider redirects on no policy for forms can say.
+// SendToProvider sends the browser to a provider. After a form it uses a page, because a
+// policy for forms cannot list where the provider redirects to.
 func (s *Site) SendToProvider(v *Visit, location string) error {
 	u, err := url.Parse(location)
 	if err != nil || !IsWeb(u) || u.Host == "" {
-		return fault.New(fault.Unavailable, "The sign-in service gave no usable address.")
+		return fault.New(fault.Unavailable, "The sign-in service returned no usable address.")
 	}
 	if v.R.Method == http.MethodGet {
 		v.W.Header().Set("Location", location)

@@ -2,7 +2,7 @@ package web
 
 import "satchel/internal/space"
 
-// MakerOf reports what made a commit.
+// MakerOf returns the kind of maker of a commit: an AI, the pages, git or the server.
 func MakerOf(c space.Commit) string {
 	switch {
 	case space.IsAITool(c.Tool):
@@ -15,10 +15,10 @@ func MakerOf(c space.Commit) string {
 	return "server"
 }
 
-// OnPages is what pages call what people did on them.
+// OnPages says that a person made a change on the pages.
 const OnPages = "on the pages"
 
-// ToolWords says with what a change was made.
+// ToolWords says by what means a change was made.
 func ToolWords(tool string) string {
 	switch tool {
 	case "web":
@@ -35,8 +35,8 @@ func ToolWords(tool string) string {
 	return "with " + Shorten(tool, 40)
 }
 
-// HowMade says how a tool other than an AI's changed a file that waits; it is "" for an
-// AI's.
+// HowMade says how a change that waits for review was made. It is "" for a change by an
+// AI's tool.
 func HowMade(tool string) string {
 	switch {
 	case space.IsWebTool(tool):

@@ -40,7 +40,7 @@ func (s *Site) Space(v *Visit) (store.Membership, error) {
 	return store.Membership{}, ErrGone
 }
 
-// WritableSpace is membership for what a reader may not do.
+// WritableSpace is Space for actions that readers are not allowed.
 func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
 	m, err := s.Space(v)
 	if err == nil && m.Role == space.Reader {
@@ -49,37 +49,37 @@ func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
 	return m, err
 }
 
-// Meta says who makes a commit on these pages, and by what.
+// Meta returns the author, tool and message of a commit that the visitor makes.
 func (v *Visit) Meta(tool, message string) space.Meta {
 	p := auth.Principal{UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
 	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
 }
 
-// OwnedSpace is membership for what an owner alone may do.
+// OwnedSpace is Space for actions that only owners are allowed.
 func (s *Site) OwnedSpace(v *Visit) (store.Membership, error) {
 	m, err := s.Space(v)
 	if err == nil && m.Role != space.Owner {
-		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may do that.", m.Name)
+		return store.Membership{}, fault.New(fault.Forbidden, "Only the owner of the space %s can do that.", m.Name)
 	}
 	return m, err
 }
 
-// Waiting reports how many files of a space wait for the visitor: none if they
-// may only read it.
+// Waiting returns how many files of a space wait for the visitor's review. It is 0 for
+// readers.
 func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
 	if s.Reviews == nil || m == nil || m.Role == space.Reader {
 		return 0
 	}
 	list, _, err := s.Reviews.Waiting(ctx, m.ID)
 	if err != nil {
-		return 0 // a page that is about something else goes without
+		return 0 // pages that only show the number do without it
 	}
 	return len(list)
 }
 
-// ReviewsIn lists the changes of a space that wait for a person. Files that instruct every
-// client come first, so that no number of other files hides them, and of equal ones those
-// that a person knew before; behind reports that the history is still being read.
+// ReviewsIn lists the changes of a space that wait for review. Files that instruct every
+// client come first, so that other files cannot hide them. Among equal ones, files that
+// existed before come first. behind reports that the history is still being read.
 func (s *Site) ReviewsIn(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
 	if s.Reviews == nil {
 		return nil, false, nil
@@ -95,7 +95,8 @@ func (s *Site) ReviewsIn(ctx context.Context, id space.SpaceID) (list []space.Re
 	return list, behind, nil
 }
 
-// urgency is 0 for what clients are told as it is, and more for what they look up.
+// urgency is 0 for files that clients receive without asking, and higher for files that
+// they look up.
 func urgency(p space.Path) int {
 	switch {
 	case p == "resources/instructions.md" || p == "resources/context.md" || p == "resources" || p == "skills":
@@ -113,8 +114,8 @@ func number(b bool) int {
 	return 0
 }
 
-// Pending lists the visitor's files in a space that could not be committed; the first
-// inspect ones with what looks like a secret in them.
+// Pending lists the visitor's files in a space that could not be committed. The first
+// inspect entries include what looks like a secret in the file.
 func (s *Site) Pending(v *Visit, id space.SpaceID, inspect int) ([]space.PendingFile, error) {
 	if s.Operations == nil {
 		return nil, nil
@@ -123,17 +124,18 @@ func (s *Site) Pending(v *Visit, id space.SpaceID, inspect int) ([]space.Pending
 }
 
 // PendingIn counts the visitor's files in a space that could not be committed. It is -1 if
-// they cannot be read, so that no page says that there are none.
+// they cannot be read, so that no page claims that there are none.
 func (s *Site) PendingIn(v *Visit, id space.SpaceID) int {
 	all, err := s.Pending(v, id, 0)
 	if err != nil {
-		s.Logger.WarnContext(v.R.Context(), "what is held cannot be read", "space", id, "err", err)
+		s.Logger.WarnContext(v.R.Context(), "pending files cannot be read", "space", id, "err", err)
 		return -1
 	}
 	return len(all)
 }
 
-// JoinedIn tells of a space whether afterInvitation named it.
+// JoinedIn returns a function that reports whether the visitor has just joined a space,
+// according to the query.
 func JoinedIn(q url.Values) func(store.Membership) bool {
 	return func(m store.Membership) bool { return m.Role != space.Owner && string(m.ID) == q.Get("joined") }
 }

@@ -7,28 +7,28 @@ import (
 	"net/http"
 )
 
-// The kinds of flows that show a secret, in the session that made it.
+// The kinds of flows that show a secret once, in the session that made it.
 const (
 	FlowNewKey     FlowKind = "new key"
 	FlowInvitation FlowKind = "new invitation"
 	FlowLink       FlowKind = "new link"
 )
 
-// once reports whether the kind shows a secret once.
+// once reports whether flows of the kind show a secret once.
 func (k FlowKind) once() bool {
 	return k == FlowNewKey || k == FlowInvitation || k == FlowLink
 }
 
-// shown is what a page is to show once.
+// shown is the flow of a page that shows a secret once.
 type shown struct {
 	Flow
 	Body json.RawMessage `json:"body"`
 }
 
-// ShowOnce leads from an act to the page that shows its secret once: that page can
-// be loaded again without repeating the act. What it shows is sealed with a secret
-// that this browser alone has. The address names which it is, so that several tabs
-// show each their own; the name tells nothing without the browser's secret.
+// ShowOnce redirects to a page that shows a new secret once, so that reloading the page
+// does not repeat the action. The body is sealed with a secret that only this browser
+// has. The address contains an ID, so that each tab shows its own secret; the ID is
+// useless without the browser's secret.
 func (s *Site) ShowOnce(v *Visit, kind FlowKind, path string, body any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Site) ShowOnce(v *Visit, kind FlowKind, path string, body any) error {
 	return s.See(v, path+"?once="+id)
 }
 
-// TakeOnce reads into body what showOnce kept for this session; ok is false if
-// that was shown already. A HEAD shows nothing, and uses nothing up.
+// TakeOnce reads into body what ShowOnce stored for this session. ok is false if it was
+// shown before. A HEAD request does not use it up.
 func (s *Site) TakeOnce(v *Visit, kind FlowKind, body any) (ok bool, err error) {
 	if v.R.Method != http.MethodGet {
 		return false, nil

@@ -17,31 +17,30 @@ import (
 	"satchel/tools"
 )
 
-// Admitter makes a user, and the space that they own, of somebody who signs in
-// for the first time.
+// Admitter admits new users and creates their own space.
 type Admitter interface {
-	// Admit checks that the allow list or the invitation lets the claimant in, and
-	// accepts the invitation for them in the transaction that makes them a user. A
-	// user whom an entry of the allow list no longer let in comes back by another.
-	// name is the user name that the person wishes; empty for one made from the
-	// claimant. The error is a fault.Forbidden if nobody lets them in, a
-	// fault.NotFound if the invitation is over, and a fault.Conflict or
-	// fault.Invalid for the name.
+	// Admit checks that the allow list or the invitation lets the person in, and accepts
+	// the invitation in the transaction that creates the user. A user who was suspended
+	// because an entry of the allow list is gone returns if another entry matches. name is
+	// the user name that the person chose; if it is empty, it is derived from the identity.
+	// The error is a fault.Forbidden if the person is not let in, a fault.NotFound if the
+	// invitation is no longer valid, and a fault.Conflict or fault.Invalid for the name.
 	Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error)
 }
 
-// Provider is another service with which people sign in. One that also has a
-// method Ready() bool is offered only while that says so.
+// Provider is an external service with which people sign in. A provider that also has a
+// method Ready() bool is offered only while that returns true.
 type Provider interface {
-	// Label is what the button says after "Sign in with".
+	// Label is the text of the button after "Sign in with".
 	Label() string
-	// Begin returns where to send the browser, and what Finish must be given.
+	// Begin returns the address for the browser, and the data that Finish needs.
 	Begin(ctx context.Context, redirectURI, state string) (location string, flow []byte, err error)
-	// Finish proves who came back; q is the query of their request.
+	// Finish verifies the identity of the person who came back; q is the query of their
+	// request.
 	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (auth.ExternalIdentity, error)
 }
 
-// PasskeyService makes and checks passkeys.
+// PasskeyService creates and verifies passkeys.
 type PasskeyService interface {
 	BeginRegistration(passkey.User) (options, flow []byte, err error)
 	FinishRegistration(u passkey.User, flow, response []byte) (id, credential []byte, err error)
@@ -60,7 +59,7 @@ const (
 	DefaultWaitingTime = 50 * time.Millisecond
 )
 
-// What Options.Limit is asked about.
+// The limits of Options.Limit.
 const (
 	LimitPage   = "page"   // any page
 	LimitSignIn = "signin" // an attempt to sign in
@@ -68,38 +67,37 @@ const (
 	LimitInvite = "invite" // an attempt to use an invitation
 )
 
-// CalledAs is what a client calls itself, and when it did so last.
+// CalledAs is a name that a client gave itself, and when it last used it.
 type CalledAs struct {
 	Name string
 	At   time.Time
 }
 
-// Options say what the pages are of.
+// Options configure the pages.
 type Options struct {
-	// Issuer is the origin at which people reach the pages, such as
-	// https://example.com; required. MCPURL is what they give to their clients.
+	// Issuer is the origin of the pages, such as https://example.com; required. MCPURL is
+	// the address that people give to their clients.
 	Issuer, MCPURL string
 	// Accounts holds users, sessions and all that they own; required.
 	Accounts *store.Store
-	// OAuth is the built-in authorization server; nil if another issuer's
-	// tokens are used, and then there is no page of consent.
+	// OAuth is the built-in authorization server. It is nil if tokens of another issuer
+	// are used; then there is no consent page.
 	OAuth *oauth.Server
-	// People lets new users in; required.
+	// People admits new users; required.
 	People Admitter
 
-	// Workspace and History read what spaces hold, and Operations change it; Tools
-	// searches it. All are required.
+	// Workspace and History read the content of spaces, and Operations change it. All are
+	// required.
 	Workspace  tools.Workspace
 	History    History
 	Operations Operations
 	// Service performs operations; required.
 	Service *service.Service
-	// FlowRate is how often an hour, in the long run, somebody who is signed in may
-	// begin what the server remembers until it is done, such as a visit to GitHub, and
-	// half as often at once; 0 is DefaultFlowRate. Sign-ins, which anybody may begin,
-	// are limited by address.
+	// FlowRate is how many flows an hour, such as visits to GitHub, a signed-in person may
+	// begin; half as many are allowed at once. 0 means DefaultFlowRate. Sign-ins, which
+	// anybody can begin, are limited by network address.
 	FlowRate int
-	// Editing bounds what the pages that change files take.
+	// Editing are the limits of the pages that change files.
 	Editing EditLimits
 
 	// Each way to sign in may be nil.
@@ -107,91 +105,94 @@ type Options struct {
 	Passkeys     PasskeyService
 	Mail         Mailer
 
-	// App is the GitHub App, by which people connect repositories; nil for none, and
-	// then there are no such pages.
+	// App is the GitHub App with which people connect repositories. If it is nil, there
+	// are no pages for that.
 	App GitHubApp
-	// Setup is what the first steps need; nil leaves out what it does.
+	// Setup has the operations of the first steps. If it is nil, pages leave these steps
+	// out.
 	Setup Setup
-	// PollEvery is how often the remote of a space in use is checked; 0 for never. With
-	// Webhooks GitHub announces pushes.
+	// PollEvery is how often the remote of a space in use is checked; 0 means never.
+	// Webhooks reports that GitHub announces pushes.
 	PollEvery time.Duration
 	Webhooks  bool
-	// Stdio is the command by which a program on this machine uses the server, and its
-	// arguments. Admins of a server that only its machine reaches are shown it; empty:
-	// nobody is.
+	// Stdio is the command, with its arguments, with which a program on this machine uses
+	// the server. It is shown to admins of a server that only its own machine can reach.
+	// It may be empty.
 	Stdio []string
-	// Live tells open pages of commits; nil for one that nothing is published to.
+	// Live sends commits to open pages; nil means one without events.
 	Live *Live
-	// Reviews and Remotes may be nil: then nothing waits for a person, and no page
-	// shows where spaces are pushed.
+	// Reviews and Remotes may be nil. Then nothing waits for review, and no page shows
+	// where spaces are pushed.
 	Reviews Reviews
-	// WaitingTime is how long a page that tells of many spaces looks for what waits in
-	// them that it does not know yet; 0 is DefaultWaitingTime.
+	// WaitingTime is how long a page about many spaces looks for changes that wait for
+	// review; 0 means DefaultWaitingTime.
 	WaitingTime time.Duration
 	Remotes     Remotes
 
-	// Ownership deletes spaces; nil leaves out the pages that delete spaces and give them away.
+	// Ownership deletes spaces. If it is nil, there are no pages that delete spaces or
+	// give them away.
 	Ownership Ownership
 
-	// Health tells admins how the server is; nil: there are no such pages.
+	// Health reports the state of the server to admins. If it is nil, there are no pages
+	// for that.
 	Health Health
 
-	// Limit reports whether one more request is fine, and else how long to wait;
-	// nil for no limits.
+	// Limit reports whether one more request is allowed, or how long to wait; nil means no
+	// limits.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
-	// Address is the network address of who sent a request, for the list of
-	// sessions; nil for the connection's.
+	// Address returns the network address of the sender of a request, for the list of
+	// sessions; nil means the address of the connection.
 	Address func(*http.Request) string
-	// Called reports what the clients that called with a grant lately call themselves, as
-	// "name/version", the last one first; nil for nothing known.
+	// Called returns the names, as "name/version", of the clients that used a grant
+	// recently, the latest first; nil means that none are known.
 	Called func(space.GrantID) []CalledAs
 
-	// InviteLifetime and LinkLifetime are how long what is made here is good;
-	// 0 for the defaults.
+	// InviteLifetime and LinkLifetime are the lifetimes of invitations and sign-in links;
+	// 0 means the default.
 	InviteLifetime, LinkLifetime time.Duration
-	// Logger receives what went wrong; nil discards.
+	// Logger receives errors; nil discards them.
 	Logger  *slog.Logger
 	Version string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// GitHubApp is the server's GitHub App. Errors are faults; what they say in public
-// is shown.
+// GitHubApp is the server's GitHub App. Its errors are faults, whose public text the
+// pages show.
 type GitHubApp interface {
 	// App returns the App without its secrets; ok is false if there is none yet.
 	App(ctx context.Context) (a auth.GitHubApp, ok bool, err error)
-	// Manifest returns what a browser posts to GitHub, as the field manifest, and
-	// where to. GitHub sends it back to app.PathCreated with a code and the
+	// Manifest returns the field manifest that a browser posts to GitHub, and the address
+	// to post it to. GitHub sends the browser back to app.PathCreated with a code and the
 	// state.
 	Manifest(state string, n app.NewApp) (action string, manifest []byte, err error)
-	// Create makes the App of a manifest's code; fault.Conflict if there is one,
-	// fault.Invalid for a dead code.
+	// Create creates the App from the code of a manifest. It returns a fault.Conflict if
+	// there is an App, and a fault.Invalid if the code is no longer valid.
 	Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error)
-	// Enter proves and keeps an App that was made by hand.
+	// Enter verifies and stores an App that was created by hand.
 	Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error)
-	// Forget drops the App and its secrets; every link becomes a removed one.
+	// Forget deletes the App and its secrets; every link becomes a removed one.
 	Forget(ctx context.Context, by space.UserID) error
 	// InstallURL is where people install the App.
 	InstallURL(ctx context.Context, state string) (string, error)
-	// Begin returns where to send a browser to say who it is at GitHub, and what
-	// Finish must be given.
+	// Begin returns the address at which a person signs in to GitHub, and the data that
+	// Finish needs.
 	Begin(ctx context.Context, redirectURI, state string) (location string, flow []byte, err error)
-	// Finish reports what the person who came back may push to; q is the query of
-	// their request.
+	// Finish returns the repositories that the person who came back can push to; q is the
+	// query of their request.
 	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (app.Found, error)
-	// FinishCreate makes a repository with the person's token first.
+	// FinishCreate is Finish, but first creates a repository with the person's token.
 	FinishCreate(ctx context.Context, redirectURI string, flow []byte, q url.Values, r app.NewRepository) (app.Found, error)
-	// Link connects a repository of f, which must be what Finish returned.
+	// Link connects a repository of f, which must be a result of Finish.
 	Link(ctx context.Context, by space.UserID, id space.SpaceID, f app.Found, repository int64) (auth.RepositoryLink, error)
-	// Taken reports which repositories other spaces than this are kept in.
+	// Taken returns the repositories that are linked to other spaces.
 	Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error)
 	Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	Unlink(ctx context.Context, by space.UserID, id space.SpaceID) error
-	// Recheck asks GitHub now whether the link still holds.
+	// Recheck checks with GitHub whether the link still works.
 	Recheck(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, error)
-	// AskApproval notes that an owner of an organisation was asked to approve the
-	// App for a space, and Waiting since when.
+	// AskApproval records that an owner of an organisation was asked to approve the App
+	// for a space. Waiting returns when that was.
 	AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 }

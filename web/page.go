@@ -20,32 +20,32 @@ type Page struct {
 	Title string
 	Body  any
 
-	// Script includes the script, and FormsTo is where forms may lead besides.
+	// Script includes the script. FormsTo are further sources for the form-action of the
+	// content security policy.
 	Script  bool
 	FormsTo string
-	// Scripts and Styles are further static files, which go before the page's own.
+	// Scripts and Styles are further static files to include.
 	Scripts, Styles []string
 	// Wide is for pages with tables.
 	Wide bool
-	// Space is the space that the page is about; nil for none.
+	// Space is the space that the page is about; nil if there is none.
 	Space *store.Membership
-	// Problem says what is wrong with the submitted form; Field is the ID of the
-	// input.
+	// Problem says what is wrong with the submitted form; Field is the ID of the input.
 	Problem, Field string
 	// Done confirms the last action, above the rest of the page.
 	Done string
 	// Current is the path of the page in the navigation.
 	Current string
 
-	// The rest is filled in by Site.Page.
+	// Site.Page sets the remaining fields.
 	User    string
 	In      bool
 	Admin   bool
-	Spaces  int               // how many the person has
-	Nav     *store.Membership // the space to which the navigation leads; nil if there is none
-	Waiting int               // how much of the space an AI changed that the person is to confirm
+	Spaces  int               // how many spaces the person has
+	Nav     *store.Membership // the space in the navigation; nil if there is none
+	Waiting int               // files of the space that wait for the person's review
 	Form    string            // the token of forms
-	Times   string            // the address of the script for the page's times; "" where it has none
+	Times   string            // the address of the script for times; "" if the page has no times
 	Version string
 }
 
@@ -55,7 +55,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	if v.In {
 		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, formToken(v.Secret)
 		p.Nav, p.Waiting = p.Space, s.Waiting(v.R.Context(), p.Space)
-		// A page that says what is wrong comes without, where the database is away.
+		// If the database fails, the error page is shown without the navigation.
 		if all, err := s.Spaces(v); err == nil && len(all) > 0 {
 			p.Spaces = len(all)
 			if p.Nav == nil {
@@ -86,18 +86,18 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	case p.Script || len(p.Scripts) > 0:
 		scripts = policyScript
 	case t.times:
-		// Such pages may show what somebody wrote: they run this one file.
+		// Such pages may show other people's text, so they run only this file.
 		scripts = "; script-src " + s.URL("/static/"+timeScript)
 	}
 	h.Set("Content-Security-Policy", policy(scripts, forms))
 	v.W.WriteHeader(status)
 	if v.R.Method != http.MethodHead {
-		_, _ = v.W.Write(b.Bytes()) // the browser is gone, then
+		_, _ = v.W.Write(b.Bytes()) // fails only if the browser is gone
 	}
 	return nil
 }
 
-// PageError is an error that is a page.
+// PageError is an error with its own page.
 type PageError struct {
 	Status      int
 	Title, Text string
@@ -107,14 +107,15 @@ type PageError struct {
 func (e *PageError) Error() string { return e.Title + ": " + e.Text }
 
 var (
-	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "There is nothing here", Text: "The address leads nowhere, or to something that you have no part in."}
-	// errGone is the answer to every identifier of what is not the visitor's.
-	ErrGone = &PageError{Status: http.StatusNotFound, Title: "It is not there", Text: "What you asked for does not exist, or no longer."}
-	// errStale is the answer to a form whose session is over, or began after it.
-	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, load the page again and repeat it."}
+	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "There is nothing here", Text: "There is no page at this address, or you have no access to it."}
+	// ErrGone is the answer for everything that is missing or belongs to somebody else.
+	ErrGone = &PageError{Status: http.StatusNotFound, Title: "It is not there", Text: "It does not exist, or it no longer does."}
+	// errStale is the answer to a form of another session than the current one.
+	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page and try again."}
 )
 
-// AsPage is the one table from fault codes to pages.
+// AsPage returns the page of an error. It is the only place that maps fault codes to
+// status codes and titles.
 func AsPage(err error) *PageError {
 	var p *PageError
 	if errors.As(err, &p) {
@@ -129,15 +130,15 @@ func AsPage(err error) *PageError {
 	case fault.Conflict:
 		p.Status, p.Title = http.StatusConflict, "That cannot be done now"
 	case fault.Unauthenticated:
-		p.Status, p.Title = http.StatusUnauthorized, "That is not valid any more"
+		p.Status, p.Title = http.StatusUnauthorized, "That is no longer valid"
 	case fault.Forbidden:
 		p.Status, p.Title = http.StatusForbidden, "That is not allowed"
 	case fault.TooLarge:
-		p.Status, p.Title = http.StatusRequestEntityTooLarge, "That was too much"
+		p.Status, p.Title = http.StatusRequestEntityTooLarge, "That is too large"
 	case fault.Limited:
 		p.Status, p.Title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
-		p.Status, p.Title = http.StatusServiceUnavailable, "That is not possible now"
+		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available now"
 	case fault.Damaged:
 		p.Status, p.Title = http.StatusInternalServerError, "It cannot be read"
 	case fault.Canceled:
@@ -152,15 +153,15 @@ func AsPage(err error) *PageError {
 	return p
 }
 
-// Fail answers with the page of an error, or with JSON where the script asked.
+// Fail answers with the page of an error, or with JSON if the script sent the request.
 func (s *Site) Fail(v *Visit, err error) {
 	p := AsPage(err)
-	if p.Status >= 500 && !(errors.Is(err, context.Canceled) && v.R.Context().Err() != nil) { // unless the browser went away
-		level := slog.LevelWarn // somebody else's server may be away, which anybody may name
+	if p.Status >= 500 && !(errors.Is(err, context.Canceled) && v.R.Context().Err() != nil) { // unless the browser is gone
+		level := slog.LevelWarn // another server, which anybody may choose, can be unavailable
 		if p.Status == http.StatusInternalServerError {
 			level = slog.LevelError
 		}
-		// The path may hold a secret, and the pattern does not.
+		// Log the pattern, because the path may contain a secret.
 		s.Logger.LogAttrs(v.R.Context(), level, "a page failed", slog.String("page", v.R.Pattern), slog.Any("error", err))
 	}
 	if p.Retry > 0 {
@@ -182,7 +183,7 @@ type failure struct {
 	In   bool
 }
 
-// Gone makes one answer of everything that is not there for this person.
+// Gone returns ErrGone for everything that does not exist for this person.
 func Gone(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Invalid:
@@ -191,9 +192,9 @@ func Gone(err error) error {
 	return err
 }
 
-// DoneIn is what a page says of the act that led to it: the words of the address's
-// done, which come from the page itself, so that no link can have it say another
-// thing. A page that says what is wrong says nothing of the kind.
+// DoneIn returns the text that confirms the action that led to a page, by the parameter
+// done of its address. The texts are in words, so that a link cannot make the page say
+// anything else. A page that answers a form has no such text.
 func DoneIn(v *Visit, words map[string]string) string {
 	if v.R.Method == http.MethodPost {
 		return ""

@@ -2,7 +2,7 @@ package web
 
 import "slices"
 
-// NamedProvider is one service to sign in with, and the name that it has in paths.
+// NamedProvider is a provider with its name in paths.
 type NamedProvider struct {
 	Provider
 	Name string
@@ -11,7 +11,7 @@ type NamedProvider struct {
 func (p NamedProvider) FlowKind() FlowKind { return FlowProvider + FlowKind(p.Name) }
 func (p NamedProvider) Callback() string   { return "/signin/" + p.Name + "/callback" }
 
-// Providers are those that are configured.
+// Providers returns the configured providers.
 func (s *Site) Providers() []NamedProvider {
 	var out []NamedProvider
 	if s.GitHub != nil {
@@ -23,7 +23,7 @@ func (s *Site) Providers() []NamedProvider {
 	return out
 }
 
-// Offered are those with which somebody can sign in now.
+// Offered returns the providers with which people can sign in now.
 func (s *Site) Offered() []NamedProvider {
 	return slices.DeleteFunc(s.Providers(), func(p NamedProvider) bool {
 		r, can := p.Provider.(interface{ Ready() bool })
@@ -31,5 +31,5 @@ func (s *Site) Offered() []NamedProvider {
 	})
 }
 
-// ProviderButton is the button of a provider on a page.
+// ProviderButton is the button for a provider on a page.
 type ProviderButton struct{ Label, Action string }

@@ -8,15 +8,15 @@ import (
 
 const (
 	returnCookie = "satchel-return"
-	// returnLifetime is how long somebody has to find a link to sign in with.
+	// returnLifetime is how long a person has to open a sign-in link.
 	returnLifetime = 15 * time.Minute
-	// maxReturnCookie bounds the path in the cookie; browsers keep 4096 bytes.
+	// maxReturnCookie limits the path in the cookie; browsers store up to 4096 bytes.
 	maxReturnCookie = 2900
 )
 
-// Remember keeps where somebody was on the way to, for who then signs in by a
-// one-time link from elsewhere: a client that waits for its consent gets it. The
-// cookie proves nothing, and leads to pages of this server alone.
+// Remember stores the address that a person wanted to open, so that they get there after
+// they sign in with a one-time link: a client may be waiting for consent. The cookie is
+// not trusted, and leads only to pages of this server.
 func (s *Site) Remember(v *Visit, back string) {
 	if back == "/" || len(back) > maxReturnCookie {
 		return
@@ -24,7 +24,7 @@ func (s *Site) Remember(v *Visit, back string) {
 	s.SetCookie(v.W, returnCookie, base64.RawURLEncoding.EncodeToString([]byte(back)), s.Now().Add(returnLifetime))
 }
 
-// Remembered is where that was, or "/".
+// Remembered returns the address that Remember stored, or "/".
 func (s *Site) Remembered(r *http.Request) string {
 	all := r.CookiesNamed(s.CookieName(returnCookie))
 	if len(all) != 1 {
@@ -37,7 +37,7 @@ func (s *Site) Remembered(r *http.Request) string {
 	return LocalPath(string(b))
 }
 
-// forget ends it, once somebody is signed in.
+// forget deletes the address that Remember stored.
 func (s *Site) forget(v *Visit) {
 	if len(v.R.CookiesNamed(s.CookieName(returnCookie))) > 0 {
 		s.SetCookie(v.W, returnCookie, "", time.Time{})

@@ -14,7 +14,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Audience may see a page.
+// Audience is the set of people who may open a page.
 type Audience int
 
 const (
@@ -23,21 +23,22 @@ const (
 	Admins
 )
 
-// ByCeremony is added to who may finish a ceremony: begun, it stands for the token of
-// the session's forms, which may be another one by then; see finishCeremony.
+// ByCeremony is added to the audience of a page that finishes a passkey ceremony. The
+// ceremony itself takes the place of the form token, which may have changed meanwhile;
+// see finishCeremony in package signin.
 const ByCeremony Audience = 1 << 4
 
-// Handler answers a visit, or returns the error that Fail answers with.
+// Handler answers a visit. If it returns an error, Fail answers.
 type Handler func(v *Visit) error
 
-// Handle adds a page. A pattern with GET serves HEAD too. limit is one of the
-// limits of Options.Limit.
+// Handle adds a page. A pattern with GET also serves HEAD. limit is one of the limits of
+// Options.Limit.
 func (s *Site) Handle(pattern, limit string, who Audience, h Handler) {
 	s.mux.Handle(pattern, s.serve(limit, who, MaxFormBytes, h))
 }
 
-// HandleLarge adds a page of a space that takes a form of up to max bytes from
-// members who can write to the space, and a small one from everybody else.
+// HandleLarge adds a page of a space that accepts forms of up to max bytes from members
+// who can write to the space, and of the usual size from everybody else.
 func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
 	large, small := s.serve(LimitPage, SignedIn, max, h), s.serve(LimitPage, SignedIn, MaxFormBytes, h)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -68,8 +69,8 @@ func (s *Site) routes() {
 	s.Handle("POST /spaces/{id}/members/{user}/remove", LimitPage, SignedIn, s.removeMember)
 }
 
-// serve wraps the handler of a page in what holds for every page. body bounds, in
-// bytes, what it may be sent.
+// serve wraps the handler of a page with the checks of every page. body is the maximum
+// size of the request, in bytes.
 func (s *Site) serve(limit string, need Audience, body int64, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.secureHeaders(w, r)
@@ -78,7 +79,7 @@ func (s *Site) serve(limit string, need Audience, body int64, h Handler) http.Ha
 			s.Fail(v, err)
 		}
 		if r.MultipartForm != nil {
-			_ = r.MultipartForm.RemoveAll() // what is left is the system's to clean up
+			_ = r.MultipartForm.RemoveAll() // the system removes what is left
 		}
 		if v.spooled != nil {
 			v.spooled()
@@ -92,8 +93,8 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 	if ok, err := s.atIssuer(v); !ok {
 		return err
 	}
-	// Who is signed in has signed in at a rate that is limited; a page that is open
-	// in their browser elsewhere, or a neighbour, must not keep them out.
+	// Signed-in people are exempt from the page limit, since sign-ins are limited. Others
+	// on the same network must not keep them out.
 	if err := s.findSession(v); err != nil {
 		return err
 	}
@@ -108,12 +109,12 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 	unsafe := v.R.Method != http.MethodGet && v.R.Method != http.MethodHead
 	if unsafe {
 		if err := s.sameOrigin(v.R); err != nil {
-			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.Origin)
+			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site. Nothing was changed. Open %s and try again there.", s.Origin)
 		}
 	}
 	if need != Anyone && !v.In {
 		if unsafe {
-			return &PageError{Status: http.StatusUnauthorized, Title: "You are signed out", Text: "Nothing was changed. Sign in and repeat it."}
+			return &PageError{Status: http.StatusUnauthorized, Title: "You are signed out", Text: "Nothing was changed. Sign in and try again."}
 		}
 		return s.See(v, "/signin?return="+url.QueryEscape(LocalPath(v.R.URL.RequestURI())))
 	}
@@ -121,7 +122,7 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 		return ErrNoPage
 	}
 	if unsafe {
-		// What is said to be as small as any form takes no place of those.
+		// A form that declares a normal size needs no place among the large ones.
 		if n := v.R.ContentLength; body > spoolFrom && v.In && (n < 0 || n > MaxFormBytes) {
 			var err error
 			if v.spooled, err = s.spools.enter(v.User.ID); err != nil {
@@ -140,11 +141,11 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 	return h(v)
 }
 
-// formMemory is how much of an upload is kept in memory; the rest is in files,
-// which are removed with the answer.
+// formMemory is how much of an upload stays in memory. The rest goes to files, which are
+// removed after the answer.
 const formMemory = 1 << 20
 
-// readForm reads what a form sent, once it is known that its sender may.
+// readForm reads the submitted form. It is called after the sender has been checked.
 func (s *Site) readForm(v *Visit, limit int64) error {
 	v.R.Body = http.MaxBytesReader(v.W, v.R.Body, limit)
 	if wantsJSON(v.R) {
@@ -167,11 +168,11 @@ func (s *Site) readForm(v *Visit, limit int64) error {
 
 var errNoText = errors.New("bytes that are no text")
 
-// Textual reports whether a database takes the bytes for text.
+// Textual reports whether a database accepts s as text.
 func Textual(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 func tooMany(wait time.Duration) error {
-	return &fault.Error{Code: fault.Limited, Public: "There were too many requests from your network. Wait a moment and try again.", RetryAfter: max(wait, time.Second)}
+	return &fault.Error{Code: fault.Limited, Public: "Too many requests came from your network. Wait a moment and try again.", RetryAfter: max(wait, time.Second)}
 }
 
 func BadForm(err error) error {

@@ -13,52 +13,47 @@ import (
 	"satchel/auth/oauth"
 )
 
-// MaxFormBytes bounds what a page is sent; an attestation of a passkey is the
-// largest.
+// MaxFormBytes limits the size of a form; the attestation of a passkey is the largest.
 const MaxFormBytes = 64 << 10
 
-// Sources of content security policies that some pages allow besides.
+// Parts of content security policies.
 const (
 	policyBase = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
-	// policyScript is of the pages that hold the script, which posts what a
-	// passkey answers.
+	// policyScript is for pages with the script, which posts the response of a passkey.
 	policyScript = "; script-src 'self'; connect-src 'self'"
 	formsHere    = "'self'"
 )
 
-// policy is the content security policy of a page whose forms lead to the
-// sources in forms. scripts are its directives of scripts; "" allows none.
+// policy returns the content security policy of a page. forms are the sources that forms
+// may lead to. scripts are the directives for scripts; "" allows none.
 func policy(scripts, forms string) string {
 	return policyBase + "; form-action " + forms + scripts
 }
 
-// secureHeaders are on every answer. Chromium applies form-action to where an
-// answer to a form redirects, too.
+// secureHeaders sets the headers of every answer. Chromium applies form-action to the
+// redirects after a form, too.
 func (s *Site) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy("", formsHere))
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
-	// Nothing of an address reaches another site, as with no-referrer. That one
-	// would make browsers send "Origin: null" with the forms of these pages too,
-	// which is refused where they send no Sec-Fetch-Site: over plain http, and
-	// Safari before 16.4.
+	// Like no-referrer, same-origin hides addresses from other sites. But no-referrer
+	// would make browsers send "Origin: null" with forms, which sameOrigin rejects if
+	// there is no Sec-Fetch-Site: over plain http, and in Safari before 16.4.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
-	// Clients open the page of consent in a window of theirs and wait for it to
-	// come back. Isolation would cut that window off for good, so that the pages
-	// on the way through consent do without. Over plain http browsers complain of
-	// the header, but for their own machine.
+	// Clients open the consent page in a window of their own and wait for it to return.
+	// Isolation would cut that window off, so the pages on the way to consent omit the
+	// header. Over plain http, browsers complain about it except on localhost.
 	if (s.Secure || s.Origin.Hostname() == "localhost") && !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
 }
 
-// sameOrigin refuses what a browser sends for another site. The protection of
-// net/http compares hosts alone where a browser does not say Sec-Fetch-Site, and
-// so would take the http page of an https server, which who is on the way can
-// write.
+// sameOrigin rejects requests that a browser sends for another site. Without
+// Sec-Fetch-Site, the protection of net/http compares only hosts. It would accept the http
+// page of an https server, which anybody on the network path can forge.
 func (s *Site) sameOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if r.Header.Get("Sec-Fetch-Site") == "" && origin != "" && !strings.EqualFold(origin, strings.TrimSuffix(s.Origin.String(), defaultPort(s.Origin.Scheme))) {
@@ -69,12 +64,12 @@ func (s *Site) sameOrigin(r *http.Request) error {
 
 var errOrigin = errors.New("the form is of another origin")
 
-// otherName ends the query of a request that was sent here from another name of the server.
+// otherName ends the query of a request that was redirected here from another name of the
+// server.
 const otherName = "from-another-name"
 
-// atIssuer sends a browser that came by another name of the server, such as
-// 127.0.0.1, to the one name for which there are cookies and passkeys. ok is
-// false if it answered.
+// atIssuer redirects a browser that uses another name of the server, such as 127.0.0.1,
+// to the name for which cookies and passkeys are valid. ok is false if it answered.
 func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
 	r := v.R
 	raw, marked := strings.CutSuffix(r.URL.RawQuery, otherName)
@@ -83,18 +78,18 @@ func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
 		if !marked || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return true, nil
 		}
-		// The mark did its work, and nobody need see it.
+		// The mark is no longer needed, so remove it from the address.
 		return false, s.See(v, LocalPath(r.URL.RequestURI()))
 	}
 	for _, h := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded"} {
 		if r.Header.Get(h) != "" {
-			return true, nil // a proxy is in front, and says Host as it likes
+			return true, nil // a proxy in front may send any Host
 		}
 	}
 	switch {
 	case marked:
 		return false, &PageError{Status: http.StatusMisdirectedRequest, Title: "The proxy hides this server's name",
-			Text: "Requests arrive here for another host than " + s.Origin.Host + ". Let the proxy in front of the server pass the Host header on as it came."}
+			Text: "Requests arrive here for a host other than " + s.Origin.Host + ". Make the proxy in front of the server pass the Host header on unchanged."}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return false, &PageError{Status: http.StatusMisdirectedRequest, Title: "This is not the server's own address",
 			Text: "Nothing was changed. Open " + s.Origin.String() + " and try again there."}
@@ -102,8 +97,7 @@ func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
 	if raw != "" {
 		raw += "&"
 	}
-	// A client that asks for consent under that name expects it as the issuer in the
-	// answer.
+	// A client that uses the other name expects it as the issuer in the answer.
 	if s.OAuth != nil && r.URL.Path == oauth.PathAuthorize {
 		raw += oauth.IssuerParameter + "=" + url.QueryEscape(s.OAuth.IssuerAt(r.Host)) + "&"
 	}
@@ -117,15 +111,15 @@ func defaultPort(scheme string) string {
 	return ":80"
 }
 
-// formToken is what the forms of a session carry: nobody who does not know the
-// session's secret can make one, and it tells nothing of the secret.
+// formToken returns the token that the forms of a session carry. Only somebody who knows
+// the session's secret can compute it, and it does not reveal the secret.
 func formToken(session string) string {
 	mac := hmac.New(sha256.New, []byte(session))
 	mac.Write([]byte("satchel web form"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// CheckForm refuses a form without the token of the visitor's session.
+// CheckForm rejects a form without the token of the visitor's session.
 func CheckForm(v *Visit) error {
 	got := v.R.Header.Get("X-Satchel-Form")
 	if got == "" {
@@ -137,5 +131,5 @@ func CheckForm(v *Visit) error {
 	return errStale
 }
 
-// Host is the host, and the port, of this server's address.
+// Host returns the host and port of the server's address.
 func (s *Site) Host() string { return s.Origin.Host }

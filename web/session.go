@@ -11,30 +11,30 @@ import (
 	"satchel/internal/space"
 )
 
-// Visit is one request and its visitor.
+// Visit is a request and its visitor.
 type Visit struct {
 	W http.ResponseWriter
 	R *http.Request
 
-	In      bool // somebody is signed in
+	In      bool // the visitor is signed in
 	User    store.User
 	Session store.Session
 	Secret  string // of the session
 
-	taken   []string // names of the flows that this request has used
-	spooled func()   // ends the place of a large form; nil without one
+	taken   []string // names of the flows that this request has used up
+	spooled func()   // frees the place of a large form; nil if there is none
 
-	spaces []store.Membership // of the user, after the first use
+	spaces []store.Membership // of the user; read on first use
 }
 
-// Actor is the visitor for operations.
+// Actor returns the visitor as the actor of operations.
 func (v *Visit) Actor() service.Actor { return service.Person(v.User) }
 
-// By is the visitor for the audit log.
+// By returns the visitor as an actor for the audit log.
 func (v *Visit) By() store.Actor { return store.Actor{User: v.User.ID, Via: "web"} }
 
-// CookieName is the name of a cookie. With https its prefix keeps other hosts of
-// the domain from setting one (RFC 6265bis section 4.1.3.2).
+// CookieName returns the full name of a cookie. With https it has a prefix that keeps
+// other hosts of the domain from setting it (RFC 6265bis section 4.1.3.2).
 func (s *Site) CookieName(name string) string {
 	if s.Secure {
 		return "__Host-" + name
@@ -44,9 +44,8 @@ func (s *Site) CookieName(name string) string {
 
 const sessionCookie = "satchel"
 
-// SetCookie keeps a secret in the browser until it expires; an empty one is
-// forgotten. Lax, since Strict cookies are not sent when GitHub sends somebody
-// back.
+// SetCookie stores a secret in the browser until it expires; an empty secret deletes the
+// cookie. It is Lax because browsers don't send Strict cookies when GitHub redirects back.
 func (s *Site) SetCookie(w http.ResponseWriter, name, secret string, expires time.Time) {
 	c := &http.Cookie{Name: s.CookieName(name), Value: secret, Path: "/", HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode}
 	if secret == "" {
@@ -57,8 +56,8 @@ func (s *Site) SetCookie(w http.ResponseWriter, name, secret string, expires tim
 	http.SetCookie(w, c)
 }
 
-// cookie returns a cookie's secret, where it has the form of its kind. Of two
-// cookies of one name neither counts: one of them came from elsewhere.
+// cookie returns the secret in a cookie, or "" if it is not a secret of the kind. If there
+// are two cookies of one name, neither is trusted: one of them was planted.
 func (s *Site) cookie(r *http.Request, name string, kind auth.Kind) string {
 	all := r.CookiesNamed(s.CookieName(name))
 	if len(all) != 1 {
@@ -70,7 +69,7 @@ func (s *Site) cookie(r *http.Request, name string, kind auth.Kind) string {
 	return all[0].Value
 }
 
-// findSession sets the signed-in user. An expired session counts as none.
+// findSession sets the signed-in user. An expired session is treated as none.
 func (s *Site) findSession(v *Visit) error {
 	secret := s.cookie(v.R, sessionCookie, auth.KindSession)
 	if secret == "" {
@@ -87,8 +86,8 @@ func (s *Site) findSession(v *Visit) error {
 	return nil
 }
 
-// SignIn begins a session of the user in this browser, in place of the one that
-// it had: a secret that somebody planted before is worth nothing after.
+// SignIn starts a session for the user in this browser. It replaces the current session,
+// so that a session that somebody planted before is worthless.
 func (s *Site) SignIn(v *Visit, user space.UserID, method string) error {
 	secret, ss, err := s.Accounts.StartSession(v.R.Context(), store.NewSession{
 		User: user, Method: method, Agent: agentOf(v.R), Address: s.Address(v.R), Replaces: v.Secret,
@@ -101,8 +100,7 @@ func (s *Site) SignIn(v *Visit, user space.UserID, method string) error {
 	return nil
 }
 
-// RotateSession gives the session another secret, after the person got a further way
-// to sign in.
+// RotateSession gives the session a new secret, after the person added a way to sign in.
 func (s *Site) RotateSession(v *Visit) error {
 	secret, err := s.Accounts.RotateSession(v.R.Context(), v.Secret)
 	if err != nil {
@@ -113,14 +111,14 @@ func (s *Site) RotateSession(v *Visit) error {
 	return nil
 }
 
-// ForgetSession has the browser forget its session and what it has open.
+// ForgetSession deletes the cookies of the session and of its flows.
 func (s *Site) ForgetSession(v *Visit) {
 	s.SetCookie(v.W, sessionCookie, "", time.Time{})
 	s.forgetFlows(v)
 }
 
-// Stranded reports whether the person could sign in again only by a link from
-// an admin or who runs the server.
+// Stranded reports whether the person could only sign in again with a link from an admin
+// or an operator of the server.
 func (s *Site) Stranded(v *Visit) (bool, error) {
 	if s.Mail != nil && v.User.Email != "" {
 		return false, nil
@@ -140,5 +138,5 @@ func (s *Site) Stranded(v *Visit) (bool, error) {
 	return true, nil
 }
 
-// agentOf is what the browser calls itself, cut to what is worth keeping.
+// agentOf returns the shortened User-Agent of a request.
 func agentOf(r *http.Request) string { return Shorten(r.UserAgent(), 200) }

@@ -7,8 +7,8 @@ import (
 	"satchel/internal/space"
 )
 
-// What is sent in one form beyond spoolFrom bytes goes to files until it is answered:
-// so many such forms at a time, of one person and of all.
+// A form of more than spoolFrom bytes is stored in files until it is answered. The number
+// of such forms at a time is limited for each person and in total.
 const (
 	spoolFrom      = 1 << 20
 	spoolsOfPerson = 3
@@ -22,15 +22,15 @@ type spools struct {
 	all int
 }
 
-// enter has a place kept for a form until leave is called.
+// enter reserves a place for a form until leave is called.
 func (s *spools) enter(user space.UserID) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.of[user] >= spoolsOfPerson:
-		return nil, fault.New(fault.Limited, "You are uploading %d things already. Wait until one is done.", spoolsOfPerson)
+		return nil, fault.New(fault.Limited, "You already have %d uploads in progress. Wait until one finishes.", spoolsOfPerson)
 	case s.all >= spoolsOfAll:
-		return nil, fault.New(fault.Limited, "Many people are uploading just now. Try it again in a moment.")
+		return nil, fault.New(fault.Limited, "Too many people are uploading right now. Try again in a moment.")
 	}
 	if s.of == nil {
 		s.of = map[space.UserID]int{}

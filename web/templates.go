@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// fragments names the file of a package that holds what several of its pages
-// include. The kit's fragments are there for every page.
+// fragments is the name of the file with the templates that several pages of a package
+// include. Every page can also include the kit's fragments.
 const fragments = "fragments.html"
 
 // pageTemplate is the template of a page.
 type pageTemplate struct {
 	*template.Template
-	times bool // it prints some
+	times bool // the page prints times
 }
 
 // baseTemplate parses the layout and the kit's fragments.
@@ -40,9 +40,8 @@ func (s *Site) baseTemplate() (err error) {
 	return err
 }
 
-// AddTemplates adds the pages in the directory templates of a package: one for
-// each file, named after it. A page includes fragments of its package's
-// fragments.html and of the kit's.
+// AddTemplates adds the pages in the directory templates of a package: one for each file,
+// named after the file. A page can include fragments of its package and of the kit.
 func (s *Site) AddTemplates(fsys fs.FS) error {
 	list, err := fs.Glob(fsys, "templates/*.html")
 	if err != nil {
@@ -95,7 +94,7 @@ func printsTime(t *template.Template, name string, seen map[string]bool) bool {
 	return false
 }
 
-// method is what a way to sign in is called on pages.
+// method returns the name of a way to sign in on pages.
 func method(m string, labels map[string]string) string {
 	if l := labels[m]; l != "" {
 		return l

@@ -10,8 +10,8 @@ import (
 	"satchel/web/render"
 )
 
-// Shorten makes text of unknown origin fit to show: without characters that are
-// not visible or change the direction of others, at most n characters.
+// Shorten makes untrusted text safe to show: it removes characters that are invisible or
+// change the direction of others, and cuts the text to n characters.
 func Shorten(text string, n int) string {
 	var b strings.Builder
 	count := 0
@@ -32,17 +32,17 @@ func Shorten(text string, n int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// WholePath is that a path is shown whole: no path has as many characters.
+// WholePath makes ShownPath show the whole path: no path has as many characters.
 const WholePath = 1 << 20
 
-// ShownPath is a path as pages show it: what nobody would see of it is written by
-// its number, since two paths must not look alike where a person decides about one
-// of them. Of more than n characters the middle is left out, so that the name stays.
+// ShownPath returns a path as pages show it. Invisible characters are written as their
+// numbers, so that two paths never look alike when a person decides about one of them. If
+// the path has more than n characters, the middle is left out, so that the name stays.
 func ShownPath[T ~string](p T, n int) string {
 	text := strings.ToValidUTF8(string(p), "\uFFFD")
-	var out []string // what stands for each character
+	var out []string // the text for each character
 	for i, c := range text {
-		// A space is seen between two other characters alone.
+		// A space is visible only between two other characters.
 		if c == ' ' && (i == 0 || i == len(text)-1 || strings.ContainsRune(" /", rune(text[i-1])) || strings.ContainsRune(" /", rune(text[i+1]))) {
 			out = append(out, "⟨U+0020⟩")
 			continue
@@ -60,8 +60,8 @@ func ShownPath[T ~string](p T, n int) string {
 	return strings.Join(out, "")
 }
 
-// count writes a number of things for people, in groups of three digits: "12,345". It is
-// of int or int64, as templates have both.
+// count formats a number with groups of three digits, such as "12,345". It takes int and
+// int64, because templates have both.
 func count(n any) (string, error) {
 	switch n := n.(type) {
 	case int:
@@ -79,12 +79,12 @@ func grouped(n int64) string {
 	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }
 
-// DeviceOf is what a person would call the browser that sends such a User-Agent,
-// such as "Firefox on Linux". It is a hint alone: browsers say what they like.
+// DeviceOf describes the browser that sends a User-Agent, such as "Firefox on Linux". It
+// is only a hint: browsers can send anything.
 func DeviceOf(agent string) string {
 	browser, system := "A browser", ""
 	for _, b := range [...][2]string{
-		// Most browsers claim to be the ones further down too.
+		// Most browsers also claim to be the ones further down.
 		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"},
 		{"CriOS/", "Chrome"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
 	} {
@@ -104,7 +104,7 @@ func DeviceOf(agent string) string {
 	return browser + system
 }
 
-// Span writes a duration for people.
+// Span formats a duration for people.
 func Span(d time.Duration) string {
 	for _, unit := range [...]struct {
 		d    time.Duration
@@ -120,14 +120,14 @@ func Span(d time.Duration) string {
 	return d.String()
 }
 
-// TroubleOf is a connection's Trouble for a page. The names in it are GitHub's, and do
-// nothing to the text around them.
+// TroubleOf returns a connection's Trouble for a page, with the names from GitHub made
+// safe to show.
 func TroubleOf(l auth.RepositoryLink) (what, way string) {
 	l.Account, l.FullName, l.GitHubLogin = Shorten(l.Account, 80), Shorten(l.FullName, 100), Shorten(l.GitHubLogin, 80)
 	return l.Trouble()
 }
 
-// Plural is one for 1, and else many, a format, with the number.
+// Plural returns one if n is 1. Otherwise it formats n with many.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// TimeForm is how much of a time a page shows.
+// TimeForm is the form in which a page shows a time.
 type TimeForm string
 
 const (
 	TimeWhole  TimeForm = ""
-	TimeDay    TimeForm = "day"    // its day
-	TimeClock  TimeForm = "clock"  // its time of day
-	TimeSecond TimeForm = "second" // the same, with its seconds
-	TimeAgo    TimeForm = "ago"    // how long ago it was, or its day
+	TimeDay    TimeForm = "day"    // the day
+	TimeClock  TimeForm = "clock"  // the time of day
+	TimeSecond TimeForm = "second" // the time of day with seconds
+	TimeAgo    TimeForm = "ago"    // how long ago it was; the day if that is too long
 )
 
-// timeScript writes the times of a page for the zone of its reader.
+// timeScript converts the times of a page to the reader's time zone.
 const timeScript = "time.js"
 
-// timesAt returns the one function by which templates print times. They are UTC
-// and say so, since a page without a script does not know where its reader is;
-// timeScript rewrites what has data-as. The zero time is "never".
+// timesAt returns the function with which templates print times. It prints UTC, because
+// the server does not know the reader's time zone; timeScript rewrites elements with
+// data-as. The zero time is "never".
 func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 	return func(t time.Time, form ...TimeForm) template.HTML {
 		if t.IsZero() {
@@ -53,16 +53,15 @@ func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 		if as == TimeAgo || as == TimeDay {
 			title = t.Format(` title="2006-01-02 15:04:05 UTC"`)
 		}
-		// Nothing of it is anybody's text.
+		// No part of this is user input.
 		return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" data-as="` + string(as) + `"` + title + `>` + text + `</time>`)
 	}
 }
 
-// Day is the day of a time, in UTC.
+// Day formats the day of a time, in UTC.
 func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 
-// agoOf writes how long ago something was, as exactly as people ask; "" where they
-// ask for the day.
+// agoOf says roughly how long ago t was. It returns "" after 30 days.
 func agoOf(now, t time.Time) string {
 	d := now.Sub(t)
 	count := func(n int, unit string) string {

@@ -7,15 +7,14 @@ import (
 	"satchel/internal/space"
 )
 
-// SpaceURL is the address of what a space's page of a kind shows at a path, on
-// this server.
+// SpaceURL returns the address of a space's page of a kind for a path.
 func SpaceURL(id space.SpaceID, kind string, p space.Path) string {
 	u := url.URL{Path: "/spaces/" + string(id) + "/" + kind + "/" + string(p)}
 	return u.EscapedPath()
 }
 
-// PageURL is the address of one of a space's pages: about a path, where it is
-// not empty, and at a commit, where that is not.
+// PageURL returns the address of a space's page, for a path and at a commit unless they
+// are empty.
 func PageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
 	u := "/spaces/" + url.PathEscape(string(id)) + "/" + page + "/"
 	if p != "" {
@@ -35,10 +34,10 @@ func AtQuery(at space.CommitID) string {
 	return "?at=" + string(at)
 }
 
-// SpacePath is the address of a page of a space.
+// SpacePath returns the address of a page of a space.
 func SpacePath(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
 
-// URLQuery encodes names and values.
+// URLQuery encodes pairs of names and values as a query.
 func URLQuery(pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -14,8 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Named puts the visitor's user name into the commands that a text tells them to
-// run.
+// Named puts the visitor's user name into the commands in a text.
 func (v *Visit) Named(text string) string {
 	if !shellName.MatchString(v.User.Name) {
 		return text
@@ -23,10 +22,10 @@ func (v *Visit) Named(text string) string {
 	return strings.ReplaceAll(text, " --user NAME ", " --user "+v.User.Name+" ")
 }
 
-// shellName is what a shell takes as it is.
+// shellName matches names that need no quotes in a shell.
 var shellName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NamedError does the same with what an error says.
+// NamedError is Named for the public text of an error.
 func (v *Visit) NamedError(err error) error {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -40,7 +39,7 @@ func (v *Visit) NamedError(err error) error {
 	return err
 }
 
-// ParentOf is the directory that a path is in; "" is the root.
+// ParentOf returns the directory of a path; "" is the root.
 func ParentOf(p space.Path) space.Path {
 	if d := path.Dir(string(p)); d != "." {
 		return space.Path(d)
@@ -48,7 +47,7 @@ func ParentOf(p space.Path) space.Path {
 	return ""
 }
 
-// Lookup finds what is at a path of head; ok is false if nothing is.
+// Lookup returns the entry at a path of head; ok is false if there is none.
 func (s *Site) Lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
 	at, err := s.Workspace.Head(ctx, id)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Site) Lookup(ctx context.Context, id space.SpaceID, p space.Path) (spac
 	return s.LookupAt(ctx, id, at, p)
 }
 
-// LookupAt finds what is at a path of a commit; ok is false if nothing is.
+// LookupAt returns the entry at a path of a commit; ok is false if there is none.
 func (s *Site) LookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, bool, error) {
 	f, err := s.Workspace.Lookup(ctx, id, at, p)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -66,7 +65,7 @@ func (s *Site) LookupAt(ctx context.Context, id space.SpaceID, at space.CommitID
 	return f, err == nil, err
 }
 
-// PathTaken says why no new file can be made at a path, or "".
+// PathTaken says why no new file can be created at a path. It returns "" if one can.
 func (s *Site) PathTaken(v *Visit, id space.SpaceID, p space.Path) (string, error) {
 	at, err := s.Workspace.Head(v.R.Context(), id)
 	if err != nil {
@@ -77,9 +76,9 @@ func (s *Site) PathTaken(v *Visit, id space.SpaceID, p space.Path) (string, erro
 	case err != nil:
 		return "", err
 	case ok && f.Dir:
-		return "There is a directory at that path. Add a name of a file to it.", nil
+		return "There is a directory at that path. Add a file name to it.", nil
 	case ok:
-		return "There is a file at that path already. Choose another one, or edit what is there.", nil
+		return "There is already a file at that path. Choose another path, or edit the file.", nil
 	}
 	for d := ParentOf(p); d != ""; d = ParentOf(d) {
 		f, ok, err := s.LookupAt(v.R.Context(), id, at, d)
@@ -96,12 +95,12 @@ func (s *Site) PathTaken(v *Visit, id space.SpaceID, p space.Path) (string, erro
 	return "", nil
 }
 
-// Problem is what is wrong with a form, and the ID of the input that it is about.
+// Problem says what is wrong with a form. Field is the ID of the input.
 type Problem struct{ Text, Field string }
 
-// WriteFiles makes one commit of all changes, or none. remark is what the person must
-// know about the commit. An error for which IsRefusal is true says what is wrong with the
-// changes; a fault.Conflict that something changed since.
+// WriteFiles commits all changes, or none. remark is what the person must know about the
+// commit. If IsRefusal is true for the error, the changes were rejected; a fault.Conflict
+// means that a file changed meanwhile.
 func (s *Site) WriteFiles(v *Visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
 	c, err := s.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{
 		Space: service.SpaceRef{ID: id}, Changes: changes, Message: message, Move: tool == space.ToolWebMove,
@@ -112,8 +111,8 @@ func (s *Site) WriteFiles(v *Visit, id space.SpaceID, tool string, changes []spa
 	return v.Remark(c), nil
 }
 
-// IsRefusal reports whether an error is about what was sent, so that the page shows
-// it beside what was sent.
+// IsRefusal reports whether an error is about the submitted form, so that the page shows
+// it beside the form.
 func IsRefusal(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.Invalid, fault.Forbidden, fault.TooLarge, fault.Conflict, fault.Limited:
@@ -122,13 +121,13 @@ func IsRefusal(err error) bool {
 	return false
 }
 
-// Saved answers after a change: it redirects to the result or, if there is a remark,
-// shows a page with it.
+// Saved answers after a change: it redirects to the result, or shows the remark if there
+// is one.
 func (s *Site) Saved(v *Visit, m store.Membership, remark, where string) error {
 	if remark == "" {
 		return s.See(v, where)
 	}
-	return s.Page(v, http.StatusOK, "edited", Page{Title: "Saved, with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
+	return s.Page(v, http.StatusOK, "edited", Page{Title: "Saved with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
 }
 
 type editedPage struct{ Text, Back string }
@@ -136,8 +135,8 @@ type editedPage struct{ Text, Back string }
 // maxRemarks limits how many warnings of a commit a page shows.
 const maxRemarks = 5
 
-// Remark says what a person must know about a commit: that its message was left out,
-// or that something in it looks like a secret.
+// Remark says what a person must know about a commit: that its message was left out, or
+// that something in it looks like a secret.
 func (v *Visit) Remark(c space.Commit) string {
 	var said []string
 	for _, r := range c.Rejected {
