@@ -242,8 +242,8 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.Replaced}, nil
 }
 
-// maxToldInMessage limits the conflicts that a merge's message lists.
-const maxToldInMessage = 200
+// maxListed limits the conflicts that a merge's message lists.
+const maxListed = 200
 
 // mergeMessage adds the conflicts and replaced files of a merge to the caller's
 // message.
@@ -256,7 +256,7 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 		b.WriteString("\n\nChanged here and at the remote; nothing was dropped:\n\n")
 	}
 	for i, c := range conflicts {
-		if i == maxToldInMessage {
+		if i == maxListed {
 			fmt.Fprintf(&b, "- and %d more\n", len(conflicts)-i)
 			break
 		}
@@ -277,7 +277,7 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 		b.WriteString("\nAs the space began, and replaced by the remote's:\n\n")
 	}
 	for i, p := range replaced {
-		if i == maxToldInMessage {
+		if i == maxListed {
 			fmt.Fprintf(&b, "- and %d more\n", len(replaced)-i)
 			break
 		}

@@ -18,18 +18,18 @@ func TestWhenAnAgentGivesMemoryBack(t *testing.T) {
 		{0, 2 * time.Second},
 		{time.Minute, time.Minute},
 	} {
-		var told agent.Boot
+		var reported agent.Boot
 		b := newBench(t, func(o *sandbox.Options) {
 			connect := o.Connect
 			o.AgentRest = tt.asked
 			o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
-				told = boot
+				reported = boot
 				return connect(ctx, conn, boot)
 			}
 		})
 		b.must("a", "true")
-		if told.RestAfter != tt.want {
-			t.Errorf("AgentRest %s: the agent is told %s, want %s", tt.asked, told.RestAfter, tt.want)
+		if reported.RestAfter != tt.want {
+			t.Errorf("AgentRest %s: the agent is told %s, want %s", tt.asked, reported.RestAfter, tt.want)
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 
 // draft is one batch of an agent made into a change set.
 type draft struct {
-	changes map[space.Path]space.Change
-	writes  map[space.Path]file // what the sandbox has where changes has a Write
-	refused []space.Rejection   // by the host; final until the path changes again
-	busy    []string            // told again by a later collection
-	kept    map[string]bool     // busy or refused: there, though not in changes
-	pending []pending.File      // what refused names, and what the Committer refuses
-	told    tells               // where something was refused before
+	changes  map[space.Path]space.Change
+	writes   map[space.Path]file // what the sandbox has where changes has a Write
+	refused  []space.Rejection   // by the host; final until the path changes again
+	busy     []string            // told again by a later collection
+	kept     map[string]bool     // busy or refused: there, though not in changes
+	pending  []pending.File      // what refused names, and what the Committer refuses
+	reported tells               // where something was refused before
 }
 
 // tells answers what a batch tells of a path that was refused before.

@@ -318,11 +318,11 @@ func (c *command) finish() Result {
 	r.Cold, r.Generation = c.cold, b.gen
 	p.mu.Lock()
 	before := p.lives[b.key]
-	if b.gen > 1 && (c.cold || !b.told) {
+	if b.gen > 1 && (c.cold || !b.reported) {
 		r.Restarted = true
 		r.Notes = append(r.Notes, restartNote(before.ended, cmp.Or(c.req.IdleStop, p.o.IdleStop)))
 	}
-	b.told = true
+	b.reported = true
 	r.Notes = append(r.Notes, b.notices...)
 	b.notices = nil
 	p.mu.Unlock()
@@ -409,14 +409,14 @@ func restartNote(why StopReason, idle time.Duration) string {
 // stillRefused names what earlier answers refused and the sandbox alone still
 // holds. The caller holds the tree lock.
 func (b *instance) stillRefused(now []space.Rejection) string {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, r := range now {
-		told[r.Path] = true
+		reported[r.Path] = true
 	}
 	var names []string
 	old := 0
 	for _, p := range slices.Sorted(maps.Keys(b.refused)) {
-		if told[p] {
+		if reported[p] {
 			continue
 		}
 		if old++; old <= 5 {

@@ -51,7 +51,7 @@ type instance struct {
 	jobs      map[string]job
 	ended     map[string]agent.JobEnd // before the answer that names them was read
 	notices   []string                // for the next answer
-	told      bool                    // that this generation replaced another
+	reported  bool                    // that this generation replaced another
 	reason    StopReason
 	last      space.Meta // of the newest command that could write
 	wrote     bool       // there was one; else all changes are what was put back

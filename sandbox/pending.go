@@ -117,7 +117,7 @@ func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []
 		b.pending[f.Path] = next
 		names[f.Path] = true
 	}
-	drop := b.resolved(d.told, names)
+	drop := b.resolved(d.reported, names)
 	again := b.export(ctx, put, drop)
 	for _, e := range batch.Entries {
 		if h, ok := b.pending[e.Path]; ok && !e.Busy {
@@ -129,13 +129,13 @@ func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []
 }
 
 // resolved lists the held paths that a batch tells to be something else now.
-func (b *instance) resolved(told tells, still map[string]bool) []string {
+func (b *instance) resolved(reported tells, still map[string]bool) []string {
 	if len(b.pending) == len(still) {
 		return nil // still is part of pending
 	}
 	var list []string
 	for p, h := range b.pending {
-		if !still[p] && !h.outside && told.otherwise(p) {
+		if !still[p] && !h.outside && reported.otherwise(p) {
 			list = append(list, p)
 		}
 	}

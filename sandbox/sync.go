@@ -96,7 +96,7 @@ type rejectedPaths struct {
 	instance *instance
 	list     []space.FileChange // the others
 	names    []string
-	told     int
+	reported int
 }
 
 // rejectPaths parts a list into what a sandbox can have and the rest.
@@ -124,17 +124,17 @@ func (o *rejectedPaths) add(p space.Path, err error) {
 	if len(o.instance.outside) < maxRefused {
 		o.instance.outside[p] = true
 	}
-	if o.told++; o.told <= maxOutside {
+	if o.reported++; o.reported <= maxOutside {
 		o.names = append(o.names, shown(string(p))+" ("+pathProblem(err)+")")
 	}
 }
 
 func (o *rejectedPaths) notes() []string {
-	if o.told == 0 {
+	if o.reported == 0 {
 		return nil
 	}
 	names := o.names
-	if more := o.told - len(names); more > 0 {
+	if more := o.reported - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can mend that, in the repository.", strings.Join(names, ", "))}

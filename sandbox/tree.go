@@ -42,13 +42,13 @@ func newTreeState(s space.Checkouts, id space.SpaceID, seed *space.Checkout) tre
 
 // saved is the outcome of a collection.
 type saved struct {
-	refused   []space.Rejection // not told before
-	conflicts []space.Conflict
-	untold    int // refusals beyond maxRefused
-	notes     []string
-	err       error // why changes stay uncommitted
-	agent     bool  // err is the agent's: the sandbox is broken
-	some      bool  // what came before err is committed
+	refused    []space.Rejection // not told before
+	conflicts  []space.Conflict
+	unreported int // refusals beyond maxRefused
+	notes      []string
+	err        error // why changes stay uncommitted
+	agent      bool  // err is the agent's: the sandbox is broken
+	some       bool  // what came before err is committed
 }
 
 // maxRounds bounds the batches of one collection.
@@ -137,8 +137,8 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	if whole {
 		b.settle(ctx)
 	}
-	if s.untold > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%s more could not be committed.", count(s.untold, "path")))
+	if s.unreported > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%s more could not be committed.", count(s.unreported, "path")))
 	}
 	if len(b.behind) > 0 {
 		_, notes, err := b.syncToHead(ctx, false)
@@ -156,10 +156,10 @@ func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.C
 		return nil, err
 	}
 	if len(b.refused)+len(b.pending) > 0 {
-		d.told = tellsOf(batch)
+		d.reported = tellsOf(batch)
 	}
 	for p := range b.refused { // what the Committer refuses again is noted again
-		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.told.otherwise(p) {
+		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.reported.otherwise(p) {
 			delete(b.refused, p)
 		}
 	}
@@ -224,7 +224,7 @@ func (b *instance) refuse(s *saved, r space.Rejection) {
 	if len(s.refused) < maxRefused {
 		s.refused = append(s.refused, r)
 	} else {
-		s.untold++
+		s.unreported++
 	}
 }
 

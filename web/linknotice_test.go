@@ -102,7 +102,7 @@ func TestAttackManyLinksHideTheOneThatWasUsed(t *testing.T) {
 	}
 }
 
-// The page Account says how many it has no room for.
+// The account page says how many links it leaves out.
 func TestMoreLinksThanAnAccountShows(t *testing.T) {
 	w := newWorld(t)
 	for range 502 {
@@ -111,7 +111,7 @@ func TestMoreLinksThanAnAccountShows(t *testing.T) {
 	a := w.by("passkey", w.bob).get("/account?all")
 	checkPage(t, "account", a)
 	_, list, _ := strings.Cut(a.body, `id="links"`)
-	if n := strings.Count(list, "Made "); n != 500 || !strings.Contains(list, "2 more are left out") {
+	if n := strings.Count(list, "Made "); n != 500 || !strings.Contains(list, "2 more are not shown") {
 		t.Errorf("%d are on the account, or it does not say how many are left out", n)
 	}
 }

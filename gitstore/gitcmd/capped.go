@@ -10,8 +10,8 @@ import (
 // Longest line that Cmd.Progress is told of, in bytes, and the longest that is
 // collected at all.
 const (
-	maxTold = 200
-	maxLine = 8 << 10
+	maxProgressLine = 200
+	maxLine         = 8 << 10
 )
 
 // capped keeps the first max bytes.
@@ -70,7 +70,7 @@ func (l *lines) Write(p []byte) (int, error) {
 func (l *lines) end(keep bool) {
 	line := l.part
 	if l.tell != nil {
-		if s := oneLine(string(line), maxTold); s != "" {
+		if s := oneLine(string(line), maxProgressLine); s != "" {
 			l.tell(s)
 		}
 	}

@@ -179,7 +179,7 @@ func Commits(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("resolve conflicts with %s: %w", o.Theirs.ID, err)
 	}
-	return Result{Tree: tree, Conflicts: x.told, Replaced: x.replaced}, nil
+	return Result{Tree: tree, Conflicts: x.reported, Replaced: x.replaced}, nil
 }
 
 // merging is the state of a merge.
@@ -189,7 +189,7 @@ type merging struct {
 
 	layer    *layer
 	copies   map[string]map[copyOf][]string // by directory; see copiesIn
-	told     []space.Conflict
+	reported []space.Conflict
 	replaced []space.Path
 	// placed has the files that the result must hold, by their paths in it.
 	placed map[string]packfile.TreeEntry
@@ -241,11 +241,11 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 	if err := x.settle(ctx, conflicts); err != nil {
 		return packfile.Hash{}, err
 	}
-	x.tellRenames(out.renames)
-	if err := x.bearable(len(x.told)); err != nil {
+	x.reportRenames(out.renames)
+	if err := x.bearable(len(x.reported)); err != nil {
 		return packfile.Hash{}, err
 	}
-	slices.SortFunc(x.told, func(a, b space.Conflict) int {
+	slices.SortFunc(x.reported, func(a, b space.Conflict) int {
 		if c := packfile.CompareStrings(string(a.Path), string(b.Path)); c != 0 {
 			return c
 		}
@@ -367,17 +367,17 @@ func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 	return true, nil
 }
 
-// tellRenames reports a file that both sides renamed as one conflict.
-func (x *merging) tellRenames(renames [][3]string) {
+// reportRenames reports a file that both sides renamed as one conflict.
+func (x *merging) reportRenames(renames [][3]string) {
 	about := map[space.Conflict]bool{}
 	for _, n := range renames {
 		ours, theirs := space.Path(n[1]), space.Path(n[2])
 		about[space.Conflict{Path: ours, Kept: ours}] = true
 		about[space.Conflict{Path: theirs}] = true
 	}
-	x.told = slices.DeleteFunc(x.told, func(c space.Conflict) bool { return about[c] })
+	x.reported = slices.DeleteFunc(x.reported, func(c space.Conflict) bool { return about[c] })
 	for _, n := range renames {
-		x.tell(n[2], n[1])
+		x.report(n[2], n[1])
 	}
 }
 

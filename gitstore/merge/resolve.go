@@ -28,7 +28,7 @@ func (x *merging) settle(ctx context.Context, cs []conflict) error {
 			return err
 		}
 		if c.ours.Mode == 0 && c.base.Mode != 0 {
-			x.tell(c.path, "") // we deleted it
+			x.report(c.path, "") // we deleted it
 		}
 	}
 	for _, c := range cs {
@@ -43,7 +43,7 @@ func (x *merging) settle(ctx context.Context, cs []conflict) error {
 			x.layer.put(c.path, c.ours)
 			x.place(c.path, c.ours)
 			if c.base.Mode != 0 {
-				x.tell(c.path, c.path)
+				x.report(c.path, c.path)
 			}
 		case at.blocked != "":
 			err = x.beside(ctx, c.path, at.blocked, strings.TrimPrefix(c.path, at.blocked), c.ours)
@@ -119,14 +119,14 @@ func (x *merging) aside(ctx context.Context, p, component, rest string, e packfi
 // the files belong to another repository.
 func (x *merging) beside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
 	if !e.IsFile() {
-		x.tell(p, "")
+		x.report(p, "")
 		return nil
 	}
 	if rest == "" {
 		if at, ok, err := x.kept(ctx, component, e); err != nil || ok {
 			if ok {
 				x.place(at, e)
-				x.tell(p, at)
+				x.report(p, at)
 			}
 			return err
 		}
@@ -151,7 +151,7 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e packf
 			x.layer.put(string(name), e)
 		}
 		x.place(string(name), e)
-		x.tell(p, string(name))
+		x.report(p, string(name))
 		return nil
 	}
 	return fault.New(fault.Conflict, "There is no free name for a copy of %.200q, which was changed here and at the remote. Rename or delete its older copies.", p)
@@ -254,6 +254,6 @@ func (x *merging) isPlaced(p string) bool {
 	return ok
 }
 
-func (x *merging) tell(p, kept string) {
-	x.told = append(x.told, space.Conflict{Path: space.Path(p), Kept: space.Path(kept)})
+func (x *merging) report(p, kept string) {
+	x.reported = append(x.reported, space.Conflict{Path: space.Path(p), Kept: space.Path(kept)})
 }

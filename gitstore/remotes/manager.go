@@ -43,7 +43,7 @@ func New(o Options) *Manager {
 // Load reads the remotes from the database. It starts nothing: commands that
 // set a remote or ask for a Status while no server runs need no more.
 func (m *Manager) Load(ctx context.Context) error {
-	rows, told, err := m.loadRows(ctx)
+	rows, noticesOf, err := m.loadRows(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (m *Manager) Load(ctx context.Context) error {
 			m.entries[r.remote.Space] = r
 		}
 	}
-	for id, n := range told {
+	for id, n := range noticesOf {
 		if m.notices[id] == nil {
 			m.notices[id] = n
 		}
@@ -174,7 +174,7 @@ func (m *Manager) Notify(id space.SpaceID) {
 	if e == nil || m.closed {
 		return
 	}
-	if !e.told { // a Retry-After holds for notices too
+	if !e.waitAsked { // a Retry-After holds for notices too
 		e.forgive()
 	}
 	m.ask(e, wantCheck|wantPush)
@@ -275,7 +275,7 @@ func (m *Manager) resume(id space.SpaceID) {
 	}
 	delete(m.paused, id)
 	if e := m.entries[id]; e != nil {
-		if !e.told {
+		if !e.waitAsked {
 			e.forgive() // what was done meanwhile may have solved it
 		}
 		m.ask(e, wantPush)

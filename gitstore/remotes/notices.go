@@ -31,16 +31,16 @@ func newNotices() *notices { return &notices{seen: map[space.UserID]int64{}} }
 // fresh returns a space's notices that are not too old; nil if there are
 // none. The caller holds m.mu.
 func (m *Manager) fresh(id space.SpaceID) *notices {
-	told := m.notices[id]
-	if told == nil {
+	list := m.notices[id]
+	if list == nil {
 		return nil
 	}
-	told.all = slices.DeleteFunc(told.all, func(n notice) bool { return time.Since(n.at) >= m.o.NoticeAge })
-	if len(told.all) == 0 {
+	list.all = slices.DeleteFunc(list.all, func(n notice) bool { return time.Since(n.at) >= m.o.NoticeAge })
+	if len(list.all) == 0 {
 		delete(m.notices, id)
 		return nil
 	}
-	return told
+	return list
 }
 
 // Notices returns what the next answer to a user must say about the space's
@@ -51,21 +51,21 @@ func (m *Manager) fresh(id space.SpaceID) *notices {
 func (m *Manager) Notices(id space.SpaceID, user space.UserID) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told := m.fresh(id)
-	if told == nil {
+	list := m.fresh(id)
+	if list == nil {
 		return nil
 	}
-	last := told.all[len(told.all)-1].id
-	if told.seen[user] >= last {
+	last := list.all[len(list.all)-1].id
+	if list.seen[user] >= last {
 		return nil
 	}
 	var out []string
-	for _, n := range told.all {
-		if n.id > told.seen[user] {
+	for _, n := range list.all {
+		if n.id > list.seen[user] {
 			out = append(out, n.text)
 		}
 	}
-	told.seen[user] = last
+	list.seen[user] = last
 	if !m.closed {
 		m.work.Go(func() { m.storeSeen(id, user, last) })
 	}
@@ -144,17 +144,17 @@ func (s *syncing) note(ctx context.Context, text string) {
 	if err != nil {
 		m.o.Logger.WarnContext(ctx, "a notice is kept in memory alone", "space", id, "error", err)
 	}
-	told := m.notices[id]
-	if told == nil {
-		told = newNotices()
-		m.notices[id] = told
+	list := m.notices[id]
+	if list == nil {
+		list = newNotices()
+		m.notices[id] = list
 	}
-	if k := len(told.all); k > 0 {
-		n.id = max(n.id, told.all[k-1].id+1) // ids grow, whatever was stored
+	if k := len(list.all); k > 0 {
+		n.id = max(n.id, list.all[k-1].id+1) // ids grow, whatever was stored
 	}
 	n.id = max(n.id, 1)
-	told.all = append(told.all, n)
-	if extra := len(told.all) - m.o.Notices; extra > 0 {
-		told.all = slices.Delete(told.all, 0, extra)
+	list.all = append(list.all, n)
+	if extra := len(list.all) - m.o.Notices; extra > 0 {
+		list.all = slices.Delete(list.all, 0, extra)
 	}
 }

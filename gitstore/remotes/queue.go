@@ -49,11 +49,11 @@ type entry struct {
 	outcome
 	// tries counts failures for the backoff, which forgive sets back; attempts
 	// counts them for people.
-	tries   int
-	nextTry time.Time
-	told    bool // nextTry is the remote's own word
-	timer   *time.Timer
-	syncs   int // that have ended
+	tries     int
+	nextTry   time.Time
+	waitAsked bool // the remote set nextTry, with Retry-After
+	timer     *time.Timer
+	syncs     int // that have ended
 	// rewritten reports that the remote's history was, and nobody was told yet.
 	rewritten bool
 	replace   bool // SetRequest.Replace, until it is done
@@ -64,7 +64,7 @@ func (e *entry) failing() bool { return e.problem != "" }
 
 // forgive lets a failing remote be tried at once.
 func (e *entry) forgive() {
-	e.tries, e.nextTry, e.told = 0, time.Time{}, false
+	e.tries, e.nextTry, e.waitAsked = 0, time.Time{}, false
 }
 
 func (e *entry) disarm() {

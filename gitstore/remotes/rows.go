@@ -138,24 +138,24 @@ func (m *Manager) loadRows(ctx context.Context) ([]*entry, map[space.SpaceID]*no
 		if e := entries[r.SpaceID]; e != nil {
 			e.outcome = r.outcome()
 			if time.Until(e.waitUntil) > 0 {
-				e.nextTry, e.told = e.waitUntil, true
+				e.nextTry, e.waitAsked = e.waitUntil, true
 			}
 		}
 	}
-	told := map[space.SpaceID]*notices{}
+	noticesOf := map[space.SpaceID]*notices{}
 	for _, r := range noted {
 		id := space.SpaceID(r.SpaceID)
-		if told[id] == nil {
-			told[id] = newNotices()
+		if noticesOf[id] == nil {
+			noticesOf[id] = newNotices()
 		}
-		told[id].all = append(told[id].all, notice{id: r.ID, at: database.Time(r.At), text: r.Text})
+		noticesOf[id].all = append(noticesOf[id].all, notice{id: r.ID, at: database.Time(r.At), text: r.Text})
 	}
 	for _, r := range seen {
-		if n := told[space.SpaceID(r.SpaceID)]; n != nil {
+		if n := noticesOf[space.SpaceID(r.SpaceID)]; n != nil {
 			n.seen[space.UserID(r.UserID)] = r.NoticeID
 		}
 	}
-	return out, told, nil
+	return out, noticesOf, nil
 }
 
 // storeRemote writes a remote and forgets how the last sync of another ended.

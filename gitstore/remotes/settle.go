@@ -100,7 +100,7 @@ func (m *Manager) settle(e *entry, w want, r result, n outcome, cut bool) {
 		}
 	} else {
 		e.tries++
-		e.nextTry, e.told = now.Add(r.wait), r.trouble.retryAfter > 0
+		e.nextTry, e.waitAsked = now.Add(r.wait), r.trouble.retryAfter > 0
 		e.want |= w
 	}
 	for _, x := range e.current {
@@ -163,7 +163,7 @@ func (m *Manager) arm(e *entry) {
 		if e.timer != t || m.entries[e.remote.Space] != e {
 			return
 		}
-		e.timer, e.nextTry, e.told = nil, time.Time{}, false
+		e.timer, e.nextTry, e.waitAsked = nil, time.Time{}, false
 		m.ask(e, wantCheck)
 	})
 	e.timer = t

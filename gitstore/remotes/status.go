@@ -51,8 +51,8 @@ func (m *Manager) snapshot(id space.SpaceID) (snapshot, bool) {
 	if e != nil {
 		s = snapshot{remote: e.remote, phase: e.phase, syncs: e.syncs, outcome: e.outcome, transit: e.transit, next: e.nextTry}
 	}
-	if told := m.fresh(id); told != nil {
-		for _, n := range slices.Backward(told.all) {
+	if list := m.fresh(id); list != nil {
+		for _, n := range slices.Backward(list.all) {
 			if len(s.notes) < statusNotes {
 				s.notes = append(s.notes, space.RemoteNote{At: n.at, Text: n.text})
 			}

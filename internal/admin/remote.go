@@ -191,18 +191,18 @@ func (c *Remote) streaming(from io.Reader) streamClient {
 			if err != nil {
 				return nil, err
 			}
-			return &toldConn{conn, func() { r.CloseWithError(net.ErrClosed) }}, nil
+			return &closeNotifyConn{conn, func() { r.CloseWithError(net.ErrClosed) }}, nil
 		},
 	}}}
 }
 
-// toldConn reports when nothing more can be read from it.
-type toldConn struct {
+// closeNotifyConn reports when nothing more can be read from it.
+type closeNotifyConn struct {
 	net.Conn
 	ended func()
 }
 
-func (c *toldConn) Read(b []byte) (int, error) {
+func (c *closeNotifyConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
 		c.ended()

@@ -180,8 +180,8 @@ func (f *finder) source(progress func(string)) *countingStore {
 	return &countingStore{Store: f.git, progress: progress}
 }
 
-// toldEvery is how often progress is told.
-const toldEvery = 100 * time.Millisecond
+// reportInterval is how often progress is reported.
+const reportInterval = 100 * time.Millisecond
 
 // countingStore is a store that tells how much of it was read.
 type countingStore struct {
@@ -190,7 +190,7 @@ type countingStore struct {
 
 	mu          sync.Mutex
 	done, total int
-	told        time.Time
+	reported    time.Time
 }
 
 // Files implements index.Source.
@@ -217,8 +217,8 @@ func (s *countingStore) expect(files int) {
 func (s *countingStore) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	s.mu.Lock()
 	s.done++
-	if now := time.Now(); s.total > 1 && now.Sub(s.told) >= toldEvery {
-		s.told = now
+	if now := time.Now(); s.total > 1 && now.Sub(s.reported) >= reportInterval {
+		s.reported = now
 		s.progress(fmt.Sprintf("Indexing file %d of %d", s.done, s.total))
 	}
 	s.mu.Unlock()

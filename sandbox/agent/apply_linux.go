@@ -97,7 +97,7 @@ func (r *round) applyOne(i int, n *ApplyEntry) error {
 // checkOwn checks a path that no space need be able to have: that it is below
 // the space, and not git's own.
 func (v *spaceView) checkOwn(p string) error {
-	if len(p) > maxTold || strings.IndexByte(p, 0) >= 0 || strings.Count(p, "/") >= maxDepth {
+	if len(p) > maxReportedPath || strings.IndexByte(p, 0) >= 0 || strings.Count(p, "/") >= maxDepth {
 		return errors.New("no file system here can have the path")
 	}
 	for i, seg := range strings.Split(p, "/") {

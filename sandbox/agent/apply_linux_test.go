@@ -35,14 +35,14 @@ func force(e ApplyEntry) ApplyEntry       { e.Force = true; return e }
 func TestApply(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name    string
-		before  string // commands
-		ack     bool   // what they did is acknowledged
-		entries []ApplyEntry
-		answer  string
-		look    string // command
-		sees    string
-		told    string // by the next collection
+		name     string
+		before   string // commands
+		ack      bool   // what they did is acknowledged
+		entries  []ApplyEntry
+		answer   string
+		look     string // command
+		sees     string
+		reported string // by the next collection
 	}{
 		{"a new file", "", true, []ApplyEntry{put("n", "1")}, "n\n", "cat n; stat -c '%a %u' n", "1644 1000\n", ""},
 		{"a changed file", "", true, []ApplyEntry{put("a.txt", "new")}, "a.txt\n", "cat a.txt", "new", ""},
@@ -83,8 +83,8 @@ func TestApply(t *testing.T) {
 			if r := s.exec(ExecRequest{Command: c.look}); text(r.Stdout) != c.sees {
 				t.Errorf("%s: %q %q, want %q", c.look, text(r.Stdout), text(r.Stderr), c.sees)
 			}
-			if got := brief(s.collect()); got != c.told {
-				t.Errorf("told:\n%swant:\n%s", got, c.told)
+			if got := brief(s.collect()); got != c.reported {
+				t.Errorf("told:\n%swant:\n%s", got, c.reported)
 			}
 		})
 	}

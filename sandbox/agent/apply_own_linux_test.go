@@ -18,13 +18,13 @@ func TestApplyOwn(t *testing.T) {
 	}
 	long := strings.Repeat("d/", maxDepth) + "f"
 	for _, c := range []struct {
-		name    string
-		before  string // commands
-		entries []ApplyEntry
-		answer  string
-		look    string // command
-		sees    string
-		told    string // by the next collection
+		name     string
+		before   string // commands
+		entries  []ApplyEntry
+		answer   string
+		look     string // command
+		sees     string
+		reported string // by the next collection
 	}{
 		{"a new file", "", []ApplyEntry{put("n", "1")}, "n\n", "cat n; stat -c '%a %u' n", "1644 1000\n", "\"n\"=1\n"},
 		{"a changed file", "", []ApplyEntry{put("a.txt", "new")}, "a.txt\n", "cat a.txt", "new", "\"a.txt\"=new\n"},
@@ -35,8 +35,8 @@ func TestApplyOwn(t *testing.T) {
 		{"a link that leads out", "", []ApplyEntry{link("l", "/etc/passwd")}, "l\n", "readlink l", "/etc/passwd\n", "\"l\" link=/etc/passwd\n"},
 		{"a delete", "", []ApplyEntry{{Path: "a.txt", Delete: true}}, "a.txt\n", "ls a.txt 2>/dev/null; :", "", "\"a.txt\" deleted\n"},
 
-		{"attack: paths that leave", "", []ApplyEntry{put("../x", "1"), put("/tmp/x", "1"), put("a/../../x", "1"), put("", "1"), put("./x", "1"), put("x//y", "1"), put("nul\x00", "1"), put(long, "1"), put(strings.Repeat("x", maxTold+1), "1")},
-			"../x problem\n/tmp/x problem\na/../../x problem\n problem\n./x problem\nx//y problem\nnul\x00 problem\n" + long + " problem\n" + strings.Repeat("x", maxTold+1) + " problem\n", "ls /tmp", "home\n", ""},
+		{"attack: paths that leave", "", []ApplyEntry{put("../x", "1"), put("/tmp/x", "1"), put("a/../../x", "1"), put("", "1"), put("./x", "1"), put("x//y", "1"), put("nul\x00", "1"), put(long, "1"), put(strings.Repeat("x", maxReportedPath+1), "1")},
+			"../x problem\n/tmp/x problem\na/../../x problem\n problem\n./x problem\nx//y problem\nnul\x00 problem\n" + long + " problem\n" + strings.Repeat("x", maxReportedPath+1) + " problem\n", "ls /tmp", "home\n", ""},
 		{"attack: the git view", "", []ApplyEntry{put(".git/config", "1"), put(".git", "1"), {Path: ".git", Delete: true}}, ".git/config problem\n.git problem\n.git problem\n", "test -d .git && echo there", "there\n", ""},
 		{"attack: through a link that was put first", "", []ApplyEntry{link("up", "/tmp"), put("up/evil", "1"), {Path: "up/home", Delete: true}}, "up\nup/evil problem\nup/home\n", "ls /tmp", "home\n", "\"up\" link=/tmp\n"},
 		{"attack: through a planted link", "rm -r dir; ln -s /run/satchel dir", []ApplyEntry{put("dir/one", "2")}, "dir/one problem\n", "ls dir/one 2>/dev/null; readlink dir", "/run/satchel\n", "\"dir\" link=/run/satchel\n"},
@@ -56,8 +56,8 @@ func TestApplyOwn(t *testing.T) {
 			if r := s.exec(ExecRequest{Command: c.look}); text(r.Stdout) != c.sees {
 				t.Errorf("%s: %q %q, want %q", c.look, text(r.Stdout), text(r.Stderr), c.sees)
 			}
-			if got := brief(s.collect()); got != c.told {
-				t.Errorf("told:\n%swant:\n%s", got, c.told)
+			if got := brief(s.collect()); got != c.reported {
+				t.Errorf("told:\n%swant:\n%s", got, c.reported)
 			}
 		})
 	}

@@ -157,14 +157,14 @@ func TestApplyLosesNothingBetweenItsSteps(t *testing.T) {
 	link := ApplyEntry{Path: "f", Content: []byte("target"), Mode: space.Symlink}
 	type steps struct{ swap, swapped, settle, back string }
 	for _, c := range []struct {
-		name   string
-		before string // what the space has, and the host knows
-		entry  ApplyEntry
-		at     steps
-		after  string
-		answer string
-		files  string
-		told   string
+		name     string
+		before   string // what the space has, and the host knows
+		entry    ApplyEntry
+		at       steps
+		after    string
+		answer   string
+		files    string
+		reported string
 	}{
 		{name: "nothing happens", entry: put("f", "new"), answer: "f\n", files: "f=new;"},
 		{name: "nothing happens to a new file", entry: put("g", "new"), answer: "g\n", files: "f=old|; g=new;"},
@@ -172,46 +172,46 @@ func TestApplyLosesNothingBetweenItsSteps(t *testing.T) {
 		{name: "nothing happens to a link", before: "ln -sf x f", entry: put("f", "new"), answer: "f\n", files: "f=new;"},
 		{name: "nothing happens to what becomes a link", entry: link, answer: "f\n", files: "f -> target;"},
 
-		{name: "opened for writing", entry: put("f", "new"), at: steps{swap: holdOpen}, after: late, answer: "f dirty\n", files: "f=old|late|;", told: "\"f\"=old\nlate\n\n"},
-		{name: "opened for both", entry: put("f", "new"), at: steps{swap: mapped}, after: late, answer: "f dirty\n", files: "f=late|;", told: "\"f\"=late\n\n"},
-		{name: "opened for writing where it is deleted", entry: del("f"), at: steps{swap: holdOpen}, after: late, answer: "f dirty\n", files: "f=old|late|;", told: "\"f\"=old\nlate\n\n"},
-		{name: "opened for writing where it becomes a link", entry: link, at: steps{swap: holdOpen}, after: late, answer: "f dirty\n", files: "f=old|late|;", told: "\"f\"=old\nlate\n\n"},
-		{name: "changed", entry: put("f", "new"), at: steps{swap: append_}, answer: "f dirty\n", files: "f=old|mine|;", told: "\"f\"=old\nmine\n\n"},
-		{name: "changed where it is deleted", entry: del("f"), at: steps{swap: append_}, answer: "f dirty\n", files: "f=old|mine|;", told: "\"f\"=old\nmine\n\n"},
-		{name: "changed without a trace in size and time", entry: put("f", "new"), at: steps{swap: "t=$(stat -c %y f); printf mine 1<>f; touch -d \"$t\" f"}, before: "printf abcd > f", answer: "f dirty\n", files: "f=mine;", told: "\"f\"=mine\n"},
-		{name: "replaced", entry: put("f", "new"), at: steps{swap: "echo mine > n; mv n f"}, answer: "f dirty\n", files: "f=mine|;", told: "\"f\"=mine\n\n"},
-		{name: "replaced where it is deleted", entry: del("f"), at: steps{swap: "echo mine > n; mv n f"}, answer: "f dirty\n", files: "f=mine|;", told: "\"f\"=mine\n\n"},
-		{name: "replaced by a link", entry: put("f", "new"), at: steps{swap: "ln -sf mine f"}, answer: "f dirty\n", files: "f -> mine;", told: "\"f\" link=mine\n"},
-		{name: "replaced by a directory", entry: put("f", "new"), at: steps{swap: "rm f; mkdir f; echo mine > f/x"}, answer: "f dirty\n", files: "f/x=mine|;", told: "\"f\" dir\n\"f/x\"=mine\n\n"},
-		{name: "removed", entry: put("f", "new"), at: steps{swap: "rm f"}, answer: "f dirty\n", told: "\"f\" deleted\n"},
-		{name: "removed where it is deleted", entry: del("f"), at: steps{swap: "rm f"}, answer: "f\n", told: "\"f\" deleted\n"},
-		{name: "made", before: "rm f", entry: put("f", "new"), at: steps{swap: "echo mine > f"}, answer: "f dirty\n", files: "f=mine|;", told: "\"f\"=mine\n\n"},
-		{name: "made executable", entry: put("f", "new"), at: steps{swap: "chmod +x f"}, answer: "f dirty\n", files: "f=old|;", told: "\"f\" x=old\n\n"},
+		{name: "opened for writing", entry: put("f", "new"), at: steps{swap: holdOpen}, after: late, answer: "f dirty\n", files: "f=old|late|;", reported: "\"f\"=old\nlate\n\n"},
+		{name: "opened for both", entry: put("f", "new"), at: steps{swap: mapped}, after: late, answer: "f dirty\n", files: "f=late|;", reported: "\"f\"=late\n\n"},
+		{name: "opened for writing where it is deleted", entry: del("f"), at: steps{swap: holdOpen}, after: late, answer: "f dirty\n", files: "f=old|late|;", reported: "\"f\"=old\nlate\n\n"},
+		{name: "opened for writing where it becomes a link", entry: link, at: steps{swap: holdOpen}, after: late, answer: "f dirty\n", files: "f=old|late|;", reported: "\"f\"=old\nlate\n\n"},
+		{name: "changed", entry: put("f", "new"), at: steps{swap: append_}, answer: "f dirty\n", files: "f=old|mine|;", reported: "\"f\"=old\nmine\n\n"},
+		{name: "changed where it is deleted", entry: del("f"), at: steps{swap: append_}, answer: "f dirty\n", files: "f=old|mine|;", reported: "\"f\"=old\nmine\n\n"},
+		{name: "changed without a trace in size and time", entry: put("f", "new"), at: steps{swap: "t=$(stat -c %y f); printf mine 1<>f; touch -d \"$t\" f"}, before: "printf abcd > f", answer: "f dirty\n", files: "f=mine;", reported: "\"f\"=mine\n"},
+		{name: "replaced", entry: put("f", "new"), at: steps{swap: "echo mine > n; mv n f"}, answer: "f dirty\n", files: "f=mine|;", reported: "\"f\"=mine\n\n"},
+		{name: "replaced where it is deleted", entry: del("f"), at: steps{swap: "echo mine > n; mv n f"}, answer: "f dirty\n", files: "f=mine|;", reported: "\"f\"=mine\n\n"},
+		{name: "replaced by a link", entry: put("f", "new"), at: steps{swap: "ln -sf mine f"}, answer: "f dirty\n", files: "f -> mine;", reported: "\"f\" link=mine\n"},
+		{name: "replaced by a directory", entry: put("f", "new"), at: steps{swap: "rm f; mkdir f; echo mine > f/x"}, answer: "f dirty\n", files: "f/x=mine|;", reported: "\"f\" dir\n\"f/x\"=mine\n\n"},
+		{name: "removed", entry: put("f", "new"), at: steps{swap: "rm f"}, answer: "f dirty\n", reported: "\"f\" deleted\n"},
+		{name: "removed where it is deleted", entry: del("f"), at: steps{swap: "rm f"}, answer: "f\n", reported: "\"f\" deleted\n"},
+		{name: "made", before: "rm f", entry: put("f", "new"), at: steps{swap: "echo mine > f"}, answer: "f dirty\n", files: "f=mine|;", reported: "\"f\"=mine\n\n"},
+		{name: "made executable", entry: put("f", "new"), at: steps{swap: "chmod +x f"}, answer: "f dirty\n", files: "f=old|;", reported: "\"f\" x=old\n\n"},
 
-		{name: "the new file is removed at once", entry: put("f", "new\n"), at: steps{swapped: "rm f"}, answer: "f\n", told: "\"f\" deleted\n"},
-		{name: "the new file is replaced at once", entry: put("f", "new\n"), at: steps{swapped: "echo mine > n; mv n f"}, answer: "f\n", files: "f=mine|;", told: "\"f\"=mine\n\n"},
+		{name: "the new file is removed at once", entry: put("f", "new\n"), at: steps{swapped: "rm f"}, answer: "f\n", reported: "\"f\" deleted\n"},
+		{name: "the new file is replaced at once", entry: put("f", "new\n"), at: steps{swapped: "echo mine > n; mv n f"}, answer: "f\n", files: "f=mine|;", reported: "\"f\"=mine\n\n"},
 		{name: "the new file is changed at once", entry: put("f", "new\n"), at: steps{swapped: append_}, answer: "f dirty\n",
-			files: "f=old|; f.conflict-N=new|mine|;", told: "\"f\"=old\n\n\"f.conflict-N\"=new\nmine\n\n"},
-		{name: "the made file is removed at once", before: "rm f", entry: put("f", "new\n"), at: steps{swapped: "rm f"}, answer: "f\n", told: "\"f\" deleted\n"},
-		{name: "the new file is changed", entry: put("f", "new\n"), at: steps{settle: append_}, answer: "f\n", files: "f=new|mine|;", told: "\"f\"=new\nmine\n\n"},
-		{name: "the new file is opened for writing", entry: put("f", "new\n"), at: steps{settle: holdOpen}, after: late, answer: "f\n", files: "f=new|late|;", told: "\"f\"=new\nlate\n\n"},
-		{name: "the new file is replaced", entry: put("f", "new\n"), at: steps{settle: "echo mine > n; mv n f"}, answer: "f\n", files: "f=mine|;", told: "\"f\"=mine\n\n"},
-		{name: "the new file is removed", entry: put("f", "new\n"), at: steps{settle: "rm f"}, answer: "f\n", told: "\"f\" deleted\n"},
-		{name: "the deleted file is made again", entry: del("f"), at: steps{settle: "echo mine > f"}, answer: "f\n", files: "f=mine|;", told: "\"f\"=mine\n\n"},
+			files: "f=old|; f.conflict-N=new|mine|;", reported: "\"f\"=old\n\n\"f.conflict-N\"=new\nmine\n\n"},
+		{name: "the made file is removed at once", before: "rm f", entry: put("f", "new\n"), at: steps{swapped: "rm f"}, answer: "f\n", reported: "\"f\" deleted\n"},
+		{name: "the new file is changed", entry: put("f", "new\n"), at: steps{settle: append_}, answer: "f\n", files: "f=new|mine|;", reported: "\"f\"=new\nmine\n\n"},
+		{name: "the new file is opened for writing", entry: put("f", "new\n"), at: steps{settle: holdOpen}, after: late, answer: "f\n", files: "f=new|late|;", reported: "\"f\"=new\nlate\n\n"},
+		{name: "the new file is replaced", entry: put("f", "new\n"), at: steps{settle: "echo mine > n; mv n f"}, answer: "f\n", files: "f=mine|;", reported: "\"f\"=mine\n\n"},
+		{name: "the new file is removed", entry: put("f", "new\n"), at: steps{settle: "rm f"}, answer: "f\n", reported: "\"f\" deleted\n"},
+		{name: "the deleted file is made again", entry: del("f"), at: steps{settle: "echo mine > f"}, answer: "f\n", files: "f=mine|;", reported: "\"f\"=mine\n\n"},
 
 		{name: "both are changed", entry: put("f.txt", "new\n"), before: "mv f f.txt", at: steps{swap: "exec 3>>f.txt", back: "echo mine >> f.txt"}, after: late, answer: "f.txt dirty\n",
-			files: "f.conflict-N.txt=new|mine|; f.txt=old|late|;", told: "\"f.conflict-N.txt\"=new\nmine\n\n\"f.txt\"=old\nlate\n\n"},
+			files: "f.conflict-N.txt=new|mine|; f.txt=old|late|;", reported: "\"f.conflict-N.txt\"=new\nmine\n\n\"f.txt\"=old\nlate\n\n"},
 		{name: "the old is changed and the new opened", entry: put("f", "new\n"), at: steps{swap: append_, back: holdOpen}, after: late, answer: "f dirty\n",
-			files: "f=old|mine|; f.conflict-N=new|late|;", told: "\"f\"=old\nmine\n\n\"f.conflict-N\"=new\nlate\n\n"},
+			files: "f=old|mine|; f.conflict-N=new|late|;", reported: "\"f\"=old\nmine\n\n\"f.conflict-N\"=new\nlate\n\n"},
 		{name: "the old is opened and the new replaced", entry: put("f", "new\n"), at: steps{swap: holdOpen, back: "echo mine > n; mv n f"}, after: late, answer: "f dirty\n",
-			files: "f=old|late|; f.conflict-N=mine|;", told: "\"f\"=old\nlate\n\n\"f.conflict-N\"=mine\n\n"},
-		{name: "the old is opened and the new removed", entry: put("f", "new\n"), at: steps{swap: holdOpen, back: "rm f"}, after: late, answer: "f dirty\n", files: "f=old|late|;", told: "\"f\"=old\nlate\n\n"},
+			files: "f=old|late|; f.conflict-N=mine|;", reported: "\"f\"=old\nlate\n\n\"f.conflict-N\"=mine\n\n"},
+		{name: "the old is opened and the new removed", entry: put("f", "new\n"), at: steps{swap: holdOpen, back: "rm f"}, after: late, answer: "f dirty\n", files: "f=old|late|;", reported: "\"f\"=old\nlate\n\n"},
 		{name: "the deleted is opened and made again", entry: del("f"), at: steps{swap: holdOpen, back: "echo mine > f"}, after: late, answer: "f dirty\n",
-			files: "f=mine|; f.conflict-N=old|late|;", told: "\"f\"=mine\n\n\"f.conflict-N\"=old\nlate\n\n"},
+			files: "f=mine|; f.conflict-N=old|late|;", reported: "\"f\"=mine\n\n\"f.conflict-N\"=old\nlate\n\n"},
 		{name: "a file in a directory's place is opened", entry: put("f/x", "new\n"), at: steps{swap: holdOpen}, after: late, answer: "f/x dirty\n",
-			files: "f/x=new|; f.conflict-N=old|late|;", told: "\"f\" dir\n\"f.conflict-N\"=old\nlate\n\n"},
+			files: "f/x=new|; f.conflict-N=old|late|;", reported: "\"f\" dir\n\"f.conflict-N\"=old\nlate\n\n"},
 		{name: "the private names are taken", before: "for i in 0 1 2; do echo $i > .satchel-apply-$i; done", entry: put("f", "new"), at: steps{swap: append_}, answer: "f dirty\n",
-			files: ".satchel-apply-0=0|; .satchel-apply-1=1|; .satchel-apply-2=2|; f=old|mine|;", told: "\"f\"=old\nmine\n\n"},
+			files: ".satchel-apply-0=0|; .satchel-apply-1=1|; .satchel-apply-2=2|; f=old|mine|;", reported: "\"f\"=old\nmine\n\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHostSpace(t)
@@ -244,8 +244,8 @@ func TestApplyLosesNothingBetweenItsSteps(t *testing.T) {
 			if got := h.files(); got != c.files {
 				t.Errorf("the space has\n%s\nwant\n%s", got, c.files)
 			}
-			if got := h.collected(); got != c.told {
-				t.Errorf("told:\n%swant:\n%s", got, c.told)
+			if got := h.collected(); got != c.reported {
+				t.Errorf("told:\n%swant:\n%s", got, c.reported)
 			}
 			if got := h.collected(); got != "" {
 				t.Errorf("told again:\n%s", got)

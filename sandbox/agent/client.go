@@ -68,7 +68,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, b Boot) (*Client, err
 	}
 	go c.read()
 	go c.write()
-	go c.tellJobEnds()
+	go c.reportJobEnds()
 	if _, err := c.roundTrip(ctx, kindBoot, b.encode, 1); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("agent: boot: %w", err)
@@ -140,7 +140,7 @@ func (c *Client) write() {
 	}
 }
 
-func (c *Client) tellJobEnds() {
+func (c *Client) reportJobEnds() {
 	for {
 		select {
 		case e := <-c.ends:

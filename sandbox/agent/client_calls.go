@@ -31,14 +31,14 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	if err != nil {
 		return ExecResult{}, err
 	}
-	told := make(chan struct{})
+	drained := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(drained)
 		live.drain(onOutput)
 	}()
 	a := c.awaitExec(ctx, id, cl, r)
 	live.close()
-	<-told
+	<-drained
 	body, err := c.settle(a)
 	if err != nil {
 		return ExecResult{}, err

@@ -34,7 +34,7 @@ func (v *spaceView) goOn(after uint64) walkState {
 }
 
 // ackCut notes that a batch with these paths is acknowledged.
-func (v *spaceView) ackCut(batch uint64, told map[string]*stamp) {
+func (v *spaceView) ackCut(batch uint64, reported map[string]*stamp) {
 	if v.cut == nil {
 		return
 	}
@@ -43,14 +43,14 @@ func (v *spaceView) ackCut(batch uint64, told map[string]*stamp) {
 		return
 	}
 	v.cut.acked = true
-	for p := range told {
+	for p := range reported {
 		v.cut.seen[p] = true
 	}
 }
 
-// toldOf returns how many of a directory's names, which are sorted, a walk that
+// reportedOf returns how many of a directory's names, which are sorted, a walk that
 // goes on has passed already.
-func (w *walkState) toldOf(prefix string, names []string) int {
+func (w *walkState) reportedOf(prefix string, names []string) int {
 	rest, ok := strings.CutPrefix(w.from, prefix)
 	if !ok {
 		return 0

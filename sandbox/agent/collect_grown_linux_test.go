@@ -80,9 +80,9 @@ func TestCollectTellsNoHalfOfWhatIsBeingWritten(t *testing.T) {
 // look: it has the file open still, or has changed it before that.
 func TestCollectWaitsForAWriterThatPauses(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		then func(h *hostSpace) liveUse // what the second look meets
-		told string                     // by the next collection
+		name     string
+		then     func(h *hostSpace) liveUse // what the second look meets
+		reported string                     // by the next collection
 	}{
 		{"open still", func(h *hostSpace) liveUse {
 			st, err := os.Stat(filepath.Join(h.dir, "f"))
@@ -112,8 +112,8 @@ func TestCollectWaitsForAWriterThatPauses(t *testing.T) {
 			if first := h.collected(); first != "\"f\" busy\n" {
 				t.Errorf("half of it: %q", first)
 			}
-			if got := h.collected(); got != c.told {
-				t.Errorf("then %q, not %q", got, c.told)
+			if got := h.collected(); got != c.reported {
+				t.Errorf("then %q, not %q", got, c.reported)
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func TestCollectGoesOnWhereItWasCut(t *testing.T) {
 		name      string
 		meanwhile func(h *hostSpace) // after the first batch
 		except    []string           // of its acknowledgement
-		told      string             // by the batches after the first
+		reported  string             // by the batches after the first
 		then      string             // by a new collection
 	}{
 		{"nothing", func(*hostSpace) {}, nil, "b/d e z", ""},
@@ -149,14 +149,14 @@ func TestCollectGoesOnWhereItWasCut(t *testing.T) {
 			}
 			c.meanwhile(h)
 			must(t, h.ack(ackRequest{batch: b.ID, except: c.except}))
-			told := map[string]Entry{}
+			reported := map[string]Entry{}
 			for b.More {
 				b = h.batch(CollectLimits{Entries: 1, After: b.ID})
 				must(t, h.ack(ackRequest{batch: b.ID}))
-				maps.Copy(told, byPath(b))
+				maps.Copy(reported, byPath(b))
 			}
-			if got := joined(slices.Sorted(maps.Keys(told))); got != c.told {
-				t.Errorf("told %s, not %s", got, c.told)
+			if got := joined(slices.Sorted(maps.Keys(reported))); got != c.reported {
+				t.Errorf("told %s, not %s", got, c.reported)
 			}
 			if got := paths(h.batch(CollectLimits{})); got != c.then {
 				t.Errorf("a new collection tells %q, not %q", got, c.then)

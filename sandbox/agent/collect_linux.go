@@ -17,7 +17,7 @@ func (s *server) collect(id uint32, l CollectLimits) {
 	v := s.space
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &collection{view: v, limits: l.withDefaults(), told: make(map[string]*stamp), walkState: v.goOn(l.After)}
+	c := &collection{view: v, limits: l.withDefaults(), reported: make(map[string]*stamp), walkState: v.goOn(l.After)}
 	c.send = func(more bool) {
 		for len(c.enc.b) > maxPayload {
 			s.out.part(kindReply, id, c.enc.b[:maxPayload], true)
@@ -32,7 +32,7 @@ func (s *server) collect(id uint32, l CollectLimits) {
 		return
 	}
 	v.last++
-	v.batches[v.last] = c.told
+	v.batches[v.last] = c.reported
 	delete(v.batches, v.last-keptBatches)
 	if c.more {
 		v.cut = &cutWalk{batch: v.last, walkState: c.walkState}
@@ -45,12 +45,12 @@ func (s *server) collect(id uint32, l CollectLimits) {
 
 // collection is one walk over the upper layer, or the next part of one.
 type collection struct {
-	view   *spaceView
-	limits CollectLimits
-	enc    encoder
-	send   func(more bool)
-	sent   bool
-	told   map[string]*stamp
+	view     *spaceView
+	limits   CollectLimits
+	enc      encoder
+	send     func(more bool)
+	sent     bool
+	reported map[string]*stamp
 	walkState
 	count int
 	total int64
@@ -135,7 +135,7 @@ func (c *collection) tell(n Entry, s *stamp) {
 	c.total += int64(len(n.Content))
 	c.names += len(n.Path) + len(n.Problem)
 	if !n.Busy {
-		c.told[n.Path] = s
+		c.reported[n.Path] = s
 	}
 	n.encode(&c.enc)
 	if len(c.enc.b) > maxPayload {
@@ -157,19 +157,19 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 		return
 	}
 	slices.Sort(names)
-	for _, name := range names[c.toldOf(prefix, names):] {
+	for _, name := range names[c.reportedOf(prefix, names):] {
 		if depth == 1 && name == gitName && c.view.git {
 			continue
 		}
 		c.look(fd, name, prefix+name, depth)
 		if len(c.files) >= filesAtOnce {
-			c.tellFiles(fd, prefix)
+			c.reportFiles(fd, prefix)
 		}
 		if c.more {
 			return
 		}
 	}
-	c.tellFiles(fd, prefix)
+	c.reportFiles(fd, prefix)
 }
 
 // keep has everything under a directory that could not be looked at count as
@@ -194,7 +194,7 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	s := stampOf(&st, false)
 	if s.kind() == unix.S_IFDIR {
 		// The files of this directory come first: below it others gather.
-		c.tellFiles(dir, strings.TrimSuffix(at, name))
+		c.reportFiles(dir, strings.TrimSuffix(at, name))
 		if !c.more {
 			c.lookDir(dir, name, at, depth, s, known, old)
 		}
@@ -240,7 +240,7 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	}
 	// The files of this directory that are named before it come first: a walk
 	// that is cut goes on behind what it has told.
-	c.tellFiles(dir, strings.TrimSuffix(at, name))
+	c.reportFiles(dir, strings.TrimSuffix(at, name))
 	if !c.more && c.room(at, int64(len(n.Content))) {
 		c.tell(n, &s)
 	}
@@ -255,7 +255,7 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 	case err != nil:
 		n.Problem = "the directory cannot be opened"
 		c.keep(at + "/")
-	case depth >= maxDepth || len(at) > maxTold-256:
+	case depth >= maxDepth || len(at) > maxReportedPath-256:
 		unix.Close(fd)
 		n.Problem = "what is in it lies too deep"
 	default:
@@ -289,9 +289,9 @@ func (c *collection) lookFile(name string, n Entry, s stamp) {
 	c.files = append(c.files, changedFile{name, n, s, !n.Busy && n.Problem == ""})
 }
 
-// tellFiles reads and tells what lookFile noted of a directory. The changes of
+// reportFiles reads and tells what lookFile noted of a directory. The changes of
 // thread that it takes to read as the commands' user are few that way.
-func (c *collection) tellFiles(dir int, prefix string) {
+func (c *collection) reportFiles(dir int, prefix string) {
 	files := c.files
 	c.files = c.files[:0]
 	if len(files) > 0 {

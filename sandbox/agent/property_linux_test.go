@@ -341,17 +341,17 @@ func applyToModel(t *testing.T, s *sandbox, r *rand.Rand, m model) {
 	}
 }
 
-func difference(told, there model) string {
+func difference(reported, there model) string {
 	var w strings.Builder
-	for _, p := range slices.Sorted(maps.Keys(told)) {
-		a, b := told[p], there[p]
+	for _, p := range slices.Sorted(maps.Keys(reported)) {
+		a, b := reported[p], there[p]
 		_, ok := there[p]
 		if !ok || a.bad != b.bad || !a.bad && (a.mode != b.mode || a.sum != b.sum) {
 			fmt.Fprintf(&w, "- %q %+v\n", p, a)
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(there)) {
-		if a, ok := told[p]; !ok || a.bad != there[p].bad || !a.bad && (a.mode != there[p].mode || a.sum != there[p].sum) {
+		if a, ok := reported[p]; !ok || a.bad != there[p].bad || !a.bad && (a.mode != there[p].mode || a.sum != there[p].sum) {
 			fmt.Fprintf(&w, "+ %q %+v\n", p, there[p])
 		}
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// maxDepth and maxTold bound the paths that are told: twice what a space
+	// maxDepth and maxReportedPath bound the paths that are told: twice what a space
 	// may hold, so that the host can say what is wrong with the rest.
-	maxDepth = 64
-	maxTold  = 4096
+	maxDepth        = 64
+	maxReportedPath = 4096
 	// keptBatches is how many collections may be acknowledged still.
 	keptBatches = 4
 	// opaqueName marks a directory of the upper layer that hides the lower one.

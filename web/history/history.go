@@ -145,7 +145,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 	for i, c := range list {
 		rows[i] = rowOf(base, c)
 	}
-	tellApart(rows)
+	distinguish(rows)
 	for i, c := range list {
 		r := rows[i]
 		r.At, r.To, r.From = c.ID, i == 0, i == 1
@@ -213,9 +213,9 @@ func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([
 	return out, nil
 }
 
-// tellApart sets the precision of the times in a list, so that no two commits look
+// distinguish sets the precision of the times in a list, so that no two commits look
 // alike.
-func tellApart(rows []commitRow) {
+func distinguish(rows []commitRow) {
 	const minute, second = "2006-01-02 15:04", "2006-01-02 15:04:05"
 	count := map[string]int{}
 	for _, r := range rows {

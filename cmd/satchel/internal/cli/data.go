@@ -69,7 +69,7 @@ func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.
 // which ends soon, or a server that starts or stops, and is waited for.
 func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admin.Remote, open func() (T, error)) (T, error) {
 	var none T
-	told := false
+	noted := false
 	for began := time.Now(); ; {
 		r, err := admin.Dial(ctx, server.SocketPath(cfg.DataDir))
 		if err == nil {
@@ -80,8 +80,8 @@ func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admi
 		if err == nil || fault.CodeOf(err) != fault.Conflict || time.Since(began) > startTime {
 			return opened, err
 		}
-		if !told && time.Since(began) > time.Second {
-			told = true
+		if !noted && time.Since(began) > time.Second {
+			noted = true
 			c.note("satchel: waiting for another process that works on %s\n", cfg.DataDir)
 		}
 		select {
