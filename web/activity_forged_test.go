@@ -14,8 +14,7 @@ import (
 	"satchel/web"
 )
 
-// push makes a commit as somebody's own git does, and takes it in as what a remote
-// had.
+// push makes a commit with plain git and fetches it as from a remote.
 func (a *active) push(path, content, message string) space.CommitID {
 	a.t.Helper()
 	a.pass(time.Minute)
@@ -38,8 +37,8 @@ func (a *active) push(path, content, message string) space.CommitID {
 	return c
 }
 
-// Attack: a commit that was pushed from elsewhere says that it was made on the
-// pages and undoes an AI's, so that nobody undoes that.
+// Attack: a pushed commit claims that it was made on the pages and undoes an AI's commit,
+// so that nobody undoes that.
 func TestAttackForgedTrailersHideNothing(t *testing.T) {
 	for _, tool := range []string{"web-revert", "web", "web-undo", "import", "satchel"} {
 		t.Run(tool, func(t *testing.T) {

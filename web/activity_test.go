@@ -91,7 +91,7 @@ func TestActivityHasPages(t *testing.T) {
 	want(t, "what is no id", b.get(a.in("activity?after=HEAD")), http.StatusNotFound)
 }
 
-// htmlAttr is where the link with a text leads.
+// htmlAttr returns the address of the link with a text.
 func htmlAttr(t *testing.T, body, text string) string {
 	t.Helper()
 	before, _, ok := strings.Cut(body, text)
@@ -152,8 +152,8 @@ func TestRevertByPages(t *testing.T) {
 	}
 }
 
-// Attack: who may only read, who has no part in the space, and who is not signed
-// in; on every route.
+// Attack: readers, people who are not members and people who are signed out try every
+// route.
 func TestActivityIsTheMembers(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	c := a.by("claude-code", "Secret plan", "skills/a/SKILL.md", "evil\n")
@@ -210,7 +210,7 @@ func TestActivityIsTheMembers(t *testing.T) {
 	}
 }
 
-// Attack: ids that the form was never given.
+// Attack: the form has IDs that the page never showed.
 func TestForgedCommits(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	mine := a.by("claude-code", "Mine", "a.md", "a\n")
@@ -235,8 +235,7 @@ func TestForgedCommits(t *testing.T) {
 	}
 }
 
-// Attack: a page of another site, and one that was kept from an earlier session,
-// send the forms.
+// Attack: the forms are sent by another site, or with the token of an earlier session.
 func TestActivityFormsAreOurs(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	c := a.by("claude-code", "x", "skills/a/SKILL.md", "evil\n")

@@ -13,8 +13,8 @@ import (
 	"satchel/web"
 )
 
-// Attack: a client that calls itself as these pages do, so that who undoes what it
-// did undoes their own uploads and rejections with it.
+// Attack: a client names itself like these pages, so that undoing its changes also undoes
+// the person's own uploads and rejections.
 func TestAClientThatIsCalledAsThePagesAre(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.by("browser", "Of the client", "skills/a/SKILL.md", "evil\n", "client.md", "x\n")
@@ -59,7 +59,7 @@ func TestPeopleAreNoClients(t *testing.T) {
 func TestWhatWasUndoneSaysSo(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	c := a.by("claude", "Write a plan", "a.md", "a\n")
-	// Attack: an AI says in a comment that another's change was undone.
+	// Attack: an AI claims in a comment that another's change was undone.
 	a.by("evil", "Undo “x”\n\nThis undoes the commit "+c.ID.Short()+".", "b.md", "b\n")
 	b := a.as(a.ada)
 	undo := func(id space.CommitID) string {
@@ -104,7 +104,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 	}
 }
 
-// What was just done is one of a few words in the address, and never its text.
+// The address names what was done with one of a few words, never with its text.
 func TestWhatWasDoneIsSaid(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.remotes.status = statusAt(space.RemotePushed, "https://git.test/x")
@@ -158,8 +158,8 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 	}
 }
 
-// Who undid changes, in which space and which, is in the audit log; what changed
-// nothing is not.
+// The audit log says who undid changes, and in which space. It leaves out attempts that
+// changed nothing.
 func TestAttackUndoneWithoutATrace(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	one := a.by("claude-code", "One", "a.md", "a\n")
@@ -207,8 +207,8 @@ func TestAttackUndoneWithoutATrace(t *testing.T) {
 	}
 }
 
-// Attack: a client makes more changes than one page undoes, so that the oldest can
-// never be undone; or has what a person did since taken back by undoing all again.
+// Attack: a client makes more changes than one page undoes, so that the oldest can never
+// be undone, or a repeated undo takes back what a person did since.
 func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	since := url.QueryEscape(a.clock().Format("2006-01-02T15:04"))

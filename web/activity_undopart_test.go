@@ -10,7 +10,7 @@ import (
 	"satchel/web"
 )
 
-// What stays is told with where it is now, and the page leads on to what is older.
+// The page lists what stays, with its current path, and links to older changes.
 func TestAnUndoingInPartLeadsOn(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	for n := range 101 {
@@ -35,7 +35,7 @@ func TestAnUndoingInPartLeadsOn(t *testing.T) {
 	if !strings.Contains(part.body, older) {
 		t.Errorf("it does not lead on to %s: %s", older, part.body)
 	}
-	// Attack: the form names what is no client, time or commit.
+	// Attack: the form has an invalid client, time or commit.
 	form.Set("after", "HEAD\"><script>")
 	if body := b.send(a.in("revert"), form).body; strings.Contains(body, "after=") {
 		t.Error("it leads to what the form says")

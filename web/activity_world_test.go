@@ -20,8 +20,8 @@ import (
 	"satchel/web"
 )
 
-// active is a world in whose spaces things happen: a real store of spaces whose
-// commits the pages are told of, reviews, and remotes that do as they are told.
+// active is a world with a real store of spaces, whose commits are published to the pages,
+// with reviews, and with remotes that a test controls.
 type active struct {
 	*held
 	live    *web.Live
@@ -70,7 +70,7 @@ func (a *active) start(id space.SpaceID) {
 	must(a.t, err)
 }
 
-// newSpace makes a further space of somebody.
+// newSpace creates another space for a user.
 func (a *active) newSpace(owner store.User, name string) store.Space {
 	a.t.Helper()
 	sp, err := a.CreateSpace(a.t.Context(), cli, owner.ID, space.NewSpaceID(), name)
@@ -79,14 +79,14 @@ func (a *active) newSpace(owner store.User, name string) store.Space {
 	return sp
 }
 
-// by commits files as a client does, a minute after the last.
+// by commits files as a client, a minute after the last commit.
 func (a *active) by(client, message string, files ...string) space.Commit {
 	a.t.Helper()
 	a.pass(time.Minute)
 	return a.commitAs(space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: message, Tool: "bash", Client: client, Time: a.clock()}, files...)
 }
 
-// text is what a file of ada's space has; "" where it is not there.
+// text returns the content of a file of ada's space; "" if there is none.
 func (a *active) text(path string) string {
 	a.t.Helper()
 	_, data, err := a.git.Open(a.t.Context(), a.space.ID, "", space.Path(path))
@@ -201,7 +201,7 @@ func (b *browser) stream(base, target string, change ...func(*http.Request)) *st
 	return s
 }
 
-// until reads to a line that begins so, and returns it; "" where the stream ends.
+// until reads up to a line with a prefix and returns it; "" if the stream ends.
 func (s *stream) until(prefix string) string {
 	s.t.Helper()
 	for s.lines.Scan() {

@@ -15,7 +15,7 @@ var madeLink = regexp.MustCompile(`value="` + regexp.QuoteMeta(issuer) + `(/sign
 
 func linkFor(u store.User) string { return "/admin/people/" + string(u.ID) + "/link" }
 
-// makeLink has an admin make a link for somebody, and returns its path.
+// makeLink makes a link for a user as an admin and returns its path.
 func (b *browser) makeLink(u store.User) string {
 	b.w.t.Helper()
 	a := b.send(linkFor(u), nil)
@@ -30,7 +30,7 @@ func (b *browser) makeLink(u store.User) string {
 	return m[1]
 }
 
-// worthNothing reports that a link signs nobody in.
+// worthNothing checks that a link signs nobody in.
 func (w *world) worthNothing(name, link string) {
 	w.t.Helper()
 	b := w.browser()
@@ -83,7 +83,7 @@ func TestAdminMakesASignInLink(t *testing.T) {
 	}
 }
 
-// Attack: the page of a link is loaded again, asked for by HEAD, opened in another
+// Attack: the page of a link is reloaded, requested with HEAD, or opened in another
 // session or from the history.
 func TestAttackSignInLinkShownAgain(t *testing.T) {
 	w := newWorld(t)
@@ -116,7 +116,7 @@ func TestAttackSignInLinkShownAgain(t *testing.T) {
 	hidden("with the cookie of before", ada.get(ada.once))
 }
 
-// Attack: somebody who is no admin, or was one a moment ago, signs in as another.
+// Attack: somebody who is not an admin, or no longer one, signs in as another person.
 func TestAttackSignInLinkOfWhoIsNoAdmin(t *testing.T) {
 	w := newWorld(t)
 	carl, _ := w.user("carl", true)
@@ -150,7 +150,7 @@ func TestAttackSignInLinkOfWhoIsNoAdmin(t *testing.T) {
 	}
 }
 
-// Nobody is let in by a link who is not let in otherwise.
+// A link does not let in people who would not be let in otherwise.
 func TestNoSignInLinkForWhoIsOut(t *testing.T) {
 	w := newWorld(t)
 	ada := w.as(w.ada)

@@ -14,16 +14,15 @@ import (
 	"satchel/web"
 )
 
-// section is what a page has under a heading.
+// section returns the part of a page under a heading.
 func section(a answer, id string) string {
 	_, s, _ := strings.Cut(a.body, `<section aria-labelledby="`+id+`">`)
 	s, _, _ = strings.Cut(s, "</section>")
 	return s
 }
 
-// A client that is started for each use stands among the others, while it runs and
-// after, with what it calls itself and with how to end it; each of its runs had a key of
-// its own.
+// A client that is started for each use is listed while it runs and between its runs, with
+// its name and how to end it. Each run has its own key.
 func TestStdioClientsStandAmongTheOthers(t *testing.T) {
 	c := callers{}
 	h, _, _ := newcomer(t, func(o *web.Options) { o.Called = c.of })
@@ -60,18 +59,18 @@ func TestStdioClientsStandAmongTheOthers(t *testing.T) {
 	h.pass(25 * time.Hour) // it was killed
 	check("after a run that was killed", true, 1)
 
-	// Attack: another's.
+	// Attack: another person's.
 	if a := h.as(h.eve).get("/account"); strings.Contains(a.body, run) {
 		t.Error("a stranger sees it")
 	}
-	// A key that a person made and revoked is over.
+	// A key that a person created and revoked is not listed.
 	end(h.keyCalls(c, h.ada, h.space.ID, "a script", "x"))
 	if a := b.get("/"); strings.Contains(a.body, "a script") {
 		t.Error("a revoked key stands among the clients")
 	}
 }
 
-// What ends a client or a key asks first, on every page that has it.
+// Every page asks for confirmation before it ends a client or a key.
 func TestDisconnectingAsks(t *testing.T) {
 	h, _, _ := newcomer(t)
 	b := h.as(h.ada)
@@ -89,8 +88,8 @@ func TestDisconnectingAsks(t *testing.T) {
 	}
 }
 
-// The first page tells of what AIs changed in every space in which the person may
-// decide on it, and of none in which they only read.
+// The first page lists changes by AIs in every space in which the person can decide on
+// them, and not in spaces that they only read.
 func TestHomeTellsOfChangesInEverySpace(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	team := a.newSpace(a.ada, "team-notes")

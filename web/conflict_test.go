@@ -10,7 +10,8 @@ import (
 	"satchel/web"
 )
 
-// TestConflict: two who edit one file lose nothing, however often it happens.
+// TestConflict checks that two people who edit one file lose nothing, however often it
+// happens.
 func TestConflict(t *testing.T) {
 	t.Run("different lines: both are in the text", func(t *testing.T) {
 		h := newHeld(t, "a.md", "one\r\ntwo\r\nthree\r\nfour\r\n")
@@ -152,8 +153,7 @@ func TestConflict(t *testing.T) {
 	})
 }
 
-// A preview of a conflict's text, or marks left in it, take none of the three sides
-// from the page.
+// A preview of a conflict's text, or marks left in it, keep all three sides on the page.
 func TestConflictStaysOpen(t *testing.T) {
 	h := newHeld(t, "a.md", "one\ntwo\n")
 	b := h.as(h.ada)

@@ -16,12 +16,12 @@ import (
 	"satchel/web"
 )
 
-// callers are clients by what they call themselves.
+// callers are the names that clients give themselves.
 type callers map[space.GrantID][]web.CalledAs
 
 func (c callers) of(id space.GrantID) []web.CalledAs { return c[id] }
 
-// keyCalls has a client call with a key, by a name of its own.
+// keyCalls makes a client call with a key, under its own name.
 func (h *hubWorld) keyCalls(c callers, u store.User, id space.SpaceID, key, as string) space.GrantID {
 	h.t.Helper()
 	g, secret, err := h.CreateKey(h.t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: key, Expires: h.clock().Add(24 * time.Hour)})
@@ -34,8 +34,8 @@ func (h *hubWorld) keyCalls(c callers, u store.User, id space.SpaceID, key, as s
 	return g.ID
 }
 
-// A client's page ticks at a call of a client that calls itself so, and says of any
-// other that it is another one.
+// A client's page is ticked when a client of that name calls. Other clients are marked as
+// such.
 func TestAClientsPageTicksAtThatClient(t *testing.T) {
 	for _, tt := range []struct {
 		key, as string
@@ -81,7 +81,7 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 	}
 }
 
-// A client that registered is known by that name, too, and is told of once.
+// A client that registered is also known by that name, and is listed once.
 func TestAClientsPageTicksByTheRegisteredName(t *testing.T) {
 	c := callers{}
 	h := newHubWorld(t, func(o *web.Options) { o.Called = c.of })
@@ -107,8 +107,7 @@ func TestAClientsPageTicksByTheRegisteredName(t *testing.T) {
 	}
 }
 
-// A page that was opened just now is not ticked by what called before, be it within
-// the same minute or the same second.
+// A call before a page was opened does not tick it, even in the same minute or second.
 func TestAPageIsNotTickedByACallBeforeIt(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -131,7 +130,7 @@ func TestAPageIsNotTickedByACallBeforeIt(t *testing.T) {
 	}
 }
 
-// The command is seen whole before anybody copies it, also without a script.
+// The whole command is visible before anybody copies it, also without a script.
 func TestTheCommandIsSeenWhole(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.eve)
@@ -148,7 +147,7 @@ func TestTheCommandIsSeenWhole(t *testing.T) {
 	}
 }
 
-// An admin is told before they make the App that others need it public.
+// Before admins create the App, the page says that other people need it to be public.
 func TestAnAppForOthersIsAskedFor(t *testing.T) {
 	h := newHubWorld(t)
 	h.app.made = false

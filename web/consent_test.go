@@ -15,7 +15,7 @@ func allow(id space.SpaceID) url.Values {
 	return url.Values{"decision": {"allow"}, "space": {string(id)}, "write": {"1"}}
 }
 
-// redeem says what the code of an answer is worth.
+// redeem returns what the code of an answer grants.
 func (w *world) redeem(user space.UserID, a answer) (space.SpaceID, string) {
 	w.t.Helper()
 	u, err := url.Parse(a.location())
@@ -60,8 +60,8 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 	}
 }
 
-// What can be granted depends on the space that is chosen: the page says so of
-// each, and has no box to tick where nothing can be ticked.
+// What can be granted depends on the chosen space. The page says so for each space, and
+// has no checkbox if writing cannot be allowed.
 func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 	const (
 		box     = `name="write"`
@@ -103,8 +103,8 @@ func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 	}
 }
 
-// A vendor's name counts only where the answer goes to the vendor: on the own
-// computer any program can send the vendor's client id.
+// A vendor's name counts only if the answer goes to the vendor. On the person's own
+// computer, any program can send the vendor's client ID.
 func TestKnownVendors(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -125,8 +125,8 @@ func TestKnownVendors(t *testing.T) {
 	}
 }
 
-// There is no consent that was given before: a client's name and redirect are
-// anybody's to send.
+// An earlier consent does not count, because any program can send a client's name and
+// redirect.
 func TestConsentIsAskedEachTime(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
@@ -136,8 +136,8 @@ func TestConsentIsAskedEachTime(t *testing.T) {
 	}
 }
 
-// Attack: a client's name that is markup, turns the page's text around, or pushes
-// the redirect's host out of sight.
+// Attack: a client's name contains markup, reverses the text of the page, or pushes the
+// host of the redirect out of sight.
 func TestConsentCutsWhatClientsCallThemselves(t *testing.T) {
 	w := newWorld(t)
 	for id, name := range map[string]string{
@@ -225,13 +225,13 @@ func ada(w *world) store.User { return w.ada }
 func bob(w *world) store.User { return w.bob }
 func eve(w *world) store.User { return w.eve }
 
-// Signed out nobody can consent, and a wrong request is told before anybody is
-// asked to sign in.
+// People who are signed out cannot consent. An invalid request is reported before anybody
+// is asked to sign in.
 func TestConsentSignedOut(t *testing.T) {
 	w := newWorld(t)
 	want(t, "POST", w.browser().send(request(), allow(w.space.ID)), http.StatusUnauthorized)
 	want(t, "GET of an unknown client", w.browser().get(request("client_id", "nobody")), http.StatusBadRequest)
-	// Attack: whoever registers a client has an open redirector (RFC 9700 section
+	// Attack: anybody who registers a client gets an open redirector (RFC 9700 section
 	// 4.11.2).
 	a := w.browser().get(request("response_type", "token"))
 	want(t, "GET of a bad request", a, http.StatusOK)
@@ -242,8 +242,8 @@ func TestConsentSignedOut(t *testing.T) {
 	want(t, "a bad request of a known vendor", w.browser().get(claude), http.StatusSeeOther)
 }
 
-// A program's own scheme gets a page with a link, and so does what a policy for
-// forms cannot name.
+// A program's own scheme gets a page with a link, and so do addresses that a policy for
+// forms cannot contain.
 func TestLeavingByAPage(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "other", Kind: auth.ClientRegistered, RedirectURIs: []string{"http://[::1]/callback", "https://vscode.dev/redirect"}, Created: w.clock()}))
@@ -263,7 +263,7 @@ func TestLeavingByAPage(t *testing.T) {
 			t.Error("the page with the code may be kept")
 		}
 	}
-	// Without consent nothing opens a program by itself.
+	// Without consent, no program is opened automatically.
 	a := w.as(w.ada).get(request("redirect_uri", "claraapp://done", "scope", `"`))
 	want(t, "an error", a, http.StatusOK)
 	if strings.Contains(a.body, "http-equiv") || !strings.Contains(a.body, `href="claraapp://done?error=invalid_scope`) {
@@ -271,7 +271,7 @@ func TestLeavingByAPage(t *testing.T) {
 	}
 }
 
-// Chromium lets an answer to a form redirect only where form-action says.
+// Chromium lets an answer to a form redirect only as form-action allows.
 func TestConsentPolicyNamesTheRedirect(t *testing.T) {
 	w := newWorld(t)
 	for to, source := range map[string]string{

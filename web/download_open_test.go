@@ -14,8 +14,7 @@ import (
 	"satchel/web"
 )
 
-// unread is a browser that takes nothing: each write waits until the server gives
-// it a deadline that is past.
+// unread is a browser that reads nothing: each write waits for a deadline in the past.
 type unread struct {
 	header http.Header
 	began  chan struct{}
@@ -60,7 +59,7 @@ func (w *unread) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// download begins one; done is closed when the server is through with it.
+// download begins a download; done is closed when the handler returns.
 func (a *active) download(b *browser, path string, w *unread) (done chan struct{}) {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, issuer+a.in("%s", path), nil)
@@ -81,7 +80,7 @@ func (a *active) download(b *browser, path string, w *unread) (done chan struct{
 	return done
 }
 
-// noise writes a file that no archive makes smaller.
+// noise writes a file that does not compress.
 func (a *active) noise() {
 	a.t.Helper()
 	b := make([]byte, 1<<20)
@@ -92,7 +91,7 @@ func (a *active) noise() {
 	must(a.t, err)
 }
 
-// Attack: a download outlives what gave the right to it.
+// Attack: a download continues after the person lost access.
 func TestAttackDownloadEndsWithTheRight(t *testing.T) {
 	for name, end := range map[string]func(a *active, b *browser){
 		"no member any more": func(a *active, _ *browser) { a.live.End(a.bob.ID, a.space.ID) },
@@ -151,7 +150,7 @@ func TestAttackDownloadEndsWithTheRight(t *testing.T) {
 	})
 }
 
-// Attack: a download of which as little is taken as keeps it open.
+// Attack: a download is read just fast enough to stay open.
 func TestAttackSlowDownloadEnds(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -174,8 +173,8 @@ func TestAttackSlowDownloadEnds(t *testing.T) {
 	}
 }
 
-// Attack: one person opens downloads that they do not read until the server has no
-// memory left.
+// Attack: a person opens downloads without reading them until the server runs out of
+// memory.
 func TestAttackManyDownloads(t *testing.T) {
 	a := newActive(t, web.LiveOptions{MaxDownloads: 2, MaxAllDownloads: 3})
 	a.noise()
@@ -211,7 +210,7 @@ func TestAttackManyDownloads(t *testing.T) {
 	want(t, "of a server that stops", ada.get(a.in("download/zip")), http.StatusServiceUnavailable)
 }
 
-// A page's pictures wait for each other rather than break.
+// The pictures of a page wait for each other instead of failing.
 func TestRawFilesWaitForEachOther(t *testing.T) {
 	a := newActive(t, web.LiveOptions{MaxDownloads: 1})
 	a.noise()
@@ -237,7 +236,7 @@ func TestRawFilesWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A connection over which something was downloaded is used on.
+// A connection can be reused after a download.
 func TestConnectionAfterADownload(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	w := newUnread()

@@ -71,7 +71,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// Who downloads is told beforehand what a zip has not, and what has all.
+// The page says beforehand what a zip leaves out, and which download has everything.
 func TestPagesOfDownloadsTellWhatAZipHasNot(t *testing.T) {
 	h := newHeld(t, "a.md", "text\n")
 	b := h.as(h.ada)

@@ -15,7 +15,7 @@ import (
 	"satchel/web"
 )
 
-// ask opens a page that moves or deletes, and returns what its form carries.
+// ask opens a page that moves or deletes, and returns the fields of its form.
 func (b *browser) ask(h *held, kind, p string) url.Values {
 	b.w.t.Helper()
 	a := b.get(h.in("%s/%s", kind, p))
@@ -71,7 +71,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestRenameIsWholeOrNot: where a file may not go, it stays where it is.
+// TestRenameIsWholeOrNot checks that a file stays where it is if it cannot be moved.
 func TestRenameIsWholeOrNot(t *testing.T) {
 	h := newHeld(t, "d/a.yml", "one\n", "d/b.yml", "two\n")
 	b := h.as(h.ada)
@@ -105,7 +105,7 @@ func TestStaleMoveAndDelete(t *testing.T) {
 	h.holds("a.md", "two\n")
 	h.holds("d/x", "X")
 	h.holds("d/y", "y")
-	// The page that says so has what is there now.
+	// The page with the error shows the current state.
 	want(t, "delete it after all", b.send(h.in("delete/d"), fields(a.body)), http.StatusSeeOther)
 	h.lacks("d/x")
 	for _, at := range []string{"", "HEAD", strings.Repeat("0", 40)} {
@@ -125,7 +125,7 @@ func TestDelete(t *testing.T) {
 	if !strings.Contains(a.body, "all of its 3 files") || strings.Contains(a.body, "<script>z") {
 		t.Error("the page does not say how many, or has a script of a name's")
 	}
-	// What came since is no part of it.
+	// Files that were added since are not affected.
 	h.commit("Meanwhile", "d/new", "n")
 	want(t, "delete a directory", b.send(h.in("delete/d"), fields(a.body)), http.StatusSeeOther)
 	h.lacks("d/x")
@@ -220,8 +220,8 @@ func TestUpload(t *testing.T) {
 	h.holds("d/evil", "x")
 }
 
-// TestUploadMeetsAnother: a file that appears while an upload is on its way is not
-// overwritten.
+// TestUploadMeetsAnother checks that an upload does not overwrite a file that appears
+// meanwhile.
 func TestUploadMeetsAnother(t *testing.T) {
 	h := newHeld(t, "d/x", "x")
 	first := true
@@ -239,7 +239,7 @@ func TestUploadMeetsAnother(t *testing.T) {
 	h.holds("d/b", "b")
 }
 
-// meanwhile lets something happen right before each commit.
+// meanwhile runs a function right before each commit.
 type meanwhile struct {
 	web.Operations
 	happens func()

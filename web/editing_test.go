@@ -18,7 +18,7 @@ import (
 	"satchel/web/pages"
 )
 
-// read is a file of ada's space at head; ok is false if there is none.
+// read returns a file of ada's space at head; ok is false if there is none.
 func (h *held) read(p string) (content string, ok bool) {
 	h.t.Helper()
 	b, _, ok, err := h.git.Blob(h.t.Context(), h.space.ID, "", space.Path(p))
@@ -61,7 +61,7 @@ func (h *held) last() space.Commit {
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
 
-// fields are what a page's first form with a field of the name carries unseen.
+// fields returns the hidden fields of the first form with a field of the name.
 func fields(body string) url.Values {
 	v := url.Values{}
 	for _, m := range hidden.FindAllStringSubmatch(body, -1) {
@@ -72,7 +72,7 @@ func fields(body string) url.Values {
 
 var typed = regexp.MustCompile(`(?s)<textarea id="text"[^>]*>\n(.*?)</textarea>`)
 
-// shownText is what the field of a page holds.
+// shownText returns the content of a field.
 func shownText(body string) string {
 	m := typed.FindStringSubmatch(body)
 	if m == nil {
@@ -81,7 +81,7 @@ func shownText(body string) string {
 	return html.UnescapeString(m[1])
 }
 
-// edit opens the page of a file and returns what its form carries.
+// edit opens the page of a file and returns the fields of its form.
 func (b *browser) edit(h *held, p string) url.Values {
 	b.w.t.Helper()
 	a := b.get(h.in("edit/%s", p))
@@ -107,7 +107,7 @@ func problemOf(body string) string {
 	return html.UnescapeString(m[1])
 }
 
-// TestEdit: what is saved is what was typed, and no other byte of the file changes.
+// TestEdit checks that a file is saved as typed, and no other byte of it changes.
 func TestEdit(t *testing.T) {
 	for _, tt := range []struct{ name, before, typed, after string }{
 		{"LF", "one\ntwo\n", "one\n2\n", "one\n2\n"},
@@ -186,7 +186,8 @@ func TestPreviewSavesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeEdited: the page says why, and what to do.
+// TestWhatCannotBeEdited checks that the page says why a file cannot be edited, and what
+// to do.
 func TestWhatCannotBeEdited(t *testing.T) {
 	h := newHeld(t, "binary", "\x00\x01", "latin", "caf\xe9", "long", strings.Repeat("x", 1<<20+1), "d/f", "x")
 	_, err := h.git.Commit(t.Context(), h.space.ID, space.ChangeSet{Changes: []space.Change{{Path: "link", Mode: space.Symlink, Content: []byte("d/f")}}}, space.Meta{})
@@ -195,7 +196,7 @@ func TestWhatCannotBeEdited(t *testing.T) {
 	for p, status := range map[string]int{"binary": 400, "latin": 400, "long": 413, "d": 400, "link": 400, "none": 404, "d/f/x": 404} {
 		want(t, p, b.get(h.in("edit/%s", p)), status)
 	}
-	// Attack: a form made by hand for what is no text file.
+	// Attack: a forged form for a file that is not text.
 	for _, p := range []string{"link", "d"} {
 		a := b.save(h, p, url.Values{"mode": {"regular"}}, "mine")
 		if a.StatusCode < 400 {
@@ -258,7 +259,7 @@ func TestNewFile(t *testing.T) {
 	}
 }
 
-// TestScreened: a secret is refused at the field, and what was typed stays.
+// TestScreened checks that a secret is rejected at its field and the typed text stays.
 func TestScreened(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	b := h.as(h.ada)
@@ -273,7 +274,8 @@ func TestScreened(t *testing.T) {
 	h.holds("a.md", "one\n")
 }
 
-// TestScreenedNote: a note that is left out is told, since the change is saved.
+// TestScreenedNote checks that the page reports a note that was left out, because the
+// change is saved.
 func TestScreenedNote(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	h.serve(func(o *web.Options) { o.Operations = silencing{o.Operations} })
@@ -288,7 +290,7 @@ func TestScreenedNote(t *testing.T) {
 	h.holds("a.md", "two\n")
 }
 
-// TestWarnedText: what looks like a secret in a text that was saved is told.
+// TestWarnedText checks that the page reports what looks like a secret in a saved text.
 func TestWarnedText(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	h.serve(func(o *web.Options) { o.Operations = warning{o.Operations} })
@@ -301,7 +303,7 @@ func TestWarnedText(t *testing.T) {
 	h.holds("a.md", "two\n")
 }
 
-// warning is a store that finds a secret in every file.
+// warning is a store that reports a secret in every file.
 type warning struct{ web.Operations }
 
 func (w warning) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
@@ -312,7 +314,7 @@ func (w warning) WriteFiles(ctx context.Context, a service.Actor, in service.Wri
 	return c, err
 }
 
-// silencing is a store that leaves every note out.
+// silencing is a store that leaves out every note.
 type silencing struct{ web.Operations }
 
 func (s silencing) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
@@ -322,14 +324,14 @@ func (s silencing) WriteFiles(ctx context.Context, a service.Actor, in service.W
 	return c, err
 }
 
-// screening is a store that refuses every file.
+// screening is a store that rejects every file.
 type screening struct{ web.Operations }
 
 func (screening) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {
 	return refuse(in, fault.New(fault.Forbidden, "It holds what looks like a key. Take it out."))
 }
 
-// refuse is what the service returns if the first file is refused.
+// refuse returns the service's error if the first file was rejected.
 func refuse(in service.WriteFilesInput, err *fault.Error) (space.Commit, error) {
 	if !in.Partial {
 		return space.Commit{}, err
@@ -337,7 +339,7 @@ func refuse(in service.WriteFilesInput, err *fault.Error) (space.Commit, error) 
 	return space.Commit{Rejected: []space.Rejection{{Path: in.Changes[0].Path, Why: err.Public, Err: err}}}, nil
 }
 
-// serve serves the same from here on with other options.
+// serve restarts the server with other options.
 func (h *held) serve(change func(*web.Options)) {
 	h.t.Helper()
 	o := h.made
@@ -348,8 +350,8 @@ func (h *held) serve(change func(*web.Options)) {
 	h.server = s
 }
 
-// TestWhoMayEdit: who only reads sees no way to change anything, and who is no
-// member sees nothing.
+// TestWhoMayEdit checks that readers see no way to change anything, and people who are not
+// members see nothing.
 func TestWhoMayEdit(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n", "memory/person/ann.md", "---\nvalue: v\n---\n")
 	head := h.head()
@@ -391,7 +393,8 @@ func TestWhoMayEdit(t *testing.T) {
 	}
 }
 
-// TestHugeForms: what is too large is refused before all of it is read.
+// TestHugeForms checks that a form that is too large is rejected before it is read
+// completely.
 func TestHugeForms(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	for name, tt := range map[string]struct {
@@ -415,7 +418,7 @@ func TestHugeForms(t *testing.T) {
 	}
 }
 
-// counted is a body without an end.
+// counted is an endless body.
 type counted struct{ read int }
 
 func (c *counted) Read(p []byte) (int, error) {

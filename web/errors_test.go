@@ -19,15 +19,15 @@ import (
 	"satchel/web/pages"
 )
 
-// What breaks inside is in the log without the secrets of the address, and on the
-// page without the insides.
+// Internal errors are logged without the secrets of the address, and the page does not
+// reveal their details.
 func TestInternalError(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, func(o *web.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	link := w.link(w.ada)
 	secret := strings.TrimPrefix(link, "/signin/link/")
 	b := w.as(w.ada)
-	// A browser that goes away is no error.
+	// A browser that disconnects is not an error.
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.get("/account", func(r *http.Request) { *r = *r.WithContext(gone) })
@@ -53,8 +53,8 @@ func TestInternalError(t *testing.T) {
 	}
 }
 
-// Over plain http, as on the own computer, the cookies are no __Host- ones, which
-// browsers would not take.
+// Over plain http, as on a person's own computer, browsers would reject __Host- cookies,
+// so they are not used.
 func TestOverHTTP(t *testing.T) {
 	const local = "http://localhost:8080"
 	w := newWorld(t)
@@ -73,7 +73,7 @@ func TestOverHTTP(t *testing.T) {
 	if got := rec.Header().Get("Location"); got != local+"/" {
 		t.Errorf("it leads to %s", got)
 	}
-	// Nothing to sign in with later: the page says so, and goes on.
+	// If there is no way to sign in later, the page says so and continues.
 	r = httptest.NewRequest("GET", local+"/welcome", nil)
 	r.Header.Set("Cookie", strings.Split(c, ";")[0])
 	rec = httptest.NewRecorder()
@@ -83,7 +83,7 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
-// The address to return to goes through the page of sign-in whole.
+// The address to return to survives the sign-in page unchanged.
 func TestReturnThroughThePage(t *testing.T) {
 	w := newWorld(t)
 	back := request("state", `a"b'c<d>&e=f g+h%20i`)
@@ -105,8 +105,8 @@ func TestReturnThroughThePage(t *testing.T) {
 	}
 }
 
-// Attack: a flow that one provider began is ended at another, which could be in
-// the attacker's hands (OAuth 2.0 Security Best Current Practice, section 4.4).
+// Attack: a flow that began at one provider ends at another, which the attacker may
+// control (OAuth 2.0 Security Best Current Practice, section 4.4).
 func TestProvidersAreNotMixedUp(t *testing.T) {
 	w := newWorld(t, func(o *web.Options) { o.OIDC = &fakeProvider{label: "Acme"} })
 	w.github.known = withGitHub(t).github.known
@@ -118,7 +118,7 @@ func TestProvidersAreNotMixedUp(t *testing.T) {
 	}
 }
 
-// However much somebody has, a page shows the newest of it, and all where asked.
+// Long lists show the newest entries, and all on request.
 func TestPagesStaySmall(t *testing.T) {
 	w := newWorld(t)
 	for i := range 60 {

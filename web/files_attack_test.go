@@ -13,8 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// pagesOfFiles are the addresses of this part for a path and a commit, without
-// the space.
+// pagesOfFiles returns the addresses of the pages of files for a path and a commit,
+// without the space.
 func pagesOfFiles(path, at string) []string {
 	return []string{
 		"files/", "files/" + path, "files/" + path + "?view=source", "files/" + path + "?at=" + at, "raw/" + path, "raw/" + path + "?at=" + at + "&download",
@@ -23,8 +23,8 @@ func pagesOfFiles(path, at string) []string {
 	}
 }
 
-// TestAnothersFilesAreNotThere: who has no part in a space gets of every page of
-// it what they get of a space that does not exist (DESIGN section 2, rule 4).
+// TestAnothersFilesAreNotThere checks that to people who are not members, every page of a
+// space looks as if the space did not exist.
 func TestAnothersFilesAreNotThere(t *testing.T) {
 	h := newHeld(t, "secret.md", "the secret")
 	head, err := h.git.Head(t.Context(), h.space.ID)
@@ -39,7 +39,7 @@ func TestAnothersFilesAreNotThere(t *testing.T) {
 		if a := nobody.get(h.in("%s", p)); a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.location(), issuer+"/signin") {
 			t.Errorf("%s without an account: %d %s", p, a.StatusCode, a.location())
 		}
-		// Her own space knows nothing of a commit of ada's.
+		// Eve's own space has no commit of ada's.
 		if strings.Contains(p, string(head)) {
 			if a := eve.get("/spaces/" + string(h.evil.ID) + "/" + p); a.StatusCode != http.StatusNotFound {
 				t.Errorf("%s in another space: %d", p, a.StatusCode)
@@ -52,8 +52,8 @@ func TestAnothersFilesAreNotThere(t *testing.T) {
 	want(t, "restoring to another's commit", a, http.StatusNotFound)
 }
 
-// TestOtherSitesRestoreNothing: the one act of these pages comes from their forms
-// alone.
+// TestOtherSitesRestoreNothing checks that only the forms of these pages can restore a
+// file.
 func TestOtherSitesRestoreNothing(t *testing.T) {
 	h := newHeld(t, "a.md", "old")
 	first, err := h.git.Head(t.Context(), h.space.ID)
@@ -72,8 +72,7 @@ func TestOtherSitesRestoreNothing(t *testing.T) {
 	}
 }
 
-// TestPathTricks: no address reaches anything but a file of the space by its one
-// name.
+// TestPathTricks checks that an address reaches only files of the space, each by one name.
 func TestPathTricks(t *testing.T) {
 	h := newHeld(t, "dir/a.md", "content", "b.md", "content")
 	b := h.as(h.ada)
@@ -113,7 +112,7 @@ func TestPathTricks(t *testing.T) {
 	}
 }
 
-// TestCommitTricks: what names no commit of the space is not there.
+// TestCommitTricks checks that an invalid commit is not found.
 func TestCommitTricks(t *testing.T) {
 	h := newHeld(t, "a.md", "a")
 	b := h.as(h.ada)
@@ -132,8 +131,8 @@ func TestCommitTricks(t *testing.T) {
 	}
 }
 
-// runs returns what of a page would run, or lead to what runs, as a browser
-// reads it.
+// runs returns the parts of a page that a browser would run, or that lead to something
+// that runs.
 func runs(t *testing.T, page string) string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -157,8 +156,8 @@ func runs(t *testing.T, page string) string {
 	return ""
 }
 
-// TestScriptInWhatOthersWrote: names, pages, messages, clients and front matter
-// are text on every page.
+// TestScriptInWhatOthersWrote checks that names, pages, messages, clients and front matter
+// are shown as text on every page.
 func TestScriptInWhatOthersWrote(t *testing.T) {
 	const evil = `<script>alert(1)</script>`
 	const handler = `"><img src=x onerror=alert(1)>`
@@ -199,7 +198,7 @@ func TestScriptInWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// TestPagesAreLight: what a browser loads beside the content is under 100 kB.
+// TestPagesAreLight checks that a browser loads less than 100 kB besides the content.
 func TestPagesAreLight(t *testing.T) {
 	h := newHeld(t, "README.md", "# Hello\n", "a.md", "# A\n")
 	b := h.as(h.ada)

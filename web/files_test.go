@@ -49,7 +49,7 @@ func TestFilesAreShown(t *testing.T) {
 	}
 }
 
-// What leads to the editor leads to one that takes the file.
+// Links to the editor lead to one that can edit the file.
 func TestOnlyWhatCanBeEditedIsOfferedToBe(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, content string
@@ -149,8 +149,8 @@ func TestRawFiles(t *testing.T) {
 	want(t, "a directory", b.get(h.in("raw/")), http.StatusNotFound)
 }
 
-// TestADamagedFileHasAPageThatSaysSo, as has its directory; all else is shown, and
-// to upload the file again heals it.
+// TestADamagedFileHasAPageThatSaysSo also covers its directory. Everything else is shown,
+// and uploading the file again repairs it.
 func TestADamagedFileHasAPageThatSaysSo(t *testing.T) {
 	h := newHeld(t, "knowledge/readme.md", "# Readme\n\nHello.\n", "knowledge/good.md", "good\n")
 	damagetest.TurnByte(t, filepath.Join(h.dir, string(h.space.ID)+".git"), "main:knowledge/readme.md")

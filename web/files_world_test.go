@@ -75,7 +75,7 @@ func operations(t *testing.T, o *web.Options, git *gitstore.Store, r *reviews.Re
 	return service.New(service.Options{Accounts: o.Accounts, Git: git, Remotes: remotes.New(remotes.Options{}), Held: pending, Reviews: r})
 }
 
-// commit writes files of ada's space as an AI does; a content of "\x00" deletes.
+// commit writes files of ada's space as an AI; the content "\x00" deletes a file.
 func (h *held) commit(message string, files ...string) space.Commit {
 	h.t.Helper()
 	return h.commitAs(space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: message, Tool: "bash", Client: "claude-code", Time: h.now}, files...)
@@ -104,15 +104,15 @@ func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
 	return c
 }
 
-// indexed has searches find what was committed. It reads the files, so that the store may
-// keep them in memory.
+// indexed makes searches find what was committed. It reads the files, so the store may
+// cache them.
 func (h *held) indexed() *held {
 	h.t.Helper()
 	must(h.t, h.index.Update(h.t.Context(), h.space.ID, h.git))
 	return h
 }
 
-// in is an address of ada's space.
+// in returns an address of ada's space.
 func (h *held) in(format string, args ...any) string {
 	return "/spaces/" + string(h.space.ID) + "/" + fmt.Sprintf(format, args...)
 }

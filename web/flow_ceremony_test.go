@@ -17,7 +17,7 @@ const (
 	flowTime  = 10*time.Minute + time.Second // until no ceremony is good any more
 )
 
-// A tab signs in again while another adds a passkey; both finish.
+// One tab signs in again while another adds a passkey. Both succeed.
 func TestATabSignsInWhileAnotherAddsAPasskey(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.AddPasskey(t.Context(), cli, store.Passkey{ID: []byte("bobs"), User: w.bob.ID, Name: "phone", Credential: []byte("credential bobs")}))
@@ -39,8 +39,8 @@ func TestATabSignsInWhileAnotherAddsAPasskey(t *testing.T) {
 	}
 }
 
-// Attack: while a tab waits for a passkey somebody else signs in in the same browser.
-// Neither is signed in as the other, nor has the other's passkey.
+// Attack: somebody else signs in in the same browser while a tab waits for a passkey.
+// Neither is signed in as the other or gets the other's passkey.
 func TestAttackACeremonyAcrossPeople(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.AddPasskey(t.Context(), cli, store.Passkey{ID: []byte("bobs"), User: w.bob.ID, Name: "phone", Credential: []byte("credential bobs")}))
@@ -64,8 +64,8 @@ func TestAttackACeremonyAcrossPeople(t *testing.T) {
 	want(t, "signed out", b.script(finishAdd, `{"response":"x","name":"x"}`), http.StatusUnauthorized)
 }
 
-// Attack: a ceremony stands for the form's token only where the name and the secret of
-// one that this browser has open come from a page of the server.
+// Attack: a ceremony replaces the form token only if its name comes from a page of the
+// server and its secret from this browser.
 func TestAttackACeremonyInPlaceOfAToken(t *testing.T) {
 	for _, finish := range []string{finishAdd, finishIn} {
 		w := newWorld(t)
@@ -104,7 +104,7 @@ func TestAttackACeremonyInPlaceOfAToken(t *testing.T) {
 				t.Errorf("%s %s changed the cookies", finish, name)
 			}
 		}
-		// To begin one takes the token as ever.
+		// Beginning a ceremony still needs the token.
 		want(t, "begin without a token", b.request("POST", begin, "{}", func(r *http.Request) { r.Header.Set("Content-Type", "application/json") }), http.StatusForbidden)
 		b.w.pass(flowTime)
 		want(t, finish+" late", post(b, own), http.StatusForbidden)

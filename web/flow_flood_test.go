@@ -9,9 +9,9 @@ import (
 	"satchel/web"
 )
 
-// Attack: somebody who is signed in begins visits to GitHub without end, each of which
-// is kept longer than others' sign-ins, whose place it would take. Their browser need
-// not keep the cookies, and may be many.
+// Attack: a signed-in person begins endless visits to GitHub, which last longer than
+// sign-ins and could take their place. The browser need not store the cookies, and there
+// may be many browsers.
 func TestAttackVisitsWithoutEnd(t *testing.T) {
 	h := newHubWorld(t)
 	begin := func(b *browser) answer {

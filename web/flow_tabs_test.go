@@ -13,8 +13,7 @@ import (
 	"satchel/web"
 )
 
-// Two tabs sign in at once, in whichever order they come back; each goes on to where
-// it was on the way to.
+// Two tabs sign in at once and return in any order. Each continues to its own address.
 func TestTwoTabsSignInAtOnce(t *testing.T) {
 	w := withGitHub(t)
 	b := w.browser()
@@ -35,9 +34,9 @@ func TestTwoTabsSignInAtOnce(t *testing.T) {
 	}
 }
 
-// Attack: while somebody signs in or links an account, a link on another site has their
-// browser come back with a state that is not theirs. Nothing of theirs is used up, and
-// nobody is signed in by it.
+// Attack: during a sign-in or the linking of an account, a link on another site makes the
+// browser return with a foreign state. It uses up none of the person's flows, and signs
+// nobody in.
 func TestAttackForgedCallbackEndsNobodysSignIn(t *testing.T) {
 	w := withGitHub(t)
 	must(t, w.LinkIdentity(t.Context(), cli, store.Identity{User: w.eve.ID, Issuer: hub, Subject: "2"}))
@@ -62,7 +61,7 @@ func TestAttackForgedCallbackEndsNobodysSignIn(t *testing.T) {
 			}
 		}
 	}
-	// Who came by the states cannot end them from elsewhere either.
+	// An attacker who learned the states cannot use them in another browser either.
 	want(t, "the state without the cookie", w.browser().get(callback("eve", s)), http.StatusBadRequest)
 	eve := w.as(w.eve)
 	maps.Copy(eve.cookies, linking.flows())
@@ -76,8 +75,8 @@ func TestAttackForgedCallbackEndsNobodysSignIn(t *testing.T) {
 	}
 }
 
-// Attack: links on another site begin sign-ins without end. The cookies stay few, and
-// none takes the place of what the person began by a form.
+// Attack: links on another site begin endless sign-ins. The cookies stay few, and none
+// replaces a flow that the person began with a form.
 func TestAttackBegunSignInsPushNothingOut(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -91,7 +90,7 @@ func TestAttackBegunSignInsPushNothingOut(t *testing.T) {
 	want(t, "the visit goes on", b.get("/github/callback?code=ada&state="+connect), http.StatusSeeOther)
 }
 
-// Who signs out leaves nothing behind that could sign them in again.
+// Signing out leaves nothing behind that could sign the person in again.
 func TestSignOutForgetsWhatIsOpen(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -109,8 +108,7 @@ func TestSignOutForgetsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// Two tabs use passkeys at once, in either order; each finishes the ceremony that it
-// began.
+// Two tabs use passkeys at once, in any order. Each finishes its own ceremony.
 func TestTwoTabsUsePasskeysAtOnce(t *testing.T) {
 	for name, order := range map[string][2]int{"the first one first": {0, 1}, "the second one first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +145,7 @@ func TestTwoTabsUsePasskeysAtOnce(t *testing.T) {
 	}
 }
 
-// Two tabs make a key each; each is shown its own, in either order.
+// Two tabs create a key each. Each shows its own, in any order.
 func TestTwoTabsAreShownTheirOwn(t *testing.T) {
 	for name, order := range map[string][2]int{"the first one first": {0, 1}, "the second one first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -176,8 +174,8 @@ func TestTwoTabsAreShownTheirOwn(t *testing.T) {
 	}
 }
 
-// Attack: a tab that finishes with a name which is none, another's or of the other
-// kind; ceremonies are begun without end; and a link names what is to be shown.
+// Attack: a tab finishes with an invalid name, another's, or one of another kind; it
+// begins endless ceremonies; a link names what to show.
 func TestAttackNamesOfTabs(t *testing.T) {
 	w := newWorld(t)
 	bob, eve := w.as(w.bob), w.as(w.eve)
@@ -212,8 +210,8 @@ func TestAttackNamesOfTabs(t *testing.T) {
 	}
 }
 
-// A form that uses up what is kept and keeps another has a place free for it: no other
-// tab's oldest is dropped.
+// A form that uses up one flow and stores another does not push out the oldest flow of
+// another tab.
 func TestKeptInThePlaceOfWhatWasUsedUp(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.remotes.err = fault.New(fault.Invalid, "No.")

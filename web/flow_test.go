@@ -14,7 +14,7 @@ import (
 
 const hub = "https://github.com"
 
-// callback is where the provider sends a browser back to.
+// callback is the address to which the provider sends a browser back.
 func callback(code, state string) string {
 	return "/signin/github/callback?code=" + code + "&state=" + state
 }
@@ -70,7 +70,7 @@ func TestProviderLetsNewPeopleIn(t *testing.T) {
 	want(t, "who did not agree there", b.get("/signin/github/callback?error=access_denied&state="+stateOf(t, b.get("/signin/github"))), http.StatusUnauthorized)
 }
 
-// Attack on a sign-in under way: each of these must not sign anybody in.
+// Attacks on a sign-in in progress. None of them may sign anybody in.
 func TestForgedFlows(t *testing.T) {
 	for name, attack := range map[string]func(w *world, b *browser, state string) answer{
 		"no state":       func(_ *world, b *browser, _ string) answer { return b.get("/signin/github/callback?code=eve") },
@@ -162,12 +162,12 @@ func TestLink(t *testing.T) {
 	if old.signedIn() {
 		t.Error("the secret from before is good")
 	}
-	// What is somebody else's stays theirs.
+	// Other people's flows remain theirs.
 	want(t, "ada's", b.get(callback("ada", stateOf(t, b.send("/account/link/github", nil)))), http.StatusConflict)
 }
 
-// Attack: a sign-in is linked to an account by somebody who is not, or no longer,
-// the person who began it.
+// Attack: a sign-in is linked to an account by somebody other than the person who began
+// it.
 func TestForgedLinks(t *testing.T) {
 	for name, change := range map[string]func(w *world, b *browser){
 		"signed out":           func(_ *world, b *browser) { delete(b.cookies, "__Host-satchel") },
@@ -215,7 +215,7 @@ func TestPasskeys(t *testing.T) {
 	if in.who() != "bob" {
 		t.Fatalf("%q is signed in", in.who())
 	}
-	// The ceremony is for one use.
+	// A ceremony can be used once.
 	again := w.browser()
 	again.script("/signin/passkey/begin", "{}")
 	kept := again.flows()
@@ -235,13 +235,13 @@ func TestPasskeys(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
 		}
 	}
-	// Attack: a ceremony that one person began, ended in another's session.
+	// Attack: a ceremony that one person began ends in another's session.
 	b.script("/account/passkeys/begin", "{}")
 	eve := w.as(w.eve)
 	maps.Copy(eve.cookies, b.flows())
 	want(t, "another's ceremony", eve.script("/account/passkeys/finish", `{"response":"eves"}`), http.StatusBadRequest)
 	want(t, "which goes on where it began", b.script("/account/passkeys/finish", `{"response":"tablet","name":"Tablet"}`), http.StatusOK)
-	// Attack: a ceremony to sign in, ended as one to add.
+	// Attack: a ceremony for a sign-in ends as one that adds a passkey.
 	other := w.browser()
 	other.script("/signin/passkey/begin", "{}")
 	b.script("/account/passkeys/begin", "{}")

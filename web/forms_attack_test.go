@@ -19,8 +19,8 @@ import (
 
 var postPattern = regexp.MustCompile(`"POST ([^"]*)"`)
 
-// postRoutes are the patterns of all pages that take forms, as the source of the
-// pages has them, so that a page cannot be left out here.
+// postRoutes returns the patterns of all pages that accept forms. It reads them from the
+// source, so that no page is missed.
 func postRoutes(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -54,23 +54,23 @@ func postRoutes(t *testing.T) []string {
 	return slices.Compact(all)
 }
 
-// openForms are the forms of people who are not signed in.
+// openForms are the forms for people who are signed out.
 var openForms = []string{
 	"/signin/link/{token}", "/signin/mail", "/signin/passkey/begin", "/signin/passkey/finish", "/signout",
 	"/invite/{token}", "/invite/{token}/with/github",
 }
 
-// ownForms are those that are about nobody's but the sender's things, or that check
-// themselves what they name.
+// ownForms are forms that only concern the sender, or that check what they name
+// themselves.
 var ownForms = []string{
 	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/passkeys/begin", "/account/passkeys/finish",
 	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/local", "/start/skip",
 }
 
-// TestAttackForms is the table of every form of the pages: without the token of the
-// session, with another session's, from another origin, signed out, and by somebody
-// who has no part in what it is about. A page that is added is in it by itself; one
-// that is in none of the lists above is an admin's or a space's.
+// TestAttackForms tries every form without the token of the session, with that of another
+// session, from another origin, signed out, and as a person without access. New pages are
+// included automatically; a page that is in none of the lists above is for admins or about
+// a space.
 func TestAttackForms(t *testing.T) {
 	f := &fakeApp{links: map[space.SpaceID]auth.RepositoryLink{}}
 	hands := &owners{}
