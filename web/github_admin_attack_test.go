@@ -2,8 +2,8 @@ package web_test
 
 import "testing"
 
-// Attack: an admin who was one no more when GitHub sent them back, and a second
-// admin who brings the first one's state, make no App.
+// Attack: a person who is no longer an admin when GitHub sends them back, or a second
+// admin with the first one's state, creates an App.
 func TestAttackManifestOfWhoIsNoAdmin(t *testing.T) {
 	h := newHubWorld(t)
 	h.app.made = false
@@ -19,7 +19,7 @@ func TestAttackManifestOfWhoIsNoAdmin(t *testing.T) {
 	if !h.app.made {
 		t.Error("no App is there")
 	}
-	// A second admin's own, which was begun before, is refused by the one App.
+	// A second admin's own flow, begun before, is rejected because there is an App.
 	h.app.made = false
 	second := manifestState(t, ada.send("/admin/github/manifest", nil))
 	h.app.make()

@@ -12,9 +12,9 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: what GitHub's setup page is sent says whose installation it is, as other
-// programs believed. With the state of this browser every such number leads to the
-// same place, which is to ask GitHub who this is; none reaches GitHub or the App.
+// Attack: the parameters of GitHub's setup page say whose installation it is, which other
+// programs believed. With this browser's state, every number leads to the same place:
+// GitHub is asked who the person is. None reaches GitHub or the App.
 func TestAttackSpoofedInstallation(t *testing.T) {
 	for name, query := range map[string]string{
 		"unclaimed":                  "installation_id=2",
@@ -48,8 +48,8 @@ func TestAttackSpoofedInstallation(t *testing.T) {
 	}
 }
 
-// Attack: an approval comes back without a state, in anybody's browser, and with
-// whatever ids. Nothing is written, and nobody at GitHub is asked.
+// Attack: an approval comes back without a state, in any browser, and with any IDs.
+// Nothing is written, and GitHub is not asked.
 func TestAttackApprovalReturnWithoutState(t *testing.T) {
 	h := newHubWorld(t)
 	for who, b := range map[string]*browser{"nobody": h.browser(), "the owner": h.as(h.ada), "a reader": h.as(h.bob), "a stranger": h.as(h.eve)} {
@@ -76,7 +76,7 @@ func TestAttackApprovalReturnWithoutState(t *testing.T) {
 	}
 }
 
-// A request for approval is noted where this browser asked, and connects nothing.
+// A request for approval is recorded for the browser that made it, and connects nothing.
 func TestRequestForApproval(t *testing.T) {
 	for name, query := range map[string]string{
 		"at the setup page":         "/github/setup?setup_action=request",
@@ -97,8 +97,8 @@ func TestRequestForApproval(t *testing.T) {
 	}
 }
 
-// Attack: every state that is not this session's own, or not for this. Each row
-// tries to finish what ada began.
+// Attack: a state of another session or for another purpose. Each row tries to finish what
+// ada began.
 func TestAttackStates(t *testing.T) {
 	for _, route := range []struct{ name, begin, finish string }{
 		{"install", "/install", "/github/setup?setup_action=request&installation_id=1"},
@@ -166,7 +166,7 @@ func TestAttackStates(t *testing.T) {
 	}
 }
 
-// Attack: a state or code that was used.
+// Attack: a state or code is used twice.
 func TestAttackReplay(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -195,7 +195,7 @@ func TestAttackReplay(t *testing.T) {
 	h.untouched("a used list")
 }
 
-// Attack: one kind of flow for another.
+// Attack: a flow of one kind is used for another.
 func TestAttackMixedFlows(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -220,8 +220,8 @@ func TestAttackMixedFlows(t *testing.T) {
 	}
 }
 
-// Attack: login CSRF. Somebody has another's browser finish a visit that they began
-// as themselves at GitHub, so that the other's space would go to their repository.
+// Attack: login CSRF. Another person's browser finishes a visit that the attacker began at
+// GitHub, so that the person's space would go to the attacker's repository.
 func TestAttackLoginCSRF(t *testing.T) {
 	h := newHubWorld(t)
 	eve, ada := h.as(h.eve), h.as(h.ada)
@@ -229,17 +229,17 @@ func TestAttackLoginCSRF(t *testing.T) {
 	state := away(t, eve.send(evil+"/connect", nil)).Query().Get("state")
 	want(t, "ada follows eve's link", ada.get("/github/callback?code=eve&state="+state), 400)
 	h.untouched("ada without a flow")
-	// She is in the middle of her own.
+	// Ada is in the middle of her own visit.
 	hers := h.state(ada, "/connect")
 	want(t, "ada follows eve's link in her own visit", ada.get("/github/callback?code=eve&state="+state), 400)
 	h.untouched("ada in a visit of hers")
 	want(t, "hers goes on", ada.get("/github/callback?code=ada&state="+hers), 303)
 	h.app.writes = nil
-	// With eve's cookie planted by a page of the same site.
+	// Eve's cookie is planted by a page of the same site.
 	maps.Copy(ada.cookies, eve.flows())
 	want(t, "with eve's cookie", ada.get("/github/callback?code=eve&state="+state), 400)
 	h.untouched("a planted cookie")
-	// Nothing begins by a link: a page that ada is sent to cannot begin one for her.
+	// A link cannot begin a visit: a page that ada is sent to cannot begin one for her.
 	for _, way := range []string{"/connect", "/install", "/create", "/disconnect", "/check"} {
 		want(t, "GET "+way, ada.get(h.path+way), 404)
 	}
@@ -248,7 +248,7 @@ func TestAttackLoginCSRF(t *testing.T) {
 	}
 }
 
-// Attack: the form of the choice says more than a number of the server's own list.
+// Attack: the form names something other than a number of the server's own list.
 func TestAttackSelectRepository(t *testing.T) {
 	for name, form := range map[string]url.Values{
 		"none":                              {},
@@ -268,7 +268,7 @@ func TestAttackSelectRepository(t *testing.T) {
 		a := b.send(h.path+"/pick", form)
 		want(t, name, a, 400)
 		h.untouched(name)
-		// The list is there still, for the right choice.
+		// The list is still there for the right choice.
 		if !strings.Contains(a.body, "ada-l/notes") {
 			t.Errorf("%s: the list is gone", name)
 		}
@@ -305,7 +305,7 @@ func TestAttackListOfAnother(t *testing.T) {
 		want(t, name, tt.change(b).send(tt.path, pick), 400)
 		h.untouched(name)
 	}
-	// Looking at it does not make it last longer.
+	// Viewing the list does not extend its lifetime.
 	b := h.as(h.ada)
 	h.choosing(b, "ada")
 	h.pass(9 * time.Minute)

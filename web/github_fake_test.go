@@ -24,7 +24,7 @@ const (
 	canaryKey = "-----BEGIN RSA PRIVATE KEY-----\nCANARYPEM\n-----END RSA PRIVATE KEY-----\n"
 )
 
-// fakeApp is a GitHub App whose GitHub knows people by the codes that they bring.
+// fakeApp is a GitHub App whose GitHub identifies people by their codes.
 type fakeApp struct {
 	app    auth.GitHubApp
 	made   bool
@@ -36,7 +36,7 @@ type fakeApp struct {
 	writes []string // what changed something, or used a code
 	now    func() time.Time
 	taken  map[int64]space.SpaceID
-	// conflict is what Link answers.
+	// conflict is the error that Link returns.
 	conflict error
 }
 
@@ -69,7 +69,7 @@ func (f *fakeApp) Create(_ context.Context, _ space.UserID, code string) (auth.G
 	return f.app, nil
 }
 
-// make leaves secrets where a careless implementation might.
+// make puts secrets where a careless implementation might leak them.
 func (f *fakeApp) make() {
 	f.made = true
 	f.app = auth.GitHubApp{URL: hubURL, ID: 7, ClientID: "Iv1.x", Slug: "satchel", Name: "Satchel", Owner: "ada-l", HTMLURL: hubURL + "/apps/satchel", Created: f.now(), Creates: true,
@@ -170,7 +170,7 @@ func (f *fakeApp) Waiting(_ context.Context, id space.SpaceID) (time.Time, bool,
 	return t, ok, nil
 }
 
-// hubWorld is a world with an App that is made.
+// hubWorld is a world with an App.
 type hubWorld struct {
 	*world
 	app  *fakeApp
@@ -198,7 +198,7 @@ func newHubWorld(t *testing.T, with ...func(*web.Options)) *hubWorld {
 
 var leads = regexp.MustCompile(`href="(https://github\.test/[^"]*)"`)
 
-// away is the address at GitHub to which an answer leads.
+// away returns the address at GitHub to which an answer redirects.
 func away(t *testing.T, a answer) *url.URL {
 	t.Helper()
 	location := a.location()
@@ -212,7 +212,7 @@ func away(t *testing.T, a answer) *url.URL {
 	return u
 }
 
-// state begins something and returns the state that GitHub is given.
+// state begins a flow and returns the state that GitHub receives.
 func (h *hubWorld) state(b *browser, begin string) string {
 	h.t.Helper()
 	return away(h.t, b.send(h.path+begin, nil)).Query().Get("state")
@@ -229,7 +229,7 @@ func (h *hubWorld) choosing(b *browser, code string) {
 	}
 }
 
-// untouched fails where anything was written since.
+// untouched fails if anything was written since.
 func (h *hubWorld) untouched(what string) {
 	h.t.Helper()
 	if len(h.app.writes) > 0 || len(h.app.links) > 0 {

@@ -9,8 +9,8 @@ import (
 	"satchel/auth/github/app"
 )
 
-// Attack: GitHub, or who can name something there, answers with names that are
-// markup, control characters, text that turns the line round, or very long.
+// Attack: names from GitHub contain markup, control characters or text that changes the
+// direction of the line, or are very long.
 func TestAttackHostileNamesFromGitHub(t *testing.T) {
 	for name, evil := range map[string]string{
 		"markup":         `</bdi><script>alert(1)</script><img src=x onerror=alert(2)>`,
@@ -48,7 +48,8 @@ func TestAttackHostileNamesFromGitHub(t *testing.T) {
 				if n := strings.Count(a.body, "longlonglong"); len(a.body) > 100<<10 {
 					t.Errorf("%s: %d bytes, %d times long", what, len(a.body), n)
 				}
-				// What turns the line round ends with its element.
+				// The effect of characters that change the direction ends with their
+				// element.
 				if i := strings.Index(a.body, "\u202e"); i >= 0 {
 					for rest := a.body; ; {
 						i := strings.Index(rest, "\u202e")

@@ -12,8 +12,8 @@ import (
 	"satchel/auth/store"
 )
 
-// Attack: another user's space on every route, by a stranger and by a reader; and
-// what an admin alone may do, by both.
+// Attack: a stranger and a reader try every route of another user's space, and those for
+// admins.
 func TestAttackOthersIDs(t *testing.T) {
 	h := newHubWorld(t)
 	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", State: auth.LinkConnected}
@@ -72,8 +72,8 @@ func TestAttackOthersIDs(t *testing.T) {
 	}
 }
 
-// Attack: another site posts with the person's cookies; and a form without the
-// session's token.
+// Attack: another site posts with the person's cookies, or a form has no token of the
+// session.
 func TestAttackCrossSiteGitHub(t *testing.T) {
 	h := newHubWorld(t)
 	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", State: auth.LinkConnected}
@@ -102,8 +102,8 @@ func TestAttackCrossSiteGitHub(t *testing.T) {
 	}
 }
 
-// Attack: the code and the state in a Referer or in what a browser keeps. Who comes
-// back is sent on at once, and no page tells another site where it was.
+// Attack: the code and the state leak in a Referer or the browser's history. The person is
+// redirected at once, and no page tells another site its address.
 func TestAttackReferer(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -131,7 +131,7 @@ func TestAttackReferer(t *testing.T) {
 	}
 }
 
-// A person who no longer owns the space when they come back connects nothing.
+// A person who no longer owns the space when they return connects nothing.
 func TestAttackSpaceLostMeanwhile(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -144,7 +144,7 @@ func TestAttackSpaceLostMeanwhile(t *testing.T) {
 	h.untouched("a space that was given away")
 }
 
-// Attack: names at GitHub that are no names.
+// Attack: GitHub returns names that are not valid.
 func TestAttackHostileNames(t *testing.T) {
 	h := newHubWorld(t)
 	evil := `</option><script>alert(1)</script>"'`

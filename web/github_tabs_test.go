@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Two tabs connect two spaces at once, in whichever order they come back.
+// Two tabs connect two spaces at once and return in any order.
 func TestTwoSpacesAreConnectedAtOnce(t *testing.T) {
 	h := newHubWorld(t)
 	second, err := h.CreateSpace(t.Context(), cli, h.ada.ID, space.NewSpaceID(), "second")
@@ -33,9 +33,8 @@ func TestTwoSpacesAreConnectedAtOnce(t *testing.T) {
 	}
 }
 
-// Attack: another site's link, an image's redirect or a prefetch comes to the
-// callback or to the list while somebody is at GitHub or chooses. Nothing of theirs
-// is used up.
+// Attack: another site's link, the redirect of an image or a prefetch opens the callback
+// or the list while the person is at GitHub or chooses. It uses up none of their flows.
 func TestAttackLinkEndsNobodysFlow(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -52,11 +51,11 @@ func TestAttackLinkEndsNobodysFlow(t *testing.T) {
 		if !maps.Equal(before, b.flows()) {
 			t.Errorf("%s changed the cookies", target)
 		}
-		// Two at once: the first one's answer never arrives.
+		// Two at once; the answer of the first never arrives.
 		b.get(target)
 		maps.Copy(b.cookies, before)
 	}
-	// Another person's browser that came by the states cannot end them either.
+	// Another person's browser with the same states cannot end them either.
 	for _, state := range []string{install, connect} {
 		h.as(h.eve).get("/github/setup?state=" + state)
 		h.as(h.eve).get("/github/callback?code=eve&state=" + state)
@@ -70,8 +69,8 @@ func TestAttackLinkEndsNobodysFlow(t *testing.T) {
 	}
 }
 
-// Attack: flows are begun without end, so that the browser's cookies grow until the
-// server refuses its requests.
+// Attack: endless flows make the browser's cookies grow until the server rejects its
+// requests.
 func TestAttackFlowCookiesAreBounded(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -81,7 +80,7 @@ func TestAttackFlowCookiesAreBounded(t *testing.T) {
 	if n := len(b.flows()); n > 8 {
 		t.Errorf("%d cookies", n)
 	}
-	// A map has no order, unlike a browser, so that the last may be among the dropped.
+	// Unlike a browser, a map has no order, so the last may be among the dropped.
 	b.forget()
 	last := h.state(b, "/connect")
 	want(t, "the last", b.get("/github/callback?code=ada&state="+last), http.StatusSeeOther)

@@ -13,8 +13,8 @@ import (
 
 var disabled = regexp.MustCompile(`value="(\d+)" required disabled`)
 
-// A repository in which another space is kept cannot be chosen, and only who owns
-// that space is told which it is.
+// A repository of another space cannot be chosen. Only the owner of that space sees which
+// space it is.
 func TestTakenRepositoriesAreShown(t *testing.T) {
 	h := newHubWorld(t)
 	second, err := h.CreateSpace(t.Context(), cli, h.ada.ID, space.NewSpaceID(), "plans")
@@ -37,7 +37,7 @@ func TestTakenRepositoriesAreShown(t *testing.T) {
 		t.Error("she is told of a space that is not hers to disconnect")
 	}
 
-	// Attack: the form is sent all the same.
+	// Attack: the form is sent anyway.
 	h.app.conflict = fault.New(fault.Conflict, "It is taken.")
 	a = b.send(h.path+"/pick", url.Values{"repository": {"11"}})
 	want(t, "a taken one is chosen", a, http.StatusConflict)

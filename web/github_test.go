@@ -16,7 +16,7 @@ import (
 	"satchel/web"
 )
 
-// The whole way: install, come back, say who one is, choose, see it, disconnect.
+// The whole flow: install, return, sign in at GitHub, choose, view, disconnect.
 func TestConnectARepository(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -47,7 +47,7 @@ func TestConnectARepository(t *testing.T) {
 	if l := h.app.links[h.space.ID]; l.Repository != 11 || l.GitHubLogin != "ada-l" || l.User != h.ada.ID {
 		t.Fatalf("it connected %+v", l)
 	}
-	// A secret that was seen before is worth nothing after.
+	// A secret that was seen before is worthless afterwards.
 	after := b.cookies["__Host-satchel"]
 	old := h.browser()
 	old.cookies["__Host-satchel"] = before
@@ -67,8 +67,8 @@ func TestConnectARepository(t *testing.T) {
 	}
 }
 
-// Every state has a way on, for who can do something about it, and none for who
-// cannot.
+// In every state, people who can do something about it get a way to continue, and others
+// do not.
 func TestEveryStateHasAWayOn(t *testing.T) {
 	link := func(s auth.LinkState) func(*hubWorld) {
 		return func(h *hubWorld) {
@@ -118,7 +118,7 @@ func TestEveryStateHasAWayOn(t *testing.T) {
 	}
 }
 
-// Somebody of whom GitHub knows no installation is told so, and how to go on.
+// A person without an installation at GitHub is told so, and how to continue.
 func TestNoInstallationFound(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -185,7 +185,7 @@ func TestCreateARepository(t *testing.T) {
 	want(t, "create nevertheless", b.send(h.path+"/create", url.Values{"owner": {"ada-l"}, "name": {"x"}}), 403)
 }
 
-// What goes wrong at GitHub is said where one can go on, and nothing is connected.
+// Errors at GitHub are shown where the person can continue, and nothing is connected.
 func TestGitHubFails(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -214,7 +214,7 @@ func TestGitHubFails(t *testing.T) {
 	}
 }
 
-// The App is made in one click, once, by an admin.
+// An admin creates the App with one click, once.
 func TestMakeTheApp(t *testing.T) {
 	h := newHubWorld(t)
 	h.app.made = false
@@ -231,7 +231,8 @@ func TestMakeTheApp(t *testing.T) {
 	if !strings.Contains(a.body, `action="https://github.test/organizations/acme/settings/apps/new?state=`) || !strings.Contains(a.body, `&#34;creates&#34;:true`) {
 		t.Errorf("the form: %.3000s", a.body)
 	}
-	// Attack: GitHub, or who reads what it is sent, has the token of the session's forms.
+	// Attack: GitHub, or somebody who reads its requests, learns the token of the
+	// session's forms.
 	form := a.body[strings.Index(a.body, `<form method="post" action="https://github.test`):]
 	if formToken.MatchString(form) {
 		t.Error("the form to GitHub carries the session's token")
@@ -262,7 +263,7 @@ func manifestState(t *testing.T, a answer) string {
 	return state
 }
 
-// A dead code is no dead end, and a good one for a while is all that is needed.
+// An invalid code is not a dead end, and a valid one that lives for a while suffices.
 func TestManifestCodes(t *testing.T) {
 	h := newHubWorld(t)
 	h.app.made = false
@@ -277,7 +278,7 @@ func TestManifestCodes(t *testing.T) {
 	want(t, "59 minutes later", b.get("/admin/github/created?code=good&state="+state), 303)
 }
 
-// Attack: secrets of the App on a page, whatever is wrong with the form.
+// Attack: a page shows secrets of the App, with any error in the form.
 func TestSecretsAreNeverRendered(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -306,7 +307,7 @@ func TestSecretsAreNeverRendered(t *testing.T) {
 	}
 }
 
-// Without an App in the options there are no such pages.
+// If Options has no App, these pages do not exist.
 func TestNoAppNoPages(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
@@ -318,8 +319,8 @@ func TestNoAppNoPages(t *testing.T) {
 	}
 }
 
-// What the page says of pushes at GitHub is so, with what tells of them and without;
-// and to check is to have them fetched.
+// The page describes correctly how pushes at GitHub arrive, with and without webhooks. The
+// button to check fetches them.
 func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 	for name, tt := range map[string]struct {
 		every time.Duration
@@ -349,7 +350,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "what is new there is being fetched") {
 				t.Error("it does not say that it is done")
 			}
-			// Attack: a stranger has nothing fetched.
+			// Attack: a stranger makes the server fetch.
 			want(t, "a stranger", h.as(h.eve).send(h.path+"/check", nil), 404)
 			if len(setup.fetched) != 1 {
 				t.Error("a stranger had it fetched")

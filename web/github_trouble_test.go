@@ -12,8 +12,8 @@ import (
 	"satchel/web"
 )
 
-// atGitHubRemote is a remote of a space that the GitHub App connects, and that fails
-// in words of its own.
+// atGitHubRemote is a remote of a space that is connected by the GitHub App and fails with
+// its own message.
 type atGitHubRemote struct{ web.Remotes }
 
 func (atGitHubRemote) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
@@ -28,8 +28,8 @@ func gitHubStatus(state space.RemoteState, remedy string) space.RemoteStatus {
 	return st
 }
 
-// What is wrong with a connection is said in one sentence, with one way, wherever it
-// is said; and the first page never ticks it, nor cuts it short.
+// Every page describes a problem with a connection in one sentence, with one remedy. The
+// first page never ticks the step or cuts the text.
 func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
 		t.Run(string(state), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"satchel/web"
 )
 
-// fakeHealth is a server that has a bit of everything.
+// fakeHealth is a server with a check in every state.
 type fakeHealth struct{ asked [][]store.User }
 
 func (f *fakeHealth) Report(context.Context) (web.HealthReport, error) {
@@ -57,7 +57,7 @@ func TestHealthPage(t *testing.T) {
 			t.Errorf("the page has no %q", text)
 		}
 	}
-	// Of many people some are looked at, and the others are a page further.
+	// If there are many people, a page shows some, and the next page the others.
 	for i := range 40 {
 		w.user("user"+strings.Repeat("x", i+1), false)
 	}
@@ -106,7 +106,7 @@ func TestAnAdminDeletesAClient(t *testing.T) {
 	}
 }
 
-// Nobody but admins learns that there are pages for them.
+// Only admins learn that these pages exist.
 func TestAttackAdminPagesByOthers(t *testing.T) {
 	w := newWorld(t, withHealth(&fakeHealth{}))
 	for _, page := range []string{"/admin", "/admin/access", "/admin/health", "/admin/health?from=1"} {

@@ -18,7 +18,7 @@ import (
 	"satchel/web"
 )
 
-// fakeHeld keeps files for people in spaces.
+// fakeHeld holds pending files for people in spaces.
 type fakeHeld struct {
 	web.Operations
 	files map[string][]space.PendingFile // by user and space
@@ -60,8 +60,8 @@ func (f *fakeHeld) DiscardPendingFile(_ context.Context, a service.Actor, in ser
 
 const canaryPrint = "0123456789abcdef0123"
 
-// newHolding is a world in which ada's space is pushed, and a file of ada's is not
-// saved.
+// newHolding returns a world in which ada's space is pushed, but one of her files could
+// not be committed.
 func newHolding(t *testing.T) (*active, *fakeHeld) {
 	t.Helper()
 	h := &fakeHeld{files: map[string][]space.PendingFile{}}
@@ -77,7 +77,7 @@ func newHolding(t *testing.T) (*active, *fakeHeld) {
 	return a, h
 }
 
-// pushedSetup has pushed all.
+// pushedSetup reports that everything is pushed.
 type pushedSetup struct{ fakeSetup }
 
 func (*pushedSetup) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
@@ -95,8 +95,8 @@ func keyIn(t *testing.T, body string) string {
 	return m[1]
 }
 
-// TestWhatIsNotSavedIsSaid: no page says that everything is pushed while something
-// of the visitor's is held back, and all say it when nothing is.
+// TestWhatIsNotSavedIsSaid checks that pages say that everything is pushed exactly if no
+// file of the visitor is pending.
 func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	a, h := newHolding(t)
 	b := a.as(a.ada)
@@ -157,7 +157,7 @@ func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
 	want(t, "nothing by a GET", b.get(a.in("held/discard")), http.StatusNotFound)
 }
 
-// TestAttackOnHeldFiles: they are their person's alone.
+// TestAttackOnHeldFiles checks that only their owner reaches pending files.
 func TestAttackOnHeldFiles(t *testing.T) {
 	a, h := newHolding(t)
 	key := keyIn(t, a.as(a.ada).get(a.in("remote")).body)
@@ -211,8 +211,8 @@ func TestAttackOnHeldFiles(t *testing.T) {
 	}
 }
 
-// TestAttackByTheNameOfAHeldFile: a path is a sandbox's word, any bytes and as long
-// as it likes; the raw path is on no page.
+// TestAttackByTheNameOfAHeldFile checks that no page contains the raw path, which a
+// sandbox chooses and which may have any bytes and length.
 func TestAttackByTheNameOfAHeldFile(t *testing.T) {
 	a, h := newHolding(t)
 	k := heldAt(a.ada.ID, a.space.ID)

@@ -105,7 +105,7 @@ func TestHistoryGoesOnPageByPage(t *testing.T) {
 	}
 }
 
-// What was moved has a history that leads on to what was done before, at the old path.
+// The history of a moved file links to its earlier history at the old path.
 func TestHistoryLeadsOnAcrossAMove(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n", "dir/x.md", "x\n", "dir/sub/y.md", "y\n", "twin1", "same", "twin2", "same")
 	h.commit("Say more", "a.md", "one\ntwo\n")

@@ -16,7 +16,7 @@ import (
 
 var backForm = regexp.MustCompile(`(?s)<form[^>]* method="post" action="([^"]+/restore)">(.*?)</form>`)
 
-// backs are the forms of a page that bring back a version.
+// backs returns the forms of a page that restore a version.
 func backs(body string) []url.Values {
 	var out []url.Values
 	for _, m := range backForm.FindAllStringSubmatch(body, -1) {
@@ -29,8 +29,8 @@ func backs(body string) []url.Values {
 	return out
 }
 
-// TestBringBack: a version is brought back where one looks at it, in the history
-// of its file, and where the file is gone.
+// TestBringBack checks that a version can be restored from its page, from the history of
+// its file, and if the file is gone.
 func TestBringBack(t *testing.T) {
 	h := newHeld(t, "n/a b.md", "one\n")
 	first := h.head()
@@ -69,7 +69,8 @@ func TestBringBack(t *testing.T) {
 	}
 }
 
-// TestCompareVersions: two of a history, or one with what is now; without a script.
+// TestCompareVersions compares two versions of a history, or one with the current version,
+// without a script.
 func TestCompareVersions(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n", "b.md", "b\n")
 	first := h.head()
@@ -109,7 +110,7 @@ func TestCompareVersions(t *testing.T) {
 	}
 }
 
-// TestClocks: no two versions of a page are called the same.
+// TestClocks checks that no two versions on a page have the same name.
 func TestClocks(t *testing.T) {
 	h := newHeld(t)
 	start := h.now
@@ -127,7 +128,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestWhatWasDone: an address says with a word what was done, and with no other.
+// TestWhatWasDone checks that an address can name what was done only with a known word.
 func TestWhatWasDone(t *testing.T) {
 	h := newHeld(t, "d/a.md", "a\n", "d/b.md", "b\n")
 	b := h.as(h.ada)
@@ -149,7 +150,7 @@ func TestWhatWasDone(t *testing.T) {
 			t.Errorf("%s: %s does not say so", tt.name, a.location())
 		}
 	}
-	// Attack: an address with words of somebody else's.
+	// Attack: an address with another text.
 	for _, q := range []string{"done=Call+this+number", "done=<b>x</b>", "done=", "done=uploaded2"} {
 		if page := b.get(h.in("files/?%s", q)); strings.Contains(page.body, `role="status"`) || strings.Contains(page.body, "Call this number") {
 			t.Errorf("%s is shown", q)
@@ -157,8 +158,8 @@ func TestWhatWasDone(t *testing.T) {
 	}
 }
 
-// TestMadeOnPages: what people did here is called so, and not by the client's name
-// that commits have.
+// TestMadeOnPages checks that changes by people are shown as such, and not under the
+// client name in their commits.
 func TestMadeOnPages(t *testing.T) {
 	h := newHeld(t)
 	c := h.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "By hand", Tool: "web", Client: "browser", Time: h.now}, "a.md", "a\n")
@@ -171,7 +172,7 @@ func TestMadeOnPages(t *testing.T) {
 	}
 }
 
-// TestBundleName: the command of the page is for the file that is downloaded.
+// TestBundleName checks that the command on the page names the downloaded file.
 func TestBundleName(t *testing.T) {
 	h := newHeld(t, "a.md", "a\n")
 	b := h.as(h.ada)

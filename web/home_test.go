@@ -15,8 +15,8 @@ import (
 	"satchel/web"
 )
 
-// Who only asks whether a key is good, as a server does that starts again, is no
-// client.
+// A program that only checks whether a key is valid, as a server does at startup, does not
+// count as a client.
 func TestAKeyThatIsOnlyCheckedIsNoClient(t *testing.T) {
 	h, _, _ := newcomer(t)
 	_, secret, err := h.CreateKey(t.Context(), cli, store.NewKey{User: h.ada.ID, Space: h.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "first key"})
@@ -33,7 +33,7 @@ func TestAKeyThatIsOnlyCheckedIsNoClient(t *testing.T) {
 	}
 }
 
-// Who had a client is not welcomed again.
+// A person who had a client is not welcomed again.
 func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 	for name, settle := range map[string]func(h *hubWorld){
 		"the use is written":         func(h *hubWorld) { must(h.t, h.Flush(h.t.Context())) },
@@ -61,7 +61,7 @@ func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 	}
 }
 
-// What somebody has can be brought at any time, from where they are.
+// People can bring existing content at any time, from any page.
 func TestBringIsReachedAgain(t *testing.T) {
 	h, _, _ := newcomer(t)
 	h.use(h.ada, h.space.ID, "Claude Code")
@@ -77,7 +77,7 @@ func TestBringIsReachedAgain(t *testing.T) {
 	}
 }
 
-// The space that somebody was invited to is the first that they are told of.
+// The first page lists first the space that the person was invited to.
 func TestFirstPageAfterAnInvitation(t *testing.T) {
 	h, _, _ := newcomer(t)
 	b := h.as(h.bob) // a reader of ada's, with a space of his own
@@ -95,7 +95,7 @@ func TestFirstPageAfterAnInvitation(t *testing.T) {
 	if a = b.get("/?joined=" + string(h.space.ID)); heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "You have joined the space") {
 		t.Error("the overview does not name it")
 	}
-	// Attack: a link that names a space of others, or one's own.
+	// Attack: a link names a space of others, or one's own.
 	for name, id := range map[string]string{"a stranger's": string(h.evil.ID), "none": "x", "markup": "%3Cb%3E"} {
 		if a := b.get("/?joined=" + id); a.StatusCode != http.StatusOK || strings.Contains(a.body, "You have joined the space") || strings.Contains(a.body, "<b>") {
 			t.Errorf("%s: it is named", name)
@@ -106,7 +106,7 @@ func TestFirstPageAfterAnInvitation(t *testing.T) {
 	}
 }
 
-// The choice is made where it is offered.
+// The GitHub page offers to stay local.
 func TestStayLocalOnTheGitHubPage(t *testing.T) {
 	h, _, _ := newcomer(t)
 	h.app.made = false
@@ -121,8 +121,8 @@ func TestStayLocalOnTheGitHubPage(t *testing.T) {
 	}
 }
 
-// Attack: a page that was kept, another session and another kind of page get
-// nothing of a secret that was shown; loading the page again makes no second key.
+// Attack: a stored page, another session and another kind of page do not show a secret
+// that was shown; reloading the page makes no second key.
 func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 	w := newWorld(t)
 	keys := func() int {
@@ -166,8 +166,8 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 	want(t, "as an invitation", b.get(b.once), http.StatusNotFound)
 }
 
-// atHome is a browser of ada's, or of another's, at a server that is reached at a
-// loopback address; here makes a request one to it.
+// atHome returns a browser at a server with a loopback address; here sends a request to
+// that address.
 func atHome(t *testing.T, at string, with ...func(*web.Options)) (w *world, as func(store.User) *browser, here func(*http.Request)) {
 	t.Helper()
 	w = newWorld(t, append(with, withoutOAuth, func(o *web.Options) { o.Issuer, o.MCPURL = at, at+"/mcp" })...)
@@ -186,7 +186,7 @@ func atHome(t *testing.T, at string, with ...func(*web.Options)) (w *world, as f
 	}
 }
 
-// Who sends a link that opens on this machine alone is told so.
+// The page of a link says that the link only opens on this machine.
 func TestInvitationOfALocalServer(t *testing.T) {
 	for _, at := range []string{"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"} {
 		w, as, here := atHome(t, at)
@@ -203,8 +203,8 @@ func TestInvitationOfALocalServer(t *testing.T) {
 	}
 }
 
-// An admin of a local server is given what needs no key. Attack: nobody else learns
-// where the server and its data are, and nobody does of a public one.
+// Admins of a local server get settings that need no key. Attack: nobody else, and nobody
+// at a public server, learns where the server and its data are.
 func TestClaudeDesktopOfALocalServer(t *testing.T) {
 	stdio := func(o *web.Options) { o.Stdio = []string{"/opt/satchel", "stdio", "--data", "/srv/my \"data\""} }
 	w, as, here := atHome(t, "http://127.0.0.1:8080", stdio)
@@ -231,7 +231,7 @@ func TestClaudeDesktopOfALocalServer(t *testing.T) {
 	}
 }
 
-// Attack: no address has a page say what it never says.
+// Attack: an address makes a page show a text of its own.
 func TestDoneWords(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)

@@ -16,7 +16,7 @@ import (
 	"satchel/web/pages"
 )
 
-// invitation is one to ada's space.
+// invitation creates an invitation to ada's space.
 func (w *world) invitation(role space.Role) string {
 	w.t.Helper()
 	s, _, err := w.CreateInvitation(w.t.Context(), cli, store.NewInvitation{By: w.ada.ID, Space: w.space.ID, Role: role, Note: "<i>Grace</i>", Lifetime: time.Hour})
@@ -80,8 +80,8 @@ func TestNewPersonJoins(t *testing.T) {
 	want(t, "to look at it after", w.browser().get(path), http.StatusNotFound)
 }
 
-// Who is invited while a client waits for their consent goes on to it, and never to
-// another site.
+// A person who is invited while a client waits for their consent continues to the client,
+// and never to another site.
 func TestNewPersonGoesOn(t *testing.T) {
 	w := newWorld(t)
 	for to, leads := range map[string]string{request(): request(), "/welcome": "", "//evil.test": ""} {
@@ -116,14 +116,14 @@ func TestSignedInPersonJoins(t *testing.T) {
 	if a.location() != issuer+"/?joined="+string(w.space.ID) || w.role(w.eve) != space.Reader {
 		t.Errorf("eve is %q, at %s", w.role(w.eve), a.location())
 	}
-	// Who is signed in can begin no sign-up with a provider.
+	// A signed-in person cannot begin to join with a provider.
 	a = b.send(w.invitation(space.Editor)+"/with/github", url.Values{"name": {"x"}})
 	if !strings.HasPrefix(a.location(), issuer+"/invite/") {
 		t.Errorf("it leads to %s", a.location())
 	}
 }
 
-// Who invites is not offered to accept it themselves, which would use it up.
+// People cannot accept their own invitations, which would use them up.
 func TestOwnInvitation(t *testing.T) {
 	w := newWorld(t)
 	secret, _, err := w.CreateInvitation(t.Context(), cli, store.NewInvitation{By: w.ada.ID, Note: "for Grace", Lifetime: time.Hour})
@@ -162,7 +162,7 @@ func TestJoinWithProvider(t *testing.T) {
 	if err != nil || u.Name != "hopper" || w.role(u) != space.Editor {
 		t.Errorf("%+v, %v", u, err)
 	}
-	// Who is a user already is asked as that user.
+	// A person who already is a user is asked as that user.
 	path = w.invitation(space.Editor)
 	b = w.browser()
 	a = b.get(callback("ada", stateOf(t, b.send(path+"/with/github", url.Values{"name": {"second"}}))))
@@ -171,7 +171,7 @@ func TestJoinWithProvider(t *testing.T) {
 	}
 }
 
-// Of many who open one link at once one joins, and nobody else becomes a user.
+// If many people open one link at once, one joins, and the others do not become users.
 func TestOneInvitationLetsOneIn(t *testing.T) {
 	w := newWorld(t)
 	path := w.invitation(space.Editor)
@@ -196,8 +196,8 @@ func TestOneInvitationLetsOneIn(t *testing.T) {
 	}
 }
 
-// Attack: the invitation is used by somebody else between the look at it and its
-// use, in another process. Who came too late is no user.
+// Attack: somebody else uses the invitation in another process after it was checked. The
+// person who came too late does not become a user.
 func TestInvitationGoneMeanwhile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code  string
@@ -254,7 +254,7 @@ func TestInvitationFromASpace(t *testing.T) {
 	}
 }
 
-// What somebody lost ends at once, also what is under way.
+// Losing access ends everything at once, including requests in progress.
 func TestLosingARightEnds(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
@@ -281,7 +281,7 @@ func TestLosingARightEnds(t *testing.T) {
 	}
 }
 
-// The secret of a key is on one page, once, which nobody keeps.
+// The secret of a key is on one page, once, and is not cached.
 func TestKeyIsShownOnce(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.bob)

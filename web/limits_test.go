@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ATTACK: somebody uses up what the address of a signed-in person may ask for.
+// Attack: somebody uses up the limit of the address of a signed-in person.
 func TestWhoIsSignedInIsNotKeptOut(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
@@ -15,7 +15,7 @@ func TestWhoIsSignedInIsNotKeptOut(t *testing.T) {
 	want(t, "signed out", w.browser().get("/signin"), http.StatusTooManyRequests)
 }
 
-// ATTACK: bytes that one of the databases does not take for text.
+// Attack: bytes that one of the databases does not accept as text.
 func TestBytesThatAreNoText(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)

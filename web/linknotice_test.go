@@ -14,7 +14,7 @@ import (
 	"satchel/web"
 )
 
-// by is a browser in which the user signed in by the method.
+// by returns a browser in which the user signed in with a method.
 func (w *world) by(method string, u store.User) *browser {
 	w.t.Helper()
 	secret, _, err := w.StartSession(w.t.Context(), store.NewSession{User: u.ID, Method: method})
@@ -26,8 +26,8 @@ func (w *world) by(method string, u store.User) *browser {
 
 const noticed = "Somebody else made"
 
-// A person sees for 30 days that somebody else made a link to their account, and that it
-// was used; their account lists it longer.
+// For 30 days, a person sees that somebody else made or used a link to their account.
+// Their account page lists it longer.
 func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 	w := newWorld(t)
 	bob := w.by("passkey", w.bob)
@@ -67,8 +67,8 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 	}
 }
 
-// Attack: an admin makes a link and enters another's account by it. No session puts the
-// notice away, so that the person sees it at their next sign-in.
+// Attack: an admin makes a link and signs in to another's account with it. No session can
+// hide the notice, so the person sees it at their next sign-in.
 func TestAttackWhoEntersByALinkCannotHideIt(t *testing.T) {
 	w := newWorld(t)
 	link := w.as(w.ada).makeLink(w.bob)
@@ -81,8 +81,8 @@ func TestAttackWhoEntersByALinkCannotHideIt(t *testing.T) {
 	}
 }
 
-// Attack: an admin makes links without end, so that the one that was used is not
-// among those that are shown, or the page grows.
+// Attack: an admin makes endless links, so that the used one is not shown or the page
+// grows.
 func TestAttackManyLinksHideTheOneThatWasUsed(t *testing.T) {
 	w := newWorld(t)
 	ada := w.as(w.ada)
@@ -116,7 +116,7 @@ func TestMoreLinksThanAnAccountShows(t *testing.T) {
 	}
 }
 
-// The person is told by mail, too, of links that are made once a minute.
+// The person is also mailed about links, at most once a minute.
 func TestLetterOfALinkThatOthersMade(t *testing.T) {
 	w := newWorld(t)
 	ada := w.as(w.ada)
@@ -148,7 +148,7 @@ func TestLetterOfALinkThatOthersMade(t *testing.T) {
 	}
 }
 
-// Attack: a link is made and used while the letter of another that was used is new.
+// Attack: a link is made and used shortly after the letter about another used link.
 func TestAttackASecondLinkIsUsedWithinTheMinute(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *web.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -175,8 +175,8 @@ func TestAttackASecondLinkIsUsedWithinTheMinute(t *testing.T) {
 	}
 }
 
-// Attack: a mailbox is filled with letters of links that are made and used without end,
-// or those of links that are made hold back that of one that was used.
+// Attack: endless links fill a mailbox with letters, or letters about links that were made
+// delay one about a used link.
 func TestAttackLettersWithoutEnd(t *testing.T) {
 	var log strings.Builder
 	m := stuckMail{make(chan struct{}, 99), make(chan struct{})}
@@ -222,8 +222,8 @@ func TestAttackLettersWithoutEnd(t *testing.T) {
 	close(m.release)
 }
 
-// Attack: so many ask for mail that the letter which tells a person of a link waits
-// behind theirs; and a mail server that answers nobody keeps no page waiting.
+// Attack: so many people request mail that a notice about a link has to wait. A mail
+// server that does not answer delays no page.
 func TestAttackLettersOfStrangersHoldNoNoticeBack(t *testing.T) {
 	m := stuckMail{make(chan struct{}, 99), make(chan struct{})}
 	w := newWorld(t, func(o *web.Options) { o.Mail = m })

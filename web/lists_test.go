@@ -22,7 +22,7 @@ func wantWords(t *testing.T, what string, a answer, words ...string) {
 	}
 }
 
-// A space whose owner was removed is nobody's on every page.
+// A space whose owner was removed belongs to nobody on every page.
 func TestSpaceOfNobody(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.bob)
@@ -41,7 +41,7 @@ func TestSpaceOfNobody(t *testing.T) {
 	want(t, "the space after", b.get(path), http.StatusNotFound)
 }
 
-// The list of invitations says to what they are.
+// The list of invitations says what each is for.
 func TestInvitationsOnThePageOfPeople(t *testing.T) {
 	w := newWorld(t)
 	for _, n := range []store.NewInvitation{
@@ -65,14 +65,14 @@ func TestSessionsNameTheProvider(t *testing.T) {
 	}
 	wantWords(t, "account", w.as(w.ada).get("/account"), "by Acme &lt;Inc&gt;,", "by GitHub,", "by one-time link,")
 
-	// One of a provider that is no longer configured.
+	// A session with a provider that is no longer configured.
 	w = newWorld(t)
 	_, _, err := w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: "oidc"})
 	must(t, err)
 	wantWords(t, "account without it", w.as(w.ada).get("/account"), "by single sign-on,")
 }
 
-// Who has no address is told how they get one, where that is of use.
+// People without an address see how to add one, if that is useful.
 func TestAccountWithoutAddress(t *testing.T) {
 	const add = "<code>satchel user email"
 	for name, tt := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"satchel/web"
 )
 
-// sessionOf is the id of the session of a browser's user, of which there is one.
+// sessionOf returns the ID of the only session of a browser's user.
 func (a *active) sessionOf(u store.User) string {
 	a.t.Helper()
 	all, err := a.Sessions(a.t.Context(), u.ID)
@@ -38,14 +38,14 @@ func TestStreamTellsOfCommits(t *testing.T) {
 	if got := s.until("data: "); got != `data: {"commit":"`+string(c.ID)+`","tool":"bash","client":"claude code\"\u003cb\u003e","files":1}` {
 		t.Error(got)
 	}
-	// What another space's members do is not told.
+	// Events of other spaces are not sent.
 	_, err := a.git.Commit(t.Context(), a.evil.ID, space.ChangeSet{Changes: []space.Change{{Path: "x", Content: []byte("x")}}}, space.Meta{Client: "eves"})
 	must(t, err)
 	last := a.by("cursor", "", "b.md", "b")
 	if got := s.until("id: "); got != "id: "+string(last.ID) {
 		t.Error(got)
 	}
-	// Who comes back is told what they missed, in order, and nothing twice.
+	// A browser that reconnects gets the commits that it missed, in order and once.
 	for name, how := range map[string]func(*http.Request){
 		"as browsers do": func(r *http.Request) { r.Header.Set("Last-Event-ID", string(c.ID)) },
 		"as a page does": func(r *http.Request) { r.URL.RawQuery = "since=" + string(c.ID) },
@@ -70,8 +70,8 @@ func TestStreamTellsOfCommits(t *testing.T) {
 	}
 }
 
-// Attack: a stream outlives what gave the right to it. Nothing is written once
-// that is gone, whether or not anybody ends the stream.
+// Attack: a stream continues after access is lost. Nothing is written then, even if nobody
+// ends the stream.
 func TestStreamEndsWithTheRight(t *testing.T) {
 	for name, end := range map[string]func(a *active){
 		"signed out": func(a *active) {
@@ -132,7 +132,7 @@ func TestStreamEndsWithTheRight(t *testing.T) {
 	})
 }
 
-// An open page is no visit: it keeps no session alive that nobody uses.
+// An open page is not a visit, and does not keep a session alive.
 func TestStreamKeepsNoSessionAlive(t *testing.T) {
 	a := newActive(t, web.LiveOptions{Heartbeat: time.Millisecond})
 	s := a.as(a.bob).stream(a.serve(), a.in("events"))
@@ -147,7 +147,7 @@ func TestStreamKeepsNoSessionAlive(t *testing.T) {
 	t.Error("it lives on by its stream")
 }
 
-// Attack: streams without end.
+// Attack: endless streams.
 func TestStreamsAreBounded(t *testing.T) {
 	a := newActive(t, web.LiveOptions{MaxStreams: 2})
 	base := a.serve()
@@ -193,7 +193,7 @@ func (w *blocked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Attack: a browser that does not read holds nobody up, and is told to load again.
+// Attack: a browser that does not read delays nobody, and must reload.
 func TestSlowStreamIsDropped(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	w := &blocked{header: http.Header{}, release: make(chan struct{}), wrote: make(chan string, 1000)}
@@ -227,7 +227,7 @@ func TestSlowStreamIsDropped(t *testing.T) {
 	}
 }
 
-// When the server ends, streams do; and none begins.
+// When the server closes, streams end, and no new ones begin.
 func TestStreamsEndWithTheServer(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	base := a.serve()

@@ -44,8 +44,8 @@ func TestLocalPath(t *testing.T) {
 	}
 }
 
-// Whatever somebody is sent back to is read as a path of this server, also by
-// who resolves it against the page.
+// An address to return to is always a path of this server, even if it is resolved against
+// the page.
 func FuzzLocalPath(f *testing.F) {
 	for _, s := range []string{"/", "//a", `/\a`, "/a?b#c", "/%5c", "/%2f%2f", "/..//a", "/a:b", "/\u2028/a"} {
 		f.Add(s)

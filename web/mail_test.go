@@ -11,7 +11,7 @@ import (
 	"satchel/web"
 )
 
-// The answer to who wants a link mailed does not tell whether they are known.
+// The answer to a request for a link does not reveal whether the address is known.
 func TestMailedLink(t *testing.T) {
 	w := newWorld(t)
 	ask := func(email string) answer {
@@ -46,7 +46,7 @@ func TestMailedLink(t *testing.T) {
 	want(t, "after the end", ask("ada@example.com"), http.StatusTooManyRequests)
 }
 
-// stuckMail takes no letter before it is let go.
+// stuckMail accepts no letter until it is released.
 type stuckMail struct{ began, release chan struct{} }
 
 func (m stuckMail) Send(ctx context.Context, _, _, _ string) error {
@@ -58,8 +58,8 @@ func (m stuckMail) Send(ctx context.Context, _, _, _ string) error {
 	return ctx.Err()
 }
 
-// Attack: whether an address is known is told by how long the answer takes, or a
-// slow mail server keeps everybody waiting.
+// Attack: the time of the answer reveals whether an address is known, or a slow mail
+// server delays everybody.
 func TestAnswerDoesNotWaitForMail(t *testing.T) {
 	m := stuckMail{make(chan struct{}, 9), make(chan struct{})}
 	w := newWorld(t, func(o *web.Options) { o.Mail = m })
@@ -71,7 +71,7 @@ func TestAnswerDoesNotWaitForMail(t *testing.T) {
 	<-m.began
 }
 
-// Attack: many ask for mail to one person.
+// Attack: many requests send mail to one person.
 func TestOneLetterAMinute(t *testing.T) {
 	w := newWorld(t)
 	ask := func(email string) answer { return w.browser().send("/signin/mail", url.Values{"email": {email}}) }

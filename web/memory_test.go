@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 	want(t, "a damaged one", b.get(h.in("memory/fact/person/broken")), http.StatusUnprocessableEntity)
 }
 
-// TestManyFacts: a page does not grow with the facts.
+// TestManyFacts checks that a page does not grow with the facts.
 func TestManyFacts(t *testing.T) {
 	var files []string
 	for i := range 2000 {
@@ -109,7 +109,7 @@ func TestCorrectFact(t *testing.T) {
 	if c := h.last(); c.Message != "Correct the memory fact person/ann" || c.Tool != "web" {
 		t.Errorf("the commit is %+v", c)
 	}
-	// What the page was made of is no longer there.
+	// The version that the page showed no longer exists.
 	form.Set("value", "mine")
 	a = b.send(page, form)
 	want(t, "a stale correction", a, http.StatusConflict)

@@ -8,7 +8,7 @@ import (
 	"satchel/web"
 )
 
-// fickleProvider is one that can be used only at times.
+// fickleProvider is a provider that is not always available.
 type fickleProvider struct {
 	fakeProvider
 	ready bool

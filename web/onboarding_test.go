@@ -21,8 +21,8 @@ import (
 	"satchel/web"
 )
 
-// kept is what spaces hold, as far as the first steps look: files by path, and how
-// many commits made them.
+// kept is the content of spaces as the first steps see it: files by path, and the number
+// of commits.
 type kept struct {
 	tools.Workspace
 	web.History
@@ -63,7 +63,7 @@ func (k *kept) ListPendingFiles(context.Context, service.Actor, service.ListPend
 	return nil, nil
 }
 
-// Bundle is ambiguous otherwise.
+// Files resolves an ambiguity between embedded types.
 func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]space.Entry, error) {
 	return nil, nil
 }
@@ -74,7 +74,7 @@ type fakeSetup struct {
 	state  *service.ImportState
 	asked  []string
 	refuse error
-	// fetched are the spaces whose remotes were to be fetched from.
+	// fetched are the spaces whose remotes were fetched.
 	fetched []space.SpaceID
 }
 
@@ -99,7 +99,7 @@ func (f *fakeSetup) GetImport(context.Context, service.Actor, service.GetImportI
 	return f.state, nil
 }
 
-// newcomer is a hub with spaces that hold something.
+// newcomer is a hub whose spaces have content.
 func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fakeSetup) {
 	t.Helper()
 	k := &kept{files: map[space.Path]string{}, commits: []space.Commit{{ID: "first", Message: "Begin"}}}
@@ -107,7 +107,7 @@ func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fake
 	return newHubWorld(t, append(with, func(o *web.Options) { o.Workspace, o.History, o.Operations, o.Setup = k, k, k, s })...), k, s
 }
 
-// checklist is each step's class, as the page has them.
+// checklist returns the class of each step on the page.
 func checklist(a answer) (out []string) {
 	_, list, _ := strings.Cut(a.body, `<ol class="checklist">`)
 	list, _, _ = strings.Cut(list, "</ol>")
@@ -118,7 +118,7 @@ func checklist(a answer) (out []string) {
 	return out
 }
 
-// use makes a client of the user's call, as its token does.
+// use calls as a client of the user, with its token.
 func (h *hubWorld) use(u store.User, id space.SpaceID, name string) {
 	h.t.Helper()
 	_, secret, err := h.CreateKey(h.t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: name})
@@ -127,7 +127,7 @@ func (h *hubWorld) use(u store.User, id space.SpaceID, name string) {
 	must(h.t, err)
 }
 
-// The first page leads from step to step, and then shows what is there.
+// The first page leads from step to step, and then becomes an overview.
 func TestFirstSteps(t *testing.T) {
 	h, k, _ := newcomer(t)
 	b := h.as(h.ada)
@@ -160,7 +160,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 }
 
-// Who may only read is asked nothing that they may not do.
+// Readers are not asked to do what they cannot do.
 func TestFirstStepsOfAReader(t *testing.T) {
 	h, _, _ := newcomer(t)
 	must(t, h.AddMember(t.Context(), cli, h.evil.ID, h.bob.ID, space.Reader))
@@ -196,7 +196,8 @@ func TestThreeQuestions(t *testing.T) {
 	if n, ok := fields.Number("confidence"); !ok || n != 1 {
 		t.Errorf("confidence %v", n)
 	}
-	// Again: what a person says replaces what was there, with what they saw as base.
+	// Answering again replaces the earlier answer, with the version that the person saw as
+	// base.
 	want(t, "again", b.send(bring+"/questions", url.Values{"name": {"Ada Lovelace"}}), 303)
 	if k.last[0].Base != "blob of memory/person/name.md" {
 		t.Errorf("the base is %q", k.last[0].Base)
@@ -238,7 +239,7 @@ func TestImportFromAnAddress(t *testing.T) {
 	if a = b.get(bring + "/import"); !strings.Contains(a.body, "12 files are") || !strings.Contains(a.body, "1 file was") {
 		t.Error("the end is not shown")
 	}
-	// Attack: another's import.
+	// Attack: another person's import.
 	want(t, "a stranger", h.as(h.eve).get(bring+"/import"), 404)
 	want(t, "a reader begins one", h.as(h.bob).send(bring+"/import", url.Values{"url": {"https://example.com/x.git"}}), 403)
 }
@@ -274,7 +275,7 @@ type arrivals struct {
 	}
 }
 
-// The tick comes with the first call, and for one's own clients alone.
+// The first call of a person's own client ticks the step.
 func TestArrivals(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -321,7 +322,7 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// consented lets the client in and returns its code.
+// consented approves the client and returns its code.
 func (h *hubWorld) consented(b *browser) string {
 	h.t.Helper()
 	a := b.send(request(), url.Values{"decision": {"allow"}, "space": {string(h.space.ID)}})

@@ -16,7 +16,7 @@ import (
 	"satchel/web"
 )
 
-// owners is what owners do, on the world's real accounts.
+// owners performs the owners' operations on the world's real accounts.
 type owners struct {
 	a      *active
 	before func() // what happens right before an act
@@ -37,7 +37,7 @@ func newOwners(t *testing.T, with ...func(*web.Options)) (*active, *owners) {
 	return o.a, o
 }
 
-// shows checks a page.
+// shows checks that a page contains texts.
 func shows(t *testing.T, a answer, status int, words ...string) {
 	t.Helper()
 	want(t, "the page", a, status)
@@ -51,7 +51,7 @@ func shows(t *testing.T, a answer, status int, words ...string) {
 	}
 }
 
-// garden gives ada a second space of bob's and hers.
+// garden gives ada a second space, which bob is a member of.
 func (a *active) garden() store.Space {
 	a.t.Helper()
 	sp := a.newSpace(a.ada, "garden")
@@ -171,7 +171,7 @@ func TestGiveASpace(t *testing.T) {
 	shows(t, a.as(a.bob).get(page), http.StatusOK)
 }
 
-// ATTACK: pages and forms of a space that is another's.
+// Attack: pages and forms of another's space.
 func TestAttackOthersSpaces(t *testing.T) {
 	a, _ := newOwners(t)
 	sp := a.garden()
@@ -202,7 +202,7 @@ func TestAttackOthersSpaces(t *testing.T) {
 	}
 }
 
-// Who stops to own a space while their form is under way changes nothing.
+// A person who loses ownership while their form is on its way changes nothing.
 func TestTheOwnerChangesMeanwhile(t *testing.T) {
 	a, o := newOwners(t)
 	sp := a.garden()
@@ -213,7 +213,7 @@ func TestTheOwnerChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// Without what does it there are no such pages.
+// Without Ownership, these pages do not exist.
 func TestNoOwnership(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	ada := a.as(a.ada)

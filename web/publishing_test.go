@@ -83,7 +83,7 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "ada, after that", ada.get("/library/docs/notes/README.md"), http.StatusNotFound)
 }
 
-// Two directories are often called alike: the second takes nothing from the first.
+// Two directories with similar names: the second takes nothing from the first.
 func TestPublishingASecondDirectoryOfTheSameName(t *testing.T) {
 	s := newShelf(t, append(shelved, "team/plan.md", "ours\n", "knowledge/team/how.md", "how\n", "resources/team/x.md", "x\n")...)
 	ada, at := s.as(s.ada), s.in("publish")
@@ -174,7 +174,7 @@ func TestAttackWhoMayPublish(t *testing.T) {
 	want(t, "a stranger looks", eve.get(at), http.StatusNotFound)
 	want(t, "a stranger publishes", eve.send(at, form), http.StatusNotFound)
 	want(t, "a stranger unpublishes", eve.send(at+"/notes/end", nil), http.StatusNotFound)
-	// By way of a space of their own.
+	// Through a space of their own.
 	own := "/spaces/" + string(s.evil.ID) + "/publish"
 	want(t, "a stranger unpublishes by way of their own space", eve.send(own+"/notes/end", nil), http.StatusNotFound)
 	want(t, "a stranger changes it by way of their own space", eve.get(own+"?source=notes"), http.StatusNotFound)

@@ -12,7 +12,7 @@ import (
 	"satchel/web"
 )
 
-// shelf is a world with a library: a real service over real spaces.
+// shelf is a world with a library: a real service with real spaces.
 type shelf struct {
 	*held
 	*sources.Manager
@@ -29,7 +29,8 @@ func newShelf(t *testing.T, files ...string) *shelf {
 	return s
 }
 
-// publish has ada publish knowledge/ as "notes", for everybody or for some.
+// publish publishes knowledge/ of ada's space as "notes", for everybody or for some
+// people.
 func (s *shelf) publish(readers ...string) {
 	s.t.Helper()
 	_, err := s.service.PublishSource(s.t.Context(), service.Person(s.ada), service.PublishSourceInput{

@@ -13,16 +13,16 @@ import (
 	"satchel/web"
 )
 
-// keyPrint is of a secret that a space has.
+// keyPrint is the fingerprint of a secret in a space.
 const keyPrint = "00112233445566778899"
 
 var keptField = regexp.MustCompile(`name="kept" value="([^"]+)"`)
 
 var secretsField = regexp.MustCompile(`name="secrets" value="([^"]*)"`)
 
-// Attack: what is allowed is more than the page showed, because it lists a part, or
-// because an AI writes behind it. What was dealt with stays so, with the token, through
-// all rounds; nothing is set before the last.
+// Attack: more is allowed than the page showed, because it lists a part, or because an AI
+// writes meanwhile. Decisions and the token are kept through all rounds; nothing is set
+// before the last.
 func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	b := a.as(a.ada)
@@ -82,7 +82,7 @@ func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 	}
 }
 
-// Attack: a form that names no fingerprints, as a page did that allowed everything.
+// Attack: a form without fingerprints, as an earlier page sent that allowed everything.
 func TestAttackAllowWithoutNames(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.remotes.found = []service.FoundSecret{{Path: "key.md", Line: 1, Description: "a key", Fingerprint: keyPrint}}

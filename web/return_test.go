@@ -12,8 +12,8 @@ import (
 	"satchel/auth"
 )
 
-// A client opened the page of consent, and the person signs in by a link that
-// they open from elsewhere: the client's request is not lost.
+// A client opened the consent page, and the person signs in with a link from elsewhere:
+// the client's request is not lost.
 func TestLinkLeadsBackToTheClient(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -30,15 +30,15 @@ func TestLinkLeadsBackToTheClient(t *testing.T) {
 		t.Errorf("it leads to %s", a.location())
 	}
 
-	// Once signed in, nothing is remembered.
+	// After the sign-in, nothing is remembered.
 	want(t, "sign out", b.send("/signout", nil), http.StatusSeeOther)
 	if page := b.get(w.link(w.ada)); !strings.Contains(page.body, `name="return" value="/"`) {
 		t.Errorf("an old request is still remembered:\n%s", page.body)
 	}
 }
 
-// Attack: another program on this machine sets a cookie for its port's pages,
-// which reaches ours (RFC 6265 section 8.5).
+// Attack: another program on this machine sets a cookie for its port's pages, which
+// browsers also send to ours (RFC 6265 section 8.5).
 func TestRememberedPathIsOurs(t *testing.T) {
 	for name, value := range map[string]string{
 		"another host":  base64.RawURLEncoding.EncodeToString([]byte("//evil.test/")),
@@ -57,8 +57,8 @@ func TestRememberedPathIsOurs(t *testing.T) {
 	}
 }
 
-// Who is sent here by a client is told which one waits, in the words of the page
-// of consent, and how to go on after signing in by a link in another tab.
+// A person sent by a client sees which client is waiting, in the words of the consent
+// page, and how to continue after signing in with a link in another tab.
 func TestSignInSaysWhoWaits(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "markup", Kind: auth.ClientRegistered, Name: "<b>" + strings.Repeat("W", 100), RedirectURIs: []string{redirect}, Created: w.clock()}))
@@ -91,7 +91,7 @@ func TestSignInSaysWhoWaits(t *testing.T) {
 	if !strings.Contains(a.body, waits) || !strings.Contains(a.body, "<script") {
 		t.Error("the tab does not go on by itself where there are no passkeys")
 	}
-	// A form that was wrong keeps it, and so does the page that mail is on its way.
+	// An invalid form keeps it, and so does the page that says that mail is on its way.
 	a = w.browser().send("/signin/mail", url.Values{"email": {"x"}, "return": {request()}})
 	if !strings.Contains(a.body, waits) {
 		t.Error("after a mistake nobody waits")
@@ -106,7 +106,7 @@ func TestSignInSaysWhoWaits(t *testing.T) {
 	}
 }
 
-// The tab that waits goes on once the person is signed in by another.
+// The waiting tab continues once the person is signed in by another.
 func TestWaitingTabGoesOn(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

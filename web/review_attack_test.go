@@ -12,8 +12,8 @@ import (
 
 const unseenButton = "without seeing all of it here"
 
-// Attack: what an AI wrote is hidden in the difference, or too long for it, and is
-// kept by a person who believes that they saw it.
+// Attack: an AI's text is hidden in the difference or too long for it, and a person who
+// believes to have seen it keeps it.
 func TestAttackNothingIsKeptUnseen(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
@@ -51,7 +51,7 @@ func TestAttackNothingIsKeptUnseen(t *testing.T) {
 	}
 }
 
-// What cannot be shown is kept as the very version that the page was of.
+// A file that cannot be shown is kept in the exact version of the page.
 func TestWhatCannotBeShownIsKept(t *testing.T) {
 	for _, tc := range []struct{ name, text string }{
 		{"no text", "start\n\x00EVIL"},
@@ -73,7 +73,7 @@ func TestWhatCannotBeShownIsKept(t *testing.T) {
 				}
 			}
 			seen := url.Values{"path": {"resources/x.bin"}, "blob": {string(blob)}}
-			// Attack: it is changed between the look and the word.
+			// Attack: the file changes between viewing and deciding.
 			a.by("claude-code", "Obey more", "resources/x.bin", tc.text+"\x00MORE")
 			want(t, "keep what changed", b.send(a.in("reviews/keep"), seen), http.StatusConflict)
 			raw := b.get(strings.ReplaceAll(htmlAttr(t, page.body, "raw<span"), "&amp;", "&"))
@@ -101,7 +101,7 @@ func TestWhatCannotBeShownIsKept(t *testing.T) {
 	})
 }
 
-// What does not fit on the page of all is kept on a page of its own.
+// A change that does not fit on the page of all is kept on its own page.
 func TestALongReviewIsKeptAlone(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.by("claude-code", "Obey", "resources/x.md", "start\n"+strings.Repeat("be kind\n", 900)+"EVIL\n")
@@ -114,8 +114,8 @@ func TestALongReviewIsKeptAlone(t *testing.T) {
 	}
 }
 
-// Attack: a person undoes one change of an AI, moves a skill or restores a
-// directory, and has by that confirmed what else an AI wrote there.
+// Attack: by undoing one change of an AI, moving a skill or restoring a directory, a
+// person confirms what else an AI wrote there.
 func TestAttackOtherActsConfirmNothing(t *testing.T) {
 	const skill = "skills/a/SKILL.md"
 	for _, tc := range []struct {
@@ -153,8 +153,8 @@ func TestAttackOtherActsConfirmNothing(t *testing.T) {
 	}
 }
 
-// Attack: a person corrects a line of a file, and has by that confirmed what an AI
-// hid in another. The form says that the file waits, and it goes on waiting.
+// Attack: by correcting a line of a file, a person confirms what an AI hid in another. The
+// form says that the file waits, and it keeps waiting.
 func TestAttackTheEditorConfirmsNothingUnseen(t *testing.T) {
 	const file = "resources/x.md"
 	a := newActive(t, web.LiveOptions{})
@@ -183,7 +183,7 @@ func TestAttackTheEditorConfirmsNothingUnseen(t *testing.T) {
 	}
 }
 
-// A page tells where it is not known yet what waits.
+// A page says if it is not yet known what waits.
 func TestReviewsThatAreBehind(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.behind = true

@@ -13,8 +13,8 @@ import (
 	"satchel/web"
 )
 
-// Attack: beside the one change that matters an AI makes so many other files that
-// the change is on no page.
+// Attack: an AI hides the one change that matters among so many other files that it is on
+// no page.
 func TestAttackJunkHidesNoInstructions(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "Mine", Tool: "web", Time: a.clock()}, "resources/z.md", "mine\n")
@@ -35,7 +35,7 @@ func TestAttackJunkHidesNoInstructions(t *testing.T) {
 			at += i
 		}
 	}
-	// All are reached, and none is on two pages.
+	// All files are reached, and none is on two pages.
 	seen := map[string]bool{}
 	next := a.in("reviews")
 	for pages := 0; next != ""; pages++ {
@@ -70,8 +70,8 @@ func TestAttackJunkHidesNoInstructions(t *testing.T) {
 	}
 }
 
-// Attack: a file whose path looks like that of another, which is not what the
-// person then keeps.
+// Attack: the path of a file looks like that of another, so that the person keeps the
+// wrong one.
 func TestAttackPathsThatLookAlike(t *testing.T) {
 	long := "resources/" + strings.Repeat("a", 130)
 	for _, tc := range []struct{ name, path, shown string }{
@@ -118,8 +118,7 @@ func TestAttackPathsThatLookAlike(t *testing.T) {
 	}
 }
 
-// Attack: large files that wait are compared again for each page, only to find
-// that they do not fit.
+// Attack: each page compares large waiting files again, only to find that they do not fit.
 func TestAttackLongReviewsAreComparedOnce(t *testing.T) {
 	var asked int
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.History = countedPatches{o.History, &asked} })

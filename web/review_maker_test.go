@@ -9,8 +9,8 @@ import (
 	"satchel/web"
 )
 
-// What waits names the client that changed it last, and where no client did, how it
-// came: a person is no client.
+// A waiting file names the client that changed it last, or how else it was changed. A
+// person is not a client.
 func TestWhoMadeWhatWaits(t *testing.T) {
 	const file, evil = "skills/a/SKILL.md", "evil\nstart\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	for _, tc := range []struct {

@@ -13,8 +13,8 @@ import (
 	"satchel/web"
 )
 
-// slowReviews are of a server that has just started: nothing is known of any space, and
-// to find out takes as long as the caller allows.
+// slowReviews are the reviews of a server that has just started: nothing is known, and
+// finding out takes as long as the caller allows.
 type slowReviews struct {
 	web.Reviews
 	mu    sync.Mutex
@@ -32,8 +32,8 @@ func (s *slowReviews) Waiting(ctx context.Context, _ space.SpaceID) ([]space.Rev
 	return make([]space.Review, 3), true, nil
 }
 
-// A page that tells what waits in many spaces takes one short time for all of them, and
-// tells of each what is known.
+// A page about many spaces spends one short time on what waits in all of them, and shows
+// what is known of each.
 func TestManySpacesHoldUpNoPage(t *testing.T) {
 	slow := &slowReviews{}
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Reviews, o.WaitingTime = slow, web.DefaultWaitingTime })
@@ -60,7 +60,7 @@ func TestManySpacesHoldUpNoPage(t *testing.T) {
 	}
 }
 
-// stuckPatches compares nothing of one space until it is let go.
+// stuckPatches blocks comparisons of one space until it is released.
 type stuckPatches struct {
 	web.History
 	of    space.SpaceID
@@ -76,8 +76,7 @@ func (s *stuckPatches) FilePatch(ctx context.Context, id space.SpaceID, f space.
 	return s.History.FilePatch(ctx, id, f)
 }
 
-// Attack: somebody has a file compared that takes long, so that nobody else can look at
-// what waits for them.
+// Attack: a comparison that takes long keeps others from seeing what waits for them.
 func TestAttackALongComparisonHoldsUpNoOtherSpace(t *testing.T) {
 	stuck := &stuckPatches{begun: make(chan struct{}), gone: make(chan struct{})}
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { stuck.History, o.History = o.History, stuck })

@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// things are what ada has, for others to try.
+// things are ada's things that others try to reach.
 type things struct {
 	session, grant, invitation, server string
 	passkey                            []byte
@@ -42,10 +42,9 @@ func (w *world) things() things {
 	return th
 }
 
-// TestWhoMayDoWhat is the table of every route and everybody. Somebody else's
-// things are as though they did not exist (DESIGN section 2, rule 4). Each row is
-// tried in a fresh world by: nobody, eve who has no part in ada's space, bob who
-// reads it, and ada who owns it and is an admin.
+// TestWhoMayDoWhat tries every route as everybody. Somebody else's things look as if they
+// did not exist. Each row is tried in a fresh world by nobody, by eve who has no access to
+// ada's space, by bob who reads it, and by ada who owns it and is an admin.
 func TestWhoMayDoWhat(t *testing.T) {
 	form := func(pairs ...string) url.Values {
 		v := url.Values{}
@@ -162,7 +161,7 @@ var (
 	external = regexp.MustCompile(`(?:src|href)="(?:https?:)?//[^"]*"`)
 )
 
-// checkPage is what every page must have.
+// checkPage checks the invariants of every page.
 func checkPage(t *testing.T, who string, a answer) {
 	t.Helper()
 	h := a.Header
@@ -225,7 +224,7 @@ func checkPage(t *testing.T, who string, a answer) {
 			t.Errorf("%s: no label for %s", who, in)
 		}
 	}
-	// Every form that is sent by a person who is signed in has their token.
+	// Every form of a signed-in person has their token.
 	for _, f := range regexp.MustCompile(`(?s)<form\b.*?</form>`).FindAllString(a.body, -1) {
 		if strings.Contains(a.body, "Sign out<") && strings.Contains(f, `method="post"`) && !formToken.MatchString(f) {
 			t.Errorf("%s: a form without a token: %.120s", who, f)
@@ -233,8 +232,8 @@ func checkPage(t *testing.T, who string, a answer) {
 	}
 }
 
-// Clients open consent in a window of theirs, from which isolation would cut them
-// off for good; everything else is isolated.
+// Clients open consent in a window of their own, from which isolation would cut them off.
+// All other pages are isolated.
 func TestIsolation(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
@@ -248,7 +247,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// posts are all addresses to which a signed-in person's forms lead.
+// posts are all addresses of forms of signed-in people.
 func (w *world) posts(th things) []string {
 	in := "/spaces/" + string(w.space.ID)
 	return []string{
@@ -261,8 +260,8 @@ func (w *world) posts(th things) []string {
 	}
 }
 
-// Attack: another site sends a form with the person's cookies, or a page of
-// another session's.
+// Attack: another site, or a page of another session, sends a form with the person's
+// cookies.
 func TestForgedForms(t *testing.T) {
 	w := newWorld(t)
 	th := w.things()
@@ -324,8 +323,8 @@ func addQuery(path, q string) string {
 	return path + "?" + q
 }
 
-// Attack: another site signs somebody in as the attacker, or has them use up a
-// link or an invitation.
+// Attack: another site signs somebody in as the attacker, or makes them use up a link or
+// an invitation.
 func TestForgedSignIn(t *testing.T) {
 	w := newWorld(t)
 	secret, _, err := w.CreateInvitation(t.Context(), cli, store.NewInvitation{By: w.ada.ID, Lifetime: time.Hour})
@@ -366,8 +365,8 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// By another name there are no cookies and passkeys: readers are sent on, and
-// forms are refused.
+// Another name of the server has no cookies and passkeys: readers are redirected, and
+// forms are rejected.
 func TestOtherNames(t *testing.T) {
 	w := newWorld(t)
 	host := func(h string, more ...string) func(*http.Request) {
@@ -384,7 +383,7 @@ func TestOtherNames(t *testing.T) {
 		t.Errorf("it leads to %s", a.location())
 	}
 	a = w.browser().get(strings.TrimPrefix(a.location(), issuer))
-	// The mark goes from the address bar.
+	// The mark is removed from the address bar.
 	for from, to := range map[string]string{
 		"/signin?return=%2Faccount&from-another-name": "/signin?return=%2Faccount", "/account?from-another-name": "/account",
 		request() + "&from-another-name": request(), "/?from-another-name": "/",
@@ -395,7 +394,7 @@ func TestOtherNames(t *testing.T) {
 		}
 	}
 	want(t, "a form", w.browser().send("/signout?from-another-name", nil), http.StatusSeeOther)
-	// A proxy that hides the name would send browsers round for ever.
+	// A proxy that hides the name would cause a redirect loop.
 	want(t, "GET again by the other name", w.browser().get("/signin?from-another-name", host("127.0.0.1:8080")), http.StatusMisdirectedRequest)
 	want(t, "POST", w.browser().send(w.link(w.ada), nil, host("127.0.0.1:8080")), http.StatusMisdirectedRequest)
 	want(t, "behind a proxy that says so", w.browser().get("/signin", host("127.0.0.1:8080", "X-Forwarded-For", "192.0.2.1")), http.StatusOK)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A button that shows the same again is none.
+// There is no button that shows the same again.
 func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
 	var files []string
 	for i := range 30 {

@@ -44,7 +44,7 @@ func TestFromLinkToCode(t *testing.T) {
 	}
 }
 
-// Attack: a program that looks at links before a person does uses them up.
+// Attack: a program that fetches links before the person uses them up.
 func TestPreviewsUseNothingUp(t *testing.T) {
 	w := newWorld(t)
 	link := w.link(w.ada)
@@ -82,8 +82,8 @@ func TestLinkThatIsNone(t *testing.T) {
 	}
 }
 
-// Attack: an address to return to that leads elsewhere. The table of addresses
-// is TestLocalPath's; this is every way in which one is used.
+// Attack: an address to return to leads to another site. TestLocalPath has the table of
+// addresses; this test has every way in which one is used.
 func TestReturnStaysHere(t *testing.T) {
 	w := newWorld(t)
 	w.github.known = map[string]auth.ExternalIdentity{"ada": {Issuer: "https://github.com", Subject: "1", Login: "ada-l"}}
@@ -120,8 +120,7 @@ func TestReturnStaysHere(t *testing.T) {
 	}
 }
 
-// Attack: a session whose secret the attacker knows is planted before the person
-// signs in.
+// Attack: a session whose secret the attacker knows is planted before the person signs in.
 func TestSessionFixation(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.eve)
@@ -135,7 +134,7 @@ func TestSessionFixation(t *testing.T) {
 	if attacker.signedIn() {
 		t.Error("the planted session still is good")
 	}
-	// One that the server never made is not taken up either.
+	// A secret that the server never made is not adopted either.
 	b = w.browser()
 	b.cookies["__Host-satchel"] = auth.NewSecret(auth.KindSession).Reveal()
 	planted = b.cookies["__Host-satchel"]

@@ -15,7 +15,7 @@ const noWayBack = "can only come back with a link from an admin or the operator 
 
 func withoutMail(o *web.Options) { o.Mail = nil }
 
-// Who could come back only by somebody else's help is asked before they sign out.
+// People who could only come back with somebody's help must confirm before they sign out.
 func TestSignOutWithoutAWayBack(t *testing.T) {
 	passkey := func(w *world, u store.User) {
 		must(w.t, w.AddPasskey(w.t.Context(), cli, store.Passkey{ID: []byte("k"), User: u.ID, Name: "k", Credential: []byte("credential k")}))
@@ -76,7 +76,7 @@ func TestSignOutWithoutAWayBack(t *testing.T) {
 	}
 }
 
-// Sessions of other browsers end without a question: this one is left.
+// Sessions of other browsers end without a question, because this one remains.
 func TestEndingAnotherSessionAsksNothing(t *testing.T) {
 	w := newWorld(t, withoutMail)
 	b, other := w.as(w.ada), w.as(w.ada)
@@ -93,7 +93,7 @@ func TestEndingAnotherSessionAsksNothing(t *testing.T) {
 	}
 }
 
-// Who has no script is offered nothing that needs one.
+// Without a script, nothing is offered that needs one.
 func TestSignOutOffersWhatWorksWithoutAScript(t *testing.T) {
 	for name, tt := range map[string]struct {
 		with func(*web.Options)

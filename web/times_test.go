@@ -24,7 +24,7 @@ var (
 	theTimes = "script-src " + issuer + "/static/time.js"
 )
 
-// writesTimes reports whether an element is the one script that pages with times have.
+// writesTimes reports whether an element is the script that converts times.
 func writesTimes(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && timeJS.MatchString(attr(n, "src"))
 }
@@ -38,9 +38,8 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// timesOf returns the elements of a page's times, after it looked at each: a
-// machine can read it, it says its zone, and nothing that looks like a time is
-// written otherwise.
+// timesOf returns the elements of a page's times. It checks that each is machine-readable
+// and names its zone, and that no time is written in another way.
 func timesOf(t *testing.T, who, page string) (out []*html.Node) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -80,8 +79,8 @@ func timesOf(t *testing.T, who, page string) (out []*html.Node) {
 	return out
 }
 
-// checkScripts compares the scripts of a page with its policy: where it has but
-// the one that writes times, nothing else runs.
+// checkScripts compares the scripts of a page with its policy. If the page only has the
+// script for times, nothing else runs.
 func checkScripts(t *testing.T, who string, a answer) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(a.body))
@@ -108,7 +107,7 @@ func checkScripts(t *testing.T, who string, a answer) {
 	}
 }
 
-// Every page's times come as <time>, by the one function of the templates.
+// Every page writes times as <time>, with the one function of the templates.
 func TestTemplatesPrintTimesInOneWay(t *testing.T) {
 	names, err := filepath.Glob("templates/*.html")
 	must(t, err)
@@ -185,7 +184,7 @@ func TestHowTimesAreWritten(t *testing.T) {
 	}
 }
 
-// A field for a time or a day says that it is UTC.
+// A field for a time or a day says that it is in UTC.
 func TestFieldsOfTimesSayTheirZone(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.by("claude-code", "Note", "a.md", "x")

@@ -19,7 +19,7 @@ import (
 	"satchel/web"
 )
 
-// packed is an entry of an archive of a test.
+// packed is an entry of a test archive.
 type packed struct {
 	name, text string
 	mode       fs.FileMode
@@ -136,8 +136,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUnpackOver: a file that is there is replaced only where that is ticked, for
-// what was shown.
+// TestUnpackOver checks that an existing file is only replaced if its box was checked, in
+// the version that was shown.
 func TestUnpackOver(t *testing.T) {
 	h := newHeld(t, "d/a.md", "old\n", "d/sub/x", "x")
 	b := h.as(h.ada)
@@ -172,8 +172,8 @@ func b0(h *held, p string) space.BlobID {
 	return b
 }
 
-// TestUnpackLeavesOut: what systems and git keep for themselves is left out, and
-// told, though nothing went wrong.
+// TestUnpackLeavesOut checks that files of systems and of git are left out and listed,
+// without an error.
 func TestUnpackLeavesOut(t *testing.T) {
 	h := newHeld(t)
 	b := h.as(h.ada)
@@ -189,8 +189,8 @@ func TestUnpackLeavesOut(t *testing.T) {
 	}
 }
 
-// TestUnpackAttacks: entries that would come anywhere but into the directory, or be
-// anything but files. The others of the archive are saved.
+// TestUnpackAttacks has entries outside of the directory or other than files. The other
+// entries of the archive are saved.
 func TestUnpackAttacks(t *testing.T) {
 	long := strings.Repeat("x", 1001)
 	for _, tt := range []struct {
@@ -251,7 +251,7 @@ func TestUnpackAttacks(t *testing.T) {
 	}
 }
 
-// TestUnpackBombs: archives that are small, and hold much. Nothing of them is saved.
+// TestUnpackBombs has small archives with huge content. None of it is saved.
 func TestUnpackBombs(t *testing.T) {
 	many := func(n int, name string) []packed {
 		var out []packed
@@ -294,7 +294,7 @@ func TestUnpackBombs(t *testing.T) {
 	}
 }
 
-// lying is a zip whose entry says that it is small.
+// lying is a zip whose entry claims to be small.
 func lying(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -307,7 +307,7 @@ func lying(t *testing.T) string {
 	return b.String()
 }
 
-// TestUnpackBounds: the lists of what was not taken are bounded.
+// TestUnpackBounds checks that the lists of skipped entries are limited.
 func TestUnpackBounds(t *testing.T) {
 	h := newHeld(t)
 	var entries []packed
@@ -321,7 +321,7 @@ func TestUnpackBounds(t *testing.T) {
 	}
 }
 
-// TestUnpackScreened: files of archives meet what looks for secrets, as others do.
+// TestUnpackScreened checks that files of archives are scanned for secrets like others.
 func TestUnpackScreened(t *testing.T) {
 	h := newHeld(t)
 	h.serve(func(o *web.Options) { o.Operations = screening{o.Operations} })
@@ -332,7 +332,7 @@ func TestUnpackScreened(t *testing.T) {
 	}
 }
 
-// TestNamedRefusals: the command of a refusal has the person's own name.
+// TestNamedRefusals checks that the command in an error has the person's name.
 func TestNamedRefusals(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	b := h.as(h.ada)
@@ -347,7 +347,7 @@ func TestNamedRefusals(t *testing.T) {
 	}
 }
 
-// commanding refuses every file with a command.
+// commanding rejects every file with a command.
 type commanding struct{ web.Operations }
 
 func (commanding) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {

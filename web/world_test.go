@@ -43,8 +43,8 @@ const (
 
 var cli = store.Actor{Via: "command line"}
 
-// world is a server with real accounts and a real authorization server. Its
-// clock stands still until a test moves it.
+// world is a server with real accounts and a real authorization server. Its clock stands
+// still until a test moves it.
 type world struct {
 	*store.Store
 	t      *testing.T
@@ -126,8 +126,8 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	return w
 }
 
-// newService is the service of pages without a library. People can make a number of
-// spaces; 0 is the default.
+// newService returns the service of pages without a library. People can create a number of
+// spaces; 0 means the default.
 func newService(o web.Options, spaces int) *service.Service {
 	git, _ := o.Workspace.(*gitstore.Store)
 	return service.New(service.Options{Accounts: o.Accounts, Git: git, MaxSpaces: spaces, Now: o.Now})
@@ -147,7 +147,7 @@ func (w *world) user(name string, admin bool) (store.User, store.Space) {
 	return u, sp
 }
 
-// admitter lets in who has an invitation or a listed address.
+// admitter admits people with an invitation or a listed address.
 type admitter struct {
 	store  *store.Store
 	before func() // what happens right before the user is made
@@ -171,7 +171,7 @@ func (a *admitter) Admit(ctx context.Context, c auth.ExternalIdentity, invitatio
 	return u, err
 }
 
-// fakeProvider knows who brings a code: the claimant of that name.
+// fakeProvider identifies a person by a code: the identity of that name.
 type fakeProvider struct {
 	label string
 	known map[string]auth.ExternalIdentity
@@ -201,8 +201,8 @@ func (m *fakeMail) Send(_ context.Context, to, subject, text string) error {
 	return nil
 }
 
-// fakePasskeys believes a response that is the name of a credential; the real
-// service is tried in a browser.
+// fakePasskeys accepts a response that is the name of a credential. The real service is
+// tested in a browser.
 type fakePasskeys struct{}
 
 func (fakePasskeys) BeginRegistration(u passkey.User) ([]byte, []byte, error) {
@@ -238,8 +238,7 @@ func (fakePasskeys) FinishSignIn(flow, response []byte, find func(id, handle []b
 	return nil, nil, fault.New(fault.Unauthenticated, "Another's passkey.")
 }
 
-// browser keeps cookies and sends what a browser sends with a form of a page of
-// the server.
+// browser keeps cookies and sends what a browser sends with forms of the server.
 type browser struct {
 	w       *world
 	cookies map[string]string
@@ -258,27 +257,27 @@ func isFlow(cookie string) bool {
 	return strings.HasPrefix(cookie, "__Host-satchel-flow-") || strings.HasPrefix(cookie, "__Host-satchel-signin-")
 }
 
-// flows are the cookies of what a browser has open.
+// flows returns the cookies of the browser's open flows.
 func (b *browser) flows() map[string]string {
 	out := maps.Clone(b.cookies)
 	maps.DeleteFunc(out, func(name, value string) bool { return value == "" || !isFlow(name) })
 	return out
 }
 
-// forget drops them.
+// forget drops the flows.
 func (b *browser) forget() {
 	maps.DeleteFunc(b.cookies, func(name, _ string) bool { return isFlow(name) })
 }
 
-// plant gives the secret of the one flow of another browser, in the cookie of each
-// that this has.
+// plant puts the secret of the only flow of another browser into each flow cookie of this
+// one.
 func (b *browser) plant(secret string) {
 	for name := range b.flows() {
 		b.cookies[name] = secret
 	}
 }
 
-// onlyFlow is the secret of the one flow that a browser has open.
+// onlyFlow returns the secret of the browser's only flow.
 func (b *browser) onlyFlow() string {
 	b.w.t.Helper()
 	all := slices.Collect(maps.Values(b.flows()))
@@ -288,7 +287,7 @@ func (b *browser) onlyFlow() string {
 	return all[0]
 }
 
-// as is a browser in which the user is signed in.
+// as returns a browser in which the user is signed in.
 func (w *world) as(u store.User) *browser {
 	w.t.Helper()
 	secret, _, err := w.StartSession(w.t.Context(), store.NewSession{User: u.ID, Method: "link", Agent: "Mozilla/5.0 (X11; Linux) Firefox/140.0", Address: "192.0.2.1"})
@@ -298,7 +297,7 @@ func (w *world) as(u store.User) *browser {
 	return b
 }
 
-// answer is a response with its body read.
+// answer is a response with its body.
 type answer struct {
 	*http.Response
 	body string
@@ -345,7 +344,7 @@ func (b *browser) get(target string, change ...func(*http.Request)) answer {
 
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
-// token is that of the browser's forms; "" where nobody is signed in.
+// token returns the token of the browser's forms; "" if nobody is signed in.
 func (b *browser) token() string {
 	b.w.t.Helper()
 	if m := formToken.FindStringSubmatch(b.get("/nothing").body); m != nil {
@@ -364,8 +363,8 @@ func (b *browser) send(target string, form url.Values, change ...func(*http.Requ
 	return b.request(http.MethodPost, target, all.Encode(), change...)
 }
 
-// script posts JSON as the script does, which finishes the ceremony that it began, with
-// the token of the page that began it.
+// script posts JSON like the script, which finishes its ceremony with the token of the
+// page that began it.
 func (b *browser) script(target, body string) answer {
 	b.w.t.Helper()
 	token := b.token()
@@ -389,7 +388,7 @@ func (b *browser) script(target, body string) answer {
 
 func (b *browser) signedIn() bool { return b.get("/account").StatusCode == http.StatusOK }
 
-// who is the user who is signed in, as the pages say.
+// who returns the signed-in user, as the pages show it.
 func (b *browser) who() string {
 	m := regexp.MustCompile(`Sign out<span class="unseen"> ([^<]*)<`).FindStringSubmatch(b.get("/account").body)
 	if m == nil {
@@ -414,7 +413,7 @@ func heading(body string) string {
 	return "no heading"
 }
 
-// link is a one-time sign-in link of a user's.
+// link creates a one-time sign-in link for a user.
 func (w *world) link(u store.User) string {
 	w.t.Helper()
 	s, err := w.CreateLink(w.t.Context(), cli, u.ID, "link", time.Hour)
@@ -422,7 +421,7 @@ func (w *world) link(u store.User) string {
 	return "/signin/link/" + s.Reveal()
 }
 
-// request is an authorization request of the client's, with changes.
+// request returns an authorization request of the client, with changes.
 func request(changes ...string) string {
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {"client"}, "redirect_uri": {redirect}, "state": {"s t+/=&"}, "scope": {"read write"},
@@ -434,7 +433,7 @@ func request(changes ...string) string {
 	return "/oauth/authorize?" + q.Encode()
 }
 
-// bare leaves nothing to sign in with but links.
+// bare leaves only links to sign in with.
 func bare(o *web.Options) { o.GitHub, o.OIDC, o.Passkeys, o.Mail = nil, nil, nil, nil }
 
 func quote(s string) string {
@@ -445,7 +444,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// stateOf is the state with which an answer sends a browser to the provider.
+// stateOf returns the state with which an answer sends a browser to the provider.
 func stateOf(t *testing.T, a answer) string {
 	t.Helper()
 	location := a.location()
@@ -465,7 +464,7 @@ func withoutOAuth(o *web.Options) { o.OAuth = nil }
 
 const verifier = "verifier-of-a-length-that-the-rfc-asks-for-0123456789"
 
-// challenge is that of the verifier (RFC 7636 section 4.2).
+// challenge is the challenge for the verifier (RFC 7636 section 4.2).
 func challenge() string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -15,7 +15,7 @@ import (
 	"satchel/web/api"
 )
 
-// Every route is in the document, with its methods, and the document has no other.
+// Every route and method is in the document, and the document has no other.
 func TestTheDocumentHasEveryRoute(t *testing.T) {
 	w := newWorld(t)
 	var doc struct {
@@ -123,8 +123,8 @@ func TestSync(t *testing.T) {
 	want(t, "a reset", w.ask("POST", "/api/sync", "ann", map[string]any{"reset": true}), 202, "")
 }
 
-// Clients of Savoir send the id of their session with every POST, and take it from
-// every answer.
+// Clients of Savoir send the ID of their session with every POST, and expect it in every
+// answer.
 func TestEveryCallTakesASession(t *testing.T) {
 	w := newWorld(t)
 	for path, args := range map[string]string{
@@ -280,7 +280,7 @@ func TestShell(t *testing.T) {
 	})
 }
 
-// What is asked wrongly is refused in one form, and nothing is done.
+// Invalid requests are rejected in one form, and do nothing.
 func TestRefusals(t *testing.T) {
 	many := strings.TrimSuffix(strings.Repeat(`"x",`, 21), ",")
 	for _, c := range []struct {
@@ -429,7 +429,7 @@ func TestConcurrentRequests(t *testing.T) {
 	want(t, "a second", w.ask("GET", "/api", "ann", nil), 429, "limited")
 	want(t, "another person", w.ask("GET", "/api", "bob", nil), 200, "")
 
-	// Closing waits for what is in progress and takes nothing new.
+	// Close waits for requests in progress and rejects new ones.
 	closed := make(chan struct{})
 	go func() { w.server.Close(); close(closed) }()
 	for w.ask("GET", "/api", "bob", nil).StatusCode != 503 {

@@ -16,7 +16,7 @@ import (
 	"satchel/web/api"
 )
 
-// everything is one good request for each route that needs a token.
+// everything has a valid request for each route that needs a token.
 var everything = []struct{ method, path, body string }{
 	{"GET", "/api", ""}, {"GET", "/api/sources", ""}, {"POST", "/api/sync", ""}, {"POST", "/api/sync/nuxt", ""},
 	{"POST", "/api/sandbox/search", `{"query": "x"}`}, {"POST", "/api/sandbox/read", `{"paths": ["docs/nuxt/guide.md"]}`},
@@ -95,7 +95,7 @@ func TestAttackAKeyWithoutTheScope(t *testing.T) {
 	}
 }
 
-// The tools are never given a space of the caller's.
+// The tools never get a space of the caller.
 func TestAttackToolsAreNeverGivenTheSpace(t *testing.T) {
 	w := newWorld(t)
 	w.ask("POST", "/api/sandbox/search-and-read", "ann", `{"query": "useAsyncData"}`)
@@ -113,7 +113,7 @@ func TestAttackAKeyThatIsRevokedOrOver(t *testing.T) {
 	}
 }
 
-// A command ends with the key that began it, and its output is not told.
+// When a key ends, its command ends, and the output is not returned.
 func TestAttackAKeyThatIsRevokedWhileItsCommandRuns(t *testing.T) {
 	w := newWorld(t, func(o *api.Options) { o.Limits.Recheck = time.Millisecond })
 	w.shells.run = func(ctx context.Context, _ string) (agent.ExecResult, error) {
@@ -128,7 +128,7 @@ func TestAttackAKeyThatIsRevokedWhileItsCommandRuns(t *testing.T) {
 	}
 }
 
-// A failing database ends nobody's command.
+// A failing database does not end commands.
 func TestACheckThatFailsEndsNothing(t *testing.T) {
 	v := &failing{}
 	w := newWorld(t, func(o *api.Options) {
@@ -172,8 +172,7 @@ func TestAttackAnothersSession(t *testing.T) {
 	}
 }
 
-// The caller's own space must not be reachable, nor anything else outside of the
-// library.
+// Neither the caller's own space nor anything else outside of the library can be reached.
 func TestAttackPathTricks(t *testing.T) {
 	for _, p := range []string{
 		"/space/knowledge/secret.md", "/space", "/", "/etc/passwd", "//library/docs/x", "/libraryx/a", "/library/../space/knowledge/secret.md",
@@ -191,7 +190,7 @@ func TestAttackPathTricks(t *testing.T) {
 	}
 }
 
-// A path that the tools take for one of a space is always one of the library.
+// A path that the tools could take for one of a space is always in the library.
 func TestAttackARelativePathIsNotOneOfTheSpace(t *testing.T) {
 	w := newWorld(t)
 	a := w.ask("POST", "/api/sandbox/read", "ann", map[string]any{"paths": []string{"knowledge/secret.md", " knowledge/secret.md", "./knowledge/secret.md"}})
@@ -205,7 +204,7 @@ func TestAttackARelativePathIsNotOneOfTheSpace(t *testing.T) {
 	}
 }
 
-// No page of another site can use the API, or read what it answers.
+// Pages of other sites cannot use the API or read its answers.
 func TestAttackCrossSite(t *testing.T) {
 	w := newWorld(t)
 	from := func(r *http.Request) {
@@ -249,7 +248,7 @@ func TestAttackAPanicTellsNothing(t *testing.T) {
 	}
 }
 
-// A caller who goes away ends their command.
+// If a caller disconnects, their command ends.
 func TestACallerWhoGoesAway(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -286,8 +285,8 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// What one request reads is of the same snapshots, also where it is many calls, and
-// what the next one reads is of the newest.
+// A request reads the same snapshots in all of its calls, and the next request reads the
+// newest.
 func TestOneRequestReadsTheSameSnapshots(t *testing.T) {
 	for _, c := range []struct {
 		path, body string

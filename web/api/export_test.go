@@ -1,4 +1,4 @@
 package api
 
-// InLibrary is what tells a path of the library from others.
+// InLibrary exports inLibrary for tests.
 func InLibrary(p string) (string, error) { return inLibrary(p) }

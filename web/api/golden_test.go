@@ -9,8 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/openapi.json")
 
-// The document is generated; this file shows what a change of a route or a type changes
-// for clients.
+// The document is generated. This file shows how a change of a route or a type affects
+// clients.
 func TestTheDocumentIsTheGoldenOne(t *testing.T) {
 	const file = "testdata/openapi.json"
 	got := newWorld(t).ask("GET", "/api/openapi.json", "", nil).body

@@ -34,7 +34,7 @@ func describe(t *testing.T, document []byte) *described {
 	return &described{router}
 }
 
-// judge reports where an answer, or a request that was granted, is not as described.
+// judge reports where an answer, or an accepted request, differs from the document.
 func (d *described) judge(t *testing.T, r *http.Request, raw []byte, a answer) {
 	t.Helper()
 	again := r.Clone(context.Background())

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const origin = "https://satchel.test"
 
-// world is the API over fakes. Whatever is asked and answered is held to the
-// document that it serves.
+// world is the API with fakes. Every request and answer is checked against the document
+// that it serves.
 type world struct {
 	t      *testing.T
 	server *api.Server
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 		"/library/docs/nuxt/guide.md": "# Guide\n\nuseAsyncData\n", "/library/docs/nuxt/other.md": "other\n",
 		"knowledge/secret.md": "the space's own\n",
 	}
-	// The source vue grew over the limit after it was published.
+	// The source vue exceeded the limit after it was published.
 	w.library = servicetest.New(t, w.clock, func(o *sources.Options) { o.MaxFiles = 2 })
 	w.library.Write(map[string]string{"nuxt/guide.md": "# Guide\n\nuseAsyncData\n", "nuxt/other.md": "other\n", "vue/a.md": "A", "knowledge/secret.md": "the space's own\n"})
 	nuxt := w.library.Publish("nuxt", "Nuxt", "nuxt")
@@ -140,8 +140,8 @@ func (a answer) code() string {
 	return e.Error.Code
 }
 
-// ask sends a request and holds it, where it should be good, and its answer to the
-// document.
+// ask sends a request and checks its answer against the document, and the request if it
+// should be valid.
 func (w *world) ask(method, path, token string, body any, change ...func(*http.Request)) answer {
 	w.t.Helper()
 	r, raw, a := w.send(method, path, token, body, change...)
@@ -186,7 +186,7 @@ func (w *world) send(method, path, token string, body any, change ...func(*http.
 	return r, raw, answer{rec.Result(), rec.Body.Bytes()}
 }
 
-// judge holds an answer, and what was asked where it was granted, to the document.
+// judge checks an answer, and an accepted request, against the document.
 func (w *world) judge(r *http.Request, raw []byte, a answer) {
 	w.t.Helper()
 	if a.StatusCode >= 400 {
@@ -197,7 +197,7 @@ func (w *world) judge(r *http.Request, raw []byte, a answer) {
 	}
 }
 
-// isError reports that an answer has exactly the form of a refusal.
+// isError checks that an answer has exactly the form of an error.
 func (w *world) isError(a answer) {
 	w.t.Helper()
 	var e struct {
@@ -225,7 +225,7 @@ func want(t *testing.T, what string, a answer, status int, code string) {
 	}
 }
 
-// fakeTools answers as tools.Registry does, over files of both a space and the library.
+// fakeTools answers like tools.Registry, with files of a space and of the library.
 type fakeTools struct {
 	mu    sync.Mutex
 	files map[string]string
@@ -279,7 +279,7 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 	return tools.Result{}, fmt.Errorf("no tool %s", name)
 }
 
-// fakeShells runs "echo X", "exit N", "wait" and whatever a test puts in.
+// fakeShells runs "echo X", "exit N", "wait" and whatever a test adds.
 type fakeShells struct {
 	mu  sync.Mutex
 	ran []string // number of the sandbox: command

@@ -15,7 +15,7 @@ import (
 	"satchel/web/merge"
 )
 
-// store is the merger that the server has.
+// store is the server's merger.
 func store(t testing.TB) *gitstore.Store {
 	t.Helper()
 	s, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
@@ -30,8 +30,7 @@ func store(t testing.TB) *gitstore.Store {
 	return s
 }
 
-// answers is a merger that says what it is told to say, and counts the lines that
-// it is given.
+// answers is a merger with fixed output that counts its input lines.
 type answers struct {
 	out   string
 	err   error
@@ -49,7 +48,7 @@ func conflict(yours, theirs string) string {
 	return merge.MarkYours + "\n" + yours + merge.MarkTheirs + "\n" + theirs + merge.MarkEnd + "\n"
 }
 
-// TestThree is the specification of what is merged and what is left to a person.
+// TestThree specifies what is merged and what is left to a person.
 func TestThree(t *testing.T) {
 	tests := []struct {
 		name, base, yours, theirs, want string
@@ -89,8 +88,8 @@ func TestThree(t *testing.T) {
 	}
 }
 
-// Attack: texts of more lines than git merges in a moment. It is not asked, or for
-// the lines alone that differ, and nothing is lost.
+// Attack: texts of more lines than git merges quickly. Git gets only the lines that
+// differ, or none, and nothing is lost.
 func TestLargeTexts(t *testing.T) {
 	n := 1 << 18
 	base := strings.Repeat("\n", n)
@@ -111,8 +110,8 @@ func TestLargeTexts(t *testing.T) {
 	}
 }
 
-// TestWithoutGit: where git is not there, or too slow, or says what it never says,
-// all that differs is left to the person.
+// TestWithoutGit checks that if git is missing, too slow or prints nonsense, all
+// differences are left to the person.
 func TestWithoutGit(t *testing.T) {
 	want := "a\n" + conflict("B\nc\n", "b\nC\n") + "d\n"
 	for name, git := range map[string]*answers{
@@ -125,9 +124,8 @@ func TestWithoutGit(t *testing.T) {
 	}
 }
 
-// TestLikeGit compares with git merge-file on the texts as they are, of few kinds
-// of lines, where most are equal to others: what git merges is merged so, and what
-// git marks is marked, with as many of each line.
+// TestLikeGit compares Three with git merge-file on texts with many equal lines: the same
+// places are merged or marked, with as many of each line.
 func TestLikeGit(t *testing.T) {
 	git, r := store(t), rand.New(rand.NewSource(7))
 	dir := t.TempDir()
@@ -179,7 +177,8 @@ func write(t *testing.T, name, s string) {
 	}
 }
 
-// TestBothDeleteOneOfMany: of n equal lines from which both took one, one is gone.
+// TestBothDeleteOneOfMany checks that if both sides remove one of n equal lines, one is
+// gone.
 func TestBothDeleteOneOfMany(t *testing.T) {
 	git := store(t)
 	for n := 2; n < 8; n++ {
@@ -245,8 +244,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// FuzzThree: who changed nothing gets the other's text, and no line that somebody
-// wrote is lost: what one side has more often than base is there as often as there.
+// FuzzThree checks that a side without changes gets the other's text, and that no line is
+// lost: lines that one side has more often than base are there as often as on that side.
 func FuzzThree(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nB\nc\n", "a\nb\nC\n")
 	f.Add("", "x", "y\n")
@@ -262,8 +261,8 @@ func FuzzThree(f *testing.F) {
 		}
 		got := merge.Three(t.Context(), git, base, yours, theirs)
 		have, had, a, b := count(got.Text), count(base), count(yours), count(theirs)
-		// Of lines that are alike, each side may have taken out another one. The rest is
-		// lost only where one side took it out and the other left it as it was.
+		// Of equal lines, each side may have removed a different one. The others are lost
+		// only if one side removed them and the other left them.
 		for l := range count(base + "\n" + yours + "\n" + theirs) {
 			if max(had[l], a[l], b[l]) > 1 || a[l]+b[l] <= had[l] {
 				continue
@@ -275,7 +274,7 @@ func FuzzThree(f *testing.F) {
 	})
 }
 
-// count counts the lines of a text, without their ends.
+// count counts the lines of a text, without their endings.
 func count(text string) map[string]int {
 	out := map[string]int{}
 	for l := range strings.Lines(text) {
@@ -284,7 +283,7 @@ func count(text string) map[string]int {
 	return out
 }
 
-// FuzzEndings: who saves a file as it was shown changes nothing.
+// FuzzEndings checks that saving a file as it was shown changes nothing.
 func FuzzEndings(f *testing.F) {
 	for _, s := range []string{"", "a", "a\r\nb\nc\r", "\ufeff\r\r\n\n", "\n\n", "\ufeff\ufeff"} {
 		f.Add(s)

@@ -10,7 +10,7 @@ import (
 	"satchel/web/render"
 )
 
-// TestSourceIsBounded: attacks by source code that is many times longer as HTML.
+// TestSourceIsBounded has attacks by source code that is many times longer as HTML.
 func TestSourceIsBounded(t *testing.T) {
 	const size, limit = 512 << 10, 10_000
 	tags := regexp.MustCompile(`<[^>]*>`)
@@ -34,8 +34,8 @@ func TestSourceIsBounded(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreBounded: attacks by Markdown that is many times longer as HTML,
-// or looked through again for each part of it.
+// TestDocumentsAreBounded has attacks by Markdown that is many times longer as HTML, or
+// that is searched again for each part.
 func TestDocumentsAreBounded(t *testing.T) {
 	var notes strings.Builder
 	for i := range 11_000 {

@@ -37,9 +37,9 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Attack: files of lines between which the smallest difference is dear, and of
-// letters that are longer as HTML. The page has so much and no more, whatever the
-// files are, and lines that are not marked are there.
+// Attack: files whose smallest difference is expensive to find, and characters that are
+// longer as HTML. The page stays within its limits, and lines that are not marked are
+// shown.
 func TestPagesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	dear := func(line func() string) string {
@@ -80,7 +80,7 @@ func TestPagesAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes, %d rows", name, size, rows)
 		}
 	}
-	// Of a page's lines so many are marked as its steps allow.
+	// The steps of a page limit how many of its lines are marked.
 	b, marked := render.NewBudget(), 0
 	for range 10 {
 		for _, row := range render.Patch(dear(letters("a. ")), b).Rows {

@@ -10,8 +10,8 @@ import (
 	"satchel/web/render"
 )
 
-// FuzzMarkdown: whatever was written, the page holds no element, attribute or
-// address that this package does not write itself.
+// FuzzMarkdown checks that a page contains only elements, attributes and addresses that
+// this package writes itself.
 func FuzzMarkdown(f *testing.F) {
 	for _, s := range []string{"# a\n\n[x](javascript:alert(1)) <b>x</b>", "<details>\n<summary>a</summary>\n\n- [ ] b\n\n</details>", "|a|\n|-|\n|<br>|", "![x](a.png \"t\")", "a[^1]\n\n[^1]: b", "---\na: 1\n---\n> <kbd>", "```html\n<a href=x>\n```", "<svg><style><b>", "[a]: //x\n[a]", "<http://a\">", "www.a.b/\"x"} {
 		f.Add(s)
@@ -28,7 +28,7 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// FuzzSource: the text of highlighted code is the code.
+// FuzzSource checks that the text of highlighted code is the code.
 func FuzzSource(f *testing.F) {
 	for _, name := range []string{"a.go", "a.py", "a.sh", "a.html", "a.yaml", "a.json", "a.css", "a.sql", "a.rs", "a.diff", "Makefile", "a.lua"} {
 		f.Add("a = \"b\\\n\" // c /* d */ <e f='g'> # h\n--[[\n'", name)
@@ -52,8 +52,8 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// FuzzPatch: no text of a difference is taken for HTML, and its lines stay within
-// their bounds.
+// FuzzPatch checks that text of a difference is not taken for HTML, and that its lines
+// stay within their limits.
 func FuzzPatch(f *testing.F) {
 	f.Add("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b <c>\n+b <d>\n")
 	f.Add("@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n")

@@ -59,8 +59,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestHostileMarkdown is what must come out as text, or not at all. check judges
-// every one as a browser would read it.
+// TestHostileMarkdown has input that must be shown as text, or not at all. check judges it
+// as a browser would.
 func TestHostileMarkdown(t *testing.T) {
 	for name, src := range map[string]string{
 		"script":                    "<script>alert(1)</script>",
@@ -164,9 +164,8 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// TestBounds: what is large or nested is refused, and what is not refused takes
-// no time that anybody notices. The inputs are those on which parsers of Markdown
-// are known to be slow.
+// TestBounds checks that large or nested input is rejected, and that all other input is
+// fast. Its inputs are known to be slow for Markdown parsers.
 func TestBounds(t *testing.T) {
 	const n = render.MaxMarkdown
 	fill := func(s string) string { return strings.Repeat(s, n/len(s)) }
@@ -211,7 +210,7 @@ func twenty() string {
 	return b.String()
 }
 
-// deepList nests a list in each line deeper.
+// deepList nests a list deeper in each line.
 func deepList() string {
 	var b strings.Builder
 	for i := range 700 {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// allowed are the attributes that each element of a rendered document may have.
-// The values of href, src and the like are checked besides.
+// allowed are the attributes that each element of a rendered document may have. The values
+// of href, src and the like are checked too.
 var allowed = map[string][]string{
 	"a": {"href", "rel", "title", "class", "id", "role", "tabindex", "aria-hidden"}, "img": {"src", "alt", "loading"},
 	"h2": {"id"}, "h3": {"id"}, "h4": {"id"}, "h5": {"id"}, "h6": {"id"},
@@ -24,8 +24,7 @@ var allowed = map[string][]string{
 
 const base = "/spaces/s_x/"
 
-// unsafe returns what a page must not hold of a piece of HTML, by parsing it as a
-// browser does.
+// unsafe returns what must not be in a piece of HTML, which it parses like a browser.
 func unsafe(out string) error {
 	root, err := html.Parse(strings.NewReader(out))
 	if err != nil {
@@ -88,8 +87,8 @@ func safeURL(s string, loads bool) bool {
 	return true
 }
 
-// balanced reports whether every element that begins in the HTML ends in it, in
-// order, so that nothing of a document reaches into the page around it.
+// balanced reports whether every element in the HTML ends in it, in order, so that nothing
+// affects the page around it.
 func balanced(out string) error {
 	var open []string
 	z := html.NewTokenizer(strings.NewReader(out))
