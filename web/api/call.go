@@ -153,7 +153,7 @@ func (c *call) write(status int, body []byte) {
 // session is the caller's name for a sandbox. Clients send it with every call, and the
 // answer repeats it. Only shell uses a sandbox.
 type session struct {
-	SessionID string `json:"sessionId,omitempty" doc:"Names a sandbox of shell; comes back in every answer." api:"maxLength=$session,pattern=^[A-Za-z0-9._:-]*$"`
+	SessionID string `json:"sessionId,omitempty" doc:"Names a sandbox of shell. Every answer repeats it." api:"maxLength=$session,pattern=^[A-Za-z0-9._:-]*$"`
 }
 
 // maxSessionID limits the name of a session, in characters.

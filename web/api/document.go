@@ -39,7 +39,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": object{
 			"title": "Satchel", "version": "1",
-			"description": "Search, read and run commands over the library: what this server's sources hold, as the bearer of the token may read it. No request reaches a space. All paths are relative to the library.",
+			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. No request reaches a space. All paths are relative to the library.",
 		},
 		"servers": []object{{"url": origin}},
 		"paths":   paths,
@@ -68,17 +68,17 @@ type failure struct {
 
 func allFailures() []failure {
 	return []failure{
-		{name: "BadRequest", status: http.StatusBadRequest, description: "The request is malformed, or asks for what is not allowed. Nothing was done."},
-		{"Unauthorized", http.StatusUnauthorized, "No token, or one that proves nobody.", "WWW-Authenticate", true, "The challenge of RFC 6750, with resource_metadata of RFC 9728."},
-		{"Forbidden", http.StatusForbidden, "The token lacks the scope, or the server is not known under this Host.", "WWW-Authenticate", false, ""},
-		{name: "NotFound", status: http.StatusNotFound, description: "There is no such thing for this caller."},
-		{"MethodNotAllowed", http.StatusMethodNotAllowed, "The path takes another method.", "Allow", true, ""},
-		{name: "RequestTimeout", status: http.StatusRequestTimeout, description: "The request did not arrive in the time that the server gives it (server.body_timeout)."},
+		{name: "BadRequest", status: http.StatusBadRequest, description: "The request is invalid. Nothing was done."},
+		{"Unauthorized", http.StatusUnauthorized, "The token is missing or invalid.", "WWW-Authenticate", true, "The challenge of RFC 6750, with resource_metadata of RFC 9728."},
+		{"Forbidden", http.StatusForbidden, "The token lacks the scope, or the server does not accept this Host.", "WWW-Authenticate", false, ""},
+		{name: "NotFound", status: http.StatusNotFound, description: "It does not exist for this caller."},
+		{"MethodNotAllowed", http.StatusMethodNotAllowed, "The path does not accept this method.", "Allow", true, ""},
+		{name: "RequestTimeout", status: http.StatusRequestTimeout, description: "The request did not arrive within server.body_timeout."},
 		{name: "TooLarge", status: http.StatusRequestEntityTooLarge, description: "The request is over a limit."},
 		{name: "UnsupportedMediaType", status: http.StatusUnsupportedMediaType, description: "The body is not uncompressed JSON in UTF-8."},
-		{"TooManyRequests", http.StatusTooManyRequests, "Over a rate, or too much at a time.", "Retry-After", true, "Seconds."},
-		{name: "InternalError", status: http.StatusInternalServerError, description: "The server failed. Its log says more."},
-		{"Unavailable", http.StatusServiceUnavailable, "A part that is needed does not work now, such as the sandbox.", "Retry-After", false, ""},
+		{"TooManyRequests", http.StatusTooManyRequests, "Too many requests, or too many at a time.", "Retry-After", true, "Seconds."},
+		{name: "InternalError", status: http.StatusInternalServerError, description: "The server failed. Its log has the details."},
+		{"Unavailable", http.StatusServiceUnavailable, "A part of the server is unavailable, such as the sandbox.", "Retry-After", false, ""},
 	}
 }
 
@@ -138,7 +138,7 @@ func (g *generator) operation(r route) object {
 	var params []object
 	for part := range strings.SplitSeq(r.path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "description": "Its id.", "schema": object{"type": "string"}})
+			params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "description": "The ID.", "schema": object{"type": "string"}})
 		}
 	}
 	if params != nil {

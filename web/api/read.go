@@ -14,11 +14,11 @@ type fileView struct {
 	Path      string       `json:"path"`
 	Kind      string       `json:"kind" api:"enum=file|list|error"`
 	Title     string       `json:"title,omitempty"`
-	Content   string       `json:"content" doc:"The text, or the names that a directory has or a pattern matches."`
+	Content   string       `json:"content" doc:"The text, or the names in a directory or the matches of a glob."`
 	Lines     int          `json:"lines,omitempty" doc:"Of the whole file." api:"minimum=0"`
 	ETag      string       `json:"etag,omitempty"`
 	Truncated bool         `json:"truncated"`
-	Next      string       `json:"next,omitempty" doc:"What to read to go on."`
+	Next      string       `json:"next,omitempty" doc:"The path to read next, for the rest."`
 	Error     *errorDetail `json:"error,omitempty"`
 }
 

@@ -13,10 +13,10 @@ import (
 type searchRequest struct {
 	session
 	Query     string   `json:"query" doc:"Words, names or a question, with the qualifiers of docs/search.md." api:"required,minLength=1"`
-	Limit     int      `json:"limit" doc:"At most so many results; left out, or 0: as the server is configured." api:"minimum=0,maximum=$results"`
-	Source    string   `json:"source" doc:"Only of this source, by its id."`
+	Limit     int      `json:"limit" doc:"Maximum number of results; 0 or omitted means the server's default." api:"minimum=0,maximum=$results"`
+	Source    string   `json:"source" doc:"ID of a source; searches only this source."`
 	Since     string   `json:"since" doc:"Only what changed on or after this date, such as 2026-01-31."`
-	Paths     []string `json:"paths" doc:"Only files, or files under directories, at one of these paths of the library; * and ** are patterns." api:"maxItems=$searchPaths"`
+	Paths     []string `json:"paths" doc:"Searches only files at or under these paths of the library; * and ** are patterns." api:"maxItems=$searchPaths"`
 	MaxTokens int      `json:"maxTokens" doc:"Budget of the whole answer, in tokens." api:"minimum=0"`
 }
 
@@ -24,13 +24,13 @@ type resultsView struct {
 	session
 	Results     []resultView `json:"results"`
 	Total       int          `json:"total" doc:"How many documents matched." api:"minimum=0"`
-	Truncated   bool         `json:"truncated" doc:"Whether more matched than are given."`
+	Truncated   bool         `json:"truncated" doc:"Whether there are more matches than results."`
 	Notes       []string     `json:"notes,omitempty"`
 	Suggestions []string     `json:"suggestions,omitempty"`
 }
 
 type resultView struct {
-	ID          string   `json:"id" doc:"Give it to read, as it is."`
+	ID          string   `json:"id" doc:"Pass it to read unchanged."`
 	Title       string   `json:"title"`
 	URL         string   `json:"url,omitempty" doc:"The page upstream."`
 	Path        string   `json:"path"`
@@ -145,7 +145,7 @@ func tooMany(what string, n, most int) error {
 
 type searchAndReadRequest struct {
 	searchRequest
-	Read int `json:"read" doc:"How many of the best results are read; left out, or 0: 3." api:"minimum=0,maximum=$paths"`
+	Read int `json:"read" doc:"How many of the best results are read; 0 or omitted means 3." api:"minimum=0,maximum=$paths"`
 }
 
 type resultsAndFilesView struct {

@@ -115,7 +115,7 @@ func (noBody) check() error { return nil }
 func (s *Server) allRoutes() []route {
 	const get, post, read, write = http.MethodGet, http.MethodPost, space.ScopeRead, space.ScopeWrite
 	return []route{
-		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also a way to see whether a token is good.", answer: "What there is, and who asks."}, s.index),
+		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
 		{
 			method: get, path: "/api/openapi.json", handle: s.openAPI,
 			about: about{id: "document", summary: "This document", answer: "The document.", status: http.StatusOK},
@@ -125,13 +125,13 @@ func (s *Server) allRoutes() []route {
 		on(post, "/api/sync/{source}", write, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
 		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first."}, s.search),
 		on(post, "/api/sandbox/read", read, about{
-			id: "read", summary: "Read files, or list directories", detail: "An error about one path stands in its place.", answer: "One for each path, in order.",
+			id: "read", summary: "Read files, or list directories", detail: "The entry of a path that cannot be read has the error.", answer: "An entry for each path, in order.",
 		}, s.read),
 		on(post, "/api/sandbox/search-and-read", read, about{id: "searchAndRead", summary: "Find pages and read the best", answer: "The results, and the files of the best."}, s.searchAndRead),
 		on(post, "/api/sandbox/shell", read, about{
-			id: "shell", summary: "Run bash over the library", notFound: true, answer: "One for each command that ran, in order.",
-			detail: "The library is read-only, and so is all but /tmp; there is no network. A command that fails is an answer, with its exit code. " +
-				"sessionId names a sandbox of the token's grant, which is kept 30 minutes after its last call. Without one there is a sandbox of the grant that is kept as long as the server keeps any.",
+			id: "shell", summary: "Run bash over the library", notFound: true, answer: "A result for each command that ran, in order.",
+			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
+				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
 		}, s.shell),
 	}
 }
@@ -267,7 +267,7 @@ type indexView struct {
 
 type callerView struct {
 	User    string        `json:"user"`
-	Client  string        `json:"client" doc:"What the token's grant is called."`
+	Client  string        `json:"client" doc:"Name of the token's grant."`
 	Scopes  []space.Scope `json:"scopes" each:"enum=read|write"`
 	Expires string        `json:"expires,omitempty" api:"format=date-time"`
 }

@@ -22,7 +22,7 @@ type ranView struct {
 	Command  string   `json:"command"`
 	Stdout   string   `json:"stdout"`
 	Stderr   string   `json:"stderr"`
-	Cut      int64    `json:"cut,omitempty" doc:"Bytes of output that are left out." api:"minimum=0"`
+	Cut      int64    `json:"cut,omitempty" doc:"Bytes of output that were left out." api:"minimum=0"`
 	ExitCode int      `json:"exitCode"`
 	Signal   string   `json:"signal,omitempty"`
 	End      string   `json:"end" api:"enum=exited|timed_out|canceled|stopped|out_of_memory|lost"`
@@ -33,7 +33,7 @@ type ranView struct {
 type shellResultsView struct {
 	session
 	Results []ranView    `json:"results"`
-	Fresh   bool         `json:"fresh" doc:"The sandbox was started for this call: nothing of earlier ones is in it."`
+	Fresh   bool         `json:"fresh" doc:"The sandbox was started for this call, so it has nothing from earlier calls."`
 	Error   *errorDetail `json:"error,omitempty" doc:"Why the commands after those of results were not run."`
 }
 

@@ -16,8 +16,8 @@ type sourceView struct {
 	Label   string           `json:"label"`
 	Kind    space.SourceKind `json:"kind"`
 	State   string           `json:"state" api:"enum=new|syncing|ready|failed"`
-	Path    string           `json:"path" doc:"Where its files are, relative to the library."`
-	Commit  space.CommitID   `json:"commit,omitempty" doc:"What is in the library of it."`
+	Path    string           `json:"path" doc:"Path of its files, relative to the library."`
+	Commit  space.CommitID   `json:"commit,omitempty" doc:"The commit in the library."`
 	Files   int              `json:"files" api:"minimum=0"`
 	Updated string           `json:"updated,omitempty" api:"format=date-time"`
 	Age     *int64           `json:"age,omitempty" doc:"Seconds since updated." api:"minimum=0"`
@@ -81,8 +81,8 @@ type runsView struct {
 
 type syncRequest struct {
 	session
-	Reset bool `json:"reset" doc:"Make what the library holds of the source again from its space, also where it is up to date."`
-	Push  bool `json:"push" doc:"Accepted and without effect: a published source is its space, and there is nothing to push."`
+	Reset bool `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date."`
+	Push  bool `json:"push" doc:"Accepted without effect: a published source is its space, so there is nothing to push."`
 }
 
 // maxSourceID limits the ID of a source in a request, in bytes.
