@@ -13,6 +13,7 @@ import (
 
 	"satchel/gitstore/transport"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // The environment of the process that TestCrashRemote kills.
@@ -27,9 +28,9 @@ const (
 // fetches, integrations of every kind, follows and pushes in turn, and then
 // opens the space: it is at its old head or at the new one, whole; what was
 // acknowledged is there; and what is known of the remote is not more than it
-// has.
+// has. Outside of "just soak", it kills at every eighth step.
 func TestCrashRemote(t *testing.T) {
-	for step := 1; ; step++ {
+	for step := 1; ; step += testenv.Stride(8) {
 		done := false
 		t.Run(fmt.Sprint("step ", step), func(t *testing.T) { done = crashRemote(t, step) })
 		if done || t.Failed() {

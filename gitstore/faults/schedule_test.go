@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 const (
 	schedulesEnv = "SATCHEL_TEST_SCHEDULES"
 	seedEnv      = "SATCHEL_TEST_SEED"
-	schedules    = 10
+	schedules    = 4
 	soak         = 10_000
 )
 

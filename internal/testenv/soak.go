@@ -17,3 +17,12 @@ func OnlySoak(t testing.TB) {
 		t.Skip(`this takes minutes: "just soak" runs it`)
 	}
 }
+
+// Stride is n, or 1 when the long suites run in full (see Soak). Suites that try every
+// step of a sequence advance by it.
+func Stride(n int) int {
+	if Soak() {
+		return 1
+	}
+	return n
+}

@@ -237,7 +237,7 @@ func TestManyFiles(t *testing.T) {
 	boot := testBoot()
 	boot.Disk, boot.Inodes = 1<<30, 400_000 // a file takes a page
 	s := startSandbox(t, sandboxOption{boot: boot})
-	number, applied := 4000, 500
+	number, applied := 1500, 200
 	if testenv.Soak() {
 		number, applied = 100_000, 2000
 	}

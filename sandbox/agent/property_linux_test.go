@@ -238,7 +238,7 @@ func (o *operations) command() string {
 // aloud. SATCHEL_TEST_TREE_SEED chooses other changes.
 func TestCollectedIsWhatIsThere(t *testing.T) {
 	t.Parallel()
-	steps, seed := 30, 4
+	steps, seed := 12, 4
 	if testenv.Soak() {
 		steps = 2000
 	}

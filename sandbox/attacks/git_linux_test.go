@@ -58,7 +58,7 @@ func TestAttackNestedRepository(t *testing.T) {
 		t.Error("the host ran what the sandbox wrote")
 	}
 	log.wantNoTree(t)
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		for _, naive := range []string{"git -C nested status", "git -C nested diff", "git -C nested add -A", "git -C nested -c core.hooksPath=/dev/null -c core.fsmonitor=false add -A"} {
 			canary := filepath.Join(t.TempDir(), "canary")
 			hostSh(t, "export CANARY="+canary+"\n"+hostileRepository+"\n"+naive)
@@ -138,7 +138,7 @@ func TestAttackGitNames(t *testing.T) {
 	}
 	a.alive()
 	log.wantNoTree(t)
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		// One such path takes the commit of everything from a naive host.
 		out := hostSh(t, "git init -q .; mkdir sub; echo x > sub/file; mkdir 'git~1'; echo x > 'git~1/config'; git add -A . 2>&1; git ls-files")
 		if !strings.Contains(out, "invalid path") || strings.Contains(out, "\nsub/file\n") {

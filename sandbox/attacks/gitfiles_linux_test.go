@@ -25,7 +25,7 @@ func TestAttackPushOutage(t *testing.T) {
 		t.Errorf("committed %q", got)
 	}
 	a.alive()
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		out := hostSh(t, "git init -q .; echo x > readme.md; "+outages+"; rm 'c/gitmod~1' b/.gitmodules; git -c core.protectNTFS=false add -A . 2>/dev/null; git -c user.name=x -c user.email=x commit -qm x; git fsck --full --strict && echo sound")
 		if !strings.Contains(out, "gitmodulesUrl") || strings.Contains(out, "sound") {
 			t.Errorf("git takes them: %q", out)

@@ -56,7 +56,7 @@ func runProbes(t *testing.T, a *tenant, probes []probe, readOnly bool) {
 			t.Errorf("%s: %s", p.name, out)
 		}
 	}
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		w := newWeakling(t)
 		for _, p := range probes {
 			if p.noControl != "" {
@@ -157,7 +157,7 @@ if os.getuid() == 0: harm("control")` + pythonEnd},
 	if g := a.sh("true").Generation; g != 1 {
 		t.Errorf("the sandbox was replaced: generation %d", g)
 	}
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		w := newWeakling(t)
 		// One user for both: a command's bytes are the agent's answer, and it can
 		// end the agent.
@@ -202,7 +202,7 @@ func TestAttackWaitingShell(t *testing.T) {
 		t.Error("the waiting shell was killed, and no other came")
 	}
 	a.alive()
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		w := newWeakling(t)
 		// A shell as it would wait: its text in a file that all may write.
 		w.sh(1000, `: > text; (exec 3< text; touch ready; until [ -e go ]; do sleep 0.01; done; . /dev/fd/3) > out 2>&1 & until [ -e ready ]; do :; done`)
@@ -245,7 +245,7 @@ func TestAttackPlantedLinks(t *testing.T) {
 		t.Errorf("the agent followed a link: %s%s", r.Stdout.Text, r.Stderr.Text)
 	}
 	a.alive()
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		w := newWeakling(t)
 		w.sh(0, "touch /tmp/roots && chmod 600 /tmp/roots")
 		w.sh(1000, "ln -s /tmp/roots /run/satchel/1")
@@ -287,7 +287,7 @@ func TestAttackHostInformation(t *testing.T) {
 	if out := a.out(`df --output=size -k /space /tmp /dev/shm | tail -n +2 | tr -d ' ' | tr '\n' ' '`); out != "262144 65536 65536 " {
 		t.Errorf("sizes: %s", out)
 	}
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		// The same look where the environment is the server's.
 		out := hostSh(t, "env; cat /proc/sys/kernel/hostname", "SATCHEL_CANARY="+canary)
 		if !strings.Contains(out, canary) || !strings.Contains(out, host) {
@@ -318,7 +318,7 @@ func TestAttackSetuidPrograms(t *testing.T) {
 	if got := a.git("ls-tree", "HEAD", "id"); !strings.HasPrefix(got, "100755 ") {
 		t.Errorf("%q", got)
 	}
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		dir := t.TempDir()
 		f := filepath.Join(dir, "id")
 		if err := os.WriteFile(f, nil, 0o755); err != nil {

@@ -148,7 +148,7 @@ func TestAttackNetwork(t *testing.T) {
 		t.Errorf("the host saw %d connections", n)
 	}
 	a.alive()
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		out := hostSh(t, tr.script(tr.path))
 		for _, reached := range []string{"tcp 127.0.0.1", "abstract", tr.path} {
 			if !strings.Contains(out, reached) {

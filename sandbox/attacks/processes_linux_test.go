@@ -67,7 +67,7 @@ func TestAttackOutliveTheCommand(t *testing.T) {
 		}
 	}
 	a.alive()
-	t.Run("seen without the defence", func(t *testing.T) {
+	seenWithoutDefence(t, func(t *testing.T) {
 		w := newWeakling(t)
 		for _, s := range survivors {
 			w.sh(1000, "rm -f ready; "+s.script)

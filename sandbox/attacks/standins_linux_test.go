@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/agent"
 )
 
@@ -108,6 +109,16 @@ func newWeakling(t testing.TB) *weakling {
 		}
 	})
 	return &weakling{t, s}
+}
+
+// seenWithoutDefence runs a check of an attack itself: with the defence switched off, the
+// attack succeeds and the test notices. It runs in "just soak".
+func seenWithoutDefence(t *testing.T, check func(*testing.T)) {
+	t.Helper()
+	t.Run("seen without the defence", func(t *testing.T) {
+		testenv.OnlySoak(t)
+		check(t)
+	})
 }
 
 // sh runs a script as a user.
