@@ -120,6 +120,12 @@ type fakeRemotes struct {
 	set    []service.SetRemoteInput
 	synced int
 	gone   int
+	// fetched are the spaces whose remotes were to be fetched from.
+	fetched []space.SpaceID
+
+	state  *service.ImportState
+	asked  []string // addresses of imports
+	refuse error    // an import
 }
 
 // statusAt is the status of a remote that a token opens.
@@ -152,6 +158,23 @@ func (f *fakeRemotes) SetRemote(_ context.Context, _ service.Actor, in service.S
 func (f *fakeRemotes) RemoveRemote(context.Context, service.Actor, service.RemoveRemoteInput) (service.None, error) {
 	f.gone++
 	return service.None{}, nil
+}
+
+func (f *fakeRemotes) FetchRemote(_ context.Context, _ service.Actor, in service.FetchRemoteInput) (service.None, error) {
+	f.fetched = append(f.fetched, in.Space.ID)
+	return service.None{}, nil
+}
+
+func (f *fakeRemotes) StartImport(_ context.Context, _ service.Actor, in service.StartImportInput) (service.None, error) {
+	if f.refuse == nil {
+		f.asked = append(f.asked, in.URL)
+		f.state = &service.ImportState{From: in.URL, Running: true}
+	}
+	return service.None{}, f.refuse
+}
+
+func (f *fakeRemotes) GetImport(context.Context, service.Actor, service.GetImportInput) (*service.ImportState, error) {
+	return f.state, nil
 }
 
 // stream is an open stream of events, over a real connection.

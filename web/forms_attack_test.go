@@ -78,7 +78,7 @@ func TestAttackForms(t *testing.T) {
 		o.App, f.now = f, o.Now
 		o.Ownership = hands
 		o.Service, _ = servicetest.Library(t, o.Accounts, o.Workspace.(*gitstore.Store), o.Now)
-		o.Health, o.Setup, o.OIDC = &fakeHealth{}, &fakeSetup{}, &fakeProvider{label: "Acme"}
+		o.Health, o.OIDC = &fakeHealth{}, &fakeProvider{label: "Acme"}
 	})
 	f.make()
 	hands.a = a

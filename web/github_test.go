@@ -333,7 +333,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, _, setup := newcomer(t, func(o *web.Options) { o.PollEvery, o.Webhooks = tt.every, tt.hooks })
-			setup.push = gitHubStatus(space.RemotePushed, "")
+			setup.status = gitHubStatus(space.RemotePushed, "")
 			b := h.as(h.ada)
 			if a := b.get(h.path); !strings.Contains(a.body, tt.says) || !strings.Contains(a.body, "If GitHub does not find the App, it is private") {
 				t.Errorf("before: it does not say %q, or what to do about a private App", tt.says)

@@ -1,24 +1,13 @@
 package web_test
 
 import (
-	"context"
 	"html"
 	"strings"
 	"testing"
 
 	"satchel/auth"
-	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/web"
 )
-
-// atGitHubRemote is a remote of a space that is connected by the GitHub App and fails with
-// its own message.
-type atGitHubRemote struct{ web.Remotes }
-
-func (atGitHubRemote) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
-	return gitHubStatus(space.RemoteFailed, "Another way."), nil
-}
 
 func gitHubStatus(state space.RemoteState, remedy string) space.RemoteStatus {
 	st := space.RemoteStatus{State: state, Remote: &space.Remote{URL: "https://github.test/ada-l/notes", Kind: space.KindGitHub}}
@@ -33,8 +22,8 @@ func gitHubStatus(state space.RemoteState, remedy string) space.RemoteStatus {
 func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
 		t.Run(string(state), func(t *testing.T) {
-			h, _, setup := newcomer(t, func(o *web.Options) { o.Remotes = atGitHubRemote{} })
-			setup.push = gitHubStatus(space.RemoteFailed, "Another way: satchel space sync.")
+			h, _, setup := newcomer(t)
+			setup.status = gitHubStatus(space.RemoteFailed, "Another way: satchel space sync.")
 			l := auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", GitHubLogin: "ada-l", Account: "ada-l", State: state, Since: h.clock(), Checked: h.clock()}
 			h.app.links[h.space.ID] = l
 			what, way := l.Trouble()
@@ -67,7 +56,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 			if what, way := l.Trouble(); what+way != "" {
 				t.Error("one that stands is in trouble")
 			}
-			setup.push = gitHubStatus(space.RemotePushed, "")
+			setup.status = gitHubStatus(space.RemotePushed, "")
 			if a := b.get("/"); !strings.Contains(a.body, "See the connection") || !strings.Contains(a.body, "Everything is pushed") {
 				t.Error("it is not said that it stands again")
 			}

@@ -67,7 +67,6 @@ func newHolding(t *testing.T) (*active, *fakeHeld) {
 	h := &fakeHeld{files: map[string][]space.PendingFile{}}
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
 		h.Operations, o.Operations = o.Operations, h
-		o.Setup = &pushedSetup{}
 	})
 	a.remotes.status = statusAt(space.RemotePushed, "https://git.test/x.git")
 	h.files[heldAt(a.ada.ID, a.space.ID)] = []space.PendingFile{{
@@ -75,13 +74,6 @@ func newHolding(t *testing.T) (*active, *fakeHeld) {
 		Secrets: []space.PendingSecret{{Line: 3, Description: "AWS access key", Fingerprint: canaryPrint}},
 	}}
 	return a, h
-}
-
-// pushedSetup reports that everything is pushed.
-type pushedSetup struct{ fakeSetup }
-
-func (*pushedSetup) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
-	return statusAt(space.RemotePushed, "https://git.test/x.git"), nil
 }
 
 var heldKey = regexp.MustCompile(`name="file" value="([0-9a-f]{32})"`)

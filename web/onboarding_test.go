@@ -68,43 +68,12 @@ func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path)
 	return nil, nil
 }
 
-// fakeSetup remembers its calls.
-type fakeSetup struct {
-	push   space.RemoteStatus
-	state  *service.ImportState
-	asked  []string
-	refuse error
-	// fetched are the spaces whose remotes were fetched.
-	fetched []space.SpaceID
-}
-
-func (f *fakeSetup) FetchRemote(_ context.Context, _ service.Actor, in service.FetchRemoteInput) (service.None, error) {
-	f.fetched = append(f.fetched, in.Space.ID)
-	return service.None{}, nil
-}
-
-func (f *fakeSetup) GetRemote(context.Context, service.Actor, service.GetRemoteInput) (space.RemoteStatus, error) {
-	return f.push, nil
-}
-
-func (f *fakeSetup) StartImport(_ context.Context, _ service.Actor, in service.StartImportInput) (service.None, error) {
-	if f.refuse == nil {
-		f.asked = append(f.asked, in.URL)
-		f.state = &service.ImportState{From: in.URL, Running: true}
-	}
-	return service.None{}, f.refuse
-}
-
-func (f *fakeSetup) GetImport(context.Context, service.Actor, service.GetImportInput) (*service.ImportState, error) {
-	return f.state, nil
-}
-
 // newcomer is a hub whose spaces have content.
-func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fakeSetup) {
+func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fakeRemotes) {
 	t.Helper()
 	k := &kept{files: map[space.Path]string{}, commits: []space.Commit{{ID: "first", Message: "Begin"}}}
-	s := &fakeSetup{push: space.RemoteStatus{State: space.RemoteLocal}}
-	return newHubWorld(t, append(with, func(o *web.Options) { o.Workspace, o.History, o.Operations, o.Setup = k, k, k, s })...), k, s
+	s := &fakeRemotes{status: space.RemoteStatus{State: space.RemoteLocal}}
+	return newHubWorld(t, append(with, func(o *web.Options) { o.Workspace, o.History, o.Operations, o.Remotes = k, k, k, s })...), k, s
 }
 
 // checklist returns the class of each step on the page.

@@ -108,9 +108,6 @@ type Options struct {
 	// App is the GitHub App with which people connect repositories. If it is nil, there
 	// are no pages for that.
 	App GitHubApp
-	// Setup has the operations of the first steps. If it is nil, pages leave these steps
-	// out.
-	Setup Setup
 	// PollEvery is how often the remote of a space in use is checked; 0 means never.
 	// Webhooks reports that GitHub announces pushes.
 	PollEvery time.Duration
@@ -121,13 +118,12 @@ type Options struct {
 	Stdio []string
 	// Live sends commits to open pages; nil means one without events.
 	Live *Live
-	// Reviews and Remotes may be nil. Then nothing waits for review, and no page shows
-	// where spaces are pushed.
+	// Reviews may be nil. Then nothing waits for review.
 	Reviews Reviews
 	// WaitingTime is how long a page about many spaces looks for changes that wait for
 	// review; 0 means DefaultWaitingTime.
 	WaitingTime time.Duration
-	Remotes     Remotes
+	Remotes     Remotes // required
 
 	// Ownership deletes spaces. If it is nil, there are no pages that delete spaces or
 	// give them away.

@@ -52,20 +52,6 @@ type Operations interface {
 	DiscardPendingFile(ctx context.Context, a service.Actor, in service.DiscardPendingFileInput) (int, error)
 }
 
-// Setup are the operations of the first steps; *service.Service implements them.
-type Setup interface {
-	GetRemote(ctx context.Context, a service.Actor, in service.GetRemoteInput) (space.RemoteStatus, error)
-	FetchRemote(ctx context.Context, a service.Actor, in service.FetchRemoteInput) (service.None, error)
-	StartImport(ctx context.Context, a service.Actor, in service.StartImportInput) (service.None, error)
-	GetImport(ctx context.Context, a service.Actor, in service.GetImportInput) (*service.ImportState, error)
-}
-
-// PushOf returns the status of a space's remote.
-func (s *Site) PushOf(v *Visit, id space.SpaceID) (RemoteView, error) {
-	st, err := s.Setup.GetRemote(v.R.Context(), v.Actor(), service.GetRemoteInput{Space: service.SpaceRef{ID: id}})
-	return s.viewOf(st), err
-}
-
 // Reviews are the changes by AIs to files that instruct every AI. They wait for a person's
 // decision.
 type Reviews interface {

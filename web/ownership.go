@@ -96,10 +96,8 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 		body.Held = n
 	}
 	// A space that cannot be read can be deleted all the same.
-	if s.Remotes != nil {
-		body.Remote, err = s.remoteOf(v, m.ID)
-		body.Unknown = err != nil
-	}
+	body.Remote, err = s.RemoteOf(v, m.ID)
+	body.Unknown = err != nil
 	p.Title, p.Space, p.Styles, p.Body = "Delete the space "+m.Name, &m, []string{"activity.css"}, body
 	return s.Page(v, status, "spacedelete", p)
 }
@@ -166,10 +164,8 @@ func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error 
 		}
 		body.Shares = len(list)
 	}
-	if s.Remotes != nil {
-		if body.Remote, err = s.remoteOf(v, m.ID); err != nil {
-			return err
-		}
+	if body.Remote, err = s.RemoteOf(v, m.ID); err != nil {
+		return err
 	}
 	p.Title, p.Space, p.Styles, p.Body = "Give the space "+m.Name+" away", &m, []string{"activity.css"}, body
 	return s.Page(v, status, "spacegive", p)

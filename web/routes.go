@@ -57,7 +57,6 @@ func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
 func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
-	s.routeRemote()
 	s.routeSpaces()
 
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)

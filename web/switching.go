@@ -51,11 +51,9 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 	body := spaceList{Name: name, May: true}
 	look, stop := context.WithTimeout(v.R.Context(), s.WaitingTime)
 	defer stop()
-	var states map[space.SpaceID]space.RemoteState
-	if s.Remotes != nil {
-		if states, err = s.Remotes.ListRemoteStates(v.R.Context(), v.Actor(), service.ListRemoteStatesInput{}); err != nil {
-			return err
-		}
+	states, err := s.Remotes.ListRemoteStates(v.R.Context(), v.Actor(), service.ListRemoteStatesInput{})
+	if err != nil {
+		return err
 	}
 	own := 0
 	for i, m := range all {

@@ -92,7 +92,7 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	t.Cleanup(w.oauth.Close)
 	w.people = &admitter{store: w.Store}
 	o := web.Options{
-		Issuer: issuer, MCPURL: issuer + "/mcp", Accounts: w.Store, OAuth: w.oauth, People: w.people, GitHub: w.github, Mail: w.post, Passkeys: fakePasskeys{},
+		Issuer: issuer, MCPURL: issuer + "/mcp", Accounts: w.Store, OAuth: w.oauth, People: w.people, GitHub: w.github, Mail: w.post, Remotes: &fakeRemotes{status: space.RemoteStatus{State: space.RemoteLocal}}, Passkeys: fakePasskeys{},
 		Address: func(*http.Request) string { return "192.0.2.7" }, Now: w.clock,
 		Limit: func(_ *http.Request, what string) (time.Duration, bool) { return 90 * time.Second, what != w.limit },
 	}

@@ -13,7 +13,7 @@ func (s *Server) addConnect(o *web.Options) {
 	if exe, err := os.Executable(); err == nil && s.Local() {
 		o.Stdio = []string{exe, "stdio", "--data", s.Config.DataDir}
 	}
-	o.Setup, o.PollEvery, o.Webhooks = s.Service, s.Config.Remotes.PollEvery, reachable(s.issuer)
+	o.PollEvery, o.Webhooks = s.Config.Remotes.PollEvery, reachable(s.issuer)
 }
 
 // background starts work that ends with the server.

@@ -45,7 +45,6 @@ type homePage struct {
 	Commits  []change
 	Brought  bool // there is a commit that is not from the server itself
 	Push     web.RemoteView
-	HasPush  bool
 	Held     int // the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink
 	// Wrong says what is wrong with the connection, and Way what to do about it.
@@ -185,11 +184,8 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 			body.Wrong, body.Way = web.TroubleOf(l)
 		}
 	}
-	if s.Setup != nil {
-		if body.Push, err = s.PushOf(v, id); err != nil {
-			return err
-		}
-		body.HasPush = true
+	if body.Push, err = s.RemoteOf(v, id); err != nil {
+		return err
 	}
 	if s.History != nil {
 		list, err := s.History.Log(ctx, id, space.LogQuery{Limit: homeCommits})

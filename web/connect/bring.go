@@ -17,7 +17,6 @@ import (
 type bringPage struct {
 	Space     store.Membership
 	Action    string
-	Imports   bool // repositories can be imported
 	URL       string
 	Questions []answered
 	Import    *service.ImportState
@@ -56,15 +55,13 @@ func (s *pages) showBring(v *web.Visit) error {
 }
 
 func (s *pages) bring(v *web.Visit, m store.Membership, status int, problem, field string) error {
-	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Imports: s.Setup != nil, URL: web.Shorten(v.R.PostFormValue("url"), 300)}
+	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", URL: web.Shorten(v.R.PostFormValue("url"), 300)}
 	for _, q := range questions() {
 		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
 	}
-	if s.Setup != nil {
-		var err error
-		if body.Import, err = s.importOf(v, m.ID); err != nil {
-			return err
-		}
+	var err error
+	if body.Import, err = s.importOf(v, m.ID); err != nil {
+		return err
 	}
 	return s.Page(v, status, "onboardingbring", web.Page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
 }
@@ -158,7 +155,7 @@ func (s *pages) showImport(v *web.Visit) error {
 
 // importOf returns the last import into a space; nil if none is known.
 func (s *pages) importOf(v *web.Visit, id space.SpaceID) (*service.ImportState, error) {
-	return s.Setup.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
+	return s.Remotes.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
 }
 
 // beginImport is POST /spaces/{id}/bring/import.
@@ -172,7 +169,7 @@ func (s *pages) beginImport(v *web.Visit) error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	_, err = s.Setup.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
+	_, err = s.Remotes.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID)+"/bring/import")

@@ -25,10 +25,8 @@ func Register(site *web.Site) error {
 	s.Handle("GET /connect/{client}", web.LimitPage, web.SignedIn, s.showClient)
 	s.Handle("GET /spaces/{id}/bring", web.LimitPage, web.SignedIn, s.showBring)
 	s.Handle("POST /spaces/{id}/bring/questions", web.LimitPage, web.SignedIn, s.answerQuestions)
-	if s.Setup != nil {
-		s.Handle("GET /spaces/{id}/bring/import", web.LimitPage, web.SignedIn, s.showImport)
-		s.Handle("POST /spaces/{id}/bring/import", web.LimitSignIn, web.SignedIn, s.beginImport)
-	}
+	s.Handle("GET /spaces/{id}/bring/import", web.LimitPage, web.SignedIn, s.showImport)
+	s.Handle("POST /spaces/{id}/bring/import", web.LimitSignIn, web.SignedIn, s.beginImport)
 	return s.AddTemplates(templates)
 }
 

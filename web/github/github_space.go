@@ -29,8 +29,7 @@ type githubPage struct {
 	Waiting    bool
 	Since      time.Time // when Waiting began
 	Push       web.RemoteView
-	HasPush    bool // Push is known
-	Held       int  // the visitor's unsaved files; -1 if unknown
+	Held       int // the visitor's unsaved files; -1 if unknown
 }
 
 // showGitHub handles GET /spaces/{id}/github.
@@ -60,11 +59,8 @@ func (s *pages) githubState(v *web.Visit, m store.Membership, status int, proble
 	} else if body.Wrong, body.Way = web.TroubleOf(body.Link); body.App.URL != "" {
 		body.URL = body.App.URL + "/" + body.Link.FullName
 	}
-	if s.Setup != nil {
-		if body.Push, err = s.PushOf(v, m.ID); err != nil {
-			return err
-		}
-		body.HasPush = true
+	if body.Push, err = s.RemoteOf(v, m.ID); err != nil {
+		return err
 	}
 	return s.Page(v, status, "github", web.Page{
 		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
@@ -265,10 +261,8 @@ func (s *pages) checkRepository(v *web.Visit) error {
 	if _, err := s.App.Recheck(v.R.Context(), m.ID); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if s.Setup != nil {
-		if _, err := s.Setup.FetchRemote(v.R.Context(), v.Actor(), service.FetchRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
-			return err
-		}
+	if _, err := s.Remotes.FetchRemote(v.R.Context(), v.Actor(), service.FetchRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
+		return err
 	}
 	return s.See(v, githubPath(m.ID)+"?done=checked")
 }

@@ -263,13 +263,22 @@ func (s *pages) showActivity(v *web.Visit) error {
 			})
 		}
 		body.More, body.Behind = len(waiting)-len(body.Reviews), behind
-		body.Push, body.Held = s.PushState(v, m.ID), s.PendingIn(v, m.ID)
+		body.Push, body.Held = s.remote(v, m.ID), s.PendingIn(v, m.ID)
 	}
 	if q.Get("done") == "undone" {
 		body.Said = "Undone, as a new change. The history has both."
 	}
 	p.Body = body
 	return s.Page(v, http.StatusOK, "activity", p)
+}
+
+// remote returns the status of a space's remote; nil if there is none to show.
+func (s *pages) remote(v *web.Visit, id space.SpaceID) *web.RemoteView {
+	st, err := s.RemoteOf(v, id)
+	if err != nil || st.Remote == nil {
+		return nil
+	}
+	return &st
 }
 
 // unversioned returns the name of a client without its version, so that an update does

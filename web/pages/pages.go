@@ -11,6 +11,7 @@ import (
 	"satchel/web/history"
 	"satchel/web/library"
 	"satchel/web/memory"
+	"satchel/web/remote"
 	"satchel/web/review"
 	"satchel/web/signin"
 )
@@ -31,6 +32,7 @@ func New(o web.Options) (*web.Site, error) {
 		history.Register,
 		review.Register,
 		github.Register,
+		remote.Register,
 		admin.Register,
 	} {
 		if err := register(s); err != nil {

@@ -1,5 +1,5 @@
 // Package review serves the pages where a person decides about AIs' changes to files
-// that instruct every AI, and about files that could not be committed.
+// that instruct every AI.
 package review
 
 import (
@@ -29,8 +29,6 @@ func Register(site *web.Site) error {
 	s.Handle("GET /spaces/{id}/reviews", web.LimitPage, web.SignedIn, s.showReviews)
 	s.Handle("POST /spaces/{id}/reviews/keep", web.LimitPage, web.SignedIn, s.keepReview)
 	s.Handle("POST /spaces/{id}/reviews/undo", web.LimitPage, web.SignedIn, s.undoReview)
-	s.Handle("POST /spaces/{id}/held/allow", web.LimitPage, web.SignedIn, s.allowSecrets)
-	s.Handle("POST /spaces/{id}/held/discard", web.LimitPage, web.SignedIn, s.discardPending)
 	return s.AddTemplates(templates)
 }
 

@@ -1,4 +1,4 @@
-package web
+package remote
 
 import (
 	"encoding/hex"
@@ -7,18 +7,19 @@ import (
 
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
-// Bounds of what looks like a secret in a space that gets a repository.
+// Limits of the findings that look like secrets in a space that gets a remote.
 const (
-	// maxFoundSecrets is how many are listed at once.
+	// maxFoundSecrets are listed at once.
 	maxFoundSecrets = 200
-	// firstFound is how many are listed before the list can be folded up.
+	// firstFound are listed before the part of the list that folds up.
 	firstFound = 20
-	// maxAllowed is how many a person may say of that they are none, in all the rounds of
-	// one form: as many as what is kept of it has room for (store.PutFlow).
+	// maxAllowed can be allowed in all rounds of a form. A flow (store.PutFlow) has no
+	// room for more.
 	maxAllowed = 3000
-	printBytes = 10 // of a fingerprint
+	printBytes = 10 // in a fingerprint
 )
 
 type foundItem struct {
@@ -26,15 +27,15 @@ type foundItem struct {
 	URL string
 }
 
-// foundBody is a round of what looks like secrets: the box below the list names the
-// fingerprints of what the list shows, and of nothing else.
+// foundBody is a round of findings. The check box below the list allows the listed
+// findings and no others.
 type foundBody struct {
 	First, Rest []foundItem
 	Prints      string
 	Count       int
-	More        bool // are shown once these are dealt with
-	Dealt       int  // that were shown before
-	Full        bool // no more can be dealt with here
+	More        bool // another round follows
+	Dealt       int  // allowed in earlier rounds
+	Full        bool // the findings exceed maxAllowed
 }
 
 func foundOf(id space.SpaceID, found []service.FoundSecret, dealt int) *foundBody {
@@ -46,10 +47,10 @@ func foundOf(id space.SpaceID, found []service.FoundSecret, dealt int) *foundBod
 	b.Count, b.Full = len(found), dealt+len(found) > maxAllowed
 	var prints []string
 	for i, f := range found {
-		f.Description = Shorten(f.Description, 80)
-		it := foundItem{f, PageURL(id, "files", f.Path, f.Commit)}
+		f.Description = web.Shorten(f.Description, 80)
+		it := foundItem{f, web.PageURL(id, "files", f.Path, f.Commit)}
 		if f.Path == "" {
-			it.URL = PageURL(id, "commits", space.Path(f.Commit), "")
+			it.URL = web.PageURL(id, "commits", space.Path(f.Commit), "")
 		}
 		if i < firstFound {
 			b.First = append(b.First, it)
@@ -62,7 +63,7 @@ func foundOf(id space.SpaceID, found []service.FoundSecret, dealt int) *foundBod
 	return b
 }
 
-// allowedIn adds to fingerprints those of a form, which a person was shown.
+// allowedIn adds the fingerprints in a form's field to those of earlier rounds.
 func allowedIn(before []string, field string) []string {
 	for _, p := range strings.Fields(field) {
 		if len(before) >= maxAllowed {
@@ -75,10 +76,10 @@ func allowedIn(before []string, field string) []string {
 	return before
 }
 
-// packPrints and unpackPrints keep fingerprints in little room.
+// packPrints encodes fingerprints compactly; unpackPrints decodes them.
 func packPrints(prints []string) (out []byte) {
 	for _, p := range prints {
-		b, _ := hex.DecodeString(p) // of allowedIn
+		b, _ := hex.DecodeString(p) // allowedIn has checked it
 		out = append(out, b...)
 	}
 	return out

@@ -1,4 +1,4 @@
-package web
+package remote
 
 import (
 	"cmp"
@@ -7,31 +7,32 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/service"
+	"satchel/web"
 )
 
-// flowRemote is of a form with a remote that its owner has to send again.
-const flowRemote FlowKind = "remote"
+// flowRemote is the flow of a form that the owner has to send again.
+const flowRemote web.FlowKind = "remote"
 
-// remoteFlow is what the owner gave; the token in it is sealed with a secret that their
-// browser alone has.
+// remoteFlow holds what the owner entered, sealed with a secret that only their browser
+// has.
 type remoteFlow struct {
-	Flow
+	web.Flow
 	Remote  newRemote `json:"remote"`
-	Allowed []byte    `json:"allowed,omitempty"` // packPrints of Remote's
+	Allowed []byte    `json:"allowed,omitempty"` // Remote.AllowSecrets, packed
 }
 
-// remoteKept is what flows of flowRemote are of, beside the space.
+// remoteKept is between the space and the form in the subject of a flow.
 const remoteKept = " kept "
 
-// keptRemote is what is kept for a form that comes back; its ID is empty if nothing is.
+// keptRemote identifies what is kept for another try; ID is empty if nothing is.
 type keptRemote struct {
 	ID    string
-	Token bool
+	Token bool // a token is kept
 }
 
-// remoteForm is the repository that an owner gave; over says what to tell them where what
-// was kept of it is gone.
-func (s *Site) remoteForm(v *Visit, m store.Membership) (form newRemote, over string, err error) {
+// remoteForm reads the form of a remote. over is the problem to show if what was kept of
+// the form is gone.
+func (s *pages) remoteForm(v *web.Visit, m store.Membership) (form newRemote, over string, err error) {
 	value := func(name string) string { return strings.TrimSpace(v.R.PostFormValue(name)) }
 	form = newRemote{
 		Space: m.ID, URL: value("url"), Branch: value("branch"), Username: value("username"), Token: value("token"),
@@ -48,7 +49,7 @@ func (s *Site) remoteForm(v *Visit, m store.Membership) (form newRemote, over st
 			}
 		default:
 			form.AllowSecrets = unpackPrints(f.Allowed)
-			if sameRemote(f.Remote.URL, form.URL) { // a token goes to no other place than it was given for
+			if sameRemote(f.Remote.URL, form.URL) { // never send a token to another address
 				form.Token = cmp.Or(form.Token, f.Remote.Token)
 			}
 		}
@@ -57,20 +58,20 @@ func (s *Site) remoteForm(v *Visit, m store.Membership) (form newRemote, over st
 	return form, "", nil
 }
 
-// sameRemote reports whether two addresses lead to the same place: transfers leave out
-// slashes at the end, and nothing else is the same on every server.
+// sameRemote reports whether two addresses lead to the same repository. Transfers remove
+// slashes at the end; servers may distinguish any other difference.
 func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
-// remoteAgain shows the form with what is wrong, and keeps its token for another try with
-// the same address, and what its owner said is no secret.
-func (s *Site) remoteAgain(v *Visit, m store.Membership, form newRemote, found []service.FoundSecret, p Page) error {
+// remoteAgain shows the form with a problem. For another try it keeps the token, which is
+// for the same address only, and the secrets that the owner allowed.
+func (s *pages) remoteAgain(v *web.Visit, m store.Membership, form newRemote, found []service.FoundSecret, p web.Page) error {
 	if form.URL == "" {
-		form.Token = "" // a token goes to no other place than it was given for
+		form.Token = "" // never send a token to another address
 	}
 	kept := keptRemote{Token: form.Token != ""}
 	if form.URL != "" && kept.Token || len(form.AllowSecrets) > 0 {
 		id := rand.Text()
-		// Where it cannot be kept it is given again.
+		// If the server cannot keep the form, the owner enters it again.
 		if err := s.KeepFlow(v, flowRemote, string(m.ID)+remoteKept+id, &remoteFlow{Remote: form, Allowed: packPrints(form.AllowSecrets)}); err == nil {
 			kept.ID = id
 		}

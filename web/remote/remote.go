@@ -1,0 +1,214 @@
+// Package remote serves the pages of the git remotes of spaces, and of files that could
+// not be committed.
+package remote
+
+import (
+	"embed"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web"
+)
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct{ *web.Site }
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{site}
+	s.Handle("GET /spaces/{id}/remote", web.LimitPage, web.SignedIn, s.showRemote)
+	s.Handle("POST /spaces/{id}/remote", web.LimitPage, web.SignedIn, s.setRemote)
+	s.Handle("POST /spaces/{id}/remote/sync", web.LimitPage, web.SignedIn, s.syncRemote)
+	s.Handle("POST /spaces/{id}/remote/remove", web.LimitPage, web.SignedIn, s.removeRemote)
+	s.Handle("POST /spaces/{id}/held/allow", web.LimitPage, web.SignedIn, s.allowSecrets)
+	s.Handle("POST /spaces/{id}/held/discard", web.LimitPage, web.SignedIn, s.discardPending)
+	return s.AddTemplates(templates)
+}
+
+// newRemote is the form for a remote.
+type newRemote struct {
+	Space           space.SpaceID
+	URL, Branch     string
+	Username, Token string
+	// AllowSecrets are the fingerprints of the listed findings that the owner does not
+	// consider to be secrets.
+	AllowSecrets []string `json:"-"`
+}
+
+// remotePage is the page of a space's remote.
+type remotePage struct {
+	Space  store.Membership
+	Owner  bool
+	May    bool // the visitor may write to the space
+	Action string
+	Status web.RemoteView
+	Local  bool // the space has no remote
+	GitHub bool // the space can be connected to GitHub
+	// Wrong says what is wrong with the connection to GitHub, and Way what to do
+	// about it.
+	Wrong, Way string
+	Refused    []refusedItem
+	Secret     bool // the remote refused something that looks like a secret
+	Form       newRemote
+	Kept       keptRemote
+	Found      *foundBody   // nil if nothing was found
+	Held       *pendingList // nil if there are no pending files
+	User       string       // the owner's name, for commands
+	Said       string       // confirms what the visitor just did
+}
+
+type refusedItem struct {
+	space.RemoteLocation
+	URL, Commit string
+}
+
+// showRemote handles GET /spaces/{id}/remote.
+func (s *pages) showRemote(v *web.Visit) error {
+	m, err := s.Space(v)
+	if err != nil {
+		return err
+	}
+	return s.remotePage(v, m, newRemote{}, keptRemote{}, nil, web.Page{})
+}
+
+func (s *pages) remotePage(v *web.Visit, m store.Membership, form newRemote, kept keptRemote, found []service.FoundSecret, p web.Page) error {
+	st, err := s.RemoteOf(v, m.ID)
+	if err != nil {
+		return err
+	}
+	form.Token = "" // a page never shows it
+	if form.URL == "" && p.Problem == "" && !st.GitHub {
+		form.URL, form.Branch, form.Username = st.URL, st.Branch, st.Username
+	}
+	body := remotePage{
+		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: web.SpacePath(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.App != nil,
+		Form: form, Kept: kept, Said: remoteSaid(v.R.URL.Query().Get("done"), st), User: m.OwnerName,
+		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
+	}
+	for _, r := range st.Locations {
+		it := refusedItem{RemoteLocation: r}
+		if r.Path != "" {
+			it.URL = tools.FileURL("", m.ID, r.Path)
+		}
+		if r.Commit.Valid() {
+			it.Commit = web.SpacePath(m.ID, "commits/"+string(r.Commit))
+		}
+		body.Refused = append(body.Refused, it)
+		body.Secret = body.Secret || r.Rule != ""
+	}
+	if st.GitHub && s.App != nil {
+		l, ok, err := s.App.Linked(v.R.Context(), m.ID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			body.Wrong, body.Way = web.TroubleOf(l)
+		}
+	}
+	if body.Held, err = s.pendingList(v, m); err != nil {
+		return err
+	}
+	p.Title, p.Space, p.Current, p.Styles, p.Body = "Where it is pushed", &m, "remote", []string{"activity.css"}, body
+	status := http.StatusOK
+	if p.Problem != "" {
+		status = http.StatusBadRequest
+	}
+	return s.Page(v, status, "remote", p)
+}
+
+// remoteSaid confirms what the visitor just did; empty if it failed, which the page
+// reports by itself.
+func remoteSaid(done string, st web.RemoteView) string {
+	switch {
+	case done == "removed" && st.URL == "":
+		return "Disconnected. The repository stays as it is."
+	case st.URL == "" || st.State == "failed":
+		return ""
+	case done == "synced" && st.State == "pushed":
+		return "Synced. Both sides are the same."
+	case done == "synced":
+		return "The sync has begun."
+	case done == "set":
+		return "The repository is connected."
+	}
+	return ""
+}
+
+// syncWait is how long a page waits for a sync. The sync goes on after that.
+const syncWait = 8 * time.Second
+
+// syncRemote handles POST /spaces/{id}/remote/sync.
+func (s *pages) syncRemote(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Remotes.SyncRemote(v.R.Context(), v.Actor(), service.SyncRemoteInput{Space: service.SpaceRef{ID: m.ID}, Wait: syncWait}); err != nil {
+		return err
+	}
+	return s.See(v, web.SpacePath(m.ID, "remote?done=synced"))
+}
+
+// setRemote handles POST /spaces/{id}/remote.
+func (s *pages) setRemote(v *web.Visit) error {
+	m, err := s.OwnedSpace(v)
+	if err != nil {
+		return err
+	}
+	form, over, err := s.remoteForm(v, m)
+	if err != nil {
+		return err
+	}
+	if over != "" {
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: over, Field: "remote-token"})
+	}
+	// Only the operator can set other kinds of addresses.
+	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
+	} else if u.User != nil {
+		form.URL = ""
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
+	}
+	set, err := s.Remotes.SetRemote(v.R.Context(), v.Actor(), service.SetRemoteInput{
+		Space: service.SpaceRef{ID: m.ID}, URL: form.URL, Branch: form.Branch, Username: form.Username, Token: form.Token,
+		AllowSecrets: form.AllowSecrets, MaxSecrets: maxFoundSecrets, Wait: syncWait,
+	})
+	switch {
+	case fault.CodeOf(err) == fault.Invalid:
+		field := "remote-url"
+		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
+			field = "remote-token"
+		}
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: fault.PublicOf(err), Field: field})
+	case err != nil:
+		return err
+	case len(set.Secrets) > 0:
+		problem := "Nothing was changed: the space holds what looks like secrets, and the first push would take it along."
+		if len(form.AllowSecrets) > 0 {
+			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
+		}
+		return s.remoteAgain(v, m, form, set.Secrets, web.Page{Problem: problem, Field: "found"})
+	}
+	return s.See(v, web.SpacePath(m.ID, "remote?done=set"))
+}
+
+// removeRemote handles POST /spaces/{id}/remote/remove.
+func (s *pages) removeRemote(v *web.Visit) error {
+	m, err := s.OwnedSpace(v)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Remotes.RemoveRemote(v.R.Context(), v.Actor(), service.RemoveRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
+		return err
+	}
+	return s.See(v, web.SpacePath(m.ID, "remote?done=removed"))
+}
