@@ -217,10 +217,10 @@ func (c *call) spaceAccountCommands() []*cobra.Command {
 			}
 		}),
 		c.command(&cobra.Command{Use: "give SPACE", Args: cobra.ExactArgs(1), Short: "make another person the owner of a space; the former owner becomes an editor", Long: `
-SPACE is the name of a space of the person's, or the ID of any, from: satchel
-space list. So a space gets an owner again whose owner was removed. Its remote is
-removed, since the token was the former owner's: set one with satchel space
-remote set.`}, func(fs *pflag.FlagSet) runner {
+SPACE is the name of one of the person's spaces, or the ID of any space, from:
+satchel space list. Use this also for a space whose owner was removed. The space's
+remote is removed, because its token belonged to the former owner; set one with
+satchel space remote set.`}, func(fs *pflag.FlagSet) runner {
 			to := fs.String("to", "", "the new owner's `NAME`")
 			user := fs.String("user", "", "the owner's `NAME` (default: the first admin)")
 			return func(ctx context.Context, args []string) error {

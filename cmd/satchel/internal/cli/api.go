@@ -31,8 +31,8 @@ func (f *apiFlags) add(fs *pflag.FlagSet) {
 }
 
 const apiHelp = `
-It uses the REST API of a server, which may be on another machine. A key is made
-on its account page, or with "satchel token create".`
+The command uses the REST API of a server, which can be on another machine. Make a
+key on the server's account page, or with "satchel token create".`
 
 func (c *call) apiCommand() *cobra.Command {
 	return group("api", "search, read and run commands over a server's library, by its REST API",
@@ -74,9 +74,9 @@ PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
 			}
 		}),
 		c.overAPI(&cobra.Command{Use: "shell COMMAND…", Args: cobra.MinimumNArgs(1), Short: "run commands over the library, in a sandbox on the server", Long: `
-Each COMMAND is a bash script; several run in order. The library is read-only, and
-/tmp is kept between calls, as long as the sandbox is: see --session. It exits with
-1 where a command failed.`}, func(fs *pflag.FlagSet) apiRunner {
+Each COMMAND is a bash script; several run in order. The library is read-only. /tmp
+stays between calls as long as the sandbox does: see --session. The command exits
+with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 			session := fs.String("session", "", "the `NAME` of a sandbox to keep; it ends 30 minutes after its last command")
 			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				r, err := api.Shell(ctx, *session, args...)

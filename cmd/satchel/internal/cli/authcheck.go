@@ -13,11 +13,11 @@ import (
 func (c *call) authCommand() *cobra.Command {
 	return group("auth", "check what each client would meet at a server",
 		c.command(&cobra.Command{Use: "check URL", Args: cobra.ExactArgs(1), Short: "check from outside whether each client can connect to a server", Long: `
-URL is what people type into their clients, such as
-https://satchel.example.com/mcp. Nothing is changed there, but that --register
-registers a client and deletes it again where the server can. Run it from a
-machine outside the server's network: from inside, the way may be another. It
-exits with 1 where a check failed.`}, func(fs *pflag.FlagSet) runner {
+URL is the one that people type into their clients, such as
+https://satchel.example.com/mcp. The command changes nothing on the server; with
+--register it registers a client, and deletes it again if the server can do that.
+Run it outside the server's network: requests from inside may take another route.
+It exits with 1 if a check failed.`}, func(fs *pflag.FlagSet) runner {
 			register := fs.Bool("register", false, "try to register a client as well")
 			return func(ctx context.Context, args []string) error {
 				o := authcheck.Options{URL: args[0], Register: *register}

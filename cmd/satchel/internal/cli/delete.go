@@ -15,12 +15,12 @@ import (
 
 func (c *call) deleteCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "delete SPACE", Args: cobra.ExactArgs(1), Short: "delete a space, its files and its history for good", Long: `
-SPACE is the name of a space of the person's, or the ID of any, from: satchel
-space list. Its members and their clients lose it at once, and what is published
-of it ends. A repository elsewhere that it is pushed to stays as it is. To keep
-its history, run this before: git clone --mirror REPOSITORY, from satchel space
-list. A person's only space cannot be deleted. Type the space's name to confirm,
-or give --yes.`}, func(fs *pflag.FlagSet) runner {
+SPACE is the name of one of the person's spaces, or the ID of any space, from:
+satchel space list. Its members and their clients lose it at once, and its published
+sources end. A repository elsewhere to which it is pushed stays as it is. To keep the
+history, first run: git clone --mirror REPOSITORY, with the repository from satchel
+space list. A person's only space cannot be deleted. Type the space's name to
+confirm, or pass --yes.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "the owner's `NAME` (default: the first admin)")
 		yes := fs.Bool("yes", false, "delete it without asking")
 		return func(ctx context.Context, args []string) error {

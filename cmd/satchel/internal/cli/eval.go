@@ -30,12 +30,12 @@ const rankedAtOnce = 25
 func (c *call) evalCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "eval COLLECTION", Args: cobra.ExactArgs(1), Short: "measure how well search ranks, on questions with known answers", Long: `
 COLLECTION is a directory in the layout of BEIR (corpus.jsonl, queries.jsonl and
-qrels.tsv or qrels/test.tsv), which is indexed in a temporary directory. Or it is
-a file with a query, a tab or an arrow (→), and the path of a page that it ought
-to find on each line; these are looked for in a space, or with --dir in a
-directory. The configuration's keys of search apply.`}, func(fs *pflag.FlagSet) runner {
-		user := fs.String("user", "", "the owner's `NAME` of the space that has the pages (default: the first admin)")
-		dir := fs.String("dir", "", "the `DIR` that has the pages, instead of a space")
+qrels.tsv or qrels/test.tsv), or a file of queries. A directory is indexed in a
+temporary directory. Each line of a file has a query, a tab or an arrow (→), and the
+path of a page that the query should find in a space, or in the directory of --dir.
+The search keys of the configuration apply.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", "the `NAME` of the person whose space has the pages (default: the first admin)")
+		dir := fs.String("dir", "", "search the pages in `DIR` instead of a space")
 		return func(ctx context.Context, args []string) error {
 			if *user != "" && *dir != "" {
 				return usage("--user and --dir each name where the pages are; give one of them")

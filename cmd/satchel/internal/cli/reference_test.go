@@ -67,9 +67,9 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + ` |
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
-| ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` where there is one; ` + "`state` is `active` or `suspended`" + ` |
+| ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` if it is known; ` + "`state` is `active` or `suspended`" + ` |
 | ` + "`user email`" + ` | ` + "`{\"name\", \"email\"}`" + ` |
-| ` + "`user remove`" + ` | ` + "`{\"removed\", \"spaces\": [{\"id\", \"name\"}]}`" + `; the spaces that nobody owns now |
+| ` + "`user remove`" + ` | ` + "`{\"removed\", \"spaces\": [{\"id\", \"name\"}]}`" + `; ` + "`spaces`" + ` have no owner now |
 | ` + "`user promote`" + ` | ` + "`{\"admin\"}`" + ` |
 | ` + "`user demote`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`user signout`" + ` | ` + "`{\"sessions\"}`" + ` |
@@ -77,10 +77,10 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`invite list`" + ` | ` + "`[{\"id\", \"by\", \"space\", \"role\", \"admin\", \"note\", \"email\", \"expires\"}]`" + ` |
 | ` + "`invite revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`token create`" + ` | ` + "`{\"id\", \"token\"}`" + ` |
-| ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"space\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` where there is such a time |
+| ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"space\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` if there is such a time |
 | ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`client add`" + ` | ` + "`{\"id\", \"name\", \"kind\", \"redirects\", \"created\"}`" + ` |
-| ` + "`client list`" + ` | ` + "`[…]`" + ` of these, with ` + "`last_used`" + ` where there is such a time |
+| ` + "`client list`" + ` | a list of these, with ` + "`last_used`" + ` if there is such a time |
 | ` + "`client remove`" + ` | ` + "`{\"removed\"}`" + ` |
 | ` + "`grant list`" + ` | ` + "`[{\"id\", \"kind\", \"user\", \"space\", \"name\", \"client\", \"scopes\", \"created\", \"last_used\"}]`" + ` |
 | ` + "`grant revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
@@ -92,19 +92,19 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`space members`" + ` | ` + "`[{\"name\", \"role\", \"added\"}]`" + ` |
 | ` + "`space share`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`space unshare`" + ` | ` + "`{\"removed\"}`" + ` |
-| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}], \"replaced\": [\"path\"]}`" + `; the last three where there are any |
+| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}], \"replaced\": [\"path\"]}`" + `; the last three if there are any |
 | ` + "`space log`" + ` | ` + "`[{\"commit\", \"author\", \"date\", \"message\", \"tool\", \"client\"}]`" + ` |
 | ` + "`space show`" + ` | a commit as in ` + "`space log`" + ` with ` + "`\"files\": [{\"path\", \"status\"}]` and `\"patch\"`" + `, or ` + "`\"content\"`" + ` in base64 |
 | ` + "`space restore`" + ` | ` + "`{\"commit\", \"changed\", \"files\": [{\"path\", \"status\"}], \"refused\": [{\"path\", \"why\"}]}`" + ` |
-| ` + "`space status`, `space sync`, `space remote set`" + ` | ` + "`{\"space\": {…}, \"remote\": {\"url\", \"branch\", …}, \"state\", \"problem\", \"detail\", \"remedy\", \"unpushed\", \"head\", \"pushed\", \"last_check\", \"last_sync\", \"next_try\", \"attempts\", \"locations\", \"notes\", \"held\": [{\"path\", \"mode\", \"size\", \"why\", \"since\"}]}`" + `; ` + "`state` is `local`, `pushed`, `queued`, `syncing` or `failed`" + `; what does not apply is left out. ` + "`space remote set`" + ` that set nothing tells why in ` + "`\"secrets\": [{\"path\", \"line\", \"commit\", \"rule\", \"description\", \"fingerprint\"}]`" + ` |
+| ` + "`space status`, `space sync`, `space remote set`" + ` | ` + "`{\"space\": {…}, \"remote\": {\"url\", \"branch\", …}, \"state\", \"problem\", \"detail\", \"remedy\", \"unpushed\", \"head\", \"pushed\", \"last_check\", \"last_sync\", \"next_try\", \"attempts\", \"locations\", \"notes\", \"held\": [{\"path\", \"mode\", \"size\", \"why\", \"since\"}]}`" + `; ` + "`state` is `local`, `pushed`, `queued`, `syncing` or `failed`" + `; fields that do not apply are left out. If ` + "`space remote set`" + ` set nothing because of secrets, they are in ` + "`\"secrets\": [{\"path\", \"line\", \"commit\", \"rule\", \"description\", \"fingerprint\"}]`" + ` |
 | ` + "`space remote remove`" + ` | ` + "`{}`" + ` |
 | ` + "`space purge`" + ` | ` + "`{\"head\", \"commits\", \"files\"}`" + ` |
-| ` + "`space repair`" + ` | ` + "`{\"restored\", \"left\": {\"packs\", \"bytes\", \"damaged\": [{\"object\", \"paths\"}], \"more\", \"said\"}}`" + `; ` + "`more` and `said`" + ` where there is more than the list has, or a defect that git alone names |
-| ` + "`space allow`" + ` | ` + "`{\"fingerprint\", \"allowed\"}`" + `, or the list of what was allowed: ` + "`[{\"space\", \"fingerprint\", \"rule\", \"path\", \"allowed_by\", \"at\"}]`" + ` |
+| ` + "`space repair`" + ` | ` + "`{\"restored\", \"left\": {\"packs\", \"bytes\", \"damaged\": [{\"object\", \"paths\"}], \"more\", \"said\"}}`" + `; ` + "`more`" + ` if the list is incomplete, ` + "`said`" + ` if only git names the defect |
+| ` + "`space allow`" + ` | ` + "`{\"fingerprint\", \"allowed\"}`" + `, or the list of allowed secrets: ` + "`[{\"space\", \"fingerprint\", \"rule\", \"path\", \"allowed_by\", \"at\"}]`" + ` |
 | ` + "`space discard`" + ` | ` + "`{\"discarded\"}`" + ` |
-| ` + "`search`" + ` | what the search tool answers: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two where there are any |
-| ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | what the REST API answers: [api.md](api.md) |
-| ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the paths that the space does not have |
+| ` + "`search`" + ` | the answer of the search tool: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two if there are any |
+| ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | the answer of the REST API: [api.md](api.md) |
+| ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the named paths that are not in the space |
 | ` + "`eval`" + ` | ` + "`{\"ndcg@10\", \"map\", \"mrr@10\", \"recall@100\", \"p50_ms\", \"queries\"}`" + ` |
 | ` + "`man`" + ` | ` + "`{\"written\"}`" + ` |
 | ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |

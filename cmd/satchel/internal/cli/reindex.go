@@ -21,11 +21,11 @@ const maxChanged = 512 << 10
 
 func (c *call) reindexCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "reindex [all]", Args: cobra.MaximumNArgs(1), Short: "read changed pages again, or rebuild the whole search index", Long: `
-The index follows every commit by itself; this is for an index that is in doubt,
-and for git hooks that change a space's repository beside Satchel. With --changed
-the space's index is brought to its newest commit, and the paths in FILE are read
-again: one on each line, as git diff --name-only prints them, or with NULs between
-them, as with -z. Searches go on meanwhile.`}, func(fs *pflag.FlagSet) runner {
+The index follows every commit by itself. Use this command if you do not trust the
+index, and in git hooks that change a space's repository without Satchel. With
+--changed it brings the index of the space to the newest commit and reads the paths
+in FILE again: one on each line, as git diff --name-only prints them, or with NULs
+between them, as with -z. Searches continue meanwhile.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "only the space of the person `NAME` (default: all spaces; with --changed the first admin's)")
 		id := fs.String("space", "", "only the space with this `ID`, from: satchel space list")
 		changed := fs.String("changed", "", "only the paths in `FILE`; - for standard input")

@@ -55,27 +55,27 @@ func (c *call) syncCommand() *cobra.Command {
 }
 
 func (c *call) remoteCommand() *cobra.Command {
-	return group("remote", "manage the repository that a space is kept in step with",
+	return group("remote", "manage the repository with which a space is synchronised",
 		c.command(&cobra.Command{Use: "set URL", Args: cobra.ExactArgs(1), Short: "set the git repository to which a space is pushed", Long: `
-URL is https://HOST/PATH without a user or a password in it. What the repository
-has becomes the space's, with its history where the space is still as it began;
-else both are merged. From then on every change is pushed in the background, and
-what comes to the repository from elsewhere is merged in.
+URL is https://HOST/PATH without a user or a password. If the space is still as it
+began, it takes over the repository's contents and history. Otherwise both are
+merged. From then on Satchel pushes every change in the background, and merges
+changes that others push to the repository.
 
-A token with the right to read and write the repository is read from a file, or
-from standard input with --token-file -. It is kept encrypted, and reaches no
-command line, no log and no sandbox. Without --token-file the one that was given
-before for the same URL is kept.
+The token must allow reading and writing the repository. Satchel reads it from a
+file, or with --token-file - from standard input. It stores the token encrypted; no
+command line, log or sandbox ever contains it. Without --token-file, the token that
+was last set for the same URL stays.
 
-Remotes on private networks, by http, by ssh and in directories of this machine
-are refused unless --trusted says that you know where they lead.
+Remotes on private networks, by http, by ssh or in directories of this machine are
+rejected without --trusted.
 
-The command first scans the space for keys, since the first push would publish them. If
-it finds any, it sets nothing. The scan does not find passwords, which have no form of
-their own.
+The command first scans the space for keys, because the first push would publish them.
+If it finds any, it sets nothing. The scan does not find passwords, because they have
+no form of their own.
 
-With --replace nothing is merged: the space becomes what the repository is. The server
-keeps the former content as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
+With --replace the contents of the repository replace those of the space. The server
+keeps the former contents as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			branch := fs.String("branch", "", "the `BRANCH` (default: the repository's default)")
 			username := fs.String("username", "", "the user `NAME` for the token, if the git server needs one")
@@ -260,20 +260,19 @@ func commits(n int) string {
 
 func (c *call) purgeCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "purge [PATH[:LINE]]", Args: cobra.MaximumNArgs(1), Short: "remove secrets from commits that were never pushed", Long: `
-For when a remote refuses a push because of a secret: nothing after it gets
-through either. The secret is taken out of the commits that the remote does not
-have; all else of them is kept. What the remote had already is not touched.
+Use this command if a remote rejects a push because of a secret, which also blocks
+all later pushes. It removes the secret from the commits that the remote does not
+have, and keeps everything else in them. Commits that the remote has stay as they
+are. In a space without a remote no commit counts as pushed.
 
-Without PATH everything goes that the rules find and that the remote named; with
-PATH, what the rules find in that file; with PATH:LINE, what that line of the file
-holds now (or held at the commit --at), in every file where it occurs; with PATH
-and --file, the whole file. Without --file it goes from commit messages and the names
-of authors too. --dry-run shows which files that would be.
+Without PATH it removes all secrets that the rules find or that the remote named.
+With PATH it removes those in that file. With PATH:LINE it removes what is secret on
+that line now (or at the commit --at) from every file. With PATH and --file it
+removes the whole file. Without --file it also removes the secrets from commit
+messages and authors' names. --dry-run lists the files that would change.
 
-In a space without a remote nothing counts as pushed.
-
-The space's sandboxes are stopped first. The old commits are removed from disk;
-change the secret all the same, where it was used.`}, func(fs *pflag.FlagSet) runner {
+The command first stops the space's sandboxes. It deletes the old commits from disk;
+change the secret nevertheless, wherever it is used.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		file := fs.Bool("file", false, "remove the whole file")
 		at := fs.String("at", "", "the `COMMIT` that has the LINE, as satchel space status prints it (default: the newest)")
@@ -330,8 +329,8 @@ func cutLine(s string) (path string, line int, ok bool) {
 
 func (c *call) allowCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "allow [FINGERPRINT]", Args: cobra.MaximumNArgs(1), Short: "allow something that looks like a secret, or list what is allowed", Long: `
-FINGERPRINT is in the answer that refused the file. What is allowed is one secret,
-at every path of the space; the next command in the sandbox saves the file.`}, func(fs *pflag.FlagSet) runner {
+FINGERPRINT is in the answer that rejected the file. It allows this one secret at
+every path of the space. The next command in the sandbox saves the file.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		take := fs.Bool("revoke", false, "end an allowance; files that were saved stay")
 		return func(ctx context.Context, args []string) error {
@@ -383,8 +382,8 @@ func unprintable(s string) string {
 
 func (c *call) discardCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "discard PATH", Args: cobra.ExactArgs(1), Short: "discard a file that could not be saved", Long: `
-"satchel space status" lists such files. They are kept, encrypted, until they can
-be saved or are thrown away.`}, func(fs *pflag.FlagSet) runner {
+"satchel space status" lists such files. Satchel keeps them, encrypted, until they
+can be saved or are discarded.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, args []string) error {
 			return c.admin(ctx, func(s admin.Service) error {

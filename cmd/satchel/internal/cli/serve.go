@@ -30,9 +30,9 @@ const keyFile = "admin-key"
 
 func (c *call) serveCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "serve", Args: cobra.NoArgs, Short: "run the server", Long: `
-With nothing configured it keeps everything in the data directory, makes a first
-admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It ends
-cleanly on SIGTERM and SIGINT.`}, func(fs *pflag.FlagSet) runner {
+Without a configuration the server keeps everything in the data directory, creates
+a first admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It
+shuts down cleanly on SIGTERM and SIGINT.`}, func(fs *pflag.FlagSet) runner {
 		config.AddServerFlags(fs)
 		return c.serve
 	})

@@ -29,14 +29,14 @@ func (c *call) sourceCommand() *cobra.Command {
 			}
 		}),
 		c.command(&cobra.Command{Use: "publish NAME", Args: cobra.ExactArgs(1), Short: "publish a directory of a space as a source, or change the source", Long: `
-Others can then read it under /library/docs/NAME, and search it; it follows what is
-committed to the space. NAME is the source's on this whole server. Without --for
-everybody on the server may read it.`}, func(fs *pflag.FlagSet) runner {
+Others can then read it under /library/docs/NAME, and search it. It follows the
+commits of the space. NAME is unique on the server. Without --for, everybody on the
+server can read the source.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			of := fs.String("space", "", "the `SPACE` (default: the person's first)")
 			dir := fs.String("dir", "knowledge", "the `DIRECTORY` of the space")
 			title := fs.String("title", "", "the `NAME` that people see")
-			about := fs.String("description", "", "a `SENTENCE` that tells an AI when to look there")
+			about := fs.String("description", "", "a `SENTENCE` that says when an AI should look there")
 			readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas; --for= for the owner alone (default: everybody)")
 			memory := fs.Bool("with-memory", false, "include the space's memory")
 			return func(ctx context.Context, args []string) error {

@@ -36,11 +36,11 @@ func (c *call) spaceCommand() *cobra.Command {
 			}
 		}),
 		c.command(&cobra.Command{Use: "import SOURCE", Args: cobra.ExactArgs(1), Short: "fill a space from a git URL, a git repository, a bundle or a directory", Long: `
-SOURCE is read here, with your rights and your git configuration; the server
-gets its content alone. A bundle is what the pages offer to download, or what
-“git bundle create FILE HEAD” makes. A git repository or bundle comes with its
-history where the space is still as it began; else its files are added in one
-commit, and where both sides have a file both versions are kept.`}, func(fs *pflag.FlagSet) runner {
+The command reads SOURCE here, with your rights and your git configuration, and
+sends only its content to the server. You can download a bundle from the pages, or
+make one with “git bundle create FILE HEAD”. If the space is still as it began, a
+git repository or bundle is imported with its history. Otherwise its files are added
+in one commit, and if both sides have a file, both versions are kept.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			return func(ctx context.Context, args []string) error {
 				return importSource(ctx, c, *user, args[0])
