@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Purger takes secrets out of contents: what the rules find, and what it has
-// learnt. It is for one purge and one goroutine; it holds secrets in memory.
+// Purger removes secrets from contents: those that the rules find, and those that it has
+// learnt. Use one Purger for each purge, in one goroutine; it holds secrets in memory.
 type Purger struct {
 	s       *Scanner
 	allowed map[string]bool
@@ -17,8 +17,7 @@ type Purger struct {
 	counts  map[space.Path]int
 }
 
-// Purger returns a Purger for a space, which leaves alone what the space
-// allows.
+// Purger returns a Purger for a space. It keeps what the space allows.
 func (s *Scanner) Purger(ctx context.Context, id space.SpaceID) (*Purger, error) {
 	u := &Purger{s: s, allowed: map[string]bool{}, counts: map[space.Path]int{}}
 	if s.db == nil {
@@ -34,19 +33,19 @@ func (s *Scanner) Purger(ctx context.Context, id space.SpaceID) (*Purger, error)
 	return u, nil
 }
 
-// minLearnt is how many bytes a text has at least that is taken out wherever it
-// occurs: shorter ones are words.
+// minLearnt is the minimal length, in bytes, of a text that is removed wherever it occurs:
+// shorter texts are words.
 const minLearnt = 8
 
-// Learn notes the secrets on a line (from 1) of a content, which a person named,
-// so that they are taken out wherever they occur, allowed or not. Where no rule
-// knows one, the texts on the line that look random are taken for secrets, and
-// without any the whole line. It returns how many it noted: 0 if there is no
-// such line, or nothing on it but a word.
+// Learn adds the secrets on a line (from 1) of content, which a person named. They are
+// then removed wherever they occur, even if the space allows them. If no rule finds a
+// secret on the line, Learn takes the texts that look random, or the whole line if there
+// are none. It returns how many it added: 0 if there is no such line, or only a short word
+// on it.
 func (u *Purger) Learn(content []byte, line int) int { return u.learn(content, line, true) }
 
-// LearnNamed is Learn for a line that a remote named, which may be wrong or mean
-// harm: a line without anything that looks like a secret is left alone.
+// LearnNamed is Learn for a line that a remote named. The remote may be wrong or hostile,
+// so LearnNamed never takes a line on which nothing looks like a secret.
 func (u *Purger) LearnNamed(content []byte, line int) int { return u.learn(content, line, false) }
 
 func (u *Purger) learn(content []byte, line int, whole bool) int {
@@ -82,12 +81,12 @@ func (u *Purger) learn(content []byte, line int, whole bool) int {
 	return n
 }
 
-// isToken reports what a key may be made of.
+// isToken reports whether a key may contain r.
 func isToken(r rune) bool {
 	return r < 0x80 && (isBase64(byte(r)) || r == '_' || r == '-' || r == '.' || r == '~' || r == '=' || r == '%')
 }
 
-// note remembers a secret.
+// note adds a secret, and returns 1 if it is long enough, else 0.
 func (u *Purger) note(secret []byte) int {
 	if len(secret) < minLearnt || slices.ContainsFunc(u.learnt, func(l []byte) bool { return bytes.Equal(l, secret) }) {
 		return min(len(secret)/minLearnt, 1) // known already
@@ -115,13 +114,13 @@ func lineBounds(content []byte, line int) (start, end int, ok bool) {
 	return start, len(content), true
 }
 
-// Rewrite returns a file's content with [Redacted] in the place of secrets; the
-// same slice where it has none. keep is always true: it fits
-// gitstore.(*Store).Purge.
+// Rewrite returns content with [Redacted] in place of the secrets that the rules find and
+// of those that u has learnt, or content itself if it has none. keep is always true, which
+// gitstore.(*Store).Purge needs.
 func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 	n := 0
 	out = content
-	for more := true; more; { // Scan gives so many findings at once
+	for more := true; more; { // one Scan returns at most u.s.max findings
 		found := u.s.Scan(p, out)
 		more = len(found) >= u.s.max
 		found = slices.DeleteFunc(found, func(f Finding) bool { return u.allowed[f.Fingerprint] || f.Rule == RuleUnread })
@@ -129,6 +128,16 @@ func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 		n += len(found)
 		more = more && len(found) > 0
 	}
+	if n > 0 {
+		u.counts[p] += n
+	}
+	return u.RewriteLearnt(p, out)
+}
+
+// RewriteLearnt is Rewrite for the secrets alone that u has learnt.
+func (u *Purger) RewriteLearnt(p space.Path, content []byte) (out []byte, keep bool) {
+	n := 0
+	out = content
 	for _, secret := range u.learnt {
 		if k := bytes.Count(out, secret); k > 0 {
 			n += k
@@ -141,5 +150,5 @@ func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 	return out, true
 }
 
-// Removed reports how many secrets Rewrite has taken out, by path.
+// Removed returns how many secrets were removed, by path.
 func (u *Purger) Removed() map[space.Path]int { return u.counts }

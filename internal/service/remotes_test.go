@@ -171,7 +171,7 @@ func TestPurge(t *testing.T) {
 
 	w.Write(map[string]string{"bad.md": "one\npassword: opensesame\nthree\n"})
 	bad := w.head()
-	w.Write(map[string]string{"good.md": "good\n"})
+	w.Write(map[string]string{"good.md": "good\n", "other.md": githubToken + "\n"})
 	for _, in := range []service.PurgeSecretsInput{{File: true}, {Line: 2}, {Path: "bad.md", Line: 2, File: true}, {Path: "bad.md", Line: 99}, {Path: "../x"}} {
 		if _, err := w.purge(in); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%+v: %v", in, err)
@@ -189,6 +189,9 @@ func TestPurge(t *testing.T) {
 	}
 	if got, _ := w.server.File("notes", "main", "good.md"); got != "good\n" {
 		t.Errorf("good.md is %q", got)
+	}
+	if got, _ := w.server.File("notes", "main", "other.md"); got != githubToken+"\n" {
+		t.Errorf("the purge of a line changed other.md: %q", got)
 	}
 	w.Write(map[string]string{"whole.md": "secret\n"})
 	if done, err := w.purge(service.PurgeSecretsInput{Path: "whole.md", File: true}); err != nil || done.Commits != 1 {

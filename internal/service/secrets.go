@@ -211,12 +211,12 @@ func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Pa
 		return plan, err
 	}
 	if in.Line != 0 {
-		err = s.learnLine(ctx, u, id, path, in)
-	} else {
-		plan.unclear, err = s.learnLocations(ctx, u, id, path, st)
+		plan.rewrite = u.RewriteLearnt
+		return plan, s.learnLine(ctx, u, id, path, in)
 	}
+	plan.unclear, err = s.learnLocations(ctx, u, id, path, st)
 	plan.rewrite = func(p space.Path, content []byte) ([]byte, bool) {
-		if path != "" && in.Line == 0 && p != path && p != "" { // messages have no path
+		if path != "" && p != path && p != "" { // messages have no path
 			return content, true
 		}
 		return u.Rewrite(p, content)
