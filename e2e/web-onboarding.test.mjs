@@ -152,17 +152,17 @@ for (const javaScriptEnabled of [true, false]) {
       }
       const again = async () => { if (!javaScriptEnabled) await page.getByRole('link', { name: 'Check again' }).click(); };
       await again();
-      await page.getByText('Nothing has arrived').waitFor();
+      await page.locator('[data-arrivals] [data-none]').waitFor();
       const known = await call(later, s, context);
       assert.match(known, /Ada, not Miss Lovelace/);
       await again();
-      await page.getByText('has called: another client than this page is about').waitFor();
-      assert.equal(await page.getByText('It works.').count(), 0, 'another client ticked the page of Claude Code');
+      await page.locator('[data-arrivals] li:not(.done)', { hasText: 'has called' }).waitFor();
+      assert.equal(await page.locator('[data-arrivals] li.done').count(), 0, 'another client ticked the page of Claude Code');
       await look(page, 'connect-another');
       await call(later, s, context, 'Claude Code (satchel)');
       await again();
-      await page.getByText('has called. It works.').waitFor();
-      if (javaScriptEnabled) assert.equal(await page.getByText('This page looks by itself').isVisible(), false);
+      await page.locator('[data-arrivals] li.done').waitFor();
+      if (javaScriptEnabled) assert.equal(await page.locator('[data-live]').isVisible(), false);
       await look(page, 'connect-ticked');
       await page.getByRole('link', { name: 'Go on', exact: true }).click();
       await at(page, '/');
@@ -182,9 +182,9 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByLabel('Address of a public git repository').fill('https://localhost/x.git');
       await press(page, 'Import it');
       await page.waitForURL((u) => u.pathname.endsWith('/bring/import'));
-      await page.getByRole('heading', { level: 1, name: 'The import did not work' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'The import failed' }).waitFor();
       await look(page, 'import-refused');
-      await page.getByRole('link', { name: 'To the first page' }).click();
+      await page.getByRole('link', { name: 'Go to the home page' }).click();
       await press(page, 'Go on without');
       await next(page).getByText('Connect a client').first().waitFor();
       await look(page, 'local');
@@ -192,9 +192,9 @@ for (const javaScriptEnabled of [true, false]) {
       await page.locator('.cards').getByRole('link', { name: /^Any other client / }).click();
       assert.match(await call(later, s, context), /\S/);
       if (!javaScriptEnabled) await page.getByRole('link', { name: 'Check again' }).click();
-      await page.getByText('has called. It works.').waitFor();
+      await page.locator('[data-arrivals] li.done').waitFor();
       await page.goto('/');
-      await page.getByText('On this server alone.').waitFor();
+      await page.getByText('Only on this server.').waitFor();
       await look(page, 'overview-local');
     });
 
