@@ -36,7 +36,7 @@ eval *collections:
 e2e:
     ./scripts/e2e
 
-# Make the pictures of docs/images anew.
+# Make the pictures in docs/images again.
 images:
     ./scripts/build && node e2e/images.mjs
 

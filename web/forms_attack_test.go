@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"satchel/auth"
-	"satchel/gitstore"
-	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -73,15 +71,11 @@ var ownForms = []string{
 // a space.
 func TestAttackForms(t *testing.T) {
 	f := &fakeApp{links: map[space.SpaceID]auth.RepositoryLink{}}
-	hands := &owners{}
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
+	a := newOwners(t, func(o *web.Options) {
 		o.App, f.now = f, o.Now
-		o.Ownership = hands
-		o.Service, _ = servicetest.Library(t, o.Accounts, o.Workspace.(*gitstore.Store), o.Now)
 		o.Health, o.OIDC = &fakeHealth{}, &fakeProvider{label: "Acme"}
 	})
 	f.make()
-	hands.a = a
 	ada, eve := a.as(a.ada), a.as(a.eve)
 	hers, another := ada.token(), eve.token()
 	fill := func(owner space.SpaceID, pattern string) string {

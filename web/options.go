@@ -125,10 +125,6 @@ type Options struct {
 	WaitingTime time.Duration
 	Remotes     Remotes // required
 
-	// Ownership deletes spaces. If it is nil, there are no pages that delete spaces or
-	// give them away.
-	Ownership Ownership
-
 	// Health reports the state of the server to admins. If it is nil, there are no pages
 	// for that.
 	Health Health

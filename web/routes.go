@@ -57,15 +57,7 @@ func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
 func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
-	s.routeSpaces()
-
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)
-
-	s.Handle("GET /spaces/{id}", LimitPage, SignedIn, s.showSpace)
-	s.Handle("POST /spaces/{id}/invite", LimitPage, SignedIn, s.inviteToSpace)
-	s.Handle("POST /spaces/{id}/invitations/revoke", LimitPage, SignedIn, s.revokeSpaceInvitation)
-	s.Handle("POST /spaces/{id}/members/{user}/role", LimitPage, SignedIn, s.setRole)
-	s.Handle("POST /spaces/{id}/members/{user}/remove", LimitPage, SignedIn, s.removeMember)
 }
 
 // serve wraps the handler of a page with the checks of every page. body is the maximum

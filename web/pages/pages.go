@@ -14,6 +14,7 @@ import (
 	"satchel/web/remote"
 	"satchel/web/review"
 	"satchel/web/signin"
+	"satchel/web/spaces"
 )
 
 // New returns the site of a server. The caller must call Close to end its background work.
@@ -33,6 +34,7 @@ func New(o web.Options) (*web.Site, error) {
 		review.Register,
 		github.Register,
 		remote.Register,
+		spaces.Register,
 		admin.Register,
 	} {
 		if err := register(s); err != nil {

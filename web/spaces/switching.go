@@ -1,4 +1,4 @@
-package web
+package spaces
 
 import (
 	"context"
@@ -10,40 +10,33 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
-// routeSpaces adds the list of a person's spaces, and making one.
-func (s *Site) routeSpaces() {
-	s.Handle("GET /spaces", LimitPage, SignedIn, s.listSpaces)
-	s.Handle("POST /spaces", LimitPage, SignedIn, s.createSpace)
-	s.Handle("POST /spaces/{id}/name", LimitPage, SignedIn, s.renameSpace)
-	s.routeOwnership()
-}
-
-// spaceList is a person's spaces.
+// spaceList is the list of a person's spaces.
 type spaceList struct {
 	Own, Shared []spaceItem
-	More        int // that are not shown
-	May         bool
-	Full        int // how many spaces of their own are the most, where there are so many
+	More        int  // the number of spaces that are not shown
+	May         bool // the visitor can create another space
+	Full        int  // the maximum number of own spaces, if the visitor has that many
 	Name        string
 }
 
 // spaceItem is a space in a list.
 type spaceItem struct {
 	store.Membership
-	Here    bool // it is the one that pages are of where they name none
+	Here    bool // pages that name no space are about this one
 	Changed time.Time
 	State   space.RemoteState
 	Waiting int
 }
 
 // listSpaces is GET /spaces.
-func (s *Site) listSpaces(v *Visit) error {
-	return s.spacesPage(v, "", Page{Done: DoneIn(v, spacesDone())})
+func (s *pages) listSpaces(v *web.Visit) error {
+	return s.spacesPage(v, "", web.Page{Done: web.DoneIn(v, spacesDone())})
 }
 
-func (s *Site) spacesPage(v *Visit, name string, p Page) error {
+func (s *pages) spacesPage(v *web.Visit, name string, p web.Page) error {
 	all, err := s.Spaces(v)
 	if err != nil {
 		return err
@@ -60,7 +53,7 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 		if m.Role == space.Owner {
 			own++
 		}
-		if i >= SpacesShown && !v.R.URL.Query().Has("all") {
+		if i >= web.SpacesShown && !v.R.URL.Query().Has("all") {
 			body.More++
 			continue
 		}
@@ -86,30 +79,30 @@ func (s *Site) spacesPage(v *Visit, name string, p Page) error {
 }
 
 // createSpace is POST /spaces.
-func (s *Site) createSpace(v *Visit) error {
+func (s *pages) createSpace(v *web.Visit) error {
 	name := strings.TrimSpace(v.R.PostFormValue("name"))
 	sp, err := s.Service.CreateSpace(v.R.Context(), v.Actor(), service.CreateSpaceInput{Name: name})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(sp.ID))
 	case fault.Limited:
-		return s.spacesPage(v, name, Page{Problem: fault.PublicOf(err)})
+		return s.spacesPage(v, name, web.Page{Problem: fault.PublicOf(err)})
 	case fault.Invalid, fault.Conflict:
-		return s.spacesPage(v, name, Page{Problem: nameProblem(err, name), Field: "space-name"})
+		return s.spacesPage(v, name, web.Page{Problem: nameProblem(err, name), Field: "space-name"})
 	}
 	return err
 }
 
-// nameProblem is what is wrong with a space's name, to who chose it.
+// nameProblem returns what is wrong with the name that a person chose for a space.
 func nameProblem(err error, name string) string {
 	if fault.CodeOf(err) == fault.Conflict {
-		return "You have a space " + Shorten(name, 60) + " already. Choose another name."
+		return "You have a space " + web.Shorten(name, 60) + " already. Choose another name."
 	}
 	return fault.PublicOf(err)
 }
 
 // renameSpace is POST /spaces/{id}/name.
-func (s *Site) renameSpace(v *Visit) error {
+func (s *pages) renameSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
@@ -120,7 +113,7 @@ func (s *Site) renameSpace(v *Visit) error {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID))
 	case fault.Invalid, fault.Conflict:
-		return &PageError{Status: http.StatusBadRequest, Title: "The name cannot be used", Text: nameProblem(err, name)}
+		return &web.PageError{Status: http.StatusBadRequest, Title: "The name cannot be used", Text: nameProblem(err, name)}
 	}
 	return err
 }

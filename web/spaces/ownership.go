@@ -1,7 +1,6 @@
-package web
+package spaces
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,61 +9,44 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
 
-// Ownership deletes spaces; *service.Service is one.
-type Ownership interface {
-	DeleteSpace(ctx context.Context, a service.Actor, in service.DeleteSpaceInput) (service.SpaceDeletion, error)
-}
-
-// routeOwnership adds deleting a space and giving it away.
-func (s *Site) routeOwnership() {
-	if s.Ownership == nil {
-		return
-	}
-	s.Handle("GET /spaces/{id}/end", LimitPage, SignedIn, s.askDelete)
-	s.Handle("POST /spaces/{id}/end", LimitPage, SignedIn, s.deleteSpace)
-	s.Handle("GET /spaces/{id}/give", LimitPage, SignedIn, s.askGive)
-	s.Handle("POST /spaces/{id}/give", LimitPage, SignedIn, s.giveSpace)
-}
-
-// deletePage says what goes with a space, and what stays.
+// deletePage says what a deletion removes, and what stays.
 type deletePage struct {
 	Space  store.Membership
 	Action string
-	// Only: it is the visitor's only one of their own. Next is where pages and
-	// clients lead that name no space, if that is this one now.
-	Only bool
-	Next string
-	// Members are those beside the owner.
-	Members   int
-	Published []string // the first names of sources
-	// MorePublished are those that Published leaves out.
-	MorePublished int
-	Held          int        // files that were not saved
-	HeldUnknown   bool       // whether there are such files cannot be told
-	Remote        RemoteView // URL is empty if there is none
-	Unknown       bool       // whether all was pushed cannot be told
+	Only   bool // the visitor owns no other space
+	// Next is the space that pages and clients use by default after the deletion. It is
+	// empty if the deletion does not change it.
+	Next          string
+	Members       int            // without the owner
+	Published     []string       // names of the first sources
+	MorePublished int            // the number of sources that Published leaves out
+	Held          int            // files that were not saved
+	HeldUnknown   bool           // it is unknown whether there are such files
+	Remote        web.RemoteView // URL is empty if there is none
+	Unknown       bool           // it is unknown whether everything was pushed
 }
 
-// publishedNamed is how many sources a page of a deletion names.
+// publishedNamed is how many sources the page of a deletion names.
 const publishedNamed = 5
 
-// mine lists the visitor's own spaces, the first one first.
+// mine returns the spaces of all that the visitor owns.
 func mine(all []store.Membership) []store.Membership {
 	return slices.DeleteFunc(slices.Clone(all), func(m store.Membership) bool { return m.Role != space.Owner })
 }
 
 // askDelete is GET /spaces/{id}/end.
-func (s *Site) askDelete(v *Visit) error {
+func (s *pages) askDelete(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	return s.deletePage(v, m, http.StatusOK, Page{})
+	return s.deletePage(v, m, http.StatusOK, web.Page{})
 }
 
-func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) error {
+func (s *pages) deletePage(v *web.Visit, m store.Membership, status int, p web.Page) error {
 	ctx := v.R.Context()
 	all, err := s.Spaces(v)
 	if err != nil {
@@ -95,7 +77,7 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 	} else {
 		body.Held = n
 	}
-	// A space that cannot be read can be deleted all the same.
+	// A space that cannot be read can still be deleted.
 	body.Remote, err = s.RemoteOf(v, m.ID)
 	body.Unknown = err != nil
 	p.Title, p.Space, p.Styles, p.Body = "Delete the space "+m.Name, &m, []string{"activity.css"}, body
@@ -103,48 +85,48 @@ func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) erro
 }
 
 // deleteSpace is POST /spaces/{id}/end.
-func (s *Site) deleteSpace(v *Visit) error {
+func (s *pages) deleteSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
 	if strings.TrimSpace(v.R.PostFormValue("name")) != m.Name {
-		return s.deletePage(v, m, http.StatusBadRequest, Page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
+		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
 	}
-	_, err = s.Ownership.DeleteSpace(v.R.Context(), v.Actor(), service.DeleteSpaceInput{Space: service.SpaceRef{ID: m.ID}})
+	_, err = s.Service.DeleteSpace(v.R.Context(), v.Actor(), service.DeleteSpaceInput{Space: service.SpaceRef{ID: m.ID}})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces?done=deleted")
 	case fault.Conflict:
-		return s.deletePage(v, m, http.StatusConflict, Page{Problem: "Nothing was deleted: this is your only space. Make another one first."})
+		return s.deletePage(v, m, http.StatusConflict, web.Page{Problem: "Nothing was deleted: this is your only space. Make another one first."})
 	case fault.NotFound:
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return err
 }
 
-// givePage says what it means to give a space away.
+// givePage is the form that gives a space to another owner.
 type givePage struct {
 	Space   store.Membership
 	Action  string
-	Only    bool // it is the visitor's only one of their own
+	Only    bool // the visitor owns no other space
 	To      space.UserID
-	Members []store.Member // whom it can be given
-	More    int
-	Remote  RemoteView
-	Shares  int // what is published of it
+	Members []store.Member // people who can become the owner
+	More    int            // the number of members that Members leaves out
+	Remote  web.RemoteView
+	Shares  int // the number of sources published from it
 }
 
 // askGive is GET /spaces/{id}/give.
-func (s *Site) askGive(v *Visit) error {
+func (s *pages) askGive(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	return s.givePage(v, m, http.StatusOK, Page{})
+	return s.givePage(v, m, http.StatusOK, web.Page{})
 }
 
-func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error {
+func (s *pages) givePage(v *web.Visit, m store.Membership, status int, p web.Page) error {
 	ctx := v.R.Context()
 	all, err := s.Spaces(v)
 	if err != nil {
@@ -156,7 +138,7 @@ func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error 
 		return err
 	}
 	members = slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner })
-	body.Members, body.More = FirstOf(members, v.R.URL.Query().Has("all"))
+	body.Members, body.More = web.FirstOf(members, v.R.URL.Query().Has("all"))
 	if s.Service.HasLibrary() {
 		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
@@ -172,13 +154,13 @@ func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error 
 }
 
 // giveSpace is POST /spaces/{id}/give.
-func (s *Site) giveSpace(v *Visit) error {
+func (s *pages) giveSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
 	wrong := func(problem, field string) error {
-		return s.givePage(v, m, http.StatusBadRequest, Page{Problem: "Nothing was changed: " + problem, Field: field})
+		return s.givePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was changed: " + problem, Field: field})
 	}
 	to := space.UserID(v.R.PostFormValue("to"))
 	members, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
@@ -205,7 +187,7 @@ func (s *Site) giveSpace(v *Visit) error {
 		}
 		return wrong(members[i].Name+" has a space of this name already. Give this one another name first.", "to")
 	case fault.NotFound:
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return err
 }

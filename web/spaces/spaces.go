@@ -1,6 +1,9 @@
-package web
+// Package spaces serves the pages of spaces: the list, a space with its members, its
+// deletion, and its transfer to another owner.
+package spaces
 
 import (
+	"embed"
 	"net/http"
 	"slices"
 	"time"
@@ -9,30 +12,53 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/web"
 )
+
+//go:embed templates
+var templates embed.FS
+
+type pages struct{ *web.Site }
+
+// Register adds the pages to a site.
+func Register(site *web.Site) error {
+	s := &pages{site}
+	s.Handle("GET /spaces", web.LimitPage, web.SignedIn, s.listSpaces)
+	s.Handle("POST /spaces", web.LimitPage, web.SignedIn, s.createSpace)
+	s.Handle("GET /spaces/{id}", web.LimitPage, web.SignedIn, s.showSpace)
+	s.Handle("POST /spaces/{id}/name", web.LimitPage, web.SignedIn, s.renameSpace)
+	s.Handle("POST /spaces/{id}/invite", web.LimitPage, web.SignedIn, s.inviteToSpace)
+	s.Handle("POST /spaces/{id}/invitations/revoke", web.LimitPage, web.SignedIn, s.revokeSpaceInvitation)
+	s.Handle("POST /spaces/{id}/members/{user}/role", web.LimitPage, web.SignedIn, s.setRole)
+	s.Handle("POST /spaces/{id}/members/{user}/remove", web.LimitPage, web.SignedIn, s.removeMember)
+	s.Handle("GET /spaces/{id}/end", web.LimitPage, web.SignedIn, s.askDelete)
+	s.Handle("POST /spaces/{id}/end", web.LimitPage, web.SignedIn, s.deleteSpace)
+	s.Handle("GET /spaces/{id}/give", web.LimitPage, web.SignedIn, s.askGive)
+	s.Handle("POST /spaces/{id}/give", web.LimitPage, web.SignedIn, s.giveSpace)
+	return s.AddTemplates(templates)
+}
 
 // spacePage is a space as one of its members sees it.
 type spacePage struct {
 	Space       store.Membership
 	Owner       bool
-	Ends        bool // it can be deleted and given away here
-	GitHub      bool // it can be connected there
+	GitHub      bool // the space can be connected to GitHub
 	Me          space.UserID
 	Members     []store.Member
 	Invitations []store.Invitation
 	Action      string
 	Lifetime    time.Duration
-	// More are those that the lists leave out.
+	// MoreMembers and MoreInvitations are the numbers that the lists leave out.
 	MoreMembers, MoreInvitations int
 }
 
 // showSpace is GET /spaces/{id}.
-func (s *Site) showSpace(v *Visit) error {
+func (s *pages) showSpace(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, GitHub: s.App != nil, Owner: m.Role == space.Owner, Ends: s.Ownership != nil, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
+	body := spacePage{Space: m, GitHub: s.App != nil, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
 	ref := service.SpaceRef{ID: m.ID}
 	if body.Members, err = s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: ref}); err != nil {
 		return err
@@ -48,13 +74,13 @@ func (s *Site) showSpace(v *Visit) error {
 		words = givenDone()
 	}
 	all := v.R.URL.Query().Has("all")
-	body.Members, body.MoreMembers = FirstOf(body.Members, all)
-	body.Invitations, body.MoreInvitations = FirstOf(body.Invitations, all)
-	return s.Page(v, http.StatusOK, "space", Page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: DoneIn(v, words)})
+	body.Members, body.MoreMembers = web.FirstOf(body.Members, all)
+	body.Invitations, body.MoreInvitations = web.FirstOf(body.Invitations, all)
+	return s.Page(v, http.StatusOK, "space", web.Page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, words)})
 }
 
 // inviteToSpace is POST /spaces/{id}/invite.
-func (s *Site) inviteToSpace(v *Visit) error {
+func (s *pages) inviteToSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
@@ -67,7 +93,7 @@ func (s *Site) inviteToSpace(v *Visit) error {
 	if role == space.Editor {
 		what = "to read and change the space " + m.Name
 	}
-	in := service.InviteToSpaceInput{Space: service.SpaceRef{ID: m.ID}, Role: role, Note: InvitationNote(v)}
+	in := service.InviteToSpaceInput{Space: service.SpaceRef{ID: m.ID}, Role: role, Note: web.InvitationNote(v)}
 	link, err := s.Service.InviteToSpace(v.R.Context(), v.Actor(), in)
 	if err != nil {
 		return err
@@ -76,27 +102,27 @@ func (s *Site) inviteToSpace(v *Visit) error {
 }
 
 // revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.
-func (s *Site) revokeSpaceInvitation(v *Visit) error {
+func (s *pages) revokeSpaceInvitation(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
 	if _, err := s.Service.RevokeInvitation(v.R.Context(), v.Actor(), service.RevokeInvitationInput{ID: v.R.PostFormValue("id")}); err != nil {
-		return Gone(err)
+		return web.Gone(err)
 	}
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=revoked")
 }
 
-// member is the member of the path. The owner is none that anything can be done
-// to.
-func (s *Site) member(v *Visit, m store.Membership) (store.Member, error) {
+// member returns the member in the path. The owner is refused: nobody can change their
+// role or remove them.
+func (s *pages) member(v *web.Visit, m store.Membership) (store.Member, error) {
 	all, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return store.Member{}, err
 	}
 	i := slices.IndexFunc(all, func(o store.Member) bool { return string(o.User) == v.R.PathValue("user") })
 	if i < 0 {
-		return store.Member{}, ErrGone
+		return store.Member{}, web.ErrGone
 	}
 	if all[i].Role == space.Owner {
 		return store.Member{}, fault.New(fault.Invalid, "%s owns the space, and stays its owner.", all[i].Name)
@@ -105,7 +131,7 @@ func (s *Site) member(v *Visit, m store.Membership) (store.Member, error) {
 }
 
 // setRole is POST /spaces/{id}/members/{user}/role.
-func (s *Site) setRole(v *Visit) error {
+func (s *pages) setRole(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
@@ -125,9 +151,9 @@ func (s *Site) setRole(v *Visit) error {
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=role")
 }
 
-// removeMember is POST /spaces/{id}/members/{user}/remove: the owner's act, or a
-// member's own who leaves.
-func (s *Site) removeMember(v *Visit) error {
+// removeMember is POST /spaces/{id}/members/{user}/remove. The owner removes a member, or
+// a member leaves.
+func (s *pages) removeMember(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
 		return err
@@ -155,7 +181,7 @@ func (s *Site) removeMember(v *Visit) error {
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=removed")
 }
 
-// spaceDone are the words of a space's page.
+// spaceDone returns the confirmations on a space's page.
 func spaceDone() map[string]string {
 	return map[string]string{
 		"role":    "The role is changed.",
@@ -165,12 +191,12 @@ func spaceDone() map[string]string {
 	}
 }
 
-// givenDone are the words of the page of a space that its visitor does not own.
+// givenDone returns the confirmations on the page of a space that the visitor does not own.
 func givenDone() map[string]string {
 	return map[string]string{"given": "The space is given away. You are an " + string(space.Editor) + " of it now."}
 }
 
-// spacesDone are the words of the list of spaces.
+// spacesDone returns the confirmations on the list of spaces.
 func spacesDone() map[string]string {
 	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and its files are being removed from this server."}
 }
