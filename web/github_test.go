@@ -91,7 +91,7 @@ func TestEveryStateHasAWayOn(t *testing.T) {
 		{"waiting", "Waiting for approval", ada, func(h *hubWorld) { h.app.asked[h.space.ID] = h.clock() }, []string{"/github/install", "/github/connect", `href="/"`}, nil},
 		{"connected", "Connected to GitHub", ada, link(auth.LinkConnected), []string{"/github/check", "/github/disconnect", "/github/connect"}, nil},
 		{"connected, a reader", "Connected to GitHub", bob, link(auth.LinkConnected), []string{"ada-l/notes", "who owns the space"}, []string{"/github/check", "/github/disconnect"}},
-		{"suspended", "GitHub has suspended the connection", ada, link(auth.LinkSuspended), []string{"/github/install", "/github/check", "/github/disconnect"}, nil},
+		{"suspended", "The GitHub App is suspended", ada, link(auth.LinkSuspended), []string{"/github/install", "/github/check", "/github/disconnect"}, nil},
 		{"removed", "The repository is out of reach", ada, link(auth.LinkRemoved), []string{"/github/install", "/github/connect", "/github/disconnect"}, nil},
 		{"removed with the App, an admin", "The repository is out of reach", ada, func(h *hubWorld) { link(auth.LinkRemoved)(h); h.app.made = false }, []string{`href="/admin/github"`, "/github/disconnect"}, []string{"/github/install"}},
 		{"access lost", "Access to the repository was lost", ada, link(auth.LinkLost), []string{"/github/connect", "/github/check", "/github/disconnect"}, nil},
@@ -347,7 +347,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 			if !slices.Equal(setup.fetched, []space.SpaceID{h.space.ID}) {
 				t.Errorf("it had %v fetched", setup.fetched)
 			}
-			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "what is new there is being fetched") {
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "New changes at GitHub are being fetched") {
 				t.Error("it does not say that it is done")
 			}
 			// Attack: a stranger makes the server fetch.

@@ -13,32 +13,32 @@ import (
 
 // Options configure a Provider. Zero fields take the defaults.
 type Options struct {
-	// URL is GitHub's address; default https://github.com. It is the issuer of
-	// the claimants, in lower case and without a slash at the end.
+	// URL is GitHub's URL; default: https://github.com. With its host in lower case
+	// and without a trailing slash, it is the Issuer of the identities.
 	URL string
-	// API is the address of its REST API; default what belongs to URL:
-	// https://api.github.com, https://api.TENANT.ghe.com, or /api/v3 under the URL
-	// of a GitHub Enterprise server.
+	// API is the URL of its REST API. The default follows from URL:
+	// https://api.github.com, https://api.TENANT.ghe.com, or /api/v3 under the URL of
+	// a GitHub Enterprise Server.
 	API string
 	// ClientID and ClientSecret are those of a GitHub App or an OAuth App.
 	ClientID, ClientSecret string
 	// Label is what a button says after "Sign in with"; default "GitHub".
 	Label string
-	// NeedOrgs asks for the organisations that a person is a member of, which an
-	// allow list of organisations needs. It asks the person for one scope more.
+	// NeedOrgs also reads the organisations of which a person is a member. An allow
+	// list of organisations needs it. People must then grant the scope read:org.
 	NeedOrgs bool
-	// Transport makes the requests; default one with timeouts. No redirect is
+	// Transport makes the requests; default: one with timeouts. Redirects are never
 	// followed.
 	Transport http.RoundTripper
-	// Timeout bounds one request with its answer; default 10 seconds.
+	// Timeout limits one request, including reading its response; default: 10 seconds.
 	Timeout time.Duration
-	// RevokeTimeout bounds the revocation of the token at the end of a sign-in,
-	// whose failure is only logged; default 3 seconds.
+	// RevokeTimeout limits the revocation of the token at the end of a sign-in;
+	// default: 3 seconds. If the revocation fails, this is only logged.
 	RevokeTimeout time.Duration
 	// MaxResponse bounds an answer in bytes; default 1 MiB.
 	MaxResponse int64
-	// MaxPages bounds the pages of 100 that are read of a person's addresses, and
-	// of their organisations; default 10.
+	// MaxPages limits how many pages of 100 entries are read from the list of a
+	// person's addresses, and from that of their organisations; default: 10.
 	MaxPages int
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -80,14 +80,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Provider signs people in with one GitHub. It is safe for concurrent use.
+// Provider signs people in with github.com or one GitHub Enterprise Server. It is safe
+// for concurrent use.
 type Provider struct {
 	o      Options
 	client *http.Client
 }
 
-// New returns a Provider without a request to GitHub. The error says what is
-// wrong with the options.
+// New returns a Provider. It sends nothing to GitHub. The error says what is wrong with
+// the options.
 func New(o Options) (*Provider, error) {
 	o = o.withDefaults()
 	var err error
@@ -100,7 +101,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, client: &http.Client{
 		Transport: o.Transport,
 		Timeout:   o.Timeout,
-		// No token or secret goes where an answer points.
+		// Following a redirect could send a token or secret to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -111,15 +112,15 @@ func (p *Provider) Close() { p.client.CloseIdleConnections() }
 // Label is what a button says after "Sign in with".
 func (p *Provider) Label() string { return p.o.Label }
 
-// Addresses returns a GitHub's address in the one form that names it, and that of
-// its REST API. An empty address is https://github.com, and an empty one of the API
-// what belongs to the address. The error says why no secret may go there.
+// Addresses returns the canonical URL of a GitHub server, and the URL of its REST API.
+// An empty address means https://github.com. An empty restAPI means the API of that
+// server. The error says why secrets cannot be sent to a URL.
 func Addresses(address, restAPI string) (string, string, error) {
 	u, err := checkURL(strings.TrimRight(cmp.Or(address, "https://github.com"), "/"))
 	if err != nil {
 		return "", "", fmt.Errorf("github: the address %q: %w", address, err)
 	}
-	// One GitHub is one issuer, however its name is written.
+	// The host is not case-sensitive, but issuers are compared byte by byte.
 	u.Host = strings.ToLower(u.Host)
 	restAPI = strings.TrimRight(cmp.Or(restAPI, api(u)), "/")
 	if _, err := checkURL(restAPI); err != nil {
@@ -139,7 +140,7 @@ func api(u *url.URL) string {
 	return u.String() + "/api/v3"
 }
 
-// checkURL refuses an address to which a secret must not go.
+// checkURL rejects a URL to which secrets must not be sent.
 func checkURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {

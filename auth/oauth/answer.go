@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// protocolError is an error answer of RFC 6749 section 5.2 or RFC 7591 section
-// 3.2.2.
+// protocolError is an error response as defined in RFC 6749 section 5.2 and RFC
+// 7591 section 3.2.2.
 type protocolError struct {
 	Code        string `json:"error"`
 	Description string `json:"error_description,omitempty"`
 }
 
-// Error returns both parts, for logs.
+// Error returns the code and the description, for logs.
 func (e *protocolError) Error() string { return e.Code + ": " + e.Description }
 
-// writeJSON answers with what nobody may keep (RFC 6749 section 5.1).
+// writeJSON writes a JSON response that must not be cached (RFC 6749 section 5.1).
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -27,22 +27,23 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	h.Set("Pragma", "no-cache")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // fails only where the client is gone
+	json.NewEncoder(w).Encode(v) // fails only if the client has disconnected
 }
 
 func writeError(w http.ResponseWriter, status int, code, description string) {
 	writeJSON(w, status, protocolError{code, describe(description)})
 }
 
-// writeLimited answers 429. RFC 6749 has no code for it at these endpoints;
-// temporarily_unavailable of section 4.1.2.1 says it best.
+// writeLimited answers 429 Too Many Requests. RFC 6749 defines no error code for
+// this at these endpoints; temporarily_unavailable (section 4.1.2.1) is the closest.
 func writeLimited(w http.ResponseWriter, wait time.Duration, description string) {
 	seconds := max(1, int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	writeError(w, http.StatusTooManyRequests, "temporarily_unavailable", description)
 }
 
-// describe keeps a description within the bytes of RFC 6749 appendix A.8.
+// describe replaces the characters that an error_description cannot contain (RFC
+// 6749 appendix A.8).
 func describe(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -55,9 +56,9 @@ func describe(s string) string {
 	}, s)
 }
 
-// cors lets pages of any origin call an endpoint, which proves nobody by a
-// cookie, and answers methods other than the one that it has. Credentials are
-// never allowed.
+// cors lets pages of any origin call an endpoint, and rejects all methods except
+// the given one. This is safe because no such endpoint authenticates by cookie, and
+// credentials are never allowed.
 func cors(method string, next http.HandlerFunc) http.Handler {
 	allow := method + ", OPTIONS"
 	if method == http.MethodGet {

@@ -2,9 +2,8 @@ package oauth
 
 import "satchel/internal/fault"
 
-// CheckRedirectURI reports whether a client that an admin makes may have a redirect
-// URI, by the same rule as one that registers itself. The error is a
-// fault.Invalid.
+// CheckRedirectURI returns a fault.Invalid error if a client that an admin adds cannot
+// have the redirect URI. The rule is the one for clients that register themselves.
 func CheckRedirectURI(uri string) error {
 	if _, err := checkRedirect(uri); err != nil {
 		return fault.Wrap(err, fault.Invalid, "The redirect URI cannot be used: %s.", err)

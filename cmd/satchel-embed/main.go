@@ -1,15 +1,16 @@
-// Command satchel-embed runs an embedding model on this machine and serves it in
-// OpenAI's form (POST /v1/embeddings), on a socket for satchel, which starts it
-// where search.embeddings.model names a directory, or on an address.
+// Command satchel-embed runs an embedding model on this machine and serves it
+// through OpenAI's API (POST /v1/embeddings). It listens on a Unix socket or on a
+// TCP address. If search.embeddings.model names a directory, satchel starts it with
+// a socket.
 //
-// The directory holds one .onnx file, tokenizer.json and config.json, as models
-// for sentence-transformers are published. The model runs in Go (hugot over
-// gomlx's simplego backend), so that neither cgo nor a library is needed; it is
-// slower than the runtimes that need them.
+// The directory holds an .onnx file, tokenizer.json and config.json, the layout in
+// which sentence-transformers models are published. The model runs in pure Go (hugot
+// on gomlx's simplego backend), so it needs neither cgo nor a shared library, but it
+// is slower than runtimes that use them.
 //
-// It is a program and a module of its own: what it links would cost every
-// process of satchel, which is each sandbox's too, its initialisation, and a text
-// that the tokenizer cannot read ends the process.
+// It is a separate program and module for two reasons. Its dependencies would slow
+// the start of every satchel process, including those of sandboxes. And a text that
+// the tokenizer cannot read ends the process.
 package main
 
 import (
@@ -37,13 +38,13 @@ func main() {
 func run() error {
 	model := flag.String("model", "", "`directory` of the model")
 	onnx := flag.String("onnx", "", "`name` of the .onnx file, where there are several")
-	socket := flag.String("socket", "", "`path` of the socket to serve on; ends with standard input")
+	socket := flag.String("socket", "", "`path` of the socket to serve on; the program ends when its standard input closes")
 	listen := flag.String("listen", "", "`address` to serve on, such as 127.0.0.1:8081")
-	batch := flag.Int("batch", 8, "texts that the model reads at once")
+	batch := flag.Int("batch", 8, "number of texts that the model embeds at once")
 	flag.Parse()
 	if *model == "" || (*socket == "") == (*listen == "") || flag.NArg() > 0 || *batch < 1 {
 		flag.Usage()
-		return errors.New("--model is needed, and either --socket or --listen")
+		return errors.New("usage: --model, either --socket or --listen, a --batch of at least 1, and no arguments")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,7 +52,7 @@ func run() error {
 	network, address := "tcp", *listen
 	if *socket != "" {
 		network, address = "unix", *socket
-		// Whoever started it has ended when the pipe closes.
+		// Standard input is a pipe from the parent process: when it closes, the parent has ended.
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			stop()

@@ -27,7 +27,7 @@ type githubPage struct {
 	Wrong, Way string
 	URL        string // of the repository, as last seen
 	Waiting    bool
-	Since      time.Time // when Waiting began
+	Since      time.Time // when the person asked for approval
 	Push       web.RemoteView
 	Held       int // the visitor's unsaved files; -1 if unknown
 }
@@ -73,7 +73,7 @@ func githubTitle(b githubPage) string {
 	case b.Linked:
 		switch b.Link.State {
 		case auth.LinkSuspended:
-			return "GitHub has suspended the connection"
+			return "The GitHub App is suspended"
 		case auth.LinkRemoved:
 			return "The repository is out of reach"
 		case auth.LinkLost:
@@ -117,8 +117,8 @@ func (s *pages) beginConnect(v *web.Visit) error {
 	return s.toGitHub(v, m, nil)
 }
 
-// toGitHub sends the browser to GitHub to identify the person. create is a repository to
-// make on return; nil for none.
+// toGitHub sends the browser to GitHub to identify the person. If create is not nil,
+// the repository is created on return.
 func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := s.App.Begin(v.R.Context(), s.URL(app.PathCallback), state)
@@ -131,8 +131,8 @@ func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewReposi
 	return s.SendToProvider(v, location)
 }
 
-// githubProblem shows an error of GitHub on the space's page, which offers the next
-// step.
+// githubProblem shows an error from GitHub on the space's GitHub page, which offers the
+// next step. It returns internal errors instead.
 func (s *pages) githubProblem(v *web.Visit, m store.Membership, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
@@ -149,8 +149,8 @@ type setupPage struct {
 }
 
 // afterInstall handles the return of a person who installed the App, changed its
-// repositories or asked for it. The request is only a hint: anyone can send a person
-// here with any installation_id.
+// repositories or requested approval for it. The query is only a hint: anyone can send
+// a person here with any installation_id.
 func (s *pages) afterInstall(v *web.Visit) error {
 	f, ok, err := s.takeHint(v, flowInstall)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *pages) afterInstall(v *web.Visit) error {
 	return s.goOn(v, f, request)
 }
 
-// goOn continues a flow that this session began a moment ago.
+// goOn continues a flow that this session began earlier.
 func (s *pages) goOn(v *web.Visit, f githubFlow, request bool) error {
 	m, err := s.connectable(v, f.Space)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *pages) afterGitHub(v *web.Visit, status int, body setupPage) error {
 	}
 	title := "Back from GitHub"
 	if body.Over {
-		title = "This visit to GitHub is over"
+		title = "This visit to GitHub has expired"
 	}
 	return s.Page(v, status, "githubsetup", web.Page{Title: title, Styles: []string{"github.css"}, Body: body})
 }
@@ -229,10 +229,10 @@ func (s *pages) finishGitHub(v *web.Visit) error {
 		return err
 	}
 	if q.Has("error") {
-		return s.githubState(v, m, http.StatusBadRequest, "GitHub says that it was not allowed, and nothing was connected. Try again when you like.")
+		return s.githubState(v, m, http.StatusBadRequest, "GitHub did not authorize the App, so nothing was connected. You can try again.")
 	}
 	if len(q["code"]) != 1 || q.Get("code") == "" {
-		return s.githubState(v, m, http.StatusBadRequest, "GitHub sent no code, and nothing was connected. Try again.")
+		return s.githubState(v, m, http.StatusBadRequest, "GitHub sent no authorization code, so nothing was connected. Try again.")
 	}
 	var found app.Found
 	if f.Create != nil {
@@ -284,9 +284,9 @@ func (s *pages) unlinkRepository(v *web.Visit) error {
 func githubDone(b githubPage) map[string]string {
 	if b.Linked {
 		if b.Link.State != auth.LinkConnected {
-			return map[string]string{"checked": "GitHub was asked just now."}
+			return map[string]string{"checked": "The connection was checked just now."}
 		}
-		return map[string]string{"checked": "GitHub was asked just now, and what is new there is being fetched."}
+		return map[string]string{"checked": "The connection works. New changes at GitHub are being fetched."}
 	}
-	return map[string]string{"disconnected": "The repository is disconnected. Both it and the space stay as they are."}
+	return map[string]string{"disconnected": "The repository is disconnected. The repository and the space keep their contents."}
 }

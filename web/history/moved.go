@@ -8,9 +8,10 @@ import (
 	"satchel/web"
 )
 
-// movedFrom returns the path that a commit moved to p, and the parent of the commit. The
-// history of p continues at from, starting with that parent. Both are empty if the
-// commit did not move p: no deleted path has the same contents, or more than one has.
+// movedFrom returns the path from which a commit moved p, and the parent of the commit.
+// The history of p continues at from, starting with that parent. Both are empty if the
+// commit did not move p, if more than one deleted path has the same contents, or if the
+// commit changed more than [web.MaxMoved] files.
 func (s *pages) movedFrom(v *web.Visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {
 		return "", "", nil

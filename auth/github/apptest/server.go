@@ -1,6 +1,6 @@
-// Package apptest is a GitHub for tests on one loopback origin: people,
-// organisations, repositories, Apps and their installations, the pages that a
-// browser presses, the REST API under /api/v3, webhooks, and git over HTTP.
+// Package apptest simulates GitHub for tests, on one loopback origin: people,
+// organisations, repositories, Apps and their installations, the pages on which a
+// browser submits forms, the REST API under /api/v3, webhooks, and git over HTTP.
 //
 //	gh := apptest.Start(t, apptest.Options{})
 //	gh.AddPerson("ada")
@@ -9,9 +9,10 @@
 //	gh.Install(apptest.Installing{App: slug, Account: "ada", By: "ada"})
 //	back, err := gh.Authorize("ada", location)
 //
-// It is as strict as GitHub. Every request and answer of the REST API is validated
-// with GitHub's OpenAPI description (see README.md), and a mismatch fails the test.
-// At git it is stricter: it accepts only tokens for one repository.
+// It is as strict as GitHub. Every request and response of the REST API is validated
+// against GitHub's OpenAPI description (see README.md), and a mismatch fails the test.
+// Its git server is stricter: it accepts only tokens that are restricted to one
+// repository, and to contents and metadata.
 package apptest
 
 import (
@@ -36,12 +37,12 @@ import (
 
 // Options configure a Server. Zero fields take the defaults.
 type Options struct {
-	// Address is where to listen; default a free port of 127.0.0.1.
+	// Address is the address to listen on; default: a free port on 127.0.0.1.
 	Address string
 }
 
-// Server is a running GitHub. Its methods are safe for concurrent use. Those that
-// change the world panic if something that the test names does not exist.
+// Server is a running simulation of GitHub. Its methods are safe for concurrent use.
+// Methods that change its state panic if the test names something that does not exist.
 type Server struct {
 	URL string // its origin
 
@@ -51,11 +52,11 @@ type Server struct {
 	served       chan struct{}
 	closed       chan struct{}
 	once         sync.Once
-	ended        *sync.Cond // on mu: a request or a delivery ended
+	ended        *sync.Cond // uses mu; signalled when a request or a delivery ends
 	hooks        *http.Client
 
 	mu         sync.Mutex
-	running    int // requests and deliveries
+	running    int // requests and deliveries in progress
 	closing    bool
 	ahead      time.Duration
 	world      world
@@ -64,7 +65,7 @@ type Server struct {
 	violations []string
 }
 
-// Request is one that the server answered, without its secrets.
+// Request describes a request that the server answered, without its secrets.
 type Request struct {
 	Method, Path string // the path without /api/v3
 	Query        string
@@ -72,16 +73,16 @@ type Request struct {
 	Status       int
 }
 
-// Behaviour is how the server deviates from a GitHub in good health. Keys of the
-// maps are paths without /api/v3; one that ends in "*" is a prefix. Answers that it
-// makes up are not validated.
+// Behaviour makes the server deviate from a healthy GitHub. The keys of the maps are
+// paths without /api/v3; a key that ends in "*" matches every path with that prefix.
+// Responses that misbehave sends are not validated.
 type Behaviour struct {
 	Down    bool            // every answer is 503
-	Stall   <-chan struct{} // every answer waits for it
-	Status  map[string]int  // answer with it, and Message
+	Stall   <-chan struct{} // every response waits to receive from this channel
+	Status  map[string]int  // answer with this status and Message
 	Header  map[string]http.Header
 	Message string
-	Body    map[string]string // answer 200 with it
+	Body    map[string]string // answer 200 with this body
 	// Garble changes an answer of the API before it is validated.
 	Garble     func(path string, body map[string]any)
 	TokenError string // the error of the token endpoint
@@ -89,7 +90,8 @@ type Behaviour struct {
 	NoHooks    bool   // webhooks are recorded and not sent
 }
 
-// Start starts a server that ends with the test and fails it on violations.
+// Start starts a server. When the test ends, Start closes the server and fails the test
+// if there were violations.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	testenv.NeedProgram(t, "git")
@@ -106,7 +108,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// New starts a server, which Close ends.
+// New starts a server. The caller must call Close.
 func New(o Options) (*Server, error) {
 	if o.Address == "" {
 		o.Address = "127.0.0.1:0"
@@ -141,7 +143,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server, its deliveries and its git processes.
+// Close stops the server, and waits until its requests, deliveries and git processes have
+// ended.
 func (s *Server) Close() {
 	s.once.Do(func() {
 		close(s.closed)
@@ -154,8 +157,8 @@ func (s *Server) Close() {
 	})
 }
 
-// begin counts a request or a delivery, which end ends, unless the server closes.
-// The lock is held.
+// begin counts a request or a delivery as running, until end is called. It reports
+// false, and counts nothing, if the server is closing. The caller must hold mu.
 func (s *Server) begin() bool {
 	if !s.closing {
 		s.running++
@@ -165,7 +168,7 @@ func (s *Server) begin() bool {
 
 func (s *Server) end() { s.with(func(*world) { s.running--; s.ended.Broadcast() }) }
 
-// Idle waits until no request and no delivery is under way.
+// Idle waits until no request or delivery is in progress.
 func (s *Server) Idle() {
 	s.with(func(*world) {
 		for s.running > 0 {
@@ -174,7 +177,7 @@ func (s *Server) Idle() {
 	})
 }
 
-// API is the address of the REST API.
+// API returns the URL of the REST API.
 func (s *Server) API() string { return s.URL + "/api/v3" }
 
 // with runs f under the lock.
@@ -191,21 +194,23 @@ func read[T any](s *Server, f func(w *world) T) T {
 	return f(&s.world)
 }
 
-// Violations are the mismatches with GitHub's description, and the tokens that
-// were too powerful for git.
+// Violations returns the mismatches with GitHub's description, requests to endpoints
+// that the server does not have, git tokens with too many permissions, and secrets in
+// the query of the token endpoint.
 func (s *Server) Violations() []string {
 	return read(s, func(*world) []string { return slices.Clone(s.violations) })
 }
 
-// ForgetViolations empties the list, for tests that cause some.
+// ForgetViolations clears the violations, for tests that cause them on purpose.
 func (s *Server) ForgetViolations() { s.with(func(*world) { s.violations = nil }) }
 
-// Requests are those that were answered, oldest first.
+// Requests returns the requests that were answered, oldest first.
 func (s *Server) Requests() []Request {
 	return read(s, func(*world) []Request { return slices.Clone(s.requests) })
 }
 
-// Count counts the requests to a path, or to a prefix that ends in "*".
+// Count returns the number of requests with a method and a path. A path that ends in "*"
+// matches every path with that prefix.
 func (s *Server) Count(method, path string) (n int) {
 	for _, r := range s.Requests() {
 		if r.Method == method && matches(path, r.Path) {
@@ -220,15 +225,15 @@ func matches(pattern, path string) bool {
 	return pattern == path || cut && strings.HasPrefix(path, prefix)
 }
 
-// Advance moves the clock on, so that codes and tokens expire.
+// Advance moves the server's clock forward, so that codes and tokens expire.
 func (s *Server) Advance(d time.Duration) { s.with(func(*world) { s.ahead += d }) }
 
-// now is the time. The lock is held.
+// now returns the server's time. The caller must hold mu.
 func (s *Server) now() time.Time { return time.Now().Add(s.ahead).UTC().Truncate(time.Second) }
 
 func fresh(prefix string) string { return prefix + rand.Text() }
 
-// Behave sets how the server deviates from now on.
+// Behave replaces the Behaviour of the server.
 func (s *Server) Behave(b Behaviour) { s.with(func(*world) { s.behaviour = b }) }
 
 func lookup[T any](m map[string]T, path string) (v T, ok bool) {
@@ -240,7 +245,8 @@ func lookup[T any](m map[string]T, path string) (v T, ok bool) {
 	return v, false
 }
 
-// misbehave answers as the Behaviour says, and reports whether it did.
+// misbehave answers a request as the Behaviour says, and reports whether the request
+// needs no other answer.
 func (s *Server) misbehave(w http.ResponseWriter, r *http.Request) bool {
 	b := read(s, func(*world) Behaviour { return s.behaviour })
 	if b.Stall != nil {
@@ -300,7 +306,7 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// order is the argument of an order from another process.
+// order holds the arguments of a command from another process.
 type order struct {
 	Login, Org, Base, Owner, Name, Repo, Permission, App string
 	Members, Collaborators, Files                        map[string]string
@@ -309,7 +315,8 @@ type order struct {
 	Args                                                 []string
 }
 
-// obey does an order. A panic of the world is a mistake of the test: an error.
+// obey runs a command. It returns a panic as an error, because it means that the test
+// made a mistake.
 func (s *Server) obey(name string, o order) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -348,10 +355,11 @@ func (s *Server) obey(name string, o order) (v any, err error) {
 		})
 		return all, nil
 	}
-	return nil, errors.New("there is no such order")
+	return nil, errors.New("unknown command")
 }
 
-// control serves another process: POST /_control/ORDER, and GET /_violations.
+// control serves commands from another process (POST /_control/COMMAND) and GET
+// /_violations.
 func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_violations" {
 		reply(w, http.StatusOK, append([]string{}, s.Violations()...))

@@ -1,22 +1,23 @@
-// Package access verifies access tokens (JWTs) of another issuer, for a server
-// that is only the resource server: Auth0, Keycloak, Entra, Supabase and whoever
-// publishes keys by OpenID Connect discovery or RFC 8414.
+// Package access verifies the access tokens (JWTs) of an external issuer, for a
+// server that is only a resource server. It works with Auth0, Keycloak, Entra,
+// Supabase and any other issuer that publishes its keys through OpenID Connect
+// discovery or RFC 8414.
 //
-// It promises that nothing is accepted which the issuer did not sign for this
-// resource and for a client: claims are read only once a key of the issuer, of
-// the kind that the algorithm needs, has verified the signature, and a token
-// that one of the rules of [Verifier.Verify] does not cover is refused. To who
-// holds no signed token every refusal looks the same.
+// The package accepts only tokens that the issuer signed for this resource and for a
+// client. It reads claims only after verifying the signature with one of the issuer's
+// keys, of the type that the algorithm needs, and rejects a token that breaks any rule
+// of [Verifier.Verify]. A caller without a signed token cannot learn why it was
+// rejected.
 //
-// It promises also that the issuer may be away: the server starts without it, its
-// keys are used for a bounded time in which they cannot be fetched again, and
-// after that callers get fault.Unavailable, never access. What callers send
-// cannot make the server hammer the issuer, or fetch anything else.
+// The issuer may be unreachable. The server starts without it. If the keys cannot be
+// fetched again, the last ones are used for a limited time; after that, callers get
+// fault.Unavailable and never access. No token can make the server flood the issuer
+// with requests, or fetch any other URL.
 //
-// Signatures are golang-jwt's, keys are parsed by go-jose. The key set is not
-// go-oidc's RemoteKeySet: that one keeps keys for ever, fetches once for each
-// token with an unknown key, reads answers of any length, ignores key_ops, and is
-// found by one discovery location alone, where RFC 8414 has another.
-// golang-jwt's parser is not used either, since it decodes claims before
-// it verifies them, and takes a member that occurs twice.
+// golang-jwt verifies the signatures and go-jose parses the keys. The package does not
+// use go-oidc's RemoteKeySet, which keeps keys forever, fetches once for each token
+// with an unknown key, reads responses of any length, ignores key_ops, and supports
+// only OpenID's discovery URL and not that of RFC 8414. It does not use golang-jwt's
+// parser either, which decodes claims before verifying them and accepts duplicate
+// members.
 package access

@@ -17,8 +17,8 @@ import (
 
 func (c *call) loginLinkCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "login-link", Args: cobra.NoArgs, Short: "make a one-time sign-in link", Long: `
-Whoever opens the link first is signed in as that person, so hand it to nobody
-else. It ends after 15 minutes, and when another is made.`}, func(fs *pflag.FlagSet) runner {
+The link signs in the first person who opens it, so give it only to the person
+that it is for. It expires after 15 minutes, or when another link is made.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "the person's `NAME` (default: the first admin)")
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
@@ -55,7 +55,7 @@ func (c *call) inviteCommand() *cobra.Command {
 			role := roleFlag(fs)
 			isAdmin := fs.Bool("admin", false, "make the invited person an admin")
 			note := fs.String("note", "", "a `TEXT` for the list of invitations, such as the person's name")
-			email := fs.String("email", "", "the invited person's `ADDRESS` for sign-in links, if they bring none")
+			email := fs.String("email", "", "the `ADDRESS` for sign-in links, if the invited person's sign-in provides none")
 			return func(ctx context.Context, _ []string) error {
 				as, err := role()
 				if err != nil {
@@ -108,7 +108,7 @@ func (c *call) inviteCommand() *cobra.Command {
 				})
 			}
 		}),
-		act(c, "revoke ID", "end an invitation", "revoked", "Revoked %s", (*service.Service).RevokeInvitation, func(id string) service.RevokeInvitationInput {
+		act(c, "revoke ID", "revoke an invitation", "revoked", "Revoked %s", (*service.Service).RevokeInvitation, func(id string) service.RevokeInvitationInput {
 			return service.RevokeInvitationInput{ID: id}
 		}),
 	)

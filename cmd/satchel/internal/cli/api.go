@@ -37,7 +37,7 @@ key on the server's account page, or with "satchel token create".`
 func (c *call) apiCommand() *cobra.Command {
 	return group("api", "search, read and run commands over a server's library, by its REST API",
 		c.overAPI(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "search the library", Long: `
-The words of QUERY need no quotes around them all.`}, func(fs *pflag.FlagSet) apiRunner {
+QUERY can be several words, without quotes around all of them.`}, func(fs *pflag.FlagSet) apiRunner {
 			var q apiclient.Query
 			fs.IntVar(&q.Limit, "limit", 0, "at most `N` results")
 			fs.StringVar(&q.Source, "source", "", "only from this `SOURCE`")

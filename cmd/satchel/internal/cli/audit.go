@@ -17,7 +17,7 @@ import (
 )
 
 func (c *call) auditCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list the audit log: sign-ins, grants and acts of admins"}, func(fs *pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list the audit log: sign-ins, grants and actions of admins"}, func(fs *pflag.FlagSet) runner {
 		r := service.ListAuditInput{}
 		fs.IntVar(&r.Limit, "limit", 50, "the newest `N` entries, at most 1000")
 		fs.StringVar(&r.User, "user", "", "only entries by or about the person `NAME`, who may have been removed")

@@ -90,7 +90,7 @@ func (c *call) grantCommand() *cobra.Command {
 				})
 			}
 		}),
-		act(c, "revoke ID", "end a grant at once", "revoked", "Revoked %s", (*service.Service).RevokeGrant, func(id string) service.RevokeGrantInput {
+		act(c, "revoke ID", "revoke a grant at once", "revoked", "Revoked %s", (*service.Service).RevokeGrant, func(id string) service.RevokeGrantInput {
 			return service.RevokeGrantInput{ID: space.GrantID(id)}
 		}),
 	)

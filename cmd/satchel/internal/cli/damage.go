@@ -181,7 +181,7 @@ SPACE is the ID of a space, or the name of one of the person's spaces; satchel d
 says which space is damaged. The command fetches the whole branch of the remote again,
 and replaces each unreadable object with the remote's. With --from the copies come from
 a repository on this machine instead, such as spaces/ID.git in a backup. Each copy is
-verified against its hash. A server may run meanwhile. The command exits with 1 if
+verified against its hash. A server can be running. The command exits with 1 if
 something is still damaged.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "the owner's `NAME` (default: the first admin)")
 		from := fs.String("from", "", "take the copies from the git repository in `DIR` instead of the remote")

@@ -16,8 +16,8 @@ import (
 func (c *call) deleteCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "delete SPACE", Args: cobra.ExactArgs(1), Short: "delete a space, its files and its history for good", Long: `
 SPACE is the name of one of the person's spaces, or the ID of any space, from:
-satchel space list. Its members and their clients lose it at once, and its published
-sources end. A repository elsewhere to which it is pushed stays as it is. To keep the
+satchel space list. Its members and their clients lose access at once, and its sources
+are unpublished. The repository to which the space is pushed stays as it is. To keep the
 history, first run: git clone --mirror REPOSITORY, with the repository from satchel
 space list. A person's only space cannot be deleted. Type the space's name to
 confirm, or pass --yes.`}, func(fs *pflag.FlagSet) runner {

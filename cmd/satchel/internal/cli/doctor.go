@@ -30,7 +30,7 @@ import (
 const leastDisk = 2 << 30
 
 func (c *call) doctorCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "doctor", Args: cobra.NoArgs, Short: "check this machine and the data, and say what to do", Long: `
+	return c.command(&cobra.Command{Use: "doctor", Args: cobra.NoArgs, Short: "check this machine and the data, and say how to fix what is wrong", Long: `
 It reads the database, the search index and every object of every space, also while
 a server runs. It names each damaged object, the files that hold it, and how to
 repair it. It exits with 1 if something that Satchel needs does not work or is

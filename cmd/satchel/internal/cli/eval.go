@@ -33,7 +33,7 @@ COLLECTION is a directory in the layout of BEIR (corpus.jsonl, queries.jsonl and
 qrels.tsv or qrels/test.tsv), or a file of queries. A directory is indexed in a
 temporary directory. Each line of a file has a query, a tab or an arrow (→), and the
 path of a page that the query should find in a space, or in the directory of --dir.
-The search keys of the configuration apply.`}, func(fs *pflag.FlagSet) runner {
+The command uses the search settings of the configuration.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "the `NAME` of the person whose space has the pages (default: the first admin)")
 		dir := fs.String("dir", "", "search the pages in `DIR` instead of a space")
 		return func(ctx context.Context, args []string) error {

@@ -171,9 +171,9 @@ func printFiles(w io.Writer, files []changedFile) {
 
 func (c *call) restoreCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "restore COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "restore a file, a directory or the whole space from a commit", Long: `
-The restored state becomes a new commit: nothing leaves the history, so a restore
-can be undone by another. Without PATH the whole space is restored, and files that
-came since are deleted.`}, func(fs *pflag.FlagSet) runner {
+The restored state becomes a new commit. Nothing is removed from the history, so you
+can undo a restore with another one. Without PATH the whole space is restored, and
+files that were added since are deleted.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, args []string) error {
 			return c.admin(ctx, func(s admin.Service) error {

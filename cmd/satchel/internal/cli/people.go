@@ -142,7 +142,7 @@ func (c *call) tokenCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "revoke ID", Args: cobra.ExactArgs(1), Short: "end an API key at once"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "revoke ID", Args: cobra.ExactArgs(1), Short: "revoke an API key at once"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				if strings.HasPrefix(args[0], auth.KeyPrefix) {
 					return usage("that is a key itself; give its ID, from: satchel token list")

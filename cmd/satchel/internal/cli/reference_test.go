@@ -69,7 +69,7 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` if it is known; ` + "`state` is `active` or `suspended`" + ` |
 | ` + "`user email`" + ` | ` + "`{\"name\", \"email\"}`" + ` |
-| ` + "`user remove`" + ` | ` + "`{\"removed\", \"spaces\": [{\"id\", \"name\"}]}`" + `; ` + "`spaces`" + ` have no owner now |
+| ` + "`user remove`" + ` | ` + "`{\"removed\", \"spaces\": [{\"id\", \"name\"}]}`" + `; ` + "`spaces`" + ` lists those that now have no owner |
 | ` + "`user promote`" + ` | ` + "`{\"admin\"}`" + ` |
 | ` + "`user demote`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`user signout`" + ` | ` + "`{\"sessions\"}`" + ` |
@@ -80,12 +80,12 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"space\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` if there is such a time |
 | ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`client add`" + ` | ` + "`{\"id\", \"name\", \"kind\", \"redirects\", \"created\"}`" + ` |
-| ` + "`client list`" + ` | a list of these, with ` + "`last_used`" + ` if there is such a time |
+| ` + "`client list`" + ` | a list of clients as ` + "`client add`" + ` prints them, with ` + "`last_used`" + ` if there is such a time |
 | ` + "`client remove`" + ` | ` + "`{\"removed\"}`" + ` |
 | ` + "`grant list`" + ` | ` + "`[{\"id\", \"kind\", \"user\", \"space\", \"name\", \"client\", \"scopes\", \"created\", \"last_used\"}]`" + ` |
 | ` + "`grant revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`auth check`" + ` | ` + "`{\"url\", \"ok\", \"findings\": [{\"name\", \"status\", \"what\", \"fix\", \"clients\"}], \"clients\": [{\"name\", \"verdict\", \"reason\"}]}`" + ` |
-| ` + "`audit`" + ` | ` + "`[{\"at\", \"user\", \"via\", \"action\", \"subject\", \"about\", \"detail\": {…}, \"names\": {ID: NAME}}]`" + `; ` + "`about` is the name of `subject`, and `names` are those of the ids in `detail`" + ` |
+| ` + "`audit`" + ` | ` + "`[{\"at\", \"user\", \"via\", \"action\", \"subject\", \"about\", \"detail\": {…}, \"names\": {ID: NAME}}]`" + `; ` + "`about` is the name of `subject`, and `names` has the name of each ID in `detail`" + ` |
 | ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"owner_was\", \"repository\", \"head\"}]`" + `; ` + "`owner` is empty and `owner_was`" + ` is there if the owner was removed; ` + "`head`" + ` is empty if the space is too damaged to open |
 | ` + "`space delete`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"members\", \"sources\", \"remote\", \"unpushed\", \"deleted\"}`" + ` |
 | ` + "`space create`, `space give`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"repository\", \"head\"}`" + ` |

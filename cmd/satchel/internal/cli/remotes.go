@@ -57,9 +57,9 @@ func (c *call) syncCommand() *cobra.Command {
 func (c *call) remoteCommand() *cobra.Command {
 	return group("remote", "manage the repository with which a space is synchronised",
 		c.command(&cobra.Command{Use: "set URL", Args: cobra.ExactArgs(1), Short: "set the git repository to which a space is pushed", Long: `
-URL is https://HOST/PATH without a user or a password. If the space is still as it
-began, it takes over the repository's contents and history. Otherwise both are
-merged. From then on Satchel pushes every change in the background, and merges
+URL is https://HOST/PATH without a user or a password. If the space has not
+changed since it was created, it takes over the repository's contents and history.
+Otherwise the two are merged. From then on Satchel pushes every change in the background, and merges
 changes that others push to the repository.
 
 The token must allow reading and writing the repository. Satchel reads it from a
@@ -72,7 +72,7 @@ rejected without --trusted.
 
 The command first scans the space for keys, because the first push would publish them.
 If it finds any, it sets nothing. The scan does not find passwords, because they have
-no form of their own.
+no recognizable format.
 
 With --replace the contents of the repository replace those of the space. The server
 keeps the former contents as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
@@ -271,8 +271,8 @@ that line now (or at the commit --at) from every file. With PATH and --file it
 removes the whole file. Without --file it also removes the secrets from commit
 messages and authors' names. --dry-run lists the files that would change.
 
-The command first stops the space's sandboxes. It deletes the old commits from disk;
-change the secret nevertheless, wherever it is used.`}, func(fs *pflag.FlagSet) runner {
+The command first stops the space's sandboxes. It deletes the old commits from disk.
+Replace the secret at its provider anyway: others may have read it.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		file := fs.Bool("file", false, "remove the whole file")
 		at := fs.String("at", "", "the `COMMIT` that has the LINE, as satchel space status prints it (default: the newest)")
@@ -329,10 +329,10 @@ func cutLine(s string) (path string, line int, ok bool) {
 
 func (c *call) allowCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "allow [FINGERPRINT]", Args: cobra.MaximumNArgs(1), Short: "allow something that looks like a secret, or list what is allowed", Long: `
-FINGERPRINT is in the answer that rejected the file. It allows this one secret at
-every path of the space. The next command in the sandbox saves the file.`}, func(fs *pflag.FlagSet) runner {
+FINGERPRINT is in the answer that rejected the file. The command allows this one
+secret at every path of the space. The next command in the sandbox saves the file.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		take := fs.Bool("revoke", false, "end an allowance; files that were saved stay")
+		take := fs.Bool("revoke", false, "no longer allow the secret; files that were saved stay")
 		return func(ctx context.Context, args []string) error {
 			if len(args) == 0 && *take {
 				return usage("--revoke needs a FINGERPRINT")

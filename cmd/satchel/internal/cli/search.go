@@ -20,8 +20,9 @@ import (
 
 func (c *call) searchCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "search a space, as its owner's AI does", Long: `
-The words of QUERY need no quotes around them all; docs/search.md has the query
-language. Put -- before a QUERY that leaves words out: satchel search -- deploy -old.
+QUERY can be several words, without quotes around all of them. docs/search.md describes
+the query language. If QUERY excludes words, put -- before it:
+satchel search -- deploy -old.
 With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		var r service.SearchArguments

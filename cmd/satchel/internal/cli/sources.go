@@ -29,8 +29,8 @@ func (c *call) sourceCommand() *cobra.Command {
 			}
 		}),
 		c.command(&cobra.Command{Use: "publish NAME", Args: cobra.ExactArgs(1), Short: "publish a directory of a space as a source, or change the source", Long: `
-Others can then read it under /library/docs/NAME, and search it. It follows the
-commits of the space. NAME is unique on the server. Without --for, everybody on the
+Others can then read it under /library/docs/NAME, and search it. Each commit to the
+directory updates the source. NAME is unique on the server. Without --for, everybody on the
 server can read the source.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			of := fs.String("space", "", "the `SPACE` (default: the person's first)")
@@ -64,7 +64,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "end a source; nobody can read it any more"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "unpublish a source; nobody can read it any more"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {

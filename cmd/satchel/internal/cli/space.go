@@ -38,8 +38,8 @@ func (c *call) spaceCommand() *cobra.Command {
 		c.command(&cobra.Command{Use: "import SOURCE", Args: cobra.ExactArgs(1), Short: "fill a space from a git URL, a git repository, a bundle or a directory", Long: `
 The command reads SOURCE here, with your rights and your git configuration, and
 sends only its content to the server. You can download a bundle from the pages, or
-make one with “git bundle create FILE HEAD”. If the space is still as it began, a
-git repository or bundle is imported with its history. Otherwise its files are added
+make one with “git bundle create FILE HEAD”. If the space has not
+changed since it was created, a git repository or bundle is imported with its history. Otherwise its files are added
 in one commit, and if both sides have a file, both versions are kept.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			return func(ctx context.Context, args []string) error {

@@ -28,12 +28,12 @@ const stdioKeyLife = 24 * time.Hour
 
 func (c *call) stdioCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "stdio", Args: cobra.NoArgs, Short: "speak MCP over standard input and output, for clients that start a command", Long: `
-It connects to the server that runs on the data directory, or serves by itself if
-none runs. If $SATCHEL_TOKEN is not set, it makes an API key that ends with it; only
-the owner of the data directory can do that. --url names a server elsewhere and
-needs $SATCHEL_TOKEN.`}, func(fs *pflag.FlagSet) runner {
+The command connects to the server that runs on the data directory, or serves the
+data itself if no server runs. If $SATCHEL_TOKEN is not set, it makes an API key
+that is revoked when the command ends; only the owner of the data directory can do
+that. With --url it connects to another server, which needs $SATCHEL_TOKEN.`}, func(fs *pflag.FlagSet) runner {
 		url := fs.String("url", "", "the MCP `URL` of a server (default: the one on the data directory)")
-		user := fs.String("user", "", "as the person `NAME` (default: the first admin)")
+		user := fs.String("user", "", "act as the person `NAME` (default: the first admin)")
 		return func(ctx context.Context, _ []string) error {
 			token := lookupEnv(c.Environ, "SATCHEL_TOKEN")
 			if *url != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 func (c *call) versionCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "version", Args: cobra.NoArgs, Short: "print the version, and what this binary is built from"}, func(*pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "version", Args: cobra.NoArgs, Short: "print the version, the commit, and the versions of Go and gVisor"}, func(*pflag.FlagSet) runner {
 		return func(context.Context, []string) error {
 			return c.answer(c.Version, func() { c.printf("%s\n", c.Version.text()) })
 		}
