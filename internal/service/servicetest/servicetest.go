@@ -105,7 +105,7 @@ func options(t testing.TB, accounts *store.Store, git *gitstore.Store, now func(
 	w.must(m.Start(t.Context(), sources.Index{
 		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
 	}))
-	return service.Options{Accounts: accounts, Git: git, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{}), Now: now}
+	return service.Options{Accounts: accounts, Git: git, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{Git: git}), Now: now}
 }
 
 // Write commits files to the space.
