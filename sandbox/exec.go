@@ -40,9 +40,9 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	case strings.TrimSpace(r.Command) == "":
 		return Result{}, fault.New(fault.Invalid, "The command is empty.")
 	case len(r.Command) > MaxCommand:
-		return Result{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed. Put what is long into a file first.", len(r.Command), MaxCommand)
+		return Result{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed. Write long content to a file first.", len(r.Command), MaxCommand)
 	case strings.ContainsRune(r.Command, 0):
-		return Result{}, fault.New(fault.Invalid, "The command holds a NUL character, which no command can.")
+		return Result{}, fault.New(fault.Invalid, "The command contains a NUL character, which a command cannot contain.")
 	}
 	rep := newReporter(r.OnProgress)
 	defer rep.stop()
@@ -282,7 +282,7 @@ func (c *command) fill(er agent.ExecResult) {
 	case agent.Shutdown:
 		c.note("The command was ended because its sandbox is being stopped.")
 	case agent.Detached:
-		c.note("The command goes on as job %s; its output is in %s. What it changes is committed when it ends.", r.JobID, r.JobDir)
+		c.note("The command continues as job %s; its output is in %s. Its changes are committed when it ends.", r.JobID, r.JobDir)
 	}
 	if er.Leftover > 0 {
 		c.note("Processes that the command had left behind ended with it: %d. For work that goes on, ask for a background job.", er.Leftover)

@@ -273,12 +273,12 @@ func (b *instance) diedError(cause error, some bool) error {
 	case StopHung:
 		what = "The sandbox stopped answering and was ended with everything that ran in it."
 	}
-	lost := "What the command had changed is lost"
+	lost := "The command's changes are lost"
 	if some {
-		lost = "What the command had changed, but for the commits that this answer names, is lost"
+		lost = "The command's changes are lost, except the commits that this answer names"
 	}
-	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s %s, as are background processes and /tmp; "+
-		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
+	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s %s, and so are background processes and /tmp. "+
+		"Everything that an earlier answer reported as committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
 }
 
 // memoryLimit names the limit and the option that raises it.

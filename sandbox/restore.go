@@ -236,7 +236,7 @@ func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID
 }
 
 func nothingPending(path string) error {
-	return fault.New(fault.NotFound, "Nothing is held at %s.", shown(path))
+	return fault.New(fault.NotFound, "There is no unsaved file at %s.", shown(path))
 }
 
 // forgetInside is DropPending in the key's sandbox, where one runs or starts.

@@ -265,5 +265,5 @@ func notSaved(err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	return fault.Wrap(err, fault.Unavailable, "The changes could not be committed now. They stay in the sandbox and are tried again at the end of the next command.")
+	return fault.Wrap(err, fault.Unavailable, "The changes could not be committed now. They stay in the sandbox, and the next command tries again to commit them.")
 }

@@ -90,15 +90,15 @@ func outputText(s string) string {
 // errors also say what becomes of the changes: those of one that ended are lost. An error
 // of the commit knows nothing of sandboxes.
 func notSavedText(err error) string {
-	text := "What changed could not be committed: " + fault.PublicOf(err)
+	text := "The changes could not be committed: " + fault.PublicOf(err)
 	if fault.CodeOf(err) == fault.Unavailable {
 		return text
 	}
-	return text + " It stays in the sandbox and is tried again after the next command."
+	return text + " They stay in the sandbox, and the next command tries again to commit them."
 }
 
 // lostText says what is gone with a sandbox that ended under a command.
-const lostText = "What the command had changed is lost, as are background processes and /tmp; the next command starts a new sandbox."
+const lostText = "The command's changes, the background processes and /tmp are lost. The next command starts a new sandbox."
 
 func endText(q bashCall, r service.CommandResult) string {
 	took := durationText(r.Duration)
@@ -108,11 +108,11 @@ func endText(q bashCall, r service.CommandResult) string {
 	}
 	switch r.End {
 	case service.Detached:
-		kept := " What it changes is committed when it ends."
+		kept := " Its changes are committed when it ends."
 		if q.readOnly {
 			kept = ""
 		}
-		return fmt.Sprintf("job %s, still running after %s%s. Its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and all it started: kill -- -$(cat %s/pid).%s",
+		return fmt.Sprintf("job %s, still running after %s%s. Its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and everything it started: kill -- -$(cat %s/pid).%s",
 			r.JobID, took, why, r.JobDir, r.JobDir, r.JobDir, r.JobDir, kept)
 	case service.TimedOut:
 		return fmt.Sprintf("TIMED OUT after %s%s", took, why)
@@ -121,11 +121,11 @@ func endText(q bashCall, r service.CommandResult) string {
 	case service.OutOfMemory:
 		return fmt.Sprintf("OUT OF MEMORY after %s: %s", took, cmp.Or(r.Detail, "The sandbox reached its memory limit and was ended. "+lostText))
 	case service.Stopped:
-		saved := " What it had changed until then was saved."
+		saved := " The changes that it had made were saved."
 		if q.readOnly || r.NotSaved != nil {
 			saved = ""
 		}
-		return fmt.Sprintf("STOPPED after %s: the sandbox is being stopped, and the command was ended before it was done.%s", took, saved)
+		return fmt.Sprintf("STOPPED after %s: the sandbox is shutting down, so the command was ended early.%s", took, saved)
 	case service.Lost:
 		return fmt.Sprintf("SANDBOX LOST after %s: %s", took, cmp.Or(r.Detail, "It ended before the command did. "+lostText))
 	}
@@ -200,15 +200,15 @@ func problemsText(b *strings.Builder, r service.CommandResult) {
 	}
 	refused, earlier := notCommitted(r)
 	all := append(refused, earlier...)
-	list("NOT COMMITTED, and kept in /space until you mend, rename or remove it, unless it is said to be lost; keep what need not last in /tmp",
+	list("NOT COMMITTED. Unless marked as lost, these files stay in /space until you fix, rename or remove them; use /tmp for temporary files",
 		len(all), min(len(refused), maxListedProblems)+maxListedEarlier, ": satchel space status", func(i int) string {
 			return fmt.Sprintf("%s: %s", quotePath(all[i].Path), clip(all[i].Why, maxReasonChars))
 		})
 	warnings := allWarnings(r)
-	list("WARNING: committed, with what looks like a secret", len(warnings), maxListedProblems, "", func(i int) string {
+	list("WARNING: committed, but with something that looks like a secret", len(warnings), maxListedProblems, "", func(i int) string {
 		return fmt.Sprintf("%s: %s", quotePath(warnings[i].Path), clip(warnings[i].Why, maxReasonChars))
 	})
-	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), maxListedProblems, "", func(i int) string {
+	list("CONFLICT: somebody else changed these files meanwhile, and both versions were kept. Merge them into the first and delete the second", len(conflicts), maxListedProblems, "", func(i int) string {
 		if conflicts[i].Kept == "" {
 			return fmt.Sprintf("%s was not deleted: it has a newer version", conflicts[i].Path)
 		}

@@ -26,7 +26,7 @@ func TestBashSaysWhatBecomesOfChangesThatWereNotSaved(t *testing.T) {
 		err   error
 		stays bool
 	}{
-		"the sandbox ended": {fault.Wrap(space.ErrSandboxEnded, fault.Unavailable, "The sandbox ended. What the command had changed is lost."), false},
+		"the sandbox ended": {fault.Wrap(space.ErrSandboxEnded, fault.Unavailable, "The sandbox ended. The command's changes are lost."), false},
 		"the space is full": {fault.New(fault.TooLarge, "The space is full."), true},
 	} {
 		stays := "It stays in the sandbox"

@@ -93,13 +93,13 @@ func TestInstructionsOfANewSpace(t *testing.T) {
 		t.Errorf("a new space's overview has no %q", tools.Seeded)
 	}
 	fact := "---\nvalue: Is called Ann\nsource: user_explicit\nclient: browser\nlast_confirmed: 2026-11-02\n---\n"
-	const nothing, asMade, answered = "Nothing is known yet", "is as it was made. What is known stands under the remembered facts", "- Name, and what to call you: Ann"
+	const nothing, asMade, answered = "Nothing is known yet", "is unchanged since the space was created. See the remembered facts below for what is known", "- Name, and what to call you: Ann"
 	for _, c := range []struct {
 		name, context, fact string
 		wants, nots         []string
 	}{
 		{"as it was made", untouched, "", []string{nothing, "- What you do:"}, []string{asMade}},
-		{"facts alone", untouched, fact, []string{asMade, "Is called Ann", "What people wrote down here"}, []string{nothing, "- What you do:", "this user's AIs"}},
+		{"facts alone", untouched, fact, []string{asMade, "Is called Ann", "Facts that people wrote here"}, []string{nothing, "- What you do:", "this user's AIs"}},
 		{"a question answered", strings.Replace(untouched, "- Name, and what to call you:", answered, 1), "", []string{answered, "- What you do:"}, []string{nothing, asMade}},
 		{"a question answered, and facts", strings.Replace(untouched, "- Name, and what to call you:", answered, 1), fact, []string{answered, "Is called Ann"}, []string{nothing, asMade}},
 		{"its own words", "# Ann\n\nWorks on compilers:\n", fact, []string{"Works on compilers:"}, []string{nothing, asMade}},

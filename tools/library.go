@@ -130,7 +130,7 @@ func (v view) missingShared(ctx context.Context, s string, r ref) error {
 	}
 	quoted := strconv.Quote(clip(s, 200))
 	if len(all) == 0 {
-		return fault.New(fault.NotFound, "There is no %s: the library is empty, as nobody has shared anything with this user.", quoted)
+		return fault.New(fault.NotFound, "There is no %s: the library is empty, because nobody has shared anything with this user.", quoted)
 	}
 	id, rest, ok := r.inLibrary()
 	i := slices.IndexFunc(all, func(s space.Source) bool { return s.ID == id })

@@ -108,7 +108,7 @@ func TestRead(t *testing.T) {
 		{"a link", `["knowledge/link.md"]`, false, []string{"[a symbolic link to knowledge/notes.md]", "# Notes"}},
 		{"a link to a directory", `["knowledge/dirlink"]`, false, []string{"x/"}},
 		{"attack: a link out of the space", `["knowledge/out.md"]`, true, []string{"leaves the space", "!root:"}},
-		{"attack: a link to itself", `["knowledge/loop.md"]`, true, []string{"leads on too often"}},
+		{"attack: a link to itself", `["knowledge/loop.md"]`, true, []string{"leads through too many other links"}},
 		{"attack: dots", `["../secret.md"]`, true, []string{`segment ".."`}},
 		{"attack: dots behind /space", `["/space/../etc/passwd"]`, true, []string{`segment ".."`}},
 		{"attack: the host", `["/etc/passwd"]`, true, []string{"outside of the space"}},
@@ -154,7 +154,7 @@ func TestReadGoesOn(t *testing.T) {
 			t.Error("truncated and next do not agree")
 		}
 		if next != "" {
-			check(t, r, false, fmt.Sprintf("read %q with read to go on", next))
+			check(t, r, false, fmt.Sprintf("read %q with read to continue", next))
 		}
 	}
 	if got.String() != numbered(412) {

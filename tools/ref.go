@@ -136,7 +136,7 @@ func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, er
 		}
 		part.from, part.to, part.heading = try.from, try.to, try.heading
 		if part.heading == "" && (part.from == 0 || part.to != 0 && part.to < part.from) {
-			return in, part, e, fault.New(fault.Invalid, "The lines of %s make no sense: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
+			return in, part, e, fault.New(fault.Invalid, "The line range of %s is invalid: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
 		}
 		return in, part, e, nil
 	}
@@ -197,7 +197,7 @@ func (v view) findIn(ctx context.Context, r ref) (space.Entry, error) {
 			return space.Entry{}, err
 		}
 	}
-	return space.Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads on too often.", r.path)
+	return space.Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads through too many other links.", r.path)
 }
 
 // missing says that nothing is at a path, with the nearest ones.

@@ -23,7 +23,7 @@ func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client
 	if !strings.HasPrefix(id, "https://") {
 		c, err = s.o.Store.Client(ctx, id)
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.Wrap(err, fault.NotFound, "This server does not know the application, or has forgotten it because it was not used. Remove the connection in the application and add it again.")
+			err = fault.Wrap(err, fault.NotFound, "This server does not know the application, or has removed it because it was not used. Remove the connection in the application and add it again.")
 		}
 		return c, false, err
 	}
@@ -43,7 +43,7 @@ func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client
 		return c, true, nil
 	}
 	if s.docs == nil {
-		return c, false, fault.New(fault.NotFound, "This server takes no applications that describe themselves by a document.")
+		return c, false, fault.New(fault.NotFound, "This server does not accept applications that identify themselves by a metadata document.")
 	}
 	c, err = s.docs.get(ctx, id)
 	return c, false, err
@@ -143,7 +143,7 @@ func (d *documents) close() {
 func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	host, err := checkDocumentID(id)
 	if err != nil {
-		return auth.Client{}, fault.Wrap(err, fault.Invalid, "The application's id is no URL of a metadata document: %s.", err)
+		return auth.Client{}, fault.Wrap(err, fault.Invalid, "The application's id is not the URL of a metadata document: %s.", err)
 	}
 	d.mu.Lock()
 	if c, ok, err := d.kept(id); ok {
@@ -168,7 +168,7 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	case <-f.done:
 		return f.client, f.err
 	case <-ctx.Done():
-		return auth.Client{}, fault.Wrap(ctx.Err(), fault.Canceled, "The request was given up.")
+		return auth.Client{}, fault.Wrap(ctx.Err(), fault.Canceled, "The request was canceled.")
 	}
 }
 

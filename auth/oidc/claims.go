@@ -147,7 +147,7 @@ func (p *Provider) userinfo(ctx context.Context, i *issuer, token *oauth2.Token)
 func (p *Provider) untrusted(err error) error {
 	err = short(err)
 	p.o.Logger.Warn("the OpenID provider's answer cannot be trusted", "issuer", p.o.Issuer, "error", err)
-	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "What %s answered could not be verified. Please sign in again.", p.o.Label)
+	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "The answer of %s could not be verified. Please sign in again.", p.o.Label)
 }
 
 // outage reports whether a request failed for want of an answer.

@@ -100,7 +100,7 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 
 // again is for what is cured by beginning again.
 func again(why string) error {
-	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 }
 
 // refused names an error of the authorization response (RFC 6749 section 4.1.2.1,
@@ -127,14 +127,14 @@ func (p *Provider) exchangeError(err error) error {
 	}
 	cause := fmt.Errorf("oidc: the token endpoint answered %d, %q: %q", r.Response.StatusCode, cut(r.ErrorCode, 100), cut(r.ErrorDescription, 500))
 	if r.ErrorCode == "invalid_grant" {
-		return fault.Wrap(cause, fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+		return fault.Wrap(cause, fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 	}
 	return p.misconfigured(cause)
 }
 
 func (p *Provider) misconfigured(cause error) error {
 	p.o.Logger.Error("sign-in with the OpenID provider is not set up properly", "issuer", p.o.Issuer, "error", cause)
-	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell who runs this server.", p.o.Label)
+	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell the people who run this server.", p.o.Label)
 }
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }

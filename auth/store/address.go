@@ -22,7 +22,7 @@ func CheckEmail(s string) error {
 	a, err := mail.ParseAddress(s)
 	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if err != nil || a.Address != s || len(s) > maxEmail || strings.ContainsFunc(s, outside) {
-		return fault.New(fault.Invalid, "%q is no address; write it like ada@example.com.", short(s))
+		return fault.New(fault.Invalid, "%q is not an email address; write it like ada@example.com.", short(s))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit 
 		q = q.Where("id < ?", before)
 	}
 	if strings.ContainsFunc(f.Act, func(r rune) bool { return r != '.' && (r < 'a' || r > 'z') }) {
-		return nil, fault.New(fault.Invalid, "%q begins no act; write it like grant or user.create.", short(f.Act))
+		return nil, fault.New(fault.Invalid, "No action begins with %q; write it like grant or user.create.", short(f.Act))
 	}
 	if f.Act != "" {
 		q = q.Where("action LIKE ?", f.Act+"%")

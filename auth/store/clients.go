@@ -52,7 +52,7 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 		n += len(u)
 	}
 	if c.ID == "" || !storable(c.ID) || len(c.ID) > maxClientID || long || n > maxClientFields {
-		return clientRow{}, fault.New(fault.Invalid, "The client has too much to say: at most %d redirect URIs of %d bytes, and %d bytes in all.", maxRedirects, maxRedirectURI, maxClientFields)
+		return clientRow{}, fault.New(fault.Invalid, "The client's data is too large: at most %d redirect URIs of %d bytes, and %d bytes in all, are allowed.", maxRedirects, maxRedirectURI, maxClientFields)
 	}
 	if c.RedirectURIs == nil {
 		c.RedirectURIs = []string{}
@@ -90,7 +90,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 			return err
 		}
 		if full {
-			f := fault.New(fault.Limited, "As many clients are registered here as may be; try again later.")
+			f := fault.New(fault.Limited, "This server has reached its limit of registered clients; try again later.")
 			f.RetryAfter = time.Hour
 			return f
 		}
@@ -146,7 +146,7 @@ func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
 func (s *Store) addClient(tx *gorm.DB, by Actor, action string, row clientRow) error {
 	if err := tx.Create(&row).Error; err != nil {
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "There is a client with this id already.")
+			return fault.New(fault.Conflict, "There is already a client with this id.")
 		}
 		return fmt.Errorf("add client: %w", err)
 	}
@@ -170,7 +170,7 @@ func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
 	err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error
 	switch {
 	case errors.Is(err, gorm.ErrRecordNotFound):
-		return auth.Client{}, fault.New(fault.NotFound, "The client is not known here; it must register again.")
+		return auth.Client{}, fault.New(fault.NotFound, "This server does not know the client; it must register again.")
 	case err != nil:
 		return auth.Client{}, fmt.Errorf("look up client: %w", err)
 	}

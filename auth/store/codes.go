@@ -47,11 +47,11 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 	}
 	switch {
 	case !storable(c.Client + c.RedirectURI + c.Resource + c.Challenge):
-		return auth.Secret{}, fault.New(fault.Invalid, "The request has bytes that are no text.")
+		return auth.Secret{}, fault.New(fault.Invalid, "The request has bytes that are not valid text.")
 	case c.Client == "" || len(c.Client) > maxClientID, c.RedirectURI == "" || len(c.RedirectURI) > maxRedirectURI, c.Resource == "" || len(c.Resource) > maxRedirectURI:
 		return auth.Secret{}, fault.New(fault.Invalid, "The request needs a client, a redirect URI and a resource of at most %d bytes each.", maxRedirectURI)
 	case len(c.Challenge) != base64.RawURLEncoding.EncodedLen(sha256.Size):
-		return auth.Secret{}, fault.New(fault.Invalid, "The code challenge is not one of S256.")
+		return auth.Secret{}, fault.New(fault.Invalid, "The code challenge is not a valid S256 challenge.")
 	}
 	now := s.now()
 	secret := auth.NewSecret(auth.KindCode)
@@ -70,7 +70,7 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 		}
 		scopes := auth.EffectiveScopes(inOrderOfScopes(c.Scopes), space.Role(m.Role))
 		if len(scopes) == 0 {
-			return fault.New(fault.Forbidden, "%s is a %s of the space, so that a client can have the scope read alone.", u.Name, m.Role)
+			return fault.New(fault.Forbidden, "%s is a %s of the space, so a client can only have the scope read.", u.Name, m.Role)
 		}
 		row.Scopes = auth.ScopeList(scopes)
 		if err := tx.Create(&row).Error; err != nil {

@@ -48,7 +48,7 @@ func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, 
 		return auth.Principal{}, verifyError(ctx, err, nil)
 	}
 	if len(rows) == 0 || rows[0].User.Removed != 0 {
-		return auth.Principal{}, fault.New(fault.NotFound, "The person whom the token names is no user here.")
+		return auth.Principal{}, fault.New(fault.NotFound, "The person in the token is not a user of this server.")
 	}
 	if rows[0].User.Suspended != 0 {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token may not use this server any more.")
@@ -128,7 +128,7 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 			return fmt.Errorf("look up member: %w", err)
 		}
 		if member == 0 {
-			return fault.New(fault.Forbidden, "%s is no member of the space any more.", u.Name)
+			return fault.New(fault.Forbidden, "%s is no longer a member of the space.", u.Name)
 		}
 		g := grantRow{
 			ID: string(space.NewGrantID()), UserID: u.ID, SpaceID: r.SpaceID, Scopes: auth.ScopeList(scopes), Name: clean(x.Client, 200),

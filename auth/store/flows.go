@@ -82,7 +82,7 @@ func (s *Store) SeeFlow(ctx context.Context, kind, secret string) ([]byte, error
 }
 
 func (s *Store) openFlow(kind, secret string, find func(hash []byte) ([]flowRow, error)) ([]byte, error) {
-	gone := fault.New(fault.NotFound, "This sign-in has expired or was finished already; begin again.")
+	gone := fault.New(fault.NotFound, "This sign-in has expired or was already completed; start again.")
 	flow, _, err := auth.ParseSecret(auth.KindFlow, secret)
 	if err != nil {
 		return nil, gone

@@ -38,7 +38,7 @@ func (githubAppRow) TableName() string { return "auth_github_app" }
 func (r githubAppRow) subject() string { return r.URL + " " + strconv.FormatInt(r.AppID, 10) }
 
 func errNoSeal() error {
-	return fault.New(fault.Unavailable, "This server has no key to keep the secrets of a GitHub App with.")
+	return fault.New(fault.Unavailable, "This server has no key to encrypt the secrets of a GitHub App.")
 }
 
 // GitHubApp returns the GitHub App with its secrets; false if there is none.
@@ -88,7 +88,7 @@ func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&r).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "This server has a GitHub App already.")
+				return fault.New(fault.Conflict, "This server already has a GitHub App.")
 			}
 			return fmt.Errorf("keep the GitHub App: %w", err)
 		}
@@ -129,7 +129,7 @@ const maxDeliveryID = 100
 // The error is a fault.Invalid for what is none.
 func (s *Store) SeenDelivery(ctx context.Context, id string) (first bool, err error) {
 	if id == "" || len(id) > maxDeliveryID || !storable(id) {
-		return false, fault.New(fault.Invalid, "The delivery has no id, or none that GitHub gives.")
+		return false, fault.New(fault.Invalid, "The delivery has no valid id.")
 	}
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		done := tx.Exec("INSERT INTO auth_github_deliveries (id, seen) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", id, s.now().UnixMilli())

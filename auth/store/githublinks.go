@@ -64,7 +64,7 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 			return err
 		}
 		if sp.OwnerID != row.UserID {
-			return fault.New(fault.Forbidden, "Only who owns the space %s can connect a repository to it.", sp.Name)
+			return fault.New(fault.Forbidden, "Only the owner of the space %s can connect a repository to it.", sp.Name)
 		}
 		if err := s.freeRepository(tx, Actor{by, via}, row); err != nil {
 			return err
@@ -113,9 +113,9 @@ func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 // errTaken names the space to who owns it alone.
 func errTaken(name string) error {
 	if name == "" {
-		return fault.New(fault.Conflict, "Another space of this server is kept in this repository. Choose another repository, or have that space disconnected from it first.")
+		return fault.New(fault.Conflict, "Another space of this server already uses this repository. Choose another repository, or have that space disconnected from it first.")
 	}
-	return fault.New(fault.Conflict, "Your space %s is kept in this repository. Choose another repository, or disconnect that space from it first.", name)
+	return fault.New(fault.Conflict, "Your space %s already uses this repository. Choose another repository, or disconnect that space from it first.", name)
 }
 
 // RepositoryLink returns the repository that is connected to a space; false if

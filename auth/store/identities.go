@@ -101,7 +101,7 @@ func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 			return fmt.Errorf("count identities: %w", err)
 		}
 		if n >= maxIdentities {
-			return fault.New(fault.Limited, "There are %d sign-ins already; remove one first.", n)
+			return fault.New(fault.Limited, "There are already %d sign-ins; remove one first.", n)
 		}
 		added, err := linkIdentity(tx, i.row(string(i.User), s.now().UnixMilli()))
 		if err != nil {
@@ -124,7 +124,7 @@ func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
 		same := tx.Model(&identityRow{}).Where("issuer = ? AND subject = ? AND user_id = ?", row.Issuer, row.Subject, row.UserID).
 			Updates(map[string]any{"label": row.Label, "email": row.Email})
 		if same.Error == nil && same.RowsAffected == 0 {
-			return false, fault.New(fault.Conflict, "Somebody else signs in with this already.")
+			return false, fault.New(fault.Conflict, "Somebody else already signs in with this.")
 		}
 		return false, wrap("link identity", same.Error)
 	}

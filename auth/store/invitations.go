@@ -116,7 +116,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(n.Role)))
 	}
 	if n.Lifetime <= 0 {
-		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The invitation would expire before it is made.")
+		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The expiry time of the invitation is in the past.")
 	}
 	if n.By == "" && by.User != "" {
 		return auth.Secret{}, Invitation{}, fmt.Errorf("an invitation of nobody by %s", by.User)
@@ -164,16 +164,16 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 	}
 	switch {
 	case n.Space != "" && owner != u.ID:
-		return fault.New(fault.NotFound, "There is no such space of yours.")
+		return fault.New(fault.NotFound, "You have no such space.")
 	case (n.Space == "" || n.Admin) && !u.Admin:
-		return fault.New(fault.Forbidden, "Only an admin invites to the server; invite to a space of yours.")
+		return fault.New(fault.Forbidden, "Only an admin can invite to the server; you can invite to a space that you own.")
 	}
 	var open int64
 	if err := tx.Model(&invitationRow{}).Where("by_user = ? AND used = 0", u.ID).Count(&open).Error; err != nil {
 		return fmt.Errorf("count invitations: %w", err)
 	}
 	if open >= maxInvitations {
-		return fault.New(fault.Limited, "There are %d open invitations already; revoke some first.", open)
+		return fault.New(fault.Limited, "There are already %d open invitations; revoke some first.", open)
 	}
 	return nil
 }
@@ -190,11 +190,11 @@ func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, 
 }
 
 func errInvitationUsed() error {
-	return fault.New(fault.NotFound, "This invitation was accepted already; ask for a new one.")
+	return fault.New(fault.NotFound, "This invitation was already accepted; ask for a new one.")
 }
 
 func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, error) {
-	unknown := fault.New(fault.NotFound, "This invitation is not known here, or was revoked; ask for a new one.")
+	unknown := fault.New(fault.NotFound, "This server does not know the invitation, or it was revoked; ask for a new one.")
 	var r namedInvitation
 	hash, ok := parseHash(auth.KindInvitation, secret)
 	if !ok {

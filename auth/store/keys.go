@@ -45,7 +45,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 	}
 	now := s.now()
 	if !n.Expires.IsZero() && !n.Expires.After(now) {
-		return space.Grant{}, auth.Secret{}, fault.New(fault.Invalid, "The key would expire before it is made.")
+		return space.Grant{}, auth.Secret{}, fault.New(fault.Invalid, "The expiry time of the key is in the past.")
 	}
 	key := auth.NewKey()
 	hash := key.Hash()
@@ -64,7 +64,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 			return notFound(err, "%s is no member of such a space.", u.Name)
 		}
 		if len(auth.EffectiveScopes(n.Scopes, space.Role(m.Role))) != len(n.Scopes) {
-			return fault.New(fault.Invalid, "%s is a %s of the space, so that a key can have the scope read alone.", u.Name, m.Role)
+			return fault.New(fault.Invalid, "%s is a %s of the space, so a key can only have the scope read.", u.Name, m.Role)
 		}
 		var good int64
 		err = tx.Model(&grantRow{}).Where("user_id = ? AND key_hash IS NOT NULL AND revoked = 0 AND (expires = 0 OR expires > ?)", u.ID, now.UnixMilli()).Count(&good).Error
@@ -72,7 +72,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 			return fmt.Errorf("count keys: %w", err)
 		}
 		if good >= maxKeys {
-			return fault.New(fault.Limited, "%s has %d keys already; revoke one first.", u.Name, good)
+			return fault.New(fault.Limited, "%s already has %d keys; revoke one first.", u.Name, good)
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("create key: %w", err)
@@ -210,7 +210,7 @@ func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, er
 }
 
 func errUnknown() error {
-	return fault.New(fault.Unauthenticated, "The key is not known here; it may belong to another server.")
+	return fault.New(fault.Unauthenticated, "This server does not know the key; it may belong to another server.")
 }
 
 // verifyError turns the error of a check's query into a fault: unknown where there

@@ -85,7 +85,7 @@ func (s *Store) checkMaker(tx *gorm.DB, row linkRow) error {
 	case err != nil:
 		return fmt.Errorf("look up who made a link: %w", err)
 	case admins == 0:
-		return fault.New(fault.Forbidden, "Only an admin makes links for others.")
+		return fault.New(fault.Forbidden, "Only an admin can make links for others.")
 	}
 	return nil
 }
@@ -168,11 +168,11 @@ func (s *Store) UseLink(ctx context.Context, secret string) (u User, method stri
 }
 
 func errLinkUsed() error {
-	return fault.New(fault.NotFound, "This link was used already; ask for a new one.")
+	return fault.New(fault.NotFound, "This link was already used; ask for a new one.")
 }
 
 func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
-	unknown := fault.New(fault.NotFound, "This link is not known here, or a newer one has taken its place.")
+	unknown := fault.New(fault.NotFound, "This server does not know the link, or a newer link has replaced it.")
 	hash, ok := parseHash(auth.KindLogin, secret)
 	if !ok {
 		return linkRow{}, unknown
@@ -190,7 +190,7 @@ func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
 	err = s.checkMaker(tx, r)
 	switch {
 	case fault.CodeOf(err) == fault.Forbidden:
-		err = fault.New(fault.NotFound, "This link has ended, since who made it is no admin any more; ask for a new one.")
+		err = fault.New(fault.NotFound, "This link has ended, because its maker is no longer an admin; ask for a new one.")
 	case err == nil && s.now().UnixMilli() >= r.Expires:
 		err = fault.New(fault.NotFound, "This link has expired; ask for a new one.")
 	}

@@ -89,7 +89,7 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 		}
 		return Membership{}, fault.New(fault.Invalid, "%q could be %s; write one of these.", short(ref), strings.Join(names, " or "))
 	case ref == "":
-		return Membership{}, fault.New(fault.NotFound, "No space is given, and %s owns none.", lowerFirst(user))
+		return Membership{}, fault.New(fault.NotFound, "No space is named, and %s owns none.", lowerFirst(user))
 	}
 	return Membership{}, fault.New(fault.NotFound, "%s has no space %q; they have: %s", user, short(ref), listed(all))
 }
@@ -168,7 +168,7 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 			return err
 		}
 		if sp.OwnerID == u.ID {
-			return fault.New(fault.Invalid, "%s owns the space %s already.", u.Name, sp.Name)
+			return fault.New(fault.Invalid, "%s already owns the space %s.", u.Name, sp.Name)
 		}
 		from := sp.OwnerID
 		_, err = lockUser(tx, s.db.Kind(), from)
@@ -178,7 +178,7 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 		}
 		if err := tx.Exec("UPDATE auth_spaces SET owner_id = ? WHERE id = ?", u.ID, sp.ID).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "%s has a space %s already.", u.Name, sp.Name)
+				return fault.New(fault.Conflict, "%s already has a space %s.", u.Name, sp.Name)
 			}
 			return fmt.Errorf("give space: %w", err)
 		}

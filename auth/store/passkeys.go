@@ -69,11 +69,11 @@ func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
 			return fmt.Errorf("count passkeys: %w", err)
 		}
 		if n >= maxPasskeys {
-			return fault.New(fault.Limited, "There are %d passkeys already; remove one first.", n)
+			return fault.New(fault.Limited, "There are already %d passkeys; remove one first.", n)
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "This passkey is in use already.")
+				return fault.New(fault.Conflict, "This passkey is already in use.")
 			}
 			return fmt.Errorf("add passkey: %w", err)
 		}

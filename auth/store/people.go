@@ -50,7 +50,7 @@ func (s *Store) checkOtherAdmin(tx *gorm.DB, u userRow) error {
 		return fmt.Errorf("count admins: %w", err)
 	}
 	if others == 0 {
-		return fault.New(fault.Conflict, "%s is the only admin; make another one first.", u.Name)
+		return fault.New(fault.Conflict, "%s is the only admin; promote somebody else first.", u.Name)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
 }
 
 func errSuspended(name string) error {
-	return fault.New(fault.Forbidden, "%s may not use this server any more: nothing on its allow list lets them in.", name)
+	return fault.New(fault.Forbidden, "%s may not use this server any more: no entry of its allow list lets them in.", name)
 }
 
 // storable reports whether PostgreSQL can hold the text, and be asked for it.

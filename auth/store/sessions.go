@@ -60,7 +60,7 @@ func (r sessionRow) session() Session {
 }
 
 func errSignedOut() error {
-	return fault.New(fault.Unauthenticated, "You are not signed in here any more; sign in again.")
+	return fault.New(fault.Unauthenticated, "You are no longer signed in here; sign in again.")
 }
 
 // StartSession makes a session of somebody who has just proven who they are,
@@ -123,7 +123,7 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 	case err != nil && ctx.Err() != nil:
 		return User{}, Session{}, fault.Wrap(errors.Join(ctx.Err(), err), fault.Canceled, "The request ended.")
 	case err != nil:
-		return User{}, Session{}, fault.Wrap(err, fault.Unavailable, "Who you are cannot be checked now; try again.")
+		return User{}, Session{}, fault.Wrap(err, fault.Unavailable, "The server cannot check who you are now; try again.")
 	}
 	now := s.now()
 	if !s.sessionGood(r, u, hash, now) {

@@ -43,7 +43,7 @@ func (s *Store) createSpace(tx *gorm.DB, by Actor, row spaceRow) error {
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "The user has a space %s already.", row.Name)
+			return fault.New(fault.Conflict, "The user already has a space %s.", row.Name)
 		}
 		return fmt.Errorf("create space: %w", err)
 	}
@@ -138,7 +138,7 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 			return err
 		}
 		if sp.OwnerID == string(user) {
-			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
+			return fault.New(fault.Invalid, "The user owns the space %s, and stays its owner.", sp.Name)
 		}
 		detail := map[string]any{"user": user, "role": role}
 		var was []string
@@ -174,14 +174,14 @@ func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, us
 			return err
 		}
 		if sp.OwnerID == string(user) {
-			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
+			return fault.New(fault.Invalid, "The user owns the space %s, and stays its owner.", sp.Name)
 		}
 		gone := tx.Where("space_id = ? AND user_id = ?", sp.ID, string(user)).Delete(&memberRow{})
 		if gone.Error != nil {
 			return fmt.Errorf("remove member: %w", gone.Error)
 		}
 		if gone.RowsAffected == 0 {
-			return fault.New(fault.NotFound, "The user is no member of the space %s.", sp.Name)
+			return fault.New(fault.NotFound, "The user is not a member of the space %s.", sp.Name)
 		}
 		if err := s.endMember(tx, sp.ID, string(user)); err != nil {
 			return err
@@ -229,7 +229,7 @@ func (s *Store) RenameSpace(ctx context.Context, by Actor, id space.SpaceID, nam
 		}
 		if err := tx.Model(&spaceRow{}).Where("id = ?", r.ID).Update("name", name).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "The user has a space %s already.", name)
+				return fault.New(fault.Conflict, "The user already has a space %s.", name)
 			}
 			return fmt.Errorf("rename space: %w", err)
 		}

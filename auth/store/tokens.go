@@ -270,7 +270,7 @@ WHERE t.hash = ?`
 // VerifyAccess proves an access token for a resource, by one look at the database;
 // see auth.Verifier.
 func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth.Principal, error) {
-	unknown := fault.New(fault.Unauthenticated, "The token is not known here; it may have expired, or belong to another server.")
+	unknown := fault.New(fault.Unauthenticated, "This server does not know the token; it may have expired, or belong to another server.")
 	hash, ok := parseHash(auth.KindAccess, bearer)
 	if !ok {
 		return auth.Principal{}, unknown
@@ -293,7 +293,7 @@ func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth
 	p := r.principal()
 	switch {
 	case resource == "" || of != resource:
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token was given for another resource than this server.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token is for another resource, not for this server.")
 	case r.Removed != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token was removed.")
 	case r.Suspended != 0:

@@ -104,7 +104,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		}
 		if err := tx.Create(&u).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "There is a user %s already, or one with the same sign-in.", n.Name)
+				return fault.New(fault.Conflict, "There is already a user %s, or a user with the same sign-in.", n.Name)
 			}
 			return fmt.Errorf("create user: %w", err)
 		}
@@ -147,7 +147,7 @@ func (s *Store) onlyIfEmpty(tx *gorm.DB) error {
 		return fmt.Errorf("count users: %w", err)
 	}
 	if n > 0 {
-		return fault.New(fault.Conflict, "There are users here already.")
+		return fault.New(fault.Conflict, "This server already has users.")
 	}
 	return nil
 }

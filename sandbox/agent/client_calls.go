@@ -23,7 +23,7 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 		return ExecResult{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed.", len(r.Command), maxCommand)
 	}
 	if strings.ContainsRune(r.Command, 0) {
-		return ExecResult{}, fault.New(fault.Invalid, "The command has a NUL byte, which bash cannot take.")
+		return ExecResult{}, fault.New(fault.Invalid, "The command contains a NUL byte, which bash does not accept.")
 	}
 	r.HeadTail = min(max(r.HeadTail, 0), maxHeadTail)
 	live := newLiveQueue()

@@ -351,7 +351,7 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 		err = errors.Join(space.ErrKilled, err)
 	default:
 		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stdio.Stderr())
-		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. `satchel doctor` says what this machine lacks.")
+		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. Run `satchel doctor` to see what this machine lacks.")
 	}
 	return nil, err
 }

@@ -105,7 +105,7 @@ func (s *pages) pendingFile(v *web.Visit, m store.Membership) (string, error) {
 	return list[i].Path, nil
 }
 
-var errNotPending = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
+var errNotPending = fault.New(fault.NotFound, "This file is no longer waiting: it was saved, deleted or discarded meanwhile.")
 
 // allowSecrets handles POST /spaces/{id}/held/allow.
 func (s *pages) allowSecrets(v *web.Visit) error {

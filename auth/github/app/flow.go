@@ -117,12 +117,12 @@ func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlo
 		return "", fault.Wrap(err, fault.Forbidden, "GitHub asks you to verify your e-mail address there first.")
 	}
 	c.log.Error("the GitHub App is not set up properly", "url", c.o.URL, "error", err)
-	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell who runs this server.")
+	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell the people who run this server.")
 }
 
 // again is for what is cured by beginning again.
 func again(why error) error {
-	return fault.Wrap(why, fault.Invalid, "This visit to GitHub is over or was begun elsewhere, and nothing was connected. Please begin again.")
+	return fault.Wrap(why, fault.Invalid, "This visit to GitHub has ended or was started elsewhere, and nothing was connected. Please start again.")
 }
 
 // whoIs asks whose the token is.

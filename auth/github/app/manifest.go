@@ -188,7 +188,7 @@ func errDeadCode(err error) error {
 func (c *Client) checkNone(ctx context.Context) error {
 	_, ok, err := c.o.Store.GitHubApp(ctx)
 	if err == nil && ok {
-		return fault.New(fault.Conflict, "This server has a GitHub App already. Remove that first.")
+		return fault.New(fault.Conflict, "This server already has a GitHub App. Remove that first.")
 	}
 	return err
 }
