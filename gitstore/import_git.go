@@ -126,7 +126,7 @@ func (g GitSource) check() (dir string, err error) {
 		return "", fault.New(fault.Invalid, "Only directories can be imported from here.")
 	}
 	if !g.AllowLocal {
-		return "", fault.New(fault.Invalid, "A directory of this machine can be imported by its operator alone.")
+		return "", fault.New(fault.Invalid, "Only the operator of this machine can import one of its directories.")
 	}
 	abs, err := filepath.Abs(g.URL)
 	if err != nil {
@@ -170,7 +170,7 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 		if fault.CodeOf(err) != fault.Internal || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
+		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 	}
 	if _, err := q.git(ctx, gitcmd.Cmd{Args: []string{"bundle", "verify", "-q", name}}); err != nil {
 		return bad(err)
@@ -187,11 +187,11 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 		}
 	}
 	if ref == "" {
-		return fault.New(fault.Invalid, "The bundle holds no branch.")
+		return fault.New(fault.Invalid, "The bundle has no branch.")
 	}
 	err = q.receive(ctx, name, "file", ref, tell)
 	if fault.CodeOf(err) == fault.Unavailable {
-		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
+		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 	}
 	return err
 }
@@ -285,7 +285,7 @@ func tooMuchHistory(limit int64) error {
 }
 
 func tooMuchMemory(err error) error {
-	return fault.Wrap(err, fault.TooLarge, "To take the repository, git would need more memory than this server gives it: a file or a version of one in it is too large.")
+	return fault.Wrap(err, fault.TooLarge, "To import the repository, git would need more memory than this server allows: a file in it, or a version of one, is too large.")
 }
 
 // explain turns git's error into one that the caller can act on. git's message may name
@@ -320,7 +320,7 @@ func (q *quarantine) explain(ctx context.Context, err error) error {
 	case has("does not appear to be a git repository", "not found", "Repository not found"):
 		return fault.Wrap(err, fault.NotFound, "There is no git repository there.")
 	}
-	return fault.Wrap(err, fault.Unavailable, "The repository could not be fetched. The server's log has git's words.")
+	return fault.Wrap(err, fault.Unavailable, "The repository could not be fetched. The server's log has git's message.")
 }
 
 // fsckReason picks git's name of the defect, such as hasDotgit.
@@ -337,7 +337,7 @@ func fsckReason(stderr string) string {
 func (q *quarantine) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
 	return q.r.trees().Walk(ctx, q.head.tree, "", func(path string, e packfile.TreeEntry) error {
 		if !e.IsFile() {
-			refuse(path, fault.New(fault.Invalid, "%q is a submodule, whose files are another repository's.", path))
+			refuse(path, fault.New(fault.Invalid, "%q is a submodule; its files are in another repository.", path))
 			return nil
 		}
 		n, err := q.r.db.Size(e.Hash)
@@ -383,7 +383,7 @@ func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64
 		}
 	}
 	if reason == nil && size > fileLimit {
-		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that one may be changed to here.", path, bytesize.Text(size), bytesize.Text(fileLimit))
+		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that a changed file can have here.", path, bytesize.Text(size), bytesize.Text(fileLimit))
 	}
 	return reason, nil
 }

@@ -104,7 +104,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		err = fault.Wrap(ctx.Err(), fault.Canceled, "Transfers were cut off; they are taken up again at the next start.")
+		err = fault.Wrap(ctx.Err(), fault.Canceled, "Transfers were interrupted; they continue after the next start.")
 		m.stop()
 		<-ended
 	}
@@ -238,7 +238,7 @@ func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (space.
 		return space.RemoteStatus{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return space.RemoteStatus{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync goes on in the background.")
+		return space.RemoteStatus{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync continues in the background.")
 	}
 	return m.Status(ctx, id)
 }

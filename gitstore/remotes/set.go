@@ -228,7 +228,7 @@ func (m *Manager) check(req SetRequest) (space.Remote, error) {
 		return r, err
 	}
 	if len(r.URL) > maxURL || len(r.Username) > maxUsername || len(req.Secret) > maxSecret {
-		return r, fault.New(fault.Invalid, "The URL may have %d bytes, the user name %d and the token %d.", maxURL, maxUsername, maxSecret)
+		return r, fault.New(fault.Invalid, "The URL can have at most %d bytes, the user name %d and the token %d.", maxURL, maxUsername, maxSecret)
 	}
 	if err := m.o.Transport.Check(transport.Endpoint{URL: r.URL, Trusted: r.Trusted, SSH: m.o.SSH}); err != nil {
 		return r, err
@@ -250,21 +250,21 @@ func (m *Manager) check(req SetRequest) (space.Remote, error) {
 	}
 	switch {
 	case r.Kind != space.KindNone && r.Kind != space.KindToken && r.Kind != space.KindGitHub && r.Kind != space.KindSSH:
-		return r, fault.New(fault.Invalid, "%.40q is no kind of remote: use none, token, github or ssh.", string(r.Kind))
+		return r, fault.New(fault.Invalid, "%.40q is not a kind of remote: use none, token, github or ssh.", string(r.Kind))
 	case r.Kind == space.KindGitHub && m.o.Credentials == nil:
 		return r, errNoCredentials()
 	case r.Kind == space.KindGitHub && !isAtGitHub(r) && !r.Trusted:
 		// Whoever names another host would be sent the app's token.
-		return r, fault.New(fault.Invalid, "The GitHub App is for repositories at github.com alone. Use a token for this one.")
+		return r, fault.New(fault.Invalid, "The GitHub App is only for repositories at github.com. Use a token for this one.")
 	case isSSH && !r.Trusted:
 		// The key is the operator's, who may have access to what this person has not.
-		return r, fault.New(fault.Invalid, "A remote over SSH uses the server's own key, so that only whoever runs this server can set it, with --trusted. Else give the repository's https URL, and a token.")
+		return r, fault.New(fault.Invalid, "A remote over SSH uses the server's own key, so only the people who run this server can set it, with --trusted. Otherwise give the repository's https URL, and a token.")
 	case (r.Kind == space.KindSSH) != isSSH:
-		return r, fault.New(fault.Invalid, "The kind ssh goes with a URL that begins with ssh://, and with no other.")
+		return r, fault.New(fault.Invalid, "The kind ssh needs a URL that begins with ssh://.")
 	case r.Kind != space.KindToken && req.Secret != "":
-		return r, fault.New(fault.Invalid, "A token goes with the kind token, not with %s.", r.Kind)
+		return r, fault.New(fault.Invalid, "A token can only be used with the kind token, not with %s.", r.Kind)
 	case strings.ContainsFunc(strings.TrimSpace(req.Secret)+r.Username, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return r, fault.New(fault.Invalid, "The token or the user name has characters that none can have, such as a line end. Copy it again.")
+		return r, fault.New(fault.Invalid, "The token or the user name has characters that are not allowed, such as a line end. Copy it again.")
 	}
 	return r, nil
 }

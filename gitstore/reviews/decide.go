@@ -12,7 +12,7 @@ import (
 
 // errNotWaiting reports that what somebody decides about is not what waits.
 func errNotWaiting(p space.Path) error {
-	return fault.New(fault.Conflict, "The file %s is not as you saw it any more, or somebody has decided already. Look at it again.", string(p))
+	return fault.New(fault.Conflict, "The file %s has changed since you saw it, or somebody has already decided. Look at it again.", string(p))
 }
 
 // decide finds what waits at a path, where it is still the very content that the
@@ -31,7 +31,7 @@ func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, sa
 	if err != nil {
 		if ctx.Err() == nil && within.Err() != nil {
 			r.look(id, st)
-			return fault.New(fault.Unavailable, "The history of this space is still being looked through. Try again in a minute.")
+			return fault.New(fault.Unavailable, "The history of this space is still being read. Try again in a minute.")
 		}
 		return fmt.Errorf("reviews: %w", err)
 	}
@@ -121,7 +121,7 @@ func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w s
 	var out []space.Change
 	for _, f := range list {
 		if x := st.rows[f.Path]; x != nil && x.baseline() == (content{f.Blob, f.Mode}) {
-			return nil, fault.New(fault.Conflict, "The former version of %s cannot be put back, since %s is in its way, which a person knows. Move or delete that first.", string(w.Path), string(f.Path))
+			return nil, fault.New(fault.Conflict, "The former version of %s cannot be restored, because %s is in its way and a person has reviewed it. Move or delete %[2]s first.", string(w.Path), string(f.Path))
 		}
 		out = append(out, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 	}
@@ -151,7 +151,7 @@ func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p
 			return err
 		}
 		if len(c.Rejected) > 0 {
-			return fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Rejected[0].Why)
+			return fault.New(fault.Invalid, "The former version of %s cannot be restored: %s", string(p), c.Rejected[0].Why)
 		}
 		// It is undone, whatever becomes of the note about it.
 		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, undone, by)); err != nil {

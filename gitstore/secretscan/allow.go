@@ -130,7 +130,7 @@ func (s *Scanner) allowed(ctx context.Context, id space.SpaceID, fingerprints []
 	var found []string
 	err := s.db.Read(ctx).Model(&allowedRow{}).Where("space_id = ? AND fingerprint IN ?", string(id), fingerprints).Pluck("fingerprint", &found).Error
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "Whether a secret is allowed cannot be looked up now; try again.")
+		return nil, fault.Wrap(err, fault.Unavailable, "The list of allowed secrets cannot be read now; try again.")
 	}
 	for _, f := range found {
 		out[f] = true
@@ -148,5 +148,5 @@ func checkFingerprint(s string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Invalid, "A fingerprint has 20 hexadecimal digits, as the refusal of the file shows it.")
+	return fault.New(fault.Invalid, "A fingerprint has 20 hexadecimal digits; the error about the file shows it.")
 }

@@ -78,14 +78,14 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 			return space.Source{}, errTaken(s.ID)
 		case consent.New || old.Dir != s.Dir:
 			// The source that has the name now would be lost without a word.
-			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), s.ID).In(space.SourceName)
+			return space.Source{}, fault.New(fault.Conflict, "You already publish %s as %q. Use that name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
 	}
 	s.Kind, s.Published, s.Collection = space.SourceSpace, s.Changed, space.NewSpaceID()
 	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = space.SourceWaiting, "", "", time.Time{}, 0, 0
 	if mine >= m.o.MaxSources {
-		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, as many as are allowed.", mine)
+		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, which is the limit.", mine)
 	}
 	head, err := m.o.Store.Head(ctx, s.Space)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		return space.Source{}, err
 	}
 	if len(sn.files) == 0 {
-		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(s.Dir)+"/").In(space.SourceDir)
+		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to publish.", string(s.Dir)+"/").In(space.SourceDir)
 	}
 	return m.begin(ctx, s)
 }

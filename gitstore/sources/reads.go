@@ -19,7 +19,7 @@ func (m *Manager) byCollection(c space.SpaceID) (*entry, error) {
 			return e, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "The source is not published any more.")
+	return nil, fault.New(fault.NotFound, "The source is no longer published.")
 }
 
 // snapshot returns what a collection shows at a commit.

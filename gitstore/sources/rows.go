@@ -130,7 +130,7 @@ func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) e
 }
 
 func errTaken(id string) error {
-	return fault.New(fault.Conflict, "There is a source %q on this server already. Choose another name.", id).In(space.SourceName)
+	return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", id).In(space.SourceName)
 }
 
 // deleteSource removes a source, and remembers that its index is to be dropped.

@@ -43,9 +43,9 @@ func CheckID(id string) error {
 	case id == "":
 		return fault.New(fault.Invalid, "The source needs a name.").In(space.SourceName)
 	case len(id) < 2 || len(id) > MaxIDBytes || !idForm.MatchString(id):
-		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
+		return fault.New(fault.Invalid, "The name of a source has 2 to %d lowercase letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
 	case slices.Contains(reserved, id):
-		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id).In(space.SourceName)
+		return fault.New(fault.Invalid, "The name %q has another meaning here. Choose another one.", id).In(space.SourceName)
 	}
 	return nil
 }

@@ -257,7 +257,7 @@ func (p policy) checkAddr(a netip.Addr) error {
 		return nil
 	}
 	if err := p.address(a); err != nil {
-		return fault.Wrap(err, fault.Invalid, "%s is an address of this machine or a local network, which only whoever runs this server may make a remote of.", a)
+		return fault.Wrap(err, fault.Invalid, "%s is an address of this machine or of a local network. Only the people who run this server can use such a remote.", a)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptio
 	}
 	program, err := helper.Find()
 	if err != nil {
-		return o, nil, fault.New(fault.Unavailable, "search.embeddings.model is a directory, whose model another program runs: %s. Install it, or name an endpoint with search.embeddings.url.", err)
+		return o, nil, fault.New(fault.Unavailable, "search.embeddings.model is a directory, and another program is needed to run its model: %s. Install it, or name an endpoint with search.embeddings.url.", err)
 	}
 	// Two processes may work on one data directory in turn, but not on one socket.
 	dir, err := os.MkdirTemp("", "satchel-embed-")

@@ -251,7 +251,7 @@ func TestManyPathFiltersAreBounded(t *testing.T) {
 func TestASearchHasATimeLimit(t *testing.T) {
 	x, _ := indexOfWith(t, Options{maxTime: time.Nanosecond}, map[string]string{"heron.md": "heron"})
 	_, err := x.Search(t.Context(), testCollections, Query{Text: "heron path:**/*.md"})
-	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "given up") {
+	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "stopped after") {
 		t.Errorf("%v", err)
 	}
 }

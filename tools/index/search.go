@@ -30,7 +30,7 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Resul
 		return err
 	})
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fault.Wrap(err, fault.TooLarge, "The search was given up after %v. Use fewer filters, or simpler ones.", x.opts.maxTime)
+		err = fault.Wrap(err, fault.TooLarge, "The search was stopped after %v. Use fewer filters, or simpler ones.", x.opts.maxTime)
 	}
 	if err != nil {
 		return Results{}, err

@@ -82,7 +82,7 @@ func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask fun
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after a rebuild. Check the disk, then run: satchel reindex")
+	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after it was rebuilt. Check the disk, then run: satchel reindex")
 }
 
 // Reread is Update that also reads the named files of the head again if they have not

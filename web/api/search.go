@@ -62,7 +62,7 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 	l := c.s.o.Limits
 	switch {
 	case strings.TrimSpace(a.Query) == "":
-		return found, fault.New(fault.Invalid, `Name what to search for, such as {"query": "deploy checklist"}.`)
+		return found, fault.New(fault.Invalid, `Give a query, such as {"query": "deploy checklist"}.`)
 	case a.Limit < 0 || a.Limit > l.Results:
 		return found, fault.New(fault.Invalid, "limit must be from 1 to %d, or left out.", l.Results)
 	case a.MaxTokens < 0:

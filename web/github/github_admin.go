@@ -105,7 +105,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 func (s *pages) noApp(v *web.Visit) error {
 	_, made, err := s.App.App(v.R.Context())
 	if err == nil && made {
-		return fault.New(fault.Conflict, "This server already has a GitHub App. Forget that one first.")
+		return fault.New(fault.Conflict, "This server already has a GitHub App. Forget it first.")
 	}
 	return err
 }

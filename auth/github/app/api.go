@@ -191,7 +191,7 @@ func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, o
 
 // errBadKey says nothing of the key, which the cause could show.
 func errBadKey() error {
-	return fault.New(fault.Invalid, "The GitHub App's private key is no RSA key in PEM form. It begins with -----BEGIN RSA PRIVATE KEY-----.")
+	return fault.New(fault.Invalid, "The GitHub App's private key is not an RSA key in PEM form. It must begin with -----BEGIN RSA PRIVATE KEY-----.")
 }
 
 // bounded is the transport with answers that end: ghinstallation reads as much as
@@ -241,7 +241,7 @@ func (c *Client) failure(what string, err error) error {
 		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait. Please try again in a few minutes."}
 	case errors.As(err, &status) && status.status < 500:
 		c.log.Warn("GitHub refused a request", "what", what, "error", err)
-		return fault.Wrap(err, fault.Unavailable, "GitHub refused what was asked of it (%d). The server's log has what it said.", status.status)
+		return fault.Wrap(err, fault.Unavailable, "GitHub refused the request (%d). The server's log has its answer.", status.status)
 	}
 	c.log.Warn("GitHub cannot be asked", "what", what, "url", c.o.URL, "error", err)
 	return fault.Wrap(err, fault.Unavailable, "GitHub does not answer at the moment. Please try again later.")

@@ -229,9 +229,9 @@ func (c *Client) app(ctx context.Context) (auth.GitHubApp, error) {
 	case err != nil:
 		return auth.GitHubApp{}, err
 	case !ok:
-		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server has no GitHub App. An admin can make one.")
+		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server has no GitHub App. An admin can create one.")
 	case a.URL != c.o.URL:
-		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server's GitHub App is at %s, and its configuration names %s (auth.github.url).", a.URL, c.o.URL)
+		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server's GitHub App is at %s, but the configuration names %s (auth.github.url).", a.URL, c.o.URL)
 	}
 	return a, nil
 }

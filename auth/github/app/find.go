@@ -194,9 +194,9 @@ func checkNew(r NewRepository) error {
 	case !repositoryForm.MatchString(r.Name) || r.Name == "." || r.Name == ".." || strings.HasSuffix(strings.ToLower(r.Name), ".git"):
 		return fault.New(fault.Invalid, "A repository's name has up to 100 letters, digits, dots, dashes and underscores, and does not end in .git.")
 	case r.Owner != "" && !loginForm.MatchString(r.Owner):
-		return fault.New(fault.Invalid, "That is no account at GitHub.")
+		return fault.New(fault.Invalid, "That is not a GitHub account.")
 	case len(r.Description) > maxDescription || strings.ContainsFunc(r.Description, func(c rune) bool { return c < ' ' }):
-		return fault.New(fault.Invalid, "The description may have %d bytes and one line.", maxDescription)
+		return fault.New(fault.Invalid, "The description must be one line of at most %d bytes.", maxDescription)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func checkNew(r NewRepository) error {
 // they may.
 func (c *Client) create(ctx context.Context, a auth.GitHubApp, p person, r NewRepository) (int64, error) {
 	if !a.Creates {
-		return 0, fault.New(fault.Forbidden, "This server's GitHub App may not make repositories. Make one at GitHub and connect it.")
+		return 0, fault.New(fault.Forbidden, "This server's GitHub App is not allowed to create repositories. Create one at GitHub and connect it.")
 	}
 	path := "/user/repos"
 	if r.Owner != "" && !strings.EqualFold(r.Owner, p.login) {
@@ -219,9 +219,9 @@ func (c *Client) create(ctx context.Context, a auth.GitHubApp, p person, r NewRe
 	}, &made)
 	switch statusOf(err) {
 	case http.StatusUnprocessableEntity:
-		return 0, fault.Wrap(err, fault.Conflict, "GitHub did not make the repository: there is one of that name already, or the account's rules do not allow it. Choose another name.")
+		return 0, fault.Wrap(err, fault.Conflict, "GitHub did not create the repository: the name is already taken, or the account's rules do not allow it. Choose another name.")
 	case http.StatusForbidden, http.StatusNotFound:
-		return 0, fault.Wrap(err, fault.Forbidden, "GitHub does not let you, or this server's GitHub App, make a repository there. Install the App on that account first, or make the repository at GitHub.")
+		return 0, fault.Wrap(err, fault.Forbidden, "GitHub does not let you, or this server's GitHub App, create a repository there. Install the App on that account first, or create the repository at GitHub.")
 	}
 	if err != nil {
 		return 0, c.failure("make a repository", err)

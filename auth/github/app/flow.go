@@ -61,7 +61,7 @@ func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q u
 	var refused *github.AnswerError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "access_denied":
-		return Found{}, fault.New(fault.Forbidden, "You did not let this server see your repositories at GitHub, and nothing was connected. You can try again.")
+		return Found{}, fault.New(fault.Forbidden, "You did not let this server see your repositories at GitHub, so nothing was connected. You can try again.")
 	case err != nil:
 		return Found{}, again(err)
 	}

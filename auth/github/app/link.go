@@ -24,7 +24,7 @@ import (
 func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f Found, repository int64) (auth.RepositoryLink, error) {
 	i := slices.IndexFunc(f.Repositories, func(r Repository) bool { return r.ID == repository })
 	if i < 0 {
-		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub did not list that repository among those that you let this server use. Choose one of the list.")
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub did not list that repository among those that you let this server use. Choose one from the list.")
 	}
 	r := f.Repositories[i]
 	j := slices.IndexFunc(f.Installations, func(i Installation) bool { return i.ID == r.Installation })
@@ -36,7 +36,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	case !r.Push:
 		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub says that you may only read %s. Ask for the right to push to it, or choose another.", r.FullName)
 	case r.Archived:
-		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "%s is archived, and nothing can be pushed to it. Choose another.", r.FullName)
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "%s is archived, so nothing can be pushed to it. Choose another.", r.FullName)
 	}
 	a, err := c.app(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 		return auth.RepositoryLink{}, err
 	}
 	if !ok {
-		return auth.RepositoryLink{}, fault.New(fault.Conflict, "The space was disconnected in the same moment.")
+		return auth.RepositoryLink{}, fault.New(fault.Conflict, "The space was disconnected at the same moment.")
 	}
 	if err := c.o.OnState(ctx, kept); err != nil {
 		return auth.RepositoryLink{}, errors.Join(err, c.Unlink(ctx, by, id))

@@ -54,7 +54,7 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
 		if !loginForm.MatchString(org) {
-			return "", nil, fault.New(fault.Invalid, "That is no name of an organisation: copy it from the address of its page at GitHub.")
+			return "", nil, fault.New(fault.Invalid, "That is not the name of an organisation: copy it from the address of its page at GitHub.")
 		}
 		action = c.o.URL + "/organizations/" + url.PathEscape(org) + "/settings/apps/new"
 	}
@@ -131,7 +131,7 @@ func (c *Client) described(m made) (auth.GitHubApp, error) {
 		// People are sent there.
 		return auth.GitHubApp{}, errors.New("github: the App's page is not at the configured GitHub")
 	case m.Permissions["contents"] != "write":
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App lacks the permission to read and write the contents of repositories. Give it that at GitHub, under Permissions & events, and try again.")
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App lacks the permission to read and write the contents of repositories. Grant it at GitHub, under Permissions & events, and try again.")
 	}
 	return auth.GitHubApp{
 		URL: c.o.URL, ID: m.ID, ClientID: m.ClientID, Slug: m.Slug, Name: m.Name, Owner: owner, HTMLURL: strings.TrimRight(m.HTMLURL, "/"),
@@ -182,13 +182,13 @@ func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth
 }
 
 func errDeadCode(err error) error {
-	return fault.Wrap(err, fault.Invalid, "GitHub's answer was used already or is too old: it is good once, for an hour. Begin again; an App that was made meanwhile can be deleted at GitHub.")
+	return fault.Wrap(err, fault.Invalid, "GitHub's answer was already used or is too old: it is valid once, for an hour. Start again; if GitHub created an App meanwhile, you can delete it there.")
 }
 
 func (c *Client) checkNone(ctx context.Context) error {
 	_, ok, err := c.o.Store.GitHubApp(ctx)
 	if err == nil && ok {
-		return fault.New(fault.Conflict, "This server already has a GitHub App. Remove that first.")
+		return fault.New(fault.Conflict, "This server already has a GitHub App. Remove it first.")
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 // does not fit.
 func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.ID <= 0 {
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID is a number; it is at the top of the App's page at GitHub.")
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID must be a number; it is at the top of the App's page at GitHub.")
 	}
 	a.Secrets.PrivateKey = strings.TrimSpace(strings.ReplaceAll(a.Secrets.PrivateKey, "\r\n", "\n")) + "\n"
 	a.Secrets.ClientSecret, a.Secrets.Webhook = strings.TrimSpace(a.Secrets.ClientSecret), strings.TrimSpace(a.Secrets.Webhook)
@@ -231,7 +231,7 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	err := c.callAsApp(ctx, a, "/app", &m)
 	switch statusOf(err) {
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return auth.GitHubApp{}, fault.Wrap(err, fault.Invalid, "GitHub says that the private key is not one of the App with this ID. Make a new key on the App's page and paste the whole file.")
+		return auth.GitHubApp{}, fault.Wrap(err, fault.Invalid, "GitHub says that the private key does not belong to the App with this ID. Create a new key on the App's page and paste the whole file.")
 	}
 	if err != nil {
 		return auth.GitHubApp{}, c.failure("look at the App", err)
@@ -241,9 +241,9 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	case err != nil:
 		return auth.GitHubApp{}, c.failure("look at the App", err)
 	case got.ID != a.ID:
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "GitHub says that the private key is of another App.")
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "GitHub says that the private key belongs to another App.")
 	case a.ClientID != "" && a.ClientID != got.ClientID:
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "The client ID is not that of this App, which is %s.", got.ClientID)
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The client ID does not belong to this App; its client ID is %s.", got.ClientID)
 	}
 	got.Secrets = a.Secrets
 	if err := c.proveSecret(ctx, got); err != nil {
@@ -258,7 +258,7 @@ func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
 	switch {
 	case statusOf(err) == http.StatusUnauthorized:
-		return fault.Wrap(err, fault.Invalid, "GitHub does not know the client secret. Make a new one on the App's page and paste it.")
+		return fault.Wrap(err, fault.Invalid, "GitHub does not know the client secret. Create a new one on the App's page and paste it.")
 	case err == nil || statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusUnprocessableEntity:
 		return nil
 	}

@@ -152,10 +152,10 @@ func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Cred
 	case err != nil:
 		return space.Credential{}, err
 	case !ok:
-		return space.Credential{}, fault.New(fault.Unavailable, "No repository is connected to this space by the GitHub App any more. Connect one on the space's page.")
+		return space.Credential{}, fault.New(fault.Unavailable, "The GitHub App no longer connects a repository to this space. Connect one on the space's page.")
 	case r.URL != c.CloneURL(l.FullName):
 		// Nothing goes where the person's right was not proven.
-		return space.Credential{}, fault.New(fault.Unavailable, "The repository that is connected to this space is %s, and its remote is another one. Connect it again on the space's page.", l.FullName)
+		return space.Credential{}, fault.New(fault.Unavailable, "This space is connected to the repository %s, but its remote is another one. Connect it again on the space's page.", l.FullName)
 	case l.State != auth.LinkConnected:
 		return space.Credential{}, stateError(l)
 	}
@@ -187,7 +187,7 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	case errors.As(err, &status) && status.wait > 0:
 		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait."}
 	case statusOf(err) == http.StatusUnauthorized:
-		return fault.Wrap(err, fault.Unavailable, "GitHub does not know this server's GitHub App any more, or its key. An admin can make the App again.")
+		return fault.Wrap(err, fault.Unavailable, "GitHub no longer knows this server's GitHub App, or its key. An admin can create the App again.")
 	case statusOf(err) != 0 && statusOf(err) < 500:
 		return c.failure("get a token", err)
 	}

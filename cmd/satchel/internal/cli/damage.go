@@ -201,7 +201,7 @@ something is still damaged.`}, func(fs *pflag.FlagSet) runner {
 			if err := c.answer(done, func() { c.repaired(done) }); err != nil || done.Left.Whole() {
 				return err
 			}
-			return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. A file that no copy has can be written again.")
+			return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. If no copy has a file, write it again.")
 		}
 	})
 }

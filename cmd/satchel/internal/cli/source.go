@@ -59,9 +59,9 @@ func (s source) check() error {
 	case errors.Is(err, os.ErrNotExist):
 		return fault.New(fault.NotFound, "There is no directory %q, and it is not a git URL either.", s.arg)
 	case err != nil:
-		return fault.Wrap(err, fault.Unavailable, "%q cannot be looked at: %s.", s.arg, cause(err))
+		return fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", s.arg, cause(err))
 	case !info.IsDir() && !isBundle(s.arg):
-		return fault.New(fault.Invalid, "%q is a file, and no git bundle. Name its directory, or a git repository.", s.arg)
+		return fault.New(fault.Invalid, "%q is a file, but not a git bundle. Name its directory, or a git repository.", s.arg)
 	}
 	return nil
 }
