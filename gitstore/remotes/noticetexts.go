@@ -24,7 +24,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 	var out []string
 	host := hostOf(r.URL)
 	if rewritten {
-		out = append(out, fmt.Sprintf("The history of the branch %s at %s was rewritten there (a “force push”). Nothing of this space was dropped: both histories were merged, so that files which were taken out there may still be here.", shown(r.Branch), host))
+		out = append(out, fmt.Sprintf("The history of the branch %s at %s was rewritten there (a “force push”). Nothing of this space was dropped: both histories were merged, so files that were removed there may still be here.", shown(r.Branch), host))
 	}
 	tell := func(advice string, files []string) {
 		if len(files) > 0 {
@@ -45,14 +45,14 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
 		}
 	}
-	tell(fmt.Sprintf("This space and %s changed the same files in ways that cannot be put together by themselves. Both versions are kept: as a rule the copy has this space's, and the other name the one from %[1]s. Put what both say under the first name, then delete the copy:", host), copies)
-	tell(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it says all that is needed, and delete the other:", host), names)
-	tell(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: what was changed stays, and there is no other copy of it. Delete only what nobody needs:", host), edits)
+	tell(fmt.Sprintf("This space and %s changed the same files in ways that cannot be merged automatically. Both versions are kept: usually the copy has this space's version, and the other name the one from %[1]s. Combine both under the first name, then delete the copy:", host), copies)
+	tell(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it has everything, and delete the other:", host), names)
+	tell(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: the changed files stay, and there is no other copy of them. Delete only what nobody needs:", host), edits)
 	var replaced []string
 	for _, p := range in.Replaced {
 		replaced = append(replaced, shown(string(p)))
 	}
-	tell(fmt.Sprintf("Files that this space began with, and that nobody had changed, are now as %s has them:", host), replaced)
+	tell(fmt.Sprintf("Files that every space starts with and that nobody had changed now have the content from %s:", host), replaced)
 	var refused []string
 	for _, x := range in.Commit.Rejected {
 		// Large files, and links, are in the space: what is wrong with them is told
@@ -61,7 +61,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			refused = append(refused, shown(x.Path))
 		}
 	}
-	tell(fmt.Sprintf("A space cannot use the names of these files from %s, so that sandboxes do not show them. To have them here, rename them there:", host), refused)
+	tell(fmt.Sprintf("A space cannot use the names of these files from %s, so sandboxes do not show them. To get them here, rename them there:", host), refused)
 	return out
 }
 
@@ -86,15 +86,15 @@ func withFiles(advice string, files []string, at space.CommitID) string {
 }
 
 func noticeEmptied(r space.Remote) string {
-	return fmt.Sprintf("The repository at %s had been emptied. Everything of this space was pushed to it again; remove the remote if that is not wanted.", hostOf(r.URL))
+	return fmt.Sprintf("The repository at %s had been emptied. This space was pushed to it again; remove the remote if you do not want that.", hostOf(r.URL))
 }
 
 func noticeReplaced(r space.Remote, left space.CommitID) string {
-	return fmt.Sprintf("The space was made what the branch %s at %s is, as was asked for. What it was before is kept here as commit %s; satchel space restore brings it back.", shown(r.Branch), hostOf(r.URL), left.Short())
+	return fmt.Sprintf("As requested, the content of the space was replaced by the branch %s at %s. The former content is kept as commit %s; satchel space restore brings it back.", shown(r.Branch), hostOf(r.URL), left.Short())
 }
 
 func noticeDeleted(r space.Remote) string {
-	return fmt.Sprintf("The branch %s had been deleted at %s. It was made again with everything of this space; remove the remote if that is not wanted.", shown(r.Branch), hostOf(r.URL))
+	return fmt.Sprintf("The branch %s had been deleted at %s. It was created again with the content of this space; remove the remote if you do not want that.", shown(r.Branch), hostOf(r.URL))
 }
 
 func noticeRenamed(r space.Remote, now string) string {

@@ -25,7 +25,7 @@ func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 		detail, remedy string
 	}{
 		"too many files":  {"integrate", fault.New(fault.TooLarge, "The space would have 300000 files, and 200000 are allowed."), transport.OverLimit, "300000 files", "smaller repository"},
-		"nested too deep": {"integrate", fault.New(fault.Invalid, "The repository has directories that are nested more than 512 deep."), transport.Malformed, "512 deep", "Change that in the repository"},
+		"nested too deep": {"integrate", fault.New(fault.Invalid, "The repository has directories that are nested more than 512 deep."), transport.Malformed, "512 deep", "Change the repository"},
 		"at the fetch":    {"fetch", fault.New(fault.TooLarge, "The repository would be larger than 4 GiB."), transport.OverLimit, "4 GiB", "smaller repository"},
 		"too much memory": {"fetch", memory, transport.OverLimit, "more memory", "smaller repository"},
 	} {

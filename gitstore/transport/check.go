@@ -249,7 +249,7 @@ func (p policy) checkLocalName(host string) error {
 	if host == "localhost" && p.address(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == nil {
 		return nil
 	}
-	return invalid("%q is a name of a local network, which only whoever runs this server may make a remote of.", cutText(host, 80))
+	return invalid("%q is a name of a local network, which only the people who run this server can use as a remote.", cutText(host, 80))
 }
 
 func (p policy) checkAddr(a netip.Addr) error {

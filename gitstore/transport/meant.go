@@ -25,7 +25,7 @@ func NeedsTrust(err error) bool {
 }
 
 // sshKnob says how SSH is switched on.
-const sshKnob = "Whoever runs the server can allow SSH with remotes.ssh_key in its configuration."
+const sshKnob = "The people who run the server can allow SSH with remotes.ssh_key in its configuration."
 
 // hasCredential reports whether a URL has a user name or a password in it, which
 // would end up in configuration and logs. It looks at the text: a URL that
@@ -38,7 +38,7 @@ func hasCredential(raw string) bool {
 }
 
 func errCredential() error {
-	return invalid("The URL has a user name or a token in it, before the “@”. Leave that part out, and give the token by itself: it is then stored encrypted. A token that was in a URL may have been seen by others; better make a new one.")
+	return invalid("The URL has a user name or a token in it, before the “@”. Leave that part out, and give the token separately: it is then stored encrypted. Others may have seen a token that was in a URL, so create a new one.")
 }
 
 // scpForm is what hosting services show for cloning by SSH.
@@ -58,7 +58,7 @@ func (p policy) checkSCP(raw string) error {
 	if user != "git" {
 		return invalid("%s.", text) // who knows what stands there
 	}
-	return invalid("%s; or, which only whoever runs this server can do, ssh://git@%s/%s with --trusted.", text, host, path)
+	return invalid("%s; or, which only the people who run this server can do, ssh://git@%s/%s with --trusted.", text, host, path)
 }
 
 // ownerAndName is how github.com names a repository.
@@ -104,7 +104,7 @@ func checkPage(u *url.URL) error {
 		return nil
 	case slices.Contains(twoParts(), host), host == "gitlab.com" && len(parts) < 2:
 		if len(parts) < 2 {
-			return invalid("That URL names no repository. At %s one has the form https://%s/OWNER/NAME.", host, host)
+			return invalid("That URL does not name a repository. At %s one has the form https://%s/OWNER/NAME.", host, host)
 		}
 		if len(parts) > 2 {
 			own = 2

@@ -29,7 +29,7 @@ func TestWhatWasMeant(t *testing.T) {
 		{"https://bitbucket.org/ann/notes/src/main/", "URL: https://bitbucket.org/ann/notes."},
 		{"https://bitbucket.org/ann", "https://bitbucket.org/OWNER/NAME"},
 		{"https://gitlab.com/ann", "https://gitlab.com/OWNER/NAME"},
-		{"https://ann:CANARY@github.com/ann/notes", "give the token by itself"},
+		{"https://ann:CANARY@github.com/ann/notes", "give the token separately"},
 	} {
 		for _, trusted := range []bool{false, true} {
 			err := none.CheckURL(c.url, trusted)
