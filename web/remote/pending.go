@@ -64,7 +64,7 @@ func (s *pages) pendingList(v *web.Visit, m store.Membership) (*pendingList, err
 	}
 	switch v.R.URL.Query().Get("held") {
 	case "allowed":
-		b.Done = "Allowed. The file is saved when an AI of yours next runs a command in this space."
+		b.Done = "Allowed. The file will be saved when one of your AIs next runs a command in this space."
 	case "discarded":
 		b.Done = "Discarded."
 	}
