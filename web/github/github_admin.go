@@ -95,7 +95,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 		u.RawQuery = q.Encode()
 	}
 	return s.Page(v, http.StatusOK, "githubmanifest", web.Page{
-		Title: "Going on to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
+		Title: "Continue to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
 		Body: manifestPage{Action: u.String(), Manifest: string(manifest), Host: u.Host},
 	})
 }
