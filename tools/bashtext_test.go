@@ -29,7 +29,7 @@ func TestBashSaysWhatBecomesOfChangesThatWereNotSaved(t *testing.T) {
 		"the sandbox ended": {fault.Wrap(space.ErrSandboxEnded, fault.Unavailable, "The sandbox ended. The command's changes are lost."), false},
 		"the space is full": {fault.New(fault.TooLarge, "The space is full."), true},
 	} {
-		stays := "It stays in the sandbox"
+		stays := "They stay in the sandbox"
 		if !c.stays {
 			stays = "!" + stays
 		}
