@@ -203,7 +203,7 @@ func (c *command) prepare(ctx context.Context) error {
 		return canceled(ctx)
 	case err != nil:
 		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
-		note := "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show."
+		note := "The newest changes of the space could not be copied into the sandbox; its files may be older than those that search and read show."
 		if fault.CodeOf(err) == fault.Damaged {
 			note += " " + fault.PublicOf(err)
 		}
@@ -280,12 +280,12 @@ func (c *command) fill(er agent.ExecResult) {
 	case agent.Canceled:
 		c.note("The command was cancelled and ended.")
 	case agent.Shutdown:
-		c.note("The command was ended because its sandbox is being stopped.")
+		c.note("The command was ended because its sandbox is shutting down.")
 	case agent.Detached:
 		c.note("The command continues as job %s; its output is in %s. Its changes are committed when it ends.", r.JobID, r.JobDir)
 	}
 	if er.Leftover > 0 {
-		c.note("Processes that the command had left behind ended with it: %d. For work that goes on, ask for a background job.", er.Leftover)
+		c.note("Processes that the command left running were ended: %d. To keep one running, start a background job.", er.Leftover)
 	}
 }
 
@@ -366,7 +366,7 @@ func (c *command) noteDamage() {
 	if n > maxDamaged {
 		list += fmt.Sprintf(" and %d more", n-maxDamaged)
 	}
-	c.note("Damaged on the server's disk, and so not in this sandbox: %s (%s in all). The space still lists it, and its absence here deletes nothing. %s",
+	c.note("Missing in this sandbox, because they are damaged on the server's disk: %s (%s in all). They still belong to the space, and their absence here deletes nothing. %s",
 		list, count(n, "path"), space.DamagedAdvice)
 }
 

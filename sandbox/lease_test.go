@@ -212,7 +212,7 @@ func TestWhatIsTooLargeIsNotRead(t *testing.T) {
 		t.Fatal(other.err)
 	}
 	r.Conflicts, r.Notes = append(r.Conflicts, other.res.Conflicts...), append(r.Notes, other.res.Notes...)
-	if len(r.Conflicts) != 1 || len(notesWith(r, `The newer version of "big" could not be brought into the sandbox: it has 19.6 KiB, and 10000 bytes can be`)) != 1 {
+	if len(r.Conflicts) != 1 || len(notesWith(r, `The newer version of "big" could not be copied into the sandbox: it has 19.6 KiB, and a running sandbox accepts 10000 bytes`)) != 1 {
 		t.Errorf("conflicts %+v, notes %q", r.Conflicts, r.Notes)
 	}
 	for _, e := range got {

@@ -84,8 +84,8 @@ func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 		full := c.fullest(ctx)
 		if len(full) == 0 && er.ExitCode != 0 {
 			c.res.Limits = append(c.res.Limits, LimitDisk)
-			c.note("Something that holds files was full, and is not any more. In this sandbox the changed files may take %s and be %d, and /tmp may take %s; "+
-				"the server's operator can raise sandbox.disk, and all three with it.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
+			c.note("A file system was full during the command, and no longer is. In this sandbox, changed files can have %s in %d files, and /tmp can have %s; "+
+				"the server's operator can raise all three with sandbox.disk.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
 		}
 		for _, l := range full {
 			c.met(l)
@@ -105,19 +105,19 @@ func (c *command) met(l Limit) {
 	var what string
 	switch l {
 	case LimitDisk:
-		what = "The sandbox is full: the files that change in it may take " + bytesize.Text(lim.Disk)
+		what = "The sandbox is full: the changed files in it can have " + bytesize.Text(lim.Disk)
 	case LimitInodes:
-		what = fmt.Sprintf("The sandbox is full: %d files may change in it", lim.Inodes)
+		what = fmt.Sprintf("The sandbox is full: it can have %d changed files", lim.Inodes)
 	case LimitTmp:
-		what = "/tmp is full: it holds " + bytesize.Text(lim.Tmp)
+		what = "/tmp is full: it can have " + bytesize.Text(lim.Tmp)
 	case LimitFileSize:
-		what = "The command seems to have met the limit on the size of one file, " + bytesize.Text(lim.FileSize)
+		what = "The command seems to have reached the size limit of one file, " + bytesize.Text(lim.FileSize)
 	case LimitOpenFiles:
-		what = fmt.Sprintf("The command seems to have met the limit on open files, %d in one process", lim.OpenFiles)
+		what = fmt.Sprintf("The command seems to have reached the limit of open files, %d in one process", lim.OpenFiles)
 	case LimitProcesses:
-		what = fmt.Sprintf("The command seems to have met the limit on processes and threads, %d in one sandbox", lim.Processes)
+		what = fmt.Sprintf("The command seems to have reached the limit of processes and threads, %d in one sandbox", lim.Processes)
 	case LimitOutput:
-		what = fmt.Sprintf("The output is cut: an answer has %d characters of it", c.pool.o.OutputChars)
+		what = fmt.Sprintf("The output is cut: an answer can have %d characters of output", c.pool.o.OutputChars)
 	case LimitWallTime:
 		what = fmt.Sprintf("The command was ended after %s, the time limit", c.wallTime())
 		if c.wallTime() != c.pool.o.WallTime {
@@ -212,6 +212,6 @@ func (c *command) renew() {
 	defer p.mu.Unlock()
 	if c.refs == 1 && c.state == live {
 		c.stop(StopFull, p.o.Grace)
-		c.note("What changed is committed, so the next command finds the sandbox started afresh, with room again; /tmp is empty then.")
+		c.note("The changes are committed, so the next command starts a fresh sandbox with free space and an empty /tmp.")
 	}
 }

@@ -262,7 +262,7 @@ func (b *instance) stillPending() string {
 		}
 		names = append(names, shown(r.Path))
 	}
-	return fmt.Sprintf("Not committed, and kept as earlier answers said: %s. ", strings.Join(names, ", "))
+	return fmt.Sprintf("Not committed, but kept, as earlier answers said: %s. ", strings.Join(names, ", "))
 }
 
 func (b *instance) hasUnder(dir string) bool {

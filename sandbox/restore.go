@@ -54,7 +54,7 @@ func (b *instance) restore(ctx context.Context) error {
 			if moved {
 				put = append(put, f)
 				back.drop = append(back.drop, from)
-				b.notices = append(b.notices, fmt.Sprintf("%s has changed in the space since; what was held of it is now in %s.", shown(from), shown(f.Path)))
+				b.notices = append(b.notices, fmt.Sprintf("%s has changed in the space meanwhile; your unsaved version is now in %s.", shown(from), shown(f.Path)))
 			}
 		case moved:
 			f.Path = from
@@ -66,7 +66,7 @@ func (b *instance) restore(ctx context.Context) error {
 	}
 	b.notices = append(b.notices, back.notes...)
 	if n := len(b.notices) - maxNotices; n > 0 {
-		b.notices = append(b.notices[:maxNotices], fmt.Sprintf("And %s more of what was held.", count(n, "file")))
+		b.notices = append(b.notices[:maxNotices], fmt.Sprintf("And %s more that could not be saved.", count(n, "file")))
 	}
 	b.export(ctx, put, back.drop)
 	b.show()
@@ -103,7 +103,7 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 	for _, f := range files {
 		if f.Lost != "" {
 			back.drop = append(back.drop, f.Path)
-			back.notes = append(back.notes, fmt.Sprintf("%s, which could not be committed, is gone with the sandbox that had it: %s.", shown(f.Path), f.Lost))
+			back.notes = append(back.notes, fmt.Sprintf("%s could not be committed, and was lost with its sandbox: %s.", shown(f.Path), f.Lost))
 			continue
 		}
 		if !possible(f.Path) {

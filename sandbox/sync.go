@@ -137,7 +137,7 @@ func (o *rejectedPaths) notes() []string {
 	if more := o.reported - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can mend that, in the repository.", strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can fix this, in the repository.", strings.Join(names, ", "))}
 }
 
 // smallEnough leaves out what is too large to be brought into a sandbox that
@@ -148,7 +148,7 @@ func (b *instance) smallEnough(list []space.FileChange) (small []space.FileChang
 			small = append(small, c)
 			continue
 		}
-		why := fmt.Sprintf("it has %s, and %s can be brought into a sandbox that runs", bytesize.Text(c.Size), bytesize.Text(b.pool.o.MaxApplyBytes))
+		why := fmt.Sprintf("it has %s, and a running sandbox accepts %s", bytesize.Text(c.Size), bytesize.Text(b.pool.o.MaxApplyBytes))
 		notes = b.behindFor(notes, c.Path, why)
 	}
 	return small, notes
@@ -160,7 +160,7 @@ func (b *instance) behindFor(notes []string, p space.Path, why string) []string 
 		return notes
 	}
 	b.failed[p] = why
-	return append(notes, fmt.Sprintf("The newer version of %s could not be brought into the sandbox: %s.", shown(string(p)), why))
+	return append(notes, fmt.Sprintf("The newer version of %s could not be copied into the sandbox: %s.", shown(string(p)), why))
 }
 
 // wanted lists what differs between the sandbox and head: deletions first, so

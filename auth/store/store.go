@@ -258,7 +258,7 @@ func CheckName(s string) error {
 	if len(s) > MaxNameBytes {
 		return fault.New(fault.Invalid, "A name has at most %d characters; this one has %d.", MaxNameBytes, len(s))
 	}
-	return fault.New(fault.Invalid, "%q is not a valid name: use a-z, 0-9, -, _ and ., beginning with a letter or a digit.", s)
+	return fault.New(fault.Invalid, "%q is no name: use a-z, 0-9, -, _ and ., beginning with a letter or a digit.", s)
 }
 
 // checkLabel reports whether s may be shown as what a person calls something:

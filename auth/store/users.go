@@ -104,7 +104,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		}
 		if err := tx.Create(&u).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "There is already a user %s, or a user with the same sign-in.", n.Name)
+				return fault.New(fault.Conflict, "There is a user %s already, or a user with the same sign-in.", n.Name)
 			}
 			return fmt.Errorf("create user: %w", err)
 		}

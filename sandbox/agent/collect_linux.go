@@ -257,7 +257,7 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 		c.keep(at + "/")
 	case depth >= maxDepth || len(at) > maxReportedPath-256:
 		unix.Close(fd)
-		n.Problem = "what is in it lies too deep"
+		n.Problem = "it contains too many nested directories"
 	default:
 		s.opaque = c.view.isOpaque(fd)
 		n.Opaque = s.opaque

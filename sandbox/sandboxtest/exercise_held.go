@@ -241,8 +241,8 @@ var pendingChecks = []check{
 		e.stop()
 		r = e.sh("ls")
 		e.wantPending(r, "big2", "big3")
-		e.wantNote(r, `"huge", which could not be committed, is gone with the sandbox that had it: it has 195.4 KiB, and a file may have 1000 bytes.`)
-		e.wantNote(r, `"pipe", which could not be committed, is gone with the sandbox that had it`)
+		e.wantNote(r, `"huge" could not be committed, and was lost with its sandbox: it has 195.4 KiB, and a file may have 1000 bytes.`)
+		e.wantNote(r, `"pipe" could not be committed, and was lost with its sandbox`)
 		if r = e.sh("ls"); len(r.Notes) != 0 {
 			e.Errorf("told again: %q", r.Notes)
 		}

@@ -147,9 +147,9 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 // its budget of tokens.
 func CutNote(hits int) string {
 	if hits == 1 {
-		return "Only the best hit is given: the budget of tokens has no room for more."
+		return "Only the best hit is shown: the token budget has no room for more."
 	}
-	return fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", hits)
+	return fmt.Sprintf("Only the best %d hits fit into the token budget.", hits)
 }
 
 // describe makes the hit of a document, without its text.

@@ -60,7 +60,7 @@ func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	for p.next() {
 	}
 	if len(q.Words) == 0 && len(q.Without) > 0 && q.Filters.Empty() {
-		q.Notef("Only words to leave out were given; add words to look for.")
+		q.Notef("The query has only words to exclude; add words to search for.")
 	}
 	return q
 }
@@ -141,7 +141,7 @@ func (p *queryParser) next() bool {
 		p.q.Without = append(p.q.Without, w)
 	default:
 		if w == "NOT" && rest != "" {
-			p.q.Notef("NOT was searched for as a word; -word leaves out the pages that have it.")
+			p.q.Notef("NOT was searched for as a word; use -word to exclude pages that have a word.")
 		}
 		p.q.Words = append(p.q.Words, w)
 	}

@@ -55,7 +55,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	if len(p.phrases) == 0 && !slices.ContainsFunc(terms, func(t Term) bool { return t.DF > 0 }) {
 		if len(u.Words) == 0 && (!filter.Empty() || u.Sort != query.ByRelevance) {
 			if len(p.without) > 0 {
-				u.note("What to leave out was not looked at: name a word to search for as well.")
+				u.note("The words to exclude were ignored: add a word to search for.")
 			}
 			return u.list(ctx, s, filter)
 		}
@@ -72,7 +72,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	})
 	u.Total += total
 	if s.unread {
-		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were looked into.", s.Label)
+		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were checked.", s.Label)
 	}
 	lead := 0.0
 	if u.sentence() {

@@ -225,7 +225,7 @@ func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, erro
 			})
 		}
 		if len(all) < matched {
-			u.note("Only the pages with all words of the best one, or at least %.0f%% of its score, are put in order; the others that match are left out.", 100*relevantShare)
+			u.note("Only the pages with all words of the best one, or at least %.0f%% of its score, are sorted; the other matches are left out.", 100*relevantShare)
 		}
 	}
 	if err := u.readHeaders(ctx, all); err != nil {
