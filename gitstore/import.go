@@ -26,7 +26,7 @@ import (
 // [FromGit] or [FromBundle].
 type ImportSource interface {
 	// begin opens the source.
-	begin(ctx context.Context, s *Store, tell func(string)) (src importReader, err error)
+	begin(ctx context.Context, s *Store, progress func(string)) (src importReader, err error)
 }
 
 // importReader is an open source.

@@ -97,7 +97,7 @@ func initQuarantine(dir string) error {
 	return nil
 }
 
-func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
+func (g GitSource) begin(ctx context.Context, s *Store, progress func(string)) (importReader, error) {
 	from, err := g.check()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (impo
 	if err != nil {
 		return nil, err
 	}
-	if err := q.receive(ctx, from, "file", ref, tell); err != nil {
+	if err := q.receive(ctx, from, "file", ref, progress); err != nil {
 		q.Close()
 		return nil, err
 	}
@@ -138,19 +138,19 @@ func (g GitSource) check() (dir string, err error) {
 	return abs, nil
 }
 
-func (b bundleSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
+func (b bundleSource) begin(ctx context.Context, s *Store, progress func(string)) (importReader, error) {
 	q, err := s.newQuarantine("a git repository")
 	if err != nil {
 		return nil, err
 	}
-	if err := q.receiveBundle(ctx, b.r, tell); err != nil {
+	if err := q.receiveBundle(ctx, b.r, progress); err != nil {
 		q.Close()
 		return nil, err
 	}
 	return q, nil
 }
 
-func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(string)) error {
+func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, progress func(string)) error {
 	name := filepath.Join(q.dir, "bundle")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -189,7 +189,7 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 	if ref == "" {
 		return fault.New(fault.Invalid, "The bundle has no branch.")
 	}
-	err = q.receive(ctx, name, "file", ref, tell)
+	err = q.receive(ctx, name, "file", ref, progress)
 	if fault.CodeOf(err) == fault.Unavailable {
 		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 	}
@@ -203,11 +203,11 @@ func (q *quarantine) git(ctx context.Context, c gitcmd.Cmd) ([]byte, error) {
 
 // receive fetches a branch, checks every object, and leaves one pack with everything
 // that the branch reaches.
-func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, tell func(string)) error {
+func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, progress func(string)) error {
 	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
 	sized, stop := q.limitSize(ctx)
-	_, err := q.git(sized, gitcmd.Cmd{Protocols: protocol, Progress: onlyProgress(tell), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args})
+	_, err := q.git(sized, gitcmd.Cmd{Protocols: protocol, Progress: onlyProgress(progress), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args})
 	stop()
 	if err != nil {
 		return q.explain(sized, err)
@@ -240,10 +240,10 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 // gitProgress matches git's progress lines. Other lines name our own paths.
 var gitProgress = regexp.MustCompile(`^(Receiving objects|Resolving deltas|Unpacking objects): +\d+%`)
 
-func onlyProgress(tell func(string)) func(string) {
+func onlyProgress(progress func(string)) func(string) {
 	return func(line string) {
 		if gitProgress.MatchString(line) {
-			tell(line)
+			progress(line)
 		}
 	}
 }

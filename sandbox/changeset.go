@@ -23,27 +23,27 @@ type draft struct {
 	busy     []string            // told again by a later collection
 	kept     map[string]bool     // busy or refused: there, though not in changes
 	pending  []pending.File      // what refused names, and what the Committer refuses
-	reported tells               // where something was refused before
+	reported reports             // where something was refused before
 }
 
-// tells answers what a batch tells of a path that was refused before.
-type tells map[string]agent.Entry
+// reports are the entries of a batch by path.
+type reports map[string]agent.Entry
 
-func tellsOf(b agent.Batch) tells {
-	t := make(tells, len(b.Entries))
+func reportsOf(b agent.Batch) reports {
+	r := make(reports, len(b.Entries))
 	for _, e := range b.Entries {
-		t[e.Path] = e
+		r[e.Path] = e
 	}
-	return t
+	return r
 }
 
-// otherwise reports whether a path is something else than it was, or is no more.
-func (t tells) otherwise(p string) bool {
-	if e, ok := t[p]; ok {
+// changed reports whether a path was changed or deleted.
+func (r reports) changed(p string) bool {
+	if e, ok := r[p]; ok {
 		return !e.Busy
 	}
 	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if e, ok := t[dir]; ok && (e.Deleted || !e.Dir && !e.Busy) {
+		if e, ok := r[dir]; ok && (e.Deleted || !e.Dir && !e.Busy) {
 			return true
 		}
 	}

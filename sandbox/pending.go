@@ -129,13 +129,13 @@ func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []
 }
 
 // resolved lists the held paths that a batch tells to be something else now.
-func (b *instance) resolved(reported tells, still map[string]bool) []string {
+func (b *instance) resolved(reported reports, still map[string]bool) []string {
 	if len(b.pending) == len(still) {
 		return nil // still is part of pending
 	}
 	var list []string
 	for p, h := range b.pending {
-		if !still[p] && !h.outside && reported.otherwise(p) {
+		if !still[p] && !h.outside && reported.changed(p) {
 			list = append(list, p)
 		}
 	}

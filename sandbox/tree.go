@@ -156,10 +156,10 @@ func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.C
 		return nil, err
 	}
 	if len(b.refused)+len(b.pending) > 0 {
-		d.reported = tellsOf(batch)
+		d.reported = reportsOf(batch)
 	}
 	for p := range b.refused { // what the Committer refuses again is noted again
-		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.reported.otherwise(p) {
+		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.reported.changed(p) {
 			delete(b.refused, p)
 		}
 	}

@@ -26,7 +26,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 	if rewritten {
 		out = append(out, fmt.Sprintf("The history of the branch %s at %s was rewritten there (a “force push”). Nothing of this space was dropped: both histories were merged, so files that were removed there may still be here.", shown(r.Branch), host))
 	}
-	tell := func(advice string, files []string) {
+	list := func(advice string, files []string) {
 		if len(files) > 0 {
 			out = append(out, withFiles(advice, files, in.Commit.ID))
 		}
@@ -45,14 +45,14 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
 		}
 	}
-	tell(fmt.Sprintf("This space and %s changed the same files in ways that cannot be merged automatically. Both versions are kept: usually the copy has this space's version, and the other name the one from %[1]s. Combine both under the first name, then delete the copy:", host), copies)
-	tell(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it has everything, and delete the other:", host), names)
-	tell(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: the changed files stay, and there is no other copy of them. Delete only what nobody needs:", host), edits)
+	list(fmt.Sprintf("This space and %s changed the same files in ways that cannot be merged automatically. Both versions are kept: usually the copy has this space's version, and the other name the one from %[1]s. Combine both under the first name, then delete the copy:", host), copies)
+	list(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it has everything, and delete the other:", host), names)
+	list(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: the changed files stay, and there is no other copy of them. Delete only what nobody needs:", host), edits)
 	var replaced []string
 	for _, p := range in.Replaced {
 		replaced = append(replaced, shown(string(p)))
 	}
-	tell(fmt.Sprintf("Files that every space starts with and that nobody had changed now have the content from %s:", host), replaced)
+	list(fmt.Sprintf("Files that every space starts with and that nobody had changed now have the content from %s:", host), replaced)
 	var refused []string
 	for _, x := range in.Commit.Rejected {
 		// Large files, and links, are in the space: what is wrong with them is told
@@ -61,7 +61,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			refused = append(refused, shown(x.Path))
 		}
 	}
-	tell(fmt.Sprintf("A space cannot use the names of these files from %s, so sandboxes do not show them. To get them here, rename them there:", host), refused)
+	list(fmt.Sprintf("A space cannot use the names of these files from %s, so sandboxes do not show them. To get them here, rename them there:", host), refused)
 	return out
 }
 

@@ -94,7 +94,7 @@ func newWaiter(progress func(string)) *waiter {
 	return &waiter{progress: progress, done: make(chan struct{})}
 }
 
-func (w *waiter) tell(line string) {
+func (w *waiter) report(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.progress != nil {

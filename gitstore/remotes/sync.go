@@ -215,7 +215,7 @@ func (s *syncing) behind(ctx context.Context) error {
 }
 
 func (s *syncing) list(ctx context.Context) (refs transport.Refs, err error) {
-	s.tell("Asking the remote what it has.")
+	s.report("Asking the remote what it has.")
 	err = s.step(ctx, "check", func(e transport.Endpoint) error {
 		refs, err = s.m.o.Transport.List(ctx, e)
 		return err
@@ -235,7 +235,7 @@ func (s *syncing) fetch(ctx context.Context, refs transport.Refs, branch string)
 	var got gitstore.Fetched
 	err := s.step(ctx, "fetch", func(e transport.Endpoint) error {
 		var err error
-		got, err = s.m.o.Git.Fetch(ctx, s.remote.Space, e, branch, s.tell)
+		got, err = s.m.o.Git.Fetch(ctx, s.remote.Space, e, branch, s.report)
 		return err
 	})
 	return got.Tip, err
@@ -310,7 +310,7 @@ func (s *syncing) follow(ctx context.Context, tip space.CommitID) error {
 func (s *syncing) push(ctx context.Context) (pushed space.CommitID, err error) {
 	s.busy()
 	err = s.step(ctx, "push", func(e transport.Endpoint) error {
-		pushed, err = s.m.o.Git.Push(ctx, s.remote.Space, e, s.remote.Branch, s.tell)
+		pushed, err = s.m.o.Git.Push(ctx, s.remote.Space, e, s.remote.Branch, s.report)
 		return err
 	})
 	if err == nil && s.again != "" {
@@ -392,13 +392,13 @@ func (s *syncing) withCredential(ctx context.Context, do func(transport.Endpoint
 	})
 }
 
-// tell passes progress on to whoever waits for this sync or the next.
-func (s *syncing) tell(line string) {
+// report passes progress on to whoever waits for this sync or the next.
+func (s *syncing) report(line string) {
 	s.m.mu.Lock()
 	to := append(append([]*waiter(nil), s.e.current...), s.e.waiters...)
 	s.m.mu.Unlock()
 	for _, w := range to {
-		w.tell(line)
+		w.report(line)
 	}
 }
 

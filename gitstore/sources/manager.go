@@ -190,7 +190,7 @@ func (m *Manager) follow(by space.UserID) {
 		}
 		for _, e := range due {
 			if m.ctx.Err() == nil {
-				m.tell(e, m.sync(m.ctx, e, false))
+				m.logFailure(e, m.sync(m.ctx, e, false))
 			}
 		}
 		<-m.places
@@ -214,7 +214,7 @@ func (m *Manager) retry() {
 	}
 }
 
-func (m *Manager) tell(e *entry, err error) {
+func (m *Manager) logFailure(e *entry, err error) {
 	if err != nil && m.ctx.Err() == nil {
 		m.o.Logger.Warn("a snapshot was not made", "source", e.src.ID, "error", err)
 	}
@@ -249,11 +249,11 @@ func (m *Manager) Look(ctx context.Context) {
 	for _, e := range m.all() {
 		s := m.source(e)
 		if ok, err := owned(ctx, s); err != nil {
-			m.tell(e, err)
+			m.logFailure(e, err)
 		} else if !ok {
 			m.o.Logger.Info("a source ends, since its publisher does not own the space any more", "source", s.ID, "space", s.Space)
 			m.changing.Lock()
-			m.tell(e, m.end(ctx, e))
+			m.logFailure(e, m.end(ctx, e))
 			m.changing.Unlock()
 		}
 	}

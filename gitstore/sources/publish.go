@@ -133,7 +133,7 @@ func (m *Manager) begin(ctx context.Context, s space.Source) (space.Source, erro
 	m.entries[s.ID] = e
 	m.mu.Unlock()
 	if err := m.sync(ctx, e, false); err != nil {
-		m.tell(e, err)
+		m.logFailure(e, err)
 		m.again(e)
 	}
 	return m.source(e), nil

@@ -34,10 +34,10 @@ func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 		return fmt.Errorf("fetch into %q, which is no ref", into)
 	}
 	// git calls it a success where a shallow remote's branch was left out.
-	leftOut, tell := false, c.onlyProgress(e, gitDir, progress)
+	leftOut, forward := false, c.onlyProgress(e, gitDir, progress)
 	watch := func(line string) {
 		leftOut = leftOut || strings.HasPrefix(line, "warning: rejected refs/")
-		tell(line)
+		forward(line)
 	}
 	sized, stop := c.limitSize(ctx, gitDir, limit)
 	defer stop()
@@ -106,13 +106,13 @@ var errStalled = fmt.Errorf("git got no further: %w", context.DeadlineExceeded)
 func (c *Client) watchStall(ctx context.Context, cmd *gitcmd.Cmd) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(c.o.StallTimeout, func() { cancel(errStalled) })
-	tell, last := cmd.Progress, ""
+	forward, last := cmd.Progress, ""
 	cmd.Progress = func(line string) {
 		if at := progressOf(line); at != "" && at != last {
 			last = at
 			timer.Reset(c.o.StallTimeout)
 		}
-		tell(line)
+		forward(line)
 	}
 	return ctx, func() {
 		timer.Stop()
@@ -191,12 +191,12 @@ var gitProgress = expression(`^(remote: )?((?:(?:Enumerating|Counting|Compressin
 	`(?: \| [0-9.]{1,10} (?:bytes|[KMG]iB)/s)?(?:, done\.|, completed with [0-9]{1,10} local objects?\.)?$`)
 
 // onlyProgress passes on what is for people.
-func (c *Client) onlyProgress(e Endpoint, gitDir string, tell func(string)) func(string) {
+func (c *Client) onlyProgress(e Endpoint, gitDir string, progress func(string)) func(string) {
 	p, _ := c.policy(e).check(e.URL)
 	scrub := c.scrubber(e, p, gitDir)
 	return func(line string) {
-		if tell != nil && gitProgress().MatchString(line) {
-			tell(scrub.text(line))
+		if progress != nil && gitProgress().MatchString(line) {
+			progress(scrub.text(line))
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (c *collection) run() error {
 		unix.Close(fd)
 	}
 	for len(c.gone) > 0 && c.room(c.gone[0], 0) {
-		c.tell(Entry{Path: c.gone[0], Deleted: true}, nil)
+		c.report(Entry{Path: c.gone[0], Deleted: true}, nil)
 		c.gone = c.gone[1:]
 	}
 	return nil
@@ -130,7 +130,7 @@ func (c *collection) fits(others int, content int64) bool {
 	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= maxNames
 }
 
-func (c *collection) tell(n Entry, s *stamp) {
+func (c *collection) report(n Entry, s *stamp) {
 	c.count++
 	c.total += int64(len(n.Content))
 	c.names += len(n.Path) + len(n.Problem)
@@ -152,7 +152,7 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		c.tell(Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
+		c.report(Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
 		c.keep(prefix)
 		return
 	}
@@ -242,7 +242,7 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	// that is cut goes on behind what it has told.
 	c.reportFiles(dir, strings.TrimSuffix(at, name))
 	if !c.more && c.room(at, int64(len(n.Content))) {
-		c.tell(n, &s)
+		c.report(n, &s)
 	}
 }
 
@@ -269,7 +269,7 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 			}
 			return
 		}
-		c.tell(n, &s)
+		c.report(n, &s)
 	}
 	if n.Problem == "" {
 		c.walk(fd, at+"/", depth+1)
@@ -328,7 +328,7 @@ func (c *collection) reportFiles(dir int, prefix string) {
 		c.lookAgain(dir, part)
 		for i := range part {
 			s := part[i].stamp
-			c.tell(part[i].entry, &s)
+			c.report(part[i].entry, &s)
 			part[i] = changedFile{} // its content is not held any longer
 		}
 	}

@@ -78,7 +78,7 @@ func (o *owner) serve() {
 			break
 		}
 		reply := message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
-		var b *box
+		var b *ownedContainer
 		if m.Op == opStart {
 			if b, err = o.admit(m.Sandbox); err != nil {
 				closeAll(files)
@@ -104,7 +104,7 @@ func (o *owner) serve() {
 
 // handle does what m asks for; b is the container that a start was admitted
 // for.
-func (o *owner) handle(m message, b *box, files []*os.File, reply *message) error {
+func (o *owner) handle(m message, b *ownedContainer, files []*os.File, reply *message) error {
 	switch m.Op {
 	case opStart:
 		return o.start(b, m.Start, files)

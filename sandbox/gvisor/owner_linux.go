@@ -36,13 +36,13 @@ type owner struct {
 	booting sync.Mutex
 
 	mu     sync.Mutex
-	live   map[space.SandboxID]*box
+	live   map[space.SandboxID]*ownedContainer
 	ending bool // no more starts
 }
 
-// box is one container. After started is closed, its keeper goroutine alone
+// ownedContainer is one container. After started is closed, its keeper goroutine alone
 // touches c.
-type box struct {
+type ownedContainer struct {
 	id      space.SandboxID
 	bundle  string
 	started chan struct{} // closed when start has come to an end, well or not
@@ -85,7 +85,7 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 	return &owner{
 		conf: conf, runsc: rc, root: root, link: l,
 		cgroups: host.FindCgroups(conf.NoCgroups),
-		live:    map[space.SandboxID]*box{},
+		live:    map[space.SandboxID]*ownedContainer{},
 	}, nil
 }
 
@@ -94,11 +94,11 @@ func bundleDir(run string) string { return filepath.Join(run, "bundles") }
 
 // admit makes room for a container that start will boot. It is called in the
 // order of the requests, so that a later stop finds its container.
-func (o *owner) admit(id space.SandboxID) (*box, error) {
+func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 	if !oci.ValidID(id) {
 		return nil, fmt.Errorf("%q is no sandbox id", id)
 	}
-	b := &box{
+	b := &ownedContainer{
 		id:      id,
 		bundle:  filepath.Join(bundleDir(o.conf.RunDir), string(id)),
 		started: make(chan struct{}),
@@ -118,7 +118,7 @@ func (o *owner) admit(id space.SandboxID) (*box, error) {
 
 // start boots an admitted container whose process 1 has stdio as its standard
 // streams. When it fails nothing is left.
-func (o *owner) start(b *box, req *startRequest, stdio []*os.File) error {
+func (o *owner) start(b *ownedContainer, req *startRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
 		b.killed = b.whetherKilled(err)
@@ -133,7 +133,7 @@ func (o *owner) start(b *box, req *startRequest, stdio []*os.File) error {
 }
 
 // boot starts the container; what it leaves when it fails, clean removes.
-func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
+func (o *owner) boot(b *ownedContainer, req *startRequest, stdio []*os.File) error {
 	if req == nil || len(stdio) != 3 {
 		return errors.New("a start request is incomplete")
 	}
@@ -223,7 +223,7 @@ func hostTasks(processes int) int { return 512 + 8*processes }
 
 // whetherKilled reports whether a boot that failed was ended from outside. It is
 // asked before clean, which kills what is left and reaps it.
-func (b *box) whetherKilled(err error) killed {
+func (b *ownedContainer) whetherKilled(err error) killed {
 	switch {
 	case b.group != nil && b.group.OOMKilled():
 		return "" // there is too little memory to start in
@@ -272,7 +272,7 @@ func runAs(cfg *specs.Spec) {
 
 // keep waits for the container's end, destroys what is left and tells the
 // Runtime.
-func (o *owner) keep(b *box) {
+func (o *owner) keep(b *ownedContainer) {
 	goferGone := make(chan struct{})
 	go func() {
 		// Without its gofer a sandbox is of no use: it ends too.
@@ -311,14 +311,14 @@ func (o *owner) keep(b *box) {
 	o.forget(b)
 }
 
-func (b *box) stopAsked() bool {
+func (b *ownedContainer) stopAsked() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.stopped
 }
 
 // clean removes whatever there is of a container.
-func (o *owner) clean(b *box) {
+func (o *owner) clean(b *ownedContainer) {
 	if b.sentry != nil {
 		b.sentry.Kill()
 	}
@@ -352,14 +352,14 @@ func (o *owner) clean(b *box) {
 	}
 }
 
-func (o *owner) forget(b *box) {
+func (o *owner) forget(b *ownedContainer) {
 	o.mu.Lock()
 	delete(o.live, b.id)
 	o.mu.Unlock()
 	close(b.gone)
 }
 
-func (o *owner) find(id space.SandboxID) *box {
+func (o *owner) find(id space.SandboxID) *ownedContainer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.live[id]
@@ -387,7 +387,7 @@ func (o *owner) stop(id space.SandboxID) error {
 // abort ends a boot that is under way and returns when it has come to an end:
 // gVisor waits without end for a sentry that hangs, as one on a broken kvm does,
 // and no other sandbox can boot meanwhile.
-func (o *owner) abort(b *box) {
+func (o *owner) abort(b *ownedContainer) {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()
 	for {
@@ -428,7 +428,7 @@ func (o *owner) drain(timeout time.Duration) {
 	deadline := time.After(timeout)
 	for {
 		o.mu.Lock()
-		var b *box
+		var b *ownedContainer
 		for _, b = range o.live {
 			break
 		}
@@ -463,7 +463,7 @@ var (
 
 // measure reports what the container's processes use: their own memory, and the
 // shared memory that the sentry holds for its programs, mapped or not.
-func (b *box) measure() space.SandboxStats {
+func (b *ownedContainer) measure() space.SandboxStats {
 	u := procmem.Of(append([]int{b.gofer.PID, b.sentry.PID}, procmem.Descendants(b.sentry.PID)...)...)
 	return space.SandboxStats{
 		Memory:    u.PSS - u.Shmem + memfdBytes(b.sentry.PID),
@@ -472,7 +472,7 @@ func (b *box) measure() space.SandboxStats {
 }
 
 // watch kills the sandbox when it uses more memory than its limit.
-func (o *owner) watch(b *box, stop <-chan struct{}) {
+func (o *owner) watch(b *ownedContainer, stop <-chan struct{}) {
 	t := time.NewTicker(time.Duration(o.conf.WatchInterval))
 	defer t.Stop()
 	for {
