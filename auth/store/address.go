@@ -27,10 +27,10 @@ func CheckEmail(s string) error {
 	return nil
 }
 
-// SetEmail changes the address at which a user gets sign-in links; empty removes
-// it. The error is a fault.Invalid as of CheckEmail, a fault.NotFound, and a
-// fault.Conflict if somebody else has the address: with two of them neither could
-// sign in by it. The caller vouches that the address is the user's.
+// SetEmail changes the address at which a user gets sign-in links; empty removes it. The
+// error is a fault.Invalid (see CheckEmail), a fault.NotFound, or a fault.Conflict if
+// somebody else has the address, because then neither could sign in with it. The caller has
+// verified that the address is the user's.
 func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email string) error {
 	if email != "" {
 		if err := CheckEmail(email); err != nil {
@@ -56,8 +56,8 @@ func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email
 	})
 }
 
-// fillEmail gives a user an address where they have none, under lockUsers. What is
-// no address or somebody else's is left out: the act that it comes with goes on.
+// fillEmail sets the address of a user who has none, under lockUsers. It ignores an invalid
+// address or somebody else's, so that the operation around it succeeds.
 func (s *Store) fillEmail(tx *gorm.DB, by Actor, u *userRow, email string) error {
 	if u.Email != "" || email == "" || CheckEmail(email) != nil {
 		return nil
