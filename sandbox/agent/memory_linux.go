@@ -7,8 +7,8 @@ import (
 	"satchel/internal/procmem"
 )
 
-// defaultRestAfter is longer than a client pauses between the commands of one
-// thought; the next command pays for what it needs again.
+// defaultRestAfter is longer than a client's usual pause between commands, because the next
+// command is slower after a rest.
 const defaultRestAfter = 2 * time.Second
 
 func restAfter(b Boot) time.Duration {
@@ -18,12 +18,12 @@ func restAfter(b Boot) time.Duration {
 	return b.RestAfter
 }
 
-// restTimer gives the agent's memory back when it fires: the heap of its start
-// and of the last commands, and the program's pages. Every request resets it.
+// restTimer returns the agent's unused memory when it fires: heap and pages of the program.
+// Every request resets it.
 func restTimer(after time.Duration) *time.Timer {
-	// Not at the boot, which somebody waits for.
+	// Not during the boot, because somebody waits for it.
 	reclaimer := sync.OnceValue(func() *procmem.Reclaimer {
-		g, _ := procmem.NewSandboxedReclaimer() // without one, the heap alone is given back
+		g, _ := procmem.NewSandboxedReclaimer() // without it, only the heap is returned
 		return g
 	})
 	return time.AfterFunc(after, func() { reclaimer().Reclaim() })
