@@ -11,15 +11,15 @@ import (
 	"satchel/internal/space"
 )
 
-// Bounds of a notice: how many files it names, and its length in characters,
-// which is less than what an answer shows of one.
+// Limits of a notice: the number of files that it names, and its length in characters,
+// which is less than what an answer shows.
 const (
 	conflictsNamed = 5
 	maxNotice      = 1200
 )
 
-// mergeNotices says what a merge had to decide: first what to do, then with
-// which files, as a reader may see the beginning alone.
+// mergeNotices describes the decisions of a merge: first what to do, then with which files,
+// because a reader may only see the beginning.
 func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []string {
 	var out []string
 	host := hostOf(r.URL)
@@ -41,7 +41,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			edits = append(edits, path+" (as this space has it)")
 		case space.IsConflictCopy(c.Kept):
 			copies = append(copies, fmt.Sprintf("%s (copy: %s)", path, kept))
-		default: // see gitstore: all that is kept beside another is marked as a copy
+		default: // see gitstore: the name of a kept version marks it as a copy
 			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
 		}
 	}
@@ -55,8 +55,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 	list(fmt.Sprintf("Files that every space starts with and that nobody had changed now have the content from %s:", host), replaced)
 	var refused []string
 	for _, x := range in.Commit.Rejected {
-		// Large files, and links, are in the space: what is wrong with them is told
-		// to whoever changes them.
+		// Large files and links are in the space: people who change them get an error.
 		if rule := space.RuleOf(x.Err); rule != "" && rule != space.RuleSymlink {
 			refused = append(refused, shown(x.Path))
 		}
@@ -65,8 +64,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 	return out
 }
 
-// withFiles ends an advice with the files that it is about, of which it names as
-// many as the notice has room for.
+// withFiles appends as many of the files to the advice as fit in the notice.
 func withFiles(advice string, files []string, at space.CommitID) string {
 	for n := min(len(files), conflictsNamed); ; n-- {
 		list := strings.Join(files[:n], ", ")
@@ -101,8 +99,7 @@ func noticeRenamed(r space.Remote, now string) string {
 	return fmt.Sprintf("The branch %s at %s is now called %s, and this space follows it.", shown(r.Branch), hostOf(r.URL), shown(now))
 }
 
-// shown makes a name that a remote chose fit to be read in a sentence: quoted,
-// on one line, not too long.
+// shown quotes a name that a remote chose for a sentence: on one line, and not too long.
 func shown(s string) string {
 	const most = 200
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == '“' || r == '”' }) {

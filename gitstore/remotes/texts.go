@@ -12,25 +12,23 @@ import (
 	"satchel/internal/space"
 )
 
-// words are what people are told of a problem. Where a field is empty
-// transport's own sentence stands, which knows the host, the branch and the
-// files.
+// words are the texts of a problem for people. For an empty field, transport's own sentence
+// is used, which names the host, the branch and the files.
 type words struct {
 	detail string
 	remedy string
-	// atGitHub takes the remedy's place for remotes at github.com, and byApp for
-	// those that a GitHub App connects, there or elsewhere: what to open and what to
-	// click.
+	// atGitHub replaces the remedy for remotes at github.com, and byApp for those that a
+	// GitHub App connects, there or elsewhere. They say what to open and what to click.
 	atGitHub, byApp string
 }
 
-// newToken is where GitHub makes tokens.
+// newToken says how to create a token at GitHub.
 const newToken = "At github.com open Settings → Developer settings → Personal access tokens → Fine-grained tokens and press “Generate new token”. " +
 	"Under “Repository access” choose this repository alone, and under “Permissions” set Contents to “Read and write”. " +
 	"Then run satchel space remote set with the new token."
 
-// theApp is where a GitHub App's access is managed, at the GitHub that has the
-// repository: github.com or a company's own.
+// theApp says where to manage the access of a GitHub App, at github.com or a company's own
+// GitHub.
 func theApp(r space.Remote) string {
 	return "At " + hostOf(r.URL) + " open Settings → Applications → Installed GitHub Apps → Configure"
 }
@@ -140,7 +138,7 @@ func wordsOf(p Problem, r space.Remote) words {
 	case NoAccess:
 		return words{
 			detail: "GitHub gives the app no access to this repository.",
-			remedy: keptByApp, // what is wrong with the App is said with the way to mend it
+			remedy: keptByApp, // the App's error says what to do
 		}
 	case Missing:
 		return words{
@@ -161,13 +159,13 @@ func wordsOf(p Problem, r space.Remote) words {
 // kept ends the remedy of every problem that only a person can solve.
 const kept = "Meanwhile all changes are safe on this server. It tries again every hour, and at once if you run satchel space sync."
 
-// keptByApp is kept where the way leads over the pages.
+// keptByApp is kept for problems that are solved on the pages.
 const keptByApp = "Meanwhile all changes are safe on this server. It tries again every hour."
 
-// foreign is what to do about a sound repository that has what no space can.
+// foreign is the remedy for a valid repository with content that no space can have.
 const foreign = "Change the repository at the remote, or use another one for the space."
 
-// lower makes a sentence go on after a colon.
+// lower makes a sentence continue after a colon.
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // explain describes a failed sync of a remote.
@@ -175,12 +173,12 @@ func explain(r space.Remote, err error) *trouble {
 	t := &trouble{problem: problemOf(err), err: err}
 	t.slow = isSlow(t.problem)
 	w := wordsOf(t.problem, r)
-	// Another's error may stand for a problem: see problemOf.
+	// Errors of other packages may mean a problem: see problemOf.
 	remote := &transport.Error{Problem: t.problem, Host: hostOf(r.URL), Branch: r.Branch}
 	if asRemote(err, &remote) {
 		t.locations, t.retryAfter = remote.Paths, remote.RetryAfter
 	} else if c := fault.CodeOf(err); c != fault.Internal && c != fault.NotFound && t.problem != NoToken {
-		w.detail = fault.PublicOf(err) // knows more: how large, or what is wrong
+		w.detail = fault.PublicOf(err) // its text is more precise
 		if t.problem == transport.Malformed {
 			w.remedy = foreign
 		}
@@ -223,8 +221,7 @@ func isDirectory(r space.Remote) bool {
 	return filepath.IsAbs(r.URL) || err == nil && strings.EqualFold(u.Scheme, "file")
 }
 
-// unblock is the page at which GitHub lets a secret pass that its push
-// protection stopped.
+// unblock matches the page on which GitHub's push protection lets people allow a secret.
 var unblock = regexp.MustCompile(`https://github\.com/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+/security/secret-scanning/unblock-secret/[A-Za-z0-9_-]+`)
 
 func allowLink(said []string) string {

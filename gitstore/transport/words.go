@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Public returns one sentence for people, and for programs that obey what they
-// read, that says what is wrong. The remote's own words in it are quoted and
-// cut.
+// Public returns one sentence that says what is wrong, for people and for AIs, so the
+// remote's own words in it are quoted and cut.
 func (e *Error) Public() string {
 	host, branch := cmp.Or(e.Host, "the remote"), "the branch"
 	if e.Branch != "" {
@@ -152,8 +151,8 @@ func (e *Error) Remedy() string {
 	return "Look for git's message in the server's log."
 }
 
-// CheckedOut reports whether a push was refused because the remote is no bare
-// repository and has the branch's files checked out.
+// CheckedOut reports whether a push was refused because the remote is not a bare repository
+// and has the branch checked out.
 func (e *Error) CheckedOut() bool {
 	return e.Problem == Rejected && slices.ContainsFunc(e.Said, func(line string) bool {
 		return strings.Contains(line, "refusing to update checked out branch") || strings.Contains(line, "branch is currently checked out")
@@ -170,7 +169,7 @@ func (e *Error) doing() string {
 	return "read"
 }
 
-// target names where a repository has moved to.
+// target names the place to which a repository has moved.
 func (e *Error) target() string {
 	if e.Target == "" {
 		return "another place"
@@ -178,7 +177,7 @@ func (e *Error) target() string {
 	return quoted(e.Target)
 }
 
-// places names the first few paths, else what is given.
+// places names the first few paths, or otherwise the given text.
 func (e *Error) places(otherwise string) string {
 	const shown = 3
 	var names []string
@@ -204,7 +203,7 @@ func (e *Error) places(otherwise string) string {
 	return strings.Join(names, ", ")
 }
 
-// quote gives the remote's first words, to end a sentence with.
+// quote returns the beginning of the remote's message, for the end of a sentence.
 func (e *Error) quote() string {
 	if len(e.Said) == 0 {
 		return ""
