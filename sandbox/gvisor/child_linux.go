@@ -18,12 +18,12 @@ const (
 	childLockFD   = 4 // keeps RunDir locked until the child has ended too
 )
 
-// drainTimeout bounds how long the child waits for its containers to end when
-// its Runtime is gone. They die with the child in any case.
+// drainTimeout is how long the child waits for its containers to end when its Runtime is
+// gone. They die with the child in any case.
 const drainTimeout = 5 * time.Second
 
-// childMain is the runtime child. It ends when its Runtime does, however that
-// ended: the kernel then closes the socket's other end.
+// childMain is the runtime child. It ends when its Runtime ends for any reason, because the
+// kernel then closes the socket's other end.
 func childMain() int {
 	if _, err := unix.GetsockoptInt(childSocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		fmt.Fprintln(os.Stderr, "satchel runtime is started by the server only")
@@ -32,7 +32,7 @@ func childMain() int {
 	// Neither the socket nor the lock may pass to a gofer or a sentry.
 	unix.CloseOnExec(childSocketFD)
 	unix.CloseOnExec(childLockFD)
-	// gVisor's packages log to standard error, which the server keeps little of.
+	// gVisor's packages log to standard error, of which the server keeps little.
 	log.SetTarget(log.GoogleEmitter{Writer: &log.Writer{Next: io.Discard}})
 
 	l, err := newLink(os.NewFile(childSocketFD, "runtime"))
@@ -44,7 +44,7 @@ func childMain() int {
 	m, files, err := l.receive()
 	closeAll(files)
 	if errors.Is(err, io.EOF) {
-		return 0 // the server ended before it said what it wanted
+		return 0 // the server ended before it sent the configuration
 	}
 	if err != nil || m.Op != opConfigure || m.Config == nil {
 		fmt.Fprintln(os.Stderr, "the first message was no configuration:", err)
@@ -54,7 +54,7 @@ func childMain() int {
 	reply := message{ID: m.ID, Op: m.Op}
 	if err != nil {
 		reply.Error = err.Error()
-		_ = l.send(reply) // whoever is not there any more needs no answer
+		_ = l.send(reply) // fails if the Runtime is gone
 		return 1
 	}
 	reply.Ready = &ready{Cgroups: own.cgroups.Describe()}
@@ -102,8 +102,7 @@ func (o *owner) serve() {
 	wg.Wait()
 }
 
-// handle does what m asks for; b is the container that a start was admitted
-// for.
+// handle performs the request m; b is the admitted container of a start.
 func (o *owner) handle(m message, b *ownedContainer, files []*os.File, reply *message) error {
 	switch m.Op {
 	case opStart:

@@ -11,13 +11,13 @@ import (
 // of the containers. Only a Runtime starts it.
 const childCommand = "runtime"
 
-// probeCommand makes the binary end at once: Check starts it in new namespaces
-// to see whether there may be any.
+// probeCommand makes the binary end at once: Check starts it in new namespaces to find out
+// whether they are allowed.
 const probeCommand = "runtime-probe"
 
-// Dispatch does not return where this process was started to be a part of a
-// sandbox: gVisor's sentry or gofer, or the runtime child. main, and TestMain
-// of a test that uses a Runtime, call it before they do anything else.
+// Dispatch does not return if this process is a part of a sandbox: gVisor's sentry or
+// gofer, or the runtime child. main, and TestMain of a test that uses a Runtime, must call
+// it first.
 func Dispatch() {
 	switch {
 	case isRunsc(os.Args):
@@ -32,9 +32,8 @@ func Dispatch() {
 	}
 }
 
-// isRunsc reports whether gVisor started this process. It starts itself under
-// these names and with these commands alone; a person who renames the binary
-// gets no runsc out of it.
+// isRunsc reports whether gVisor started this process. gVisor only uses these names with
+// these commands, so renaming the binary does not turn it into runsc.
 func isRunsc(args []string) bool {
 	if len(args) < 2 {
 		return false

@@ -21,8 +21,7 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// owner owns the containers of the child process: it alone starts, waits for
-// and ends them.
+// owner owns the containers of the child process: only it starts, waits for and ends them.
 type owner struct {
 	conf    childConfig
 	runsc   *config.Config
@@ -40,13 +39,13 @@ type owner struct {
 	ending bool // no more starts
 }
 
-// ownedContainer is one container. After started is closed, its keeper goroutine alone
-// touches c.
+// ownedContainer is one container. After started is closed, only its keeper goroutine uses
+// c.
 type ownedContainer struct {
 	id      space.SandboxID
 	bundle  string
-	started chan struct{} // closed when start has come to an end, well or not
-	gone    chan struct{} // closed when nothing is left
+	started chan struct{} // closed when the start has succeeded or failed
+	gone    chan struct{} // closed when everything is removed
 
 	c       *container.Container
 	sentry  *host.Process
@@ -56,7 +55,7 @@ type ownedContainer struct {
 	mu      sync.Mutex
 	stopped bool   // a stop was asked for
 	oom     bool   // the watchdog killed it
-	killed  killed // of a start that failed; set before started is closed
+	killed  killed // set for a failed start, before started is closed
 }
 
 func newOwner(conf childConfig, l *link) (*owner, error) {
@@ -69,8 +68,8 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 			return nil, fmt.Errorf("making the run directory: %w", err)
 		}
 	}
-	// gVisor puts a socket into its state directory whose path must be short:
-	// it opens a longer one in a way that lets other sandboxes inherit it.
+	// gVisor creates a socket in its state directory. The path must be short: gVisor opens
+	// a longer one in a way that lets other sandboxes inherit it.
 	if err := os.Chdir(stateDir(conf.RunDir)); err != nil {
 		return nil, fmt.Errorf("entering the state directory: %w", err)
 	}
@@ -92,8 +91,8 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 func stateDir(run string) string  { return filepath.Join(run, "state") }
 func bundleDir(run string) string { return filepath.Join(run, "bundles") }
 
-// admit makes room for a container that start will boot. It is called in the
-// order of the requests, so that a later stop finds its container.
+// admit registers a container that start will boot. It is called in the order of the
+// requests, so that a later stop finds its container.
 func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 	if !oci.ValidID(id) {
 		return nil, fmt.Errorf("%q is no sandbox id", id)
@@ -116,8 +115,8 @@ func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 	return b, nil
 }
 
-// start boots an admitted container whose process 1 has stdio as its standard
-// streams. When it fails nothing is left.
+// start boots an admitted container whose process 1 has stdio as its standard streams. If
+// it fails, it removes everything.
 func (o *owner) start(b *ownedContainer, req *startRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
@@ -132,7 +131,7 @@ func (o *owner) start(b *ownedContainer, req *startRequest, stdio []*os.File) er
 	return nil
 }
 
-// boot starts the container; what it leaves when it fails, clean removes.
+// boot starts the container. If it fails, clean removes the remains.
 func (o *owner) boot(b *ownedContainer, req *startRequest, stdio []*os.File) error {
 	if req == nil || len(stdio) != 3 {
 		return errors.New("a start request is incomplete")
@@ -189,7 +188,7 @@ func (o *owner) boot(b *ownedContainer, req *startRequest, stdio []*os.File) err
 	if b.gofer, err = host.OpenProcess(b.c.GoferPid.Load()); err != nil {
 		return err
 	}
-	// Nothing of the sandbox's own has run yet.
+	// No program of the sandbox has run yet.
 	b.limit = req.Limits.Memory
 	if b.group, err = o.makeGroup(b.id, req.Limits); err != nil {
 		return err
@@ -205,8 +204,8 @@ func (o *owner) boot(b *ownedContainer, req *startRequest, stdio []*os.File) err
 	return nil
 }
 
-// makeGroup makes the cgroup of a sandbox; nil if cgroups cannot be used or
-// nothing is limited.
+// makeGroup creates the cgroup of a sandbox; nil if cgroups cannot be used or there are no
+// limits.
 func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, error) {
 	if o.cgroups.Version == 0 || lim.Memory == 0 && lim.Processes == 0 && lim.CPUs == 0 {
 		return nil, nil
@@ -217,16 +216,16 @@ func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, e
 	return o.cgroups.Create(id, lim)
 }
 
-// hostTasks is how many threads of the host a sandbox may have: those of the
-// sentry and the gofer, and a few for each process inside.
+// hostTasks is how many host threads a sandbox may have: those of the sentry and the gofer,
+// and a few for each process inside.
 func hostTasks(processes int) int { return 512 + 8*processes }
 
-// whetherKilled reports whether a boot that failed was ended from outside. It is
-// asked before clean, which kills what is left and reaps it.
+// whetherKilled reports whether a failed boot was ended from outside. Call it before clean,
+// which kills and reaps what is left.
 func (b *ownedContainer) whetherKilled(err error) killed {
 	switch {
 	case b.group != nil && b.group.OOMKilled():
-		return "" // there is too little memory to start in
+		return "" // there is too little memory to start
 	case b.c == nil && endedEarly(err):
 		return killedPerhaps
 	}
@@ -239,20 +238,18 @@ func (b *ownedContainer) whetherKilled(err error) killed {
 	return ""
 }
 
-// dyingTime is how long after a process's connections broke, which fails the
-// start, its end may take to show.
+// dyingTime is how long a process's end may take to become visible after its connections
+// broke, which fails the start.
 const dyingTime = 250 * time.Millisecond
 
-// endedEarly reports whether gVisor could not make a container because its sentry
-// or its gofer was gone before it had said all that it has to. gVisor's errors
-// have lost their types by then.
+// endedEarly reports whether gVisor could not create a container because its sentry or
+// gofer ended too early. It compares texts, because gVisor's errors have lost their types.
 func endedEarly(err error) bool {
 	return strings.Contains(err.Error(), io.EOF.Error()) || strings.Contains(err.Error(), "unexpected end of JSON input")
 }
 
-// inUserNamespace has the sentry and the gofer in a user namespace of their own
-// with the one user that there is, where the child is not root: gVisor starts
-// them in no other way then.
+// inUserNamespace puts the sentry and the gofer into their own user namespace with the
+// single user, if the child is not root: gVisor requires this.
 func inUserNamespace(cfg *specs.Spec) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid == 0 {
@@ -263,19 +260,17 @@ func inUserNamespace(cfg *specs.Spec) {
 	cfg.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: uint32(gid), HostID: uint32(gid), Size: 1}}
 }
 
-// runAs tells gVisor's starter, which looks nowhere else for it, as whom the
-// sentry and the gofer run where there is no root. Who process 1 is inside, the
-// sentry reads from the bundle.
+// runAs sets the user of the sentry and the gofer if there is no root, which gVisor only
+// reads here. The sentry reads the user of process 1 from the bundle.
 func runAs(cfg *specs.Spec) {
 	cfg.Process.User.UID, cfg.Process.User.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 }
 
-// keep waits for the container's end, destroys what is left and tells the
-// Runtime.
+// keep waits for the container's end, removes the remains and notifies the Runtime.
 func (o *owner) keep(b *ownedContainer) {
 	goferGone := make(chan struct{})
 	go func() {
-		// Without its gofer a sandbox is of no use: it ends too.
+		// Without its gofer a sandbox is useless, so end it too.
 		defer close(goferGone)
 		b.gofer.Wait()
 		b.sentry.Kill()
@@ -305,8 +300,8 @@ func (o *owner) keep(b *ownedContainer) {
 	}
 	e.Killed = wasKilled && !e.Stopped && !e.OutOfMemory
 	o.clean(b)
-	// Before forget, which lets a stop be answered: the Runtime then knows of
-	// the end when it gets the answer.
+	// Before forget, which lets a stop be answered: the Runtime must know of the end when
+	// it gets that answer.
 	_ = o.link.send(message{Op: opEnded, Sandbox: b.id, End: e})
 	o.forget(b)
 }
@@ -317,7 +312,7 @@ func (b *ownedContainer) stopAsked() bool {
 	return b.stopped
 }
 
-// clean removes whatever there is of a container.
+// clean removes everything of a container.
 func (o *owner) clean(b *ownedContainer) {
 	if b.sentry != nil {
 		b.sentry.Kill()
@@ -345,7 +340,7 @@ func (o *owner) clean(b *ownedContainer) {
 		}
 	}
 	if !whole {
-		return // by its bundle the next reap finds what is left
+		return // the next reap finds the remains by the bundle
 	}
 	if err := os.RemoveAll(b.bundle); err != nil {
 		fmt.Fprintf(os.Stderr, "removing the bundle of sandbox %s: %v\n", b.id, err)
@@ -365,7 +360,7 @@ func (o *owner) find(id space.SandboxID) *ownedContainer {
 	return o.live[id]
 }
 
-// stop ends a container and returns when nothing of it is left.
+// stop ends a container and returns when everything of it is removed.
 func (o *owner) stop(id space.SandboxID) error {
 	b := o.find(id)
 	if b == nil {
@@ -384,9 +379,8 @@ func (o *owner) stop(id space.SandboxID) error {
 	return nil
 }
 
-// abort ends a boot that is under way and returns when it has come to an end:
-// gVisor waits without end for a sentry that hangs, as one on a broken kvm does,
-// and no other sandbox can boot meanwhile.
+// abort ends a boot in progress and returns when it has ended: gVisor waits for ever for a
+// sentry that hangs, as on a broken kvm, and no other sandbox can boot meanwhile.
 func (o *owner) abort(b *ownedContainer) {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()
@@ -409,7 +403,7 @@ func (o *owner) abort(b *ownedContainer) {
 	}
 }
 
-// stopAll lets no container start any more and begins to end all.
+// stopAll prevents further starts and begins to end all containers.
 func (o *owner) stopAll() {
 	o.mu.Lock()
 	o.ending = true
@@ -461,8 +455,8 @@ var (
 	errCanceled  = errors.New("the start was canceled")
 )
 
-// measure reports what the container's processes use: their own memory, and the
-// shared memory that the sentry holds for its programs, mapped or not.
+// measure returns the memory of the container's processes, including the shared memory that
+// the sentry holds for its programs, mapped or not.
 func (b *ownedContainer) measure() space.SandboxStats {
 	u := procmem.Of(append([]int{b.gofer.PID, b.sentry.PID}, procmem.Descendants(b.sentry.PID)...)...)
 	return space.SandboxStats{

@@ -19,12 +19,11 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// reap destroys every sandbox that an earlier process left behind under
-// runDir, and returns how many there were. The caller holds the lock of runDir,
-// so that none of them belongs to anyone.
+// reap destroys every sandbox that an earlier process left behind under runDir, and returns
+// how many there were. The caller holds the lock of runDir, so nobody owns any of them.
 //
-// Sandboxes die with the child that owns them, and their files and cgroups go
-// with them; only where the child was killed is there something to do.
+// Sandboxes end with the child that owns them, which removes their files and cgroups. Only
+// a killed child leaves remains.
 func reap(runDir string, timeout time.Duration) (int, error) {
 	n, err := reapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
@@ -38,16 +37,15 @@ func reap(runDir string, timeout time.Duration) (int, error) {
 	return n, nil
 }
 
-// orphanTime bounds how long the processes of one look's orphans may take to
-// end.
+// orphanTime is how long the processes of the orphans found at once may take to end.
 const orphanTime = 10 * time.Second
 
-// reap destroys what is left of sandboxes that this owner does not have. An id
-// is in live before anything of its sandbox is made, and until all of it was to
-// be gone; so what carries another id belongs to nobody.
+// reap destroys the remains of sandboxes that this owner does not have. An id is in live
+// from before anything of its sandbox is created until everything is removed, so files with
+// another id belong to nobody.
 func (o *owner) reap() (int, error) {
 	o.mu.Lock()
-	before := maps.Clone(o.live) // what ends during the look is not yet anyone's to remove
+	before := maps.Clone(o.live) // sandboxes that end meanwhile may not be removed yet
 	o.mu.Unlock()
 	return reapUnowned(o.conf.RunDir, orphanTime, func(id string) bool {
 		_, owned := before[space.SandboxID(id)]
@@ -55,9 +53,9 @@ func (o *owner) reap() (int, error) {
 	})
 }
 
-// reapUnowned removes the processes, cgroups and files of sandboxes under runDir
-// that owned does not claim, and returns how many sandboxes those were of. A
-// bundle goes last: it is by what the rest is found again.
+// reapUnowned removes the processes, cgroups and files of sandboxes under runDir that owned
+// does not claim, and returns the number of these sandboxes. It removes a bundle last,
+// because the rest is found by it.
 func reapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
 	ids := map[string]bool{}
 	procs, err := leftProcesses(bundleDir(runDir))
@@ -94,7 +92,7 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 			ids[id] = true
 		}
 	}
-	// What failed in the middle of a start may have left state and no bundle.
+	// An interrupted start may have left state without a bundle.
 	states, err := os.ReadDir(stateDir(runDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("looking for the state of earlier sandboxes: %w", err)
@@ -118,8 +116,8 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 // idInName is the sandbox's id in the name of a file of its state.
 var idInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9a-f]{64}`) })
 
-// removeRemains removes what a sandbox without processes has left. What is no
-// id could lead anywhere.
+// removeRemains removes the files and cgroups of a sandbox without processes. It only
+// accepts an id, because another text could be any path.
 func removeRemains(runDir, id string) error {
 	if !oci.ValidID(space.SandboxID(id)) {
 		return fmt.Errorf("%q is no sandbox id", id)
@@ -149,9 +147,8 @@ type left struct {
 	sandbox string
 }
 
-// leftProcesses finds the sentries and gofers whose bundle is in dir. It goes
-// by their command lines, never by a number in a file: that may be another
-// process's by now.
+// leftProcesses finds the sentries and gofers whose bundle is in dir. It uses their command
+// lines, never a pid from a file, which may belong to another process by now.
 func leftProcesses(dir string) ([]left, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -183,8 +180,7 @@ func leftProcesses(dir string) ([]left, error) {
 	return out, nil
 }
 
-// bundleOf returns the sandbox to which a process belongs, as a sentry or gofer
-// with its bundle in dir; else "".
+// bundleOf returns the sandbox of a sentry or gofer whose bundle is in dir, or "".
 func bundleOf(pid int, dir string) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || !bytes.HasPrefix(b, []byte("runsc-")) {
@@ -199,7 +195,7 @@ func bundleOf(pid int, dir string) string {
 		if !ok && a == "--bundle" && i+1 < len(args) {
 			bundle, ok = args[i+1], true
 		}
-		// Any process on the machine may call itself so, and name what it likes.
+		// Any process on the machine can have such a command line.
 		if id := filepath.Base(bundle); ok && filepath.Dir(bundle) == dir && oci.ValidID(space.SandboxID(id)) {
 			return id
 		}

@@ -14,25 +14,24 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// Name is what configuration calls this runtime.
+// Name is the runtime's name in the configuration.
 const Name = "gvisor"
 
 var _ space.Runtime = (*Runtime)(nil)
 
-// Runtime starts sandboxes in gVisor. Its methods may be called at once by
-// many.
+// Runtime starts sandboxes in gVisor. Its methods are safe for concurrent use.
 type Runtime struct {
 	opt    Options
 	proven atomic.Bool // a sandbox has started
 
 	mu     sync.Mutex
 	lock   *os.File // of RunDir; nil until it is needed
-	child  *child   // nil until it is needed, or where it has died
+	child  *child   // nil until it is needed, or if it has died
 	closed bool
 }
 
-// New returns a Runtime. Nothing is started, read or written before a method
-// is called. The error is a fault.Invalid: an option is wrong.
+// New returns a Runtime. Nothing is started, read or written before a method is called. The
+// error is a fault.Invalid for a wrong option.
 func New(opt Options) (*Runtime, error) {
 	opt = opt.withDefaults()
 	if !filepath.IsAbs(opt.RunDir) {
@@ -77,7 +76,7 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	r.mu.Lock()
 	if c := r.child; c != nil && !r.closed && !c.gone() {
 		r.mu.Unlock()
-		m, err := c.call(ctx, message{Op: opReap}) // it alone knows what it owns
+		m, err := c.call(ctx, message{Op: opReap}) // only the child knows what it owns
 		return m.Reaped, err
 	}
 	defer r.mu.Unlock()
@@ -109,7 +108,7 @@ func (r *Runtime) Close() error {
 
 var errClosed = errors.New("the sandbox runtime is closed")
 
-// running returns the child, which it starts where there is none.
+// running returns the child, and starts it if necessary.
 func (r *Runtime) running(ctx context.Context) (*child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +125,8 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 		r.child.close()
 		r.child = nil
 	}
-	// A child that died may have left something, and so may an earlier server
-	// where Reap was not called.
+	// A child that died may have left remains, and so may an earlier server if Reap was not
+	// called.
 	if _, err := reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
 		return nil, err
 	}
@@ -139,7 +138,7 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// lockRunDir locks RunDir, where it is not locked yet. The caller holds r.mu.
+// lockRunDir locks RunDir, unless it is already locked. The caller holds r.mu.
 func (r *Runtime) lockRunDir(ctx context.Context) (err error) {
 	if r.lock == nil {
 		r.lock, err = host.LockRunDir(ctx, r.opt.RunDir, r.opt.StopTimeout)

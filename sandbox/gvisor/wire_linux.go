@@ -49,20 +49,19 @@ type message struct {
 	Reaped int                 `json:"reaped,omitempty"`
 	End    *end                `json:"end,omitempty"`
 	Ready  *ready              `json:"ready,omitempty"`
-	// Error is why the request failed; empty if it did not.
+	// Error is why the request failed, or empty.
 	Error string `json:"error,omitempty"`
-	// Killed says, of a start that failed, whether something killed it.
+	// Killed says whether something killed a failed start.
 	Killed killed `json:"killed,omitempty"`
 }
 
-// killed is how sure it is that a start was ended from outside.
+// killed is how certain it is that a start was ended from outside.
 type killed string
 
 const (
 	killedSeen killed = "seen" // by how a process ended
-	// killedPerhaps: the sentry or the gofer was gone before it was up, and
-	// gVisor, which alone saw how, does not tell. One that cannot work on this
-	// machine goes in the same way.
+	// killedPerhaps: the sentry or the gofer ended before it was ready, and gVisor does not
+	// report how. One that cannot work on this machine ends in the same way.
 	killedPerhaps killed = "perhaps"
 )
 
@@ -108,7 +107,7 @@ type link struct {
 	mu   sync.Mutex // held while sending
 }
 
-// newLink takes f over.
+// newLink takes ownership of f.
 func newLink(f *os.File) (*link, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -143,7 +142,7 @@ func (l *link) send(m message, files ...*os.File) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The other end reads at all times; where it does not, it is broken.
+	// The other end always reads; if it does not, it is broken.
 	_ = l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
 	n, _, err := l.conn.WriteMsgUnix(b, oob, nil)
 	if err == nil && n != len(b) {
@@ -152,8 +151,8 @@ func (l *link) send(m message, files ...*os.File) error {
 	return err
 }
 
-// receive returns the next message and its files, which the caller closes. It
-// returns io.EOF where the other end is gone.
+// receive returns the next message and its files, which the caller closes. It returns
+// io.EOF if the other end is gone.
 func (l *link) receive() (message, []*os.File, error) {
 	b := make([]byte, maxMessage+1)
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
