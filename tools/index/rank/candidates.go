@@ -14,12 +14,12 @@ type Candidate struct {
 	Source            *Source
 	ID                int64
 	Score             float64
-	Chunks            []Chunk          // that match, best first
+	Chunks            []Chunk          // matching chunks, best first
 	Why               *Explanation     // nil unless the query asks for it
 	Header            *postings.Header // nil until readHeaders
 	*postings.Passage                  // of Chunks[0]; nil until Load
 
-	terms   uint64     // those of the query's that the best chunk has; see chunkMatch
+	terms   uint64     // the terms that the best chunk has; see chunkMatch
 	path    space.Path // set with the evidence; equal scores are in the order of paths
 	variant string     // see variantKey
 
@@ -41,11 +41,12 @@ type Chunk struct {
 const secondChunk = 0.05
 
 // leadChunk is what the first chunk of a page with headings adds to the page's score if the
-// query is a sentence: such a page says first what it is about. A text without headings need
-// not begin with its subject, and a name may stand anywhere.
+// query is a sentence: such a page first says what it is about. A text without headings may
+// begin with something else, and a name can be anywhere.
 const leadChunk = 0.5
 
-// candidates returns the documents of one database that any of the terms match, with scores.
+// candidates returns the documents of one database that match any of the terms, with
+// scores.
 func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *scorer, cover *coverage, more bool) ([]*Candidate, error) {
 	filter, err := s.Filter(ctx, u.Filters, s.Mount)
 	if err != nil {
@@ -81,8 +82,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	return s.byDocument(best, cover, lead, u.Explain), err
 }
 
-// chunksPerDocument is how many chunks are retrieved for each document that an
-// evaluation wants.
+// chunksPerDocument is how many chunks are retrieved for each document of an evaluation.
 const chunksPerDocument = 4
 
 // byDocument groups chunks, best first, by document, and scores the documents: by the best
