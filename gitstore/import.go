@@ -361,8 +361,8 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 	for _, n := range a.notes {
 		switch space.RuleOf(n.Err) {
 		case space.RuleGit, space.RuleSegment:
-			// The path is dangerous for whoever checks it out, so remove it from head.
-			// Other paths stay; checkouts leave them out if necessary.
+			// The path would be dangerous in a checkout, so remove it from head. Other
+			// paths stay; checkouts leave them out if necessary.
 			a.edits = append(a.edits, trees.Edit{Path: n.Path})
 		}
 	}
