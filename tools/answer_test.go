@@ -86,8 +86,8 @@ func TestAnswersAsTheyAreSent(t *testing.T) {
 	golden(t, "answers.txt", all.String())
 }
 
-// TestAnswersKeepTheirBudget: what is sent costs no more than was asked for,
-// marks of JSON and all, and uses most of it where there is enough to tell.
+// TestAnswersKeepTheirBudget: an answer, including its JSON syntax, costs no more than the
+// budget, and uses most of it if there is enough content.
 func TestAnswersKeepTheirBudget(t *testing.T) {
 	files := pages()
 	for i := range 40 {

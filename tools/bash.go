@@ -50,7 +50,7 @@ func (s *Registry) describeRunner(text string) string {
 	return text
 }
 
-// describeBashOff stands for the two below if no command can run.
+// describeBashOff replaces the two below if no command can run.
 const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up; nothing can be saved with bash here.`
 
 const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
@@ -67,7 +67,8 @@ Put notes under knowledge/, facts under memory/, things for every AI to know und
 
 The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
 
-// What both forms of bash take, before and after what one alone does.
+// The input schema that both forms of bash share, before and after the argument of only
+// one.
 const (
 	bashInputHead = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -104,9 +105,9 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
-// runBash answers with an error if the command did not run, a limit ended it, its end
-// is not known, or its changes were not saved. A command that ran and failed is no
-// error: grep exits with 1 if nothing matches.
+// runBash answers with an error if the command did not run, a limit ended it, its end is
+// not known, or its changes were not saved. A command that ran and failed is not an error:
+// grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
 	q := bashCall{readOnly: name == nameBashReadonly, RunCommandInput: service.RunCommandInput{

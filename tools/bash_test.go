@@ -27,8 +27,8 @@ func someCommit(files int) space.Commit {
 	return c
 }
 
-// TestBashAnswers snapshots what a model reads for each way in which a command
-// can go, and the machine-readable part beside it.
+// TestBashAnswers snapshots what a model reads for each outcome of a command, and the
+// machine-readable part.
 func TestBashAnswers(t *testing.T) {
 	local := service.PushState{State: "local"}
 	tests := []struct {
@@ -177,7 +177,7 @@ func TestBashWithoutSandbox(t *testing.T) {
 			t.Errorf("%s is described as: %s", l.Name, l.Description)
 		}
 	}
-	// Bad arguments are told first: they are wrong anywhere.
+	// Bad arguments are reported first, because they are wrong on every server.
 	check(t, b.call(t, "my_bash", `{}`), true, `"command" is missing`)
 }
 

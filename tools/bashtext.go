@@ -21,8 +21,8 @@ const (
 	maxMetaFiles      = 200
 )
 
-// The most characters of one sentence: more than those who write them use, so
-// that what to do is never cut out of them.
+// The maximum length of one sentence, in characters. It is longer than any sentence that
+// other packages write, so that a remedy is never cut off.
 const (
 	maxReasonChars = 1000 // why a path was not committed
 	maxNoteChars   = 1500
@@ -30,9 +30,9 @@ const (
 )
 
 // bashText writes a command's answer: its output, then one bracketed line for each thing
-// worth knowing. Lost changes come first: a model that reads of a commit further down
-// would take them for saved. writer is the tool that can save; empty if the caller has
-// none.
+// worth knowing. Lost changes come first: otherwise a model that reads about a commit below
+// would assume that they are saved. writer is the tool that can save; empty if the caller
+// has none.
 func bashText(q bashCall, r service.CommandResult, writer string) string {
 	var b strings.Builder
 	if r.NotSaved != nil {
@@ -86,9 +86,8 @@ func outputText(s string) string {
 	return s
 }
 
-// notSavedText says that what a command changed was not committed. The sandbox's own
-// errors also say what becomes of the changes: those of one that ended are lost. An error
-// of the commit knows nothing of sandboxes.
+// notSavedText says that a command's changes were not committed. The sandbox's own errors
+// also say what happens to the changes; errors of a commit do not.
 func notSavedText(err error) string {
 	text := "The changes could not be committed: " + fault.PublicOf(err)
 	if fault.CodeOf(err) == fault.Unavailable {
@@ -298,9 +297,9 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// bashMeta is the machine-readable part. Lists in it are bounded. What is not
-// there is not the case: "limits", for one, are the keys of the limits that the
-// command met (sandbox.Result.Limits).
+// bashMeta is the machine-readable part. Lists in it are bounded. A missing key means that
+// nothing applies: for example, "limits" are the keys of the limits that the command
+// reached (sandbox.Result.Limits).
 func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	m := map[string]any{
 		"end":         r.End.String(),

@@ -52,8 +52,8 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 	check(t, r, false, why, note, `"new.md": `+c.Rejected[0].Why)
 }
 
-// TestBashSaysWhatBecomesOfARefusedFile: that it is lost with the sandbox, which
-// the list of what is held knows, is told where the commit's refusal is.
+// TestBashSaysWhatBecomesOfARefusedFile: the answer says next to the rejection whether the
+// file is lost with the sandbox, which the list of pending files shows.
 func TestBashSaysWhatBecomesOfARefusedFile(t *testing.T) {
 	c := someCommit(1)
 	c.Rejected = []space.Rejection{{Path: "a.md", Why: "It holds a secret."}}

@@ -192,9 +192,9 @@ type sharedText struct {
 	lost string // why the text cannot be read
 }
 
-// shared reads one of the special resources; its text is empty if there is
-// none. No link is followed: a person confirms what is at these paths, and not what
-// a link leads to, which anybody may change then.
+// shared reads one of the special resources; its text is empty if there is none. It follows
+// no link: a person reviews the content of these paths, but not the target of a link, which
+// could be changed without a review.
 func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	t := sharedText{path: p, line: 1}
 	e, err := v.lookup(ctx, space.Path(p))
@@ -254,7 +254,7 @@ func fence(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "%s %s\n%s\n%s\n", bar, name, strings.TrimRight(text, "\n"), bar)
 }
 
-// oneLine makes a name that others chose fit to stand in a line of ours.
+// oneLine makes a name that others chose safe to use in a line of an answer.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {

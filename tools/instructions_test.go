@@ -79,8 +79,8 @@ func TestInstructionsGolden(t *testing.T) {
 	}
 }
 
-// What a new space says of itself is not told once something is known, and what a
-// person wrote is not said to be their AIs'.
+// The initial text of a new space is not shown once something is known, and a person's text
+// is not attributed to their AIs.
 func TestInstructionsOfANewSpace(t *testing.T) {
 	seed, err := os.ReadFile("../gitstore/seed/resources/context.md")
 	if err != nil {
@@ -212,7 +212,7 @@ func TestAttackInstructionsBehindALink(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		files map[string]string
-		told  string
+		want  string
 	}{
 		{"instructions", map[string]string{"resources/instructions.md": "-> ../knowledge/x.md"}, "resources/instructions.md is a link"},
 		{"context", map[string]string{"resources/context.md": "-> ../knowledge/x.md"}, "resources/context.md is a link"},
@@ -231,7 +231,7 @@ func TestAttackInstructionsBehindALink(t *testing.T) {
 			b := newBench(t, tt.files, nil)
 			r := b.call(t, "instructions", "{}")
 			check(t, r, false)
-			if s := textOf(r); strings.Contains(s, "EVIL") || !strings.Contains(s, tt.told) {
+			if s := textOf(r); strings.Contains(s, "EVIL") || !strings.Contains(s, tt.want) {
 				t.Error(s)
 			}
 			list, err := b.Resources(t.Context(), editor())

@@ -94,7 +94,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// readOne looks at one path. An error that the caller can mend is in the item.
+// readOne reads one path. An error that the caller can fix is in the item.
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error

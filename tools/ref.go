@@ -109,10 +109,9 @@ func lineNumber(s string) (int, bool) {
 	return n, err == nil
 }
 
-// resolve finds what a caller's path names. A file whose name holds a colon or
-// a # wins over lines or a heading of another one. The view is the one that has
-// it: of the space or of a source. The error is a fault.Invalid or a
-// fault.NotFound with the nearest paths.
+// resolve finds what a caller's path names. A file whose name contains a colon or a # wins
+// over lines or a heading of another file. The returned view is that of the space or of the
+// source. The error is a fault.Invalid or a fault.NotFound with the nearest paths.
 func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, error) {
 	whole, err := parseRef(s)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"satchel/internal/space"
 )
 
-// The attack: a remote with what costs much to look at and is then refused. It
-// is told with what to do, and not looked at again with every use of the space.
+// The attack: a remote with content that is expensive to check and then rejected. The
+// problem is reported with a remedy, and the remote is not checked again at every use of
+// the space.
 func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 	memory := remoteError(transport.OverLimit)
 	memory.Op, memory.Memory = "fetch", true

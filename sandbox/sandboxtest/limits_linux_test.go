@@ -182,7 +182,8 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 					t.Errorf("after %s: generation %d, then %d; notes %q", l.command, gen, r.Generation, r.Notes)
 				}
 			}
-			// What has filled the sandbox is in the space, and the fresh one has room.
+			// The files that filled the sandbox are in the space, and the fresh one has
+			// room.
 			if r := c.must("ls n1 >/dev/null 2>&1 || ls big1 big2 && head -c 9M /dev/urandom > more"); r.ExitCode != 0 || len(r.Commits) != 1 {
 				t.Errorf("with room again: %+v", r)
 			}
@@ -198,7 +199,8 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 	}
 }
 
-// TestACommandThatSpeaksOfLimitsMeetsNone: words alone are no limit.
+// TestACommandThatSpeaksOfLimitsMeetsNone: a message about a limit does not mean that it
+// was reached.
 func TestACommandThatSpeaksOfLimitsMeetsNone(t *testing.T) {
 	t.Parallel()
 	c := newCell(t, nil, nil)
