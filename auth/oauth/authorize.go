@@ -54,9 +54,9 @@ type RedirectError struct {
 	URL string
 	// Code is the error of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
-	// Known is Request.Known. Where any other client is, nobody has said that they
-	// want to go there: sent by itself, the server would be an open redirector for
-	// whoever registers (RFC 9700 section 4.11.2).
+	// Known is Request.Known. For any other client, no person has agreed to go there: with
+	// an automatic redirect, the server would be an open redirector for anyone who
+	// registers (RFC 9700 section 4.11.2).
 	Known bool
 }
 
@@ -221,9 +221,9 @@ func isVisible(s string, most int) bool {
 	return len(s) <= most
 }
 
-// askedScopes returns the known ones of a list (RFC 6749 section 3.3), and all
-// that are offered where none is known: clients add openid and offline_access
-// whether or not a server has them. ok is false for what is no list.
+// askedScopes returns the known scopes of a list (RFC 6749 section 3.3), or all offered
+// ones if it has none: clients add openid and offline_access even if a server lacks them.
+// ok is false if s is malformed.
 func askedScopes(s string) (scopes []space.Scope, ok bool) {
 	scopes, ok = knownScopes(s)
 	if len(scopes) == 0 {
@@ -245,11 +245,10 @@ func knownScopes(s string) (scopes []space.Scope, ok bool) {
 	return scopes, true
 }
 
-// Approve returns where to send the browser once the person has granted scopes
-// of r.Scopes on a space. The caller has checked that it is the person who
-// answers. The error is a fault of the store, such as a fault.Forbidden for who
-// is no member of the space, or a fault.Invalid for scopes that were not asked
-// for.
+// Approve returns where to send the browser once the person has granted scopes of r.Scopes
+// on a space. The caller checks that the person is answering. The error is a fault of the
+// store, such as a fault.Forbidden if the user is not a member of the space, or a
+// fault.Invalid for scopes that were not asked for.
 func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp space.SpaceID, scopes []space.Scope) (redirect string, err error) {
 	if len(scopes) == 0 {
 		return "", fault.New(fault.Invalid, "Choose what the application may do.")

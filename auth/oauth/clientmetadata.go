@@ -119,9 +119,9 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	return c, nil
 }
 
-// cleanName keeps of a name what can be read and cannot deceive: no control or
-// formatting characters (which turn the direction of a text, or hide in it), no
-// blanks that look like nothing, no towers of accents, and no more than a line.
+// cleanName removes from a name what people cannot read or what could deceive them: control
+// and formatting characters (which are invisible or change the direction of text),
+// invisible blanks and stacks of accents. It also cuts long names.
 func cleanName(s string) string {
 	var b strings.Builder
 	count, marks, space := 0, 0, false

@@ -229,7 +229,7 @@ func (d *documents) fetch(ctx context.Context, id string) (auth.Client, time.Dur
 	req.Header.Set("User-Agent", "Satchel")
 	resp, err := d.http.Do(req)
 	if err != nil {
-		// Why is for the log: it would tell what is in the server's network.
+		// Why is only logged: it could reveal the server's network.
 		return auth.Client{}, 0, fault.Wrap(err, fault.Unavailable, cannot, id)
 	}
 	defer resp.Body.Close()

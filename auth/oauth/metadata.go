@@ -57,11 +57,10 @@ func (s *Server) description(issuer, resource string) map[string]any {
 	return doc
 }
 
-// ResourceMetadata serves the description of the protected resource (RFC 9728
-// section 3.2): at /.well-known/oauth-protected-resource, and there with the
-// resource's path appended. A client compares resource with the URL that its
-// user typed, byte for byte. scopes are what it is told to ask for; none if
-// the servers know no such thing.
+// ResourceMetadata serves the description of the protected resource (RFC 9728 section 3.2):
+// at /.well-known/oauth-protected-resource, and there with the resource's path appended. A
+// client compares resource with the URL that its user typed, byte for byte. scopes are
+// those that clients should ask for; empty if the servers have none.
 func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
 	doc := map[string]any{
 		"resource":                 resource,

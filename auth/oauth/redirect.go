@@ -37,7 +37,7 @@ func parseURL(s string) (parsedURL, error) {
 	var u parsedURL
 	for i := range len(s) {
 		c := s[i]
-		// What RFC 3986 does not allow anywhere. A browser takes a backslash for
+		// Characters that RFC 3986 does not allow anywhere. A browser takes a backslash for
 		// a slash, and drops tabs and line ends.
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
 			return u, errCharacters
@@ -184,9 +184,8 @@ func checkRedirect(s string) (parsedURL, error) {
 	return u, nil
 }
 
-// refusedScheme says why a scheme cannot be a client's own. A list of what is
-// known to be somebody else's never is whole; so the page of consent names the
-// scheme, and never goes there by itself.
+// refusedScheme says why a scheme cannot be a client's own. The list cannot be complete, so
+// the consent page names the scheme and never redirects to it automatically.
 func refusedScheme(scheme string) string {
 	const others = "the scheme is not the client's own"
 	for _, prefix := range []string{

@@ -111,7 +111,7 @@ func (s *Server) tokenError(w http.ResponseWriter, r *http.Request, client strin
 	switch code := fault.CodeOf(err); {
 	case p != nil:
 	case code == fault.Unauthenticated || code == fault.Forbidden || code == fault.NotFound:
-		// Whoever granted it is gone or may not any more.
+		// The person who granted it was removed or lost the right.
 		p = &protocolError{"invalid_grant", fault.PublicOf(err)}
 	default:
 		s.storeError(w, r, err, "invalid_request")
@@ -121,8 +121,7 @@ func (s *Server) tokenError(w http.ResponseWriter, r *http.Request, client strin
 	writeError(w, http.StatusBadRequest, p.Code, p.Description)
 }
 
-// revoke ends what a token stands for (RFC 7009). It answers 200 for a token
-// that is none, too.
+// revoke revokes the grant of a token (RFC 7009). It answers 200 for an invalid token too.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	form, ok := s.form(w, r)
 	if !ok {

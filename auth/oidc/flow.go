@@ -139,8 +139,8 @@ func (p *Provider) misconfigured(cause error) error {
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }
 
-// short keeps a log from what an issuer can make an error's text of, such as a
-// megabyte that is no JSON.
+// short cuts an error's text for logs, since an issuer can fill it, for example with a
+// megabyte of invalid JSON.
 func short(err error) error {
 	const limit = 1000 // bytes
 	if s := err.Error(); len(s) > limit {

@@ -85,7 +85,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err := checkShared(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	// Where it was there already, its mode is somebody's else idea.
+	// If it already existed, somebody else chose its mode.
 	if err := os.Chmod(run, 0o700); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s does not belong to this user (%s). Run this command as its owner, or name another one with --data.", cfg.DataDir, cause(err))
 	}
@@ -249,8 +249,8 @@ func (c *Core) Close() error {
 	return errors.Join(append(errs, c.closeTransport())...)
 }
 
-// relay passes commits on to those that follow them, who are made after the
-// store that tells of them.
+// relay passes commits on to their followers, which are created after the store that
+// reports them.
 type relay struct {
 	followers atomic.Pointer[[]space.Events]
 }

@@ -81,7 +81,7 @@ func reachable(origin string) bool {
 	return dotted && last != "" && !strings.HasSuffix(host, ".local") && !strings.HasSuffix(host, ".localhost") && !strings.HasSuffix(host, ".internal")
 }
 
-// routeWebhook adds where GitHub tells what happened.
+// routeWebhook adds the endpoint for GitHub's webhooks.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
 	// Anybody can send events, and each body takes one of few places while it arrives.
 	within := min(app.DefaultWebhookTimeout, s.Config.Server.BodyTimeout)

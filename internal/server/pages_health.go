@@ -302,7 +302,7 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 		if n == 0 {
 			continue
 		}
-		// Whose they are is not an admin's to see.
+		// Admins may not see whose they are.
 		what, way := auth.RepositoryLink{State: state}.Trouble()
 		c.State = web.HealthNote
 		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
@@ -311,7 +311,7 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 	return c
 }
 
-// failureText names a problem of remotes in words.
+// failureText describes a problem of remotes.
 func failureText(p remotes.Problem) string {
 	switch p {
 	case remotes.NoAccess:
@@ -326,7 +326,7 @@ func failureText(p remotes.Problem) string {
 	return strings.ReplaceAll(string(p), "_", " ")
 }
 
-// stored is how many bytes each space has on disk, as packs.
+// stored is the size of each space's packs on disk, in bytes.
 func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -359,13 +359,13 @@ type counted struct {
 	head space.CommitID
 }
 
-// What of a space's history is counted.
+// Limits on the part of a space's history that is counted.
 const (
 	commitDays = 30
 	maxCounted = 1000
 )
 
-// committed counts a space's newest commits; it is counted again where there are
+// committed returns the number of a space's recent commits. It counts again if there are
 // newer ones, or after some hours.
 func (h *health) committed(ctx context.Context, id space.SpaceID) int {
 	head, err := h.s.Git.Head(ctx, id)

@@ -47,7 +47,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// send makes a request and decodes its answer into v, unless that is nil. more tells
+// send makes a request and decodes its answer into v, unless that is nil. more reports
 // whether a list has another page.
 func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 	r.Header.Set("User-Agent", "satchel")
@@ -108,8 +108,8 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 	return out
 }
 
-// limited tells an answer that asks to wait from other refusals: GitHub uses 403
-// for both.
+// limited reports whether a response is a rate limit. GitHub uses 403 for other refusals
+// too.
 func limited(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests ||
 		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0")

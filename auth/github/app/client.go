@@ -175,9 +175,9 @@ type Client struct {
 	work sync.WaitGroup
 }
 
-// New returns a Client without a request to GitHub. It starts the goroutines that
-// look at what webhooks were about, and that tell of links: Close ends them. The error says what is wrong
-// with the options.
+// New returns a Client. It sends no request to GitHub. It starts the goroutines that
+// process webhooks and report changes of links; Close ends them. The error says what is
+// wrong with the options.
 func New(o Options) (*Client, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -198,21 +198,21 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends what the Client does by itself.
+// Close ends the Client's background work.
 func (c *Client) Close() {
 	c.stop()
 	c.work.Wait()
 	c.client.CloseIdleConnections()
 }
 
-// Address is the GitHub's, such as https://github.com.
+// Address returns GitHub's address, such as https://github.com.
 func (c *Client) Address() string { return c.o.URL }
 
-// Hooked reports whether GitHub can tell this server what happens there.
+// Hooked reports whether GitHub can send this server webhooks.
 func (c *Client) Hooked() bool { return c.o.Hooks }
 
-// CloneURL is a repository's address for git, which follows from its name: what
-// GitHub says elsewhere is not followed.
+// CloneURL returns a repository's address for git, made from its name. Addresses that
+// GitHub sends are ignored.
 func (c *Client) CloneURL(fullName string) string { return c.o.URL + "/" + fullName + ".git" }
 
 // App returns the App without its secrets; false if there is none.

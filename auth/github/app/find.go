@@ -58,9 +58,9 @@ type repository struct {
 	in int64
 }
 
-// find lists what the person may connect, as GitHub tells it to their own token: that
-// this App is installed somewhere says nothing about them. created is listed
-// whatever must be cut.
+// find lists the repositories that the person may connect, asked with their own token: an
+// installation of the App does not show what they may do. created is listed even if the
+// list is cut.
 func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created int64) (Found, error) {
 	found := Found{App: a.ID, GitHubUser: p.id, Login: p.login}
 	seen := map[int64]bool{}
@@ -155,8 +155,8 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	}
 }
 
-// listed calls each with the pages of a list, until there are no more or it has given
-// as many entries as are read at most; cut reports that there were more.
+// listed calls each with the pages of a list until it ends or most entries were read. cut
+// reports that there were more.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {

@@ -20,16 +20,16 @@ func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location
 	if err != nil {
 		return "", nil, err
 	}
-	// Who has two accounts there is asked which.
+	// GitHub asks people with two accounts which one to use.
 	return github.WebFlow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state}.Begin(a.ClientID, url.Values{"prompt": {"select_account"}})
 }
 
-// Finish returns what the person who came back may connect, from what Begin
-// returned and the query of the request to the redirect URI, of which the code and
-// the state alone count. Whoever calls it has made sure that the flow is this
-// browser's, and that it is used once. The error is a fault: Forbidden where the
-// person said no, Invalid where they must begin again, Limited where GitHub asks to
-// wait, and Unavailable while it is down or where there is no App.
+// Finish returns the repositories that the returning person may connect. It takes the data
+// from Begin and the query of the request to the redirect URI, of which it uses only the
+// code and the state. The caller checks that the flow is this browser's and is used once.
+// The error is a fault: Forbidden if the person declined, Invalid if they must begin again,
+// Limited if GitHub's rate limit is exceeded, and Unavailable if GitHub is down or there is
+// no App.
 func (c *Client) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (Found, error) {
 	return c.visit(ctx, redirectURI, data, q, func(context.Context, auth.GitHubApp, person) (int64, error) { return 0, nil })
 }

@@ -171,7 +171,7 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 		if err != nil || changed {
 			return kept, err
 		}
-		// What was asked at the same time was kept first, and may be older.
+		// A concurrent check was stored first, and may be older.
 		was = kept
 	}
 	return was, nil
@@ -222,8 +222,8 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle keeps what GitHub said, and has tell say so. changed is false if the link is
-// not any more what GitHub was asked about.
+// settle stores GitHub's answer and reports it by tell. changed is false if the link
+// changed since GitHub was asked.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {
@@ -325,8 +325,8 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 	return l, nil
 }
 
-// mayPush asks whether the person may push to the repository. Their login is as
-// GitHub just told it; whom the answer is about is checked by number, since somebody
+// mayPush asks whether the person may push to the repository. Their login comes from
+// GitHub's last answer. The ID of the person in this answer is checked too, since somebody
 // else may take a login that was given up.
 func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLink) (bool, error) {
 	owner, name, _ := strings.Cut(l.FullName, "/")

@@ -148,12 +148,12 @@ func (c *Client) origin() string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// codeForm is a manifest's code, which becomes part of a path.
+// codeForm is the form of a manifest's code, which becomes part of a path.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 
-// Create redeems the code with which GitHub sent an admin back, and keeps the App.
-// Whoever calls it has checked the state. The error is a fault: Conflict where there
-// is an App already, Invalid for a code that is used, over or none.
+// Create redeems the code with which GitHub sent an admin back, and stores the App. The
+// caller checks the state. The error is a fault: Conflict if there is already an App,
+// Invalid for a code that was used, has expired or is invalid.
 func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error) {
 	if !codeForm.MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)

@@ -220,8 +220,8 @@ func stateError(l auth.RepositoryLink) error {
 	return fault.New(fault.Unavailable, "%s %s", what, way)
 }
 
-// Refused implements what remotes tell of a token that the repository did not take:
-// the next one is a new one.
+// Refused is called by remotes if a repository refuses a token. The next token is a new
+// one.
 func (c *Client) Refused(r space.Repository) {
 	l, ok, err := c.o.Store.RepositoryLink(c.ctx, r.Space)
 	if err == nil && ok {

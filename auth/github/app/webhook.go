@@ -97,8 +97,8 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	return http.StatusAccepted, ""
 }
 
-// event reads an event that is signed with the secret, and holds no more of it when
-// it returns; a status says what is wrong.
+// event reads an event that is signed with the secret. It does not keep the body. The
+// status says what is wrong.
 func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e event, status int, text string) {
 	size := r.ContentLength
 	switch {
@@ -166,7 +166,7 @@ type refused struct {
 	last time.Time
 }
 
-// count adds one, and returns how many there were where it is time to tell, else 0.
+// count adds one, and returns the count if it is time to log it, else 0.
 func (u *refused) count(now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -191,7 +191,7 @@ func signed(body []byte, signature, secret string) bool {
 	return hmac.Equal(got, mac.Sum(nil))
 }
 
-// handle has the spaces looked at that an event concerns.
+// handle checks the spaces that an event concerns.
 func (c *Client) handle(ctx context.Context, name string, e event) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {

@@ -19,12 +19,12 @@ const (
 	maxEmail   = 254 // RFC 5321 section 4.5.3.1.3
 )
 
-// claims are what a token says, once its signature is verified.
+// claims are the claims of a token with a verified signature.
 type claims map[string]any
 
-// lookup finds a claim by its name as it is written, and else by taking its
-// dots as steps into objects: namespaced claims are called like
-// https://example.com/email, nested ones like realm_access.roles.
+// lookup finds a claim by its literal name, or else by taking its dots as steps into
+// objects: namespaced claims are called like https://example.com/email, nested ones like
+// realm_access.roles.
 func (c claims) lookup(name string) (any, bool) {
 	if name == "" { // not configured
 		return nil, false

@@ -205,8 +205,8 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentit
 		Client: client, Scopes: scopes, Space: name, Expires: c.expires(v.o.ClockSkew)}, who, nil
 }
 
-// notAccess says why a token is no access token that its bearer may use; empty
-// where it is one.
+// notAccess says why a token is not an access token that its bearer may use. It is empty
+// for a valid one.
 func (v *Verifier) notAccess(t token, c claims) string {
 	const another = "The token is not an access token."
 	typ := mediaType(t.typ)

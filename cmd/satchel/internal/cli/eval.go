@@ -198,7 +198,8 @@ func (a answered) Rank(_ context.Context, query string, _ int) ([]string, time.D
 	return ids, r.Took, nil
 }
 
-// limitedLine is a progressLine that may be told of every step, from anywhere.
+// limitedLine is a progressLine that limits how often it prints. It is safe for concurrent
+// use.
 type limitedLine struct {
 	progressLine
 	mu   sync.Mutex
