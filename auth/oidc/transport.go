@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// errOversized ends the reading of an answer that is too long.
+// errOversized reports a response that is too long.
 var errOversized = errors.New("oidc: the answer is too long")
 
-// outageError is an answer by which the issuer says that it cannot work now.
+// outageError is a response with which the issuer reports an outage.
 type outageError struct{ status string }
 
 func (e *outageError) Error() string { return "oidc: the issuer answered " + e.status }
 
-// transport bounds what an issuer may send, makes errors of the answers by which
-// it says that it is down, and ends with its owner: go-oidc reads whole bodies,
-// and fetches keys in a goroutine that has no context.
+// transport bounds responses, returns errors for responses that report an outage, and ends
+// with its owner: go-oidc reads bodies without a limit, and fetches keys in a goroutine
+// without a context.
 type transport struct {
 	inner http.RoundTripper
 	max   int64

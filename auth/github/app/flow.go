@@ -11,10 +11,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// Begin returns where to send the browser so that the person proves who they are at
-// GitHub, and what Finish needs, which the caller keeps for one use. The state must
-// be a fresh one that nobody can guess and that the caller ties to the browser and
-// to the session. It makes no request.
+// Begin returns where to send the browser so that the person signs in at GitHub, and the
+// data for Finish, which the caller keeps for one use. The state must be fresh and
+// unguessable, and the caller must tie it to the browser and to the session. Begin makes no
+// request.
 func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	a, err := c.app(ctx)
 	if err != nil {
@@ -34,10 +34,10 @@ func (c *Client) Finish(ctx context.Context, redirectURI string, data []byte, q 
 	return c.visit(ctx, redirectURI, data, q, func(context.Context, auth.GitHubApp, person) (int64, error) { return 0, nil })
 }
 
-// FinishCreate is Finish after it made a repository with the person's own right,
-// for an App with that permission. The error is a fault, beside those of Finish:
-// Invalid for a name that is none, Conflict where there is a repository of that
-// name, Forbidden where the person or the App may not make one there.
+// FinishCreate makes a repository with the person's own rights, for an App with that
+// permission, and then does the same as Finish. Its additional errors are faults: Invalid
+// for an invalid name, Conflict if the repository exists, Forbidden if the person or the
+// App may not make one there.
 func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []byte, q url.Values, r NewRepository) (Found, error) {
 	if err := checkNew(r); err != nil {
 		return Found{}, err
@@ -47,15 +47,15 @@ func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []by
 	})
 }
 
-// person is who came back, with their token.
+// person is the returning person, with their token.
 type person struct {
 	id    int64
 	login string
 	token string
 }
 
-// visit redeems the code, has first do its work, lists what the person may connect,
-// and ends the token.
+// visit redeems the code, calls first, lists the repositories that the person may connect,
+// and revokes the token.
 func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q url.Values, first func(context.Context, auth.GitHubApp, person) (int64, error)) (Found, error) {
 	f, code, err := github.OpenWebFlow(redirectURI, data, q)
 	var refused *github.AnswerError
@@ -120,12 +120,12 @@ func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlo
 	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell the people who run this server.")
 }
 
-// again is for what is cured by beginning again.
+// again is the error if the person must begin again.
 func again(why error) error {
 	return fault.Wrap(why, fault.Invalid, "This visit to GitHub has ended or was started elsewhere, and nothing was connected. Please start again.")
 }
 
-// whoIs asks whose the token is.
+// whoIs returns the person of the token.
 func (c *Client) whoIs(ctx context.Context, p *person) error {
 	var user struct {
 		ID    int64  `json:"id"`
@@ -142,10 +142,9 @@ func (c *Client) whoIs(ctx context.Context, p *person) error {
 	return nil
 }
 
-// endToken revokes a person's token, which nobody needs any more; it would end by
-// itself after eight hours.
+// endToken revokes a person's token after use. It would expire after eight hours.
 func (c *Client) endToken(ctx context.Context, a auth.GitHubApp, token string) {
-	// Also where the person has gone away.
+	// Even if the person has left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.RevokeTimeout)
 	defer cancel()
 	if err := c.revoke(ctx, a, token); err != nil {

@@ -21,10 +21,10 @@ import (
 // via is how people do what the audit log has of this package.
 const via = "web"
 
-// loginForm is how GitHub writes logins; those of managed users have an underscore.
+// loginForm is the form of logins at GitHub. Those of managed users have an underscore.
 var loginForm = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
 
-// maxAppName is what GitHub allows, in characters.
+// maxAppName is GitHub's limit, in characters.
 const maxAppName = 34
 
 type hookAttributes struct {
@@ -48,8 +48,8 @@ type manifest struct {
 	Permissions  map[string]string `json:"default_permissions"`
 }
 
-// Manifest returns where the browser posts the form field "manifest", and what is
-// in it. state comes back with the code to PathCreated.
+// Manifest returns the address to which the browser posts the form field "manifest", and
+// its content. state comes back with the code to PathCreated.
 func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, err error) {
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
@@ -78,8 +78,7 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 	return action + "?state=" + url.QueryEscape(state), body, nil
 }
 
-// appName is a name that nobody else at GitHub has, as far as can be known: the
-// person may change it there.
+// appName returns a name that is probably unused at GitHub. The person can change it there.
 func (c *Client) appName(state string) string {
 	host := strings.TrimPrefix(c.o.Public[strings.Index(c.o.Public, "://")+3:], "www.")
 	name := host
@@ -100,7 +99,7 @@ func (c *Client) appName(state string) string {
 	}, name)
 }
 
-// made is an App as GitHub describes it.
+// made is GitHub's description of an App.
 type made struct {
 	ID          int64  `json:"id"`
 	Slug        string `json:"slug"`
@@ -117,7 +116,7 @@ type made struct {
 	PEM           string `json:"pem"`
 }
 
-// app checks what GitHub said, and adds what it did not.
+// app checks GitHub's description, and adds what is missing.
 func (c *Client) described(m made) (auth.GitHubApp, error) {
 	owner := m.Owner.Login
 	if owner == "" {
@@ -139,7 +138,7 @@ func (c *Client) described(m made) (auth.GitHubApp, error) {
 	}, nil
 }
 
-// origin is GitHub's, in lower case.
+// origin returns GitHub's origin, in lower case.
 func (c *Client) origin() string {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {
@@ -158,7 +157,8 @@ func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth
 	if !codeForm.MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)
 	}
-	// Before the code is used up: the App would stay at GitHub with nobody's key.
+	// Checked before the code is used: otherwise an App would remain at GitHub whose key is
+	// lost.
 	if err := c.checkNone(ctx); err != nil {
 		return auth.GitHubApp{}, err
 	}
@@ -193,7 +193,7 @@ func (c *Client) checkNone(ctx context.Context) error {
 	return err
 }
 
-// keep stores an App that GitHub described, if its secrets are of use.
+// keep stores an App that GitHub described, if its secrets are usable.
 func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.Secrets.ClientSecret == "" || len(a.Secrets.ClientSecret) > 500 || len(a.Secrets.Webhook) > 500 || len(a.Secrets.PrivateKey) > 32<<10 {
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The GitHub App has no client secret, or one of its secrets is too long.")
@@ -202,7 +202,7 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 		return auth.GitHubApp{}, err
 	}
 	if !c.o.Hooks {
-		a.Secrets.Webhook = "" // nothing can come that it would prove
+		a.Secrets.Webhook = "" // no webhook can arrive that it would verify
 	}
 	a.Created = c.o.Now()
 	if err := c.o.Store.SetGitHubApp(context.WithoutCancel(ctx), by, via, a); err != nil {
@@ -212,10 +212,9 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 	return a, nil
 }
 
-// Enter keeps an App that was made by hand, by its ID and Secrets alone, after
-// GitHub said with its key whose it is; ClientID, where given, must be its too. The
-// error is a fault: Conflict where there is an App already, Invalid where something
-// does not fit.
+// Enter stores an App that was made by hand, given its ID and Secrets, after GitHub
+// confirmed the key. ClientID, if given, must match too. The error is a fault: Conflict if
+// there is already an App, Invalid if something does not match.
 func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.ID <= 0 {
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID must be a number; it is at the top of the App's page at GitHub.")
@@ -252,8 +251,8 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	return c.keep(ctx, by, got)
 }
 
-// proveSecret asks GitHub to end a token that there never was: whether it looks for
-// it reports whether the client secret is right.
+// proveSecret checks the client secret: it asks GitHub to revoke a token that does not
+// exist, which GitHub looks up only if the secret is right.
 func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
 	switch {
@@ -265,7 +264,7 @@ func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	return c.failure("look at the client secret", err)
 }
 
-// Forget forgets the App; all links become removed. At GitHub it stays.
+// Forget removes the App here, and all links become removed. The App remains at GitHub.
 func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	if err := c.o.Store.RemoveGitHubApp(ctx, by, via); err != nil {
 		return err
@@ -278,8 +277,8 @@ func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	return err
 }
 
-// InstallURL is where people install the App, which sends them back to PathSetup
-// with the state.
+// InstallURL returns the address where people install the App. GitHub sends them back to
+// PathSetup with the state.
 func (c *Client) InstallURL(ctx context.Context, state string) (string, error) {
 	a, err := c.app(ctx)
 	if err != nil {
