@@ -39,7 +39,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": object{
 			"title": "Satchel", "version": "1",
-			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. No request reaches a space. All paths are relative to the library.",
+			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. All paths are relative to the library.",
 		},
 		"servers": []object{{"url": origin}},
 		"paths":   paths,
@@ -145,7 +145,11 @@ func (g *generator) operation(r route) object {
 		op["parameters"] = params
 	}
 	if r.in != nil {
-		op["requestBody"] = object{"required": !r.optionalBody, "content": jsonOf(g.schema(r.in, true))}
+		body := object{"schema": g.schema(r.in, true)}
+		if r.example != "" {
+			body["example"] = json.RawMessage(r.example)
+		}
+		op["requestBody"] = object{"required": !r.optionalBody, "content": object{"application/json": body}}
 	}
 	schema := object{"type": "object"}
 	if r.out != nil {
