@@ -65,22 +65,34 @@ var ownForms = []string{
 	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/local", "/start/skip",
 }
 
-// TestAttackForms tries every form without the token of the session, with that of another
-// session, from another origin, signed out, and as a person without access. New pages are
-// included automatically; a page that is in none of the lists above is for admins or about
-// a space.
-func TestAttackForms(t *testing.T) {
+// newComplete is a world with every page.
+func newComplete(t *testing.T) (*owners, *fakeApp) {
+	t.Helper()
 	f := &fakeApp{links: map[space.SpaceID]auth.RepositoryLink{}}
 	a := newOwners(t, func(o *web.Options) {
 		o.App, f.now = f, o.Now
 		o.Health, o.OIDC = &fakeHealth{}, &fakeProvider{label: "Acme"}
 	})
 	f.make()
+	return a, f
+}
+
+// fill returns the address of a page by its pattern.
+func (a *owners) fill(id space.SpaceID, pattern string) string {
+	return strings.NewReplacer(
+		"{$}", "", "{id}", string(id), "{path...}", "skills/a/SKILL.md", "{user}", string(a.bob.ID), "{token}", "x", "{source}", "x",
+		"{client}", "x", "{commit}", strings.Repeat("0", 40),
+	).Replace(pattern)
+}
+
+// TestAttackForms tries every form without the token of the session, with that of another
+// session, from another origin, signed out, and as a person without access. New pages are
+// included automatically; a page that is in none of the lists above is for admins or about
+// a space.
+func TestAttackForms(t *testing.T) {
+	a, f := newComplete(t)
 	ada, eve := a.as(a.ada), a.as(a.eve)
 	hers, another := ada.token(), eve.token()
-	fill := func(owner space.SpaceID, pattern string) string {
-		return strings.NewReplacer("{id}", string(owner), "{path...}", "skills/a/SKILL.md", "{user}", string(a.bob.ID), "{token}", "x", "{source}", "x").Replace(pattern)
-	}
 	rows := func() (n int) {
 		must(t, a.db.Read(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM auth_audit) + (SELECT COUNT(*) FROM auth_flows)").Scan(&n).Error)
 		return n
@@ -114,7 +126,7 @@ func TestAttackForms(t *testing.T) {
 	}
 	for _, pattern := range all {
 		open, own := slices.Contains(openForms, pattern), slices.Contains(ownForms, pattern)
-		target := fill(a.space.ID, pattern)
+		target := a.fill(a.space.ID, pattern)
 		body := func(token string) string {
 			return url.Values{"form": {token}, "role": {"reader"}, "admin": {"1"}}.Encode()
 		}
@@ -148,7 +160,7 @@ func TestAttackForms(t *testing.T) {
 				if !strings.Contains(pattern, "{id}") {
 					continue
 				}
-				to, try.change = fill("s_none", pattern), func(*http.Request) {}
+				to, try.change = a.fill("s_none", pattern), func(*http.Request) {}
 			}
 			res := try.b.request(http.MethodPost, to, try.body, try.change)
 			if res.StatusCode != try.want {
