@@ -38,11 +38,11 @@ func newShelves(t *testing.T) (*bench, *shelves) {
 	b := newBench(t, library(t), func(o *tools.Options) { o.Library = l })
 	l.sources = map[space.UserID][]space.Source{
 		"u_ann": {
-			{ID: "team", Title: "Team <b>", Description: "How\nwe work", Owner: "bob", Collection: "s_team", Commit: snapshot},
-			{ID: "nuxt", Title: "Nuxt", Collection: "s_nuxt", Commit: snapshot},
-			{ID: "later", Title: "Not yet", Collection: "s_later"},
+			{ID: "team", SourceText: space.SourceText{Title: "Team <b>", Description: "How\nwe work"}, Owner: "bob", Collection: "s_team", Commit: snapshot},
+			{ID: "nuxt", SourceText: space.SourceText{Title: "Nuxt"}, Collection: "s_nuxt", Commit: snapshot},
+			{ID: "later", SourceText: space.SourceText{Title: "Not yet"}, Collection: "s_later"},
 		},
-		"u_other": {{ID: "secret", Title: "Secret", Collection: "s_secret", Commit: snapshot}},
+		"u_other": {{ID: "secret", SourceText: space.SourceText{Title: "Secret"}, Collection: "s_secret", Commit: snapshot}},
 	}
 	return b, l
 }
@@ -126,7 +126,7 @@ func TestCallsThatShareWhatTheySaw(t *testing.T) {
 		return text
 	}
 	before := asks(one)
-	l.sources["u_ann"] = []space.Source{{ID: "nuxt", Title: "Nuxt", Collection: "s_newer", Commit: snapshot}}
+	l.sources["u_ann"] = []space.Source{{ID: "nuxt", SourceText: space.SourceText{Title: "Nuxt"}, Collection: "s_newer", Commit: snapshot}}
 	if got := asks(one); got != before || strings.Contains(got, "ewer") {
 		t.Errorf("two snapshots in one answer: %s", got)
 	}
