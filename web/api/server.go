@@ -119,7 +119,7 @@ func (s *Server) allRoutes() []route {
 		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
 		{
 			method: get, path: "/api/openapi.json", handle: s.openAPI,
-			about: about{id: "document", summary: "This document", answer: "The document.", status: http.StatusOK},
+			about: about{id: "document", summary: "The OpenAPI document", answer: "The document.", status: http.StatusOK},
 		},
 		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "Sorted by label."}, s.listSources),
 		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "One run for each source.", status: http.StatusAccepted, optionalBody: true}, s.sync),
