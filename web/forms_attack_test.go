@@ -104,11 +104,14 @@ func TestAttackForms(t *testing.T) {
 		}{
 			{"without a token", ada, "", func(*http.Request) {}, 403},
 			{"with an empty token", ada, body(""), func(*http.Request) {}, 403},
+			{"with a made-up token", ada, body(strings.Repeat("A", 43)), func(*http.Request) {}, 403},
 			{"with another session's token", ada, body(another), func(*http.Request) {}, 403},
 			{"with the token in the address", ada, "", func(r *http.Request) { r.URL.RawQuery = "form=" + hers }, 403},
 			{"from another site", ada, body(hers), foreign("cross-site", "https://evil.test"), 403},
 			{"from a sibling of the domain", ada, body(hers), foreign("same-site", "https://evil.satchel.test"), 403},
 			{"from another origin, in an old browser", ada, body(hers), foreign("", "https://evil.test"), 403},
+			{"as text", ada, body(hers), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 403},
+			{"from another port", ada, body(hers), foreign("", issuer+":8443"), 403},
 			{"from the http page of the same name", ada, body(hers), foreign("", "http://satchel.test"), 403},
 			{"from a page without an origin", ada, body(hers), foreign("cross-site", "null"), 403},
 			{"signed out, from another site", a.browser(), "", foreign("cross-site", "https://evil.test"), 403},
@@ -131,6 +134,7 @@ func TestAttackForms(t *testing.T) {
 			if res.StatusCode != try.want {
 				t.Errorf("%s %s: %d, and not %d: %s", pattern, try.name, res.StatusCode, try.want, heading(res.body))
 			}
+			checkPage(t, pattern+" "+try.name, res)
 		}
 	}
 	if n := rows(); n != before || head() != at || len(f.writes) > 0 || f.begun > 0 {

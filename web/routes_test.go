@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/space"
 	"satchel/web"
@@ -289,82 +288,6 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%.40s: %q", path, got)
 		}
 	}
-}
-
-// posts are all addresses of forms of signed-in people.
-func (w *world) posts(th things) []string {
-	in := "/spaces/" + string(w.space.ID)
-	return []string{
-		"/signout", request(), "/account/sessions/end", "/account/sessions/end-others", "/account/passkeys/remove", "/account/identities/unlink",
-		"/account/grants/revoke", "/account/keys", "/account/link/github", "/account/passkeys/begin", "/account/passkeys/finish",
-		in + "/invite", in + "/invitations/revoke", in + "/members/" + string(w.bob.ID) + "/role", in + "/members/" + string(w.bob.ID) + "/remove",
-		"/admin/invite", "/admin/invitations/revoke", "/admin/people/" + string(w.bob.ID) + "/remove", "/admin/people/" + string(w.bob.ID) + "/admin",
-		"/admin/people/" + string(w.bob.ID) + "/link",
-		w.link(w.eve), "/invite/" + auth.NewSecret(auth.KindInvitation).Reveal(), "/signin/mail", "/signin/passkey/begin", "/signin/passkey/finish",
-	}
-}
-
-// Attack: another site, or a page of another session, sends a form with the person's
-// cookies.
-func TestForgedForms(t *testing.T) {
-	w := newWorld(t)
-	th := w.things()
-	b := w.as(w.ada)
-	other := w.as(w.eve).token()
-	good := b.token()
-	fields := url.Values{"id": {th.session}, "role": {"reader"}, "decision": {"allow"}, "space": {string(w.space.ID)}, "name": {"n"}, "days": {"30"}, "email": {"a@b.test"}}
-	with := func(token string) string {
-		v := url.Values{}
-		for k, x := range fields {
-			v[k] = x
-		}
-		v.Set("form", token)
-		return v.Encode()
-	}
-	header := func(k, v string) func(*http.Request) {
-		return func(r *http.Request) {
-			r.Header.Del("Origin")
-			r.Header.Del("Sec-Fetch-Site")
-			r.Header.Set(k, v)
-		}
-	}
-	for name, forge := range map[string]func(path string) answer{
-		"no token":               func(p string) answer { return b.request("POST", p, fields.Encode()) },
-		"an empty token":         func(p string) answer { return b.request("POST", p, with("")) },
-		"a made-up token":        func(p string) answer { return b.request("POST", p, with(strings.Repeat("A", 43))) },
-		"another's token":        func(p string) answer { return b.request("POST", p, with(other)) },
-		"the token in the query": func(p string) answer { return b.request("POST", addQuery(p, "form="+good), fields.Encode()) },
-		"as text":                func(p string) answer { return b.request("POST", p, with(good), header("Content-Type", "text/plain")) },
-		"from another site":      func(p string) answer { return b.request("POST", p, with(good), header("Sec-Fetch-Site", "cross-site")) },
-		"from a sister site":     func(p string) answer { return b.request("POST", p, with(good), header("Sec-Fetch-Site", "same-site")) },
-		"of another origin":      func(p string) answer { return b.request("POST", p, with(good), header("Origin", "https://evil.test")) },
-		"of the http origin": func(p string) answer {
-			return b.request("POST", p, with(good), header("Origin", "http://satchel.test"))
-		},
-		"of a null origin": func(p string) answer { return b.request("POST", p, with(good), header("Origin", "null")) },
-		"of another port":  func(p string) answer { return b.request("POST", p, with(good), header("Origin", issuer+":8443")) },
-	} {
-		for _, path := range w.posts(th) {
-			a := forge(path)
-			if a.StatusCode != http.StatusForbidden {
-				t.Errorf("%s to %.50s: %d", name, path, a.StatusCode)
-			}
-			checkPage(t, name, a)
-		}
-	}
-	if b.who() != "ada" || len(w.ended) > 0 {
-		t.Error("something was changed")
-	}
-	if all, err := w.Sessions(t.Context(), w.ada.ID); err != nil || len(all) != 2 {
-		t.Errorf("%d sessions are left: %v", len(all), err)
-	}
-}
-
-func addQuery(path, q string) string {
-	if strings.Contains(path, "?") {
-		return path + "&" + q
-	}
-	return path + "?" + q
 }
 
 // Attack: another site signs somebody in as the attacker, or makes them use up a link or
