@@ -114,6 +114,7 @@ func TestAttackForms(t *testing.T) {
 			{"from another port", ada, body(hers), foreign("", issuer+":8443"), 403},
 			{"from the http page of the same name", ada, body(hers), foreign("", "http://satchel.test"), 403},
 			{"from a page without an origin", ada, body(hers), foreign("cross-site", "null"), 403},
+			{"from a page without an origin, in an old browser", ada, body(hers), foreign("", "null"), 403},
 			{"signed out, from another site", a.browser(), "", foreign("cross-site", "https://evil.test"), 403},
 			{"signed out", a.browser(), "", func(*http.Request) {}, 401},
 			{"by somebody who has no part in it", eve, body(another), func(*http.Request) {}, 404},
