@@ -36,7 +36,7 @@ var layers = []struct {
 	{"gitstore/...", []string{"gitstore", "internal"}},
 	{"sandbox/...", []string{"sandbox", "internal"}},
 	// Every sandbox pays for what its programs link: they take nothing of the server's.
-	{"sandbox/agent", []string{"=internal/fault", "=internal/space", "=internal/procmem"}},
+	{"sandbox/agent", []string{"=internal/fault", "=internal/space"}},
 	{"sandbox/gvisor/child", []string{"=internal/space", "=internal/procmem", "sandbox/gvisor/link", "sandbox/gvisor/rundir", "=sandbox/host", "=sandbox/oci"}},
 	{"cmd/satchel-sandbox", []string{"=sandbox/gvisor/child"}},
 	{"cmd/satchel-agent", []string{"=sandbox/agent"}},

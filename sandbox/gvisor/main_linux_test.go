@@ -25,8 +25,6 @@ func TestMain(m *testing.M) {
 		case standInCommand:
 			standIn()
 			os.Exit(0)
-		case giveBackCommand:
-			os.Exit(reclaimAtWork())
 		}
 	}
 	if dir := os.Getenv(serverDir); dir != "" {
