@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"sync"
+	"runtime/debug"
 	"time"
-
-	"satchel/internal/procmem"
 )
 
 // defaultRestAfter is longer than a client's usual pause between commands, because the next
@@ -18,13 +16,5 @@ func restAfter(b Boot) time.Duration {
 	return b.RestAfter
 }
 
-// restTimer returns the agent's unused memory when it fires: heap and pages of the program.
-// Every request resets it.
-func restTimer(after time.Duration) *time.Timer {
-	// Not during the boot, because somebody waits for it.
-	reclaimer := sync.OnceValue(func() *procmem.Reclaimer {
-		g, _ := procmem.NewSandboxedReclaimer() // without it, only the heap is returned
-		return g
-	})
-	return time.AfterFunc(after, func() { reclaimer().Reclaim() })
-}
+// restTimer returns the agent's unused heap when it fires. Every request resets it.
+func restTimer(after time.Duration) *time.Timer { return time.AfterFunc(after, debug.FreeOSMemory) }

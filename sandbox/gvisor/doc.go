@@ -1,18 +1,19 @@
-// Package gvisor runs sandboxes in gVisor, which this binary contains: it is
-// the default space.Runtime.
+// Package gvisor runs sandboxes in gVisor: it is the default space.Runtime. Call
+// [New].
 //
 // gVisor is a kernel in a process. Every sandbox is two host processes: the sentry, which
 // runs the programs, and the gofer, which opens the files of the mounts for it. Both are
-// this binary, started under another name, so main must call [Dispatch] first.
+// the program satchel-sandbox (package child), which the server does not link but embeds
+// (package programs).
 //
-// One child process, `satchel runtime`, owns all containers. The [Runtime] starts it when
-// it is first needed, and talks to it over a socket pair. If the server is an ordinary
-// user, the child is in a new user namespace, which a running Go process cannot enter; if
-// it is root, the child only has its own mount namespace. The one user that is mapped in
-// the user namespace is the commands' user, so in both cases the checked-out files belong
-// to it. The child's environment is empty and it has only its own files, so nothing of the
-// server (secrets in the environment, open files, standard streams) can reach a gofer or a
-// sentry. The server survives any failure of the child.
+// One child process, `satchel-sandbox runtime`, owns all containers. The [Runtime] starts
+// it when it is first needed, and talks to it over a socket pair (package link). If the
+// server is an ordinary user, the child is in a new user namespace, which a running Go
+// process cannot enter; if it is root, the child only has its own mount namespace. The one
+// user that is mapped in the user namespace is the commands' user, so in both cases the
+// checked-out files belong to it. The child's environment is empty and it has only its own
+// files, so nothing of the server (secrets in the environment, open files, standard
+// streams) can reach a gofer or a sentry. The server survives any failure of the child.
 //
 // What holds:
 //

@@ -10,8 +10,11 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/gvisor/link"
+	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/programs"
 )
 
 // Name is the runtime's name in the configuration.
@@ -25,8 +28,9 @@ type Runtime struct {
 	proven atomic.Bool // a sandbox has started
 
 	mu     sync.Mutex
-	lock   *os.File // of RunDir; nil until it is needed
-	child  *child   // nil until it is needed, or if it has died
+	files  programs.Programs // zero until they are needed
+	lock   *os.File          // of RunDir; nil until it is needed
+	child  *child            // nil until it is needed, or if it has died
 	closed bool
 }
 
@@ -76,7 +80,7 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	r.mu.Lock()
 	if c := r.child; c != nil && !r.closed && !c.gone() {
 		r.mu.Unlock()
-		m, err := c.call(ctx, message{Op: opReap}) // only the child knows what it owns
+		m, err := c.call(ctx, link.Message{Op: link.Reap}) // only the child knows what it owns
 		return m.Reaped, err
 	}
 	defer r.mu.Unlock()
@@ -86,7 +90,7 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	if err := r.lockRunDir(ctx); err != nil {
 		return 0, err
 	}
-	return reap(r.opt.RunDir, r.opt.StopTimeout)
+	return rundir.Reap(r.opt.RunDir, r.opt.StopTimeout)
 }
 
 // Close implements space.Runtime.
@@ -127,15 +131,26 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	}
 	// A child that died may have left remains, and so may an earlier server if Reap was not
 	// called.
-	if _, err := reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
+	if _, err := rundir.Reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
 		return nil, err
 	}
-	c, err := startChild(ctx, r.opt, r.lock, &r.proven)
+	p, err := r.programs()
+	if err != nil {
+		return nil, err
+	}
+	c, err := startChild(ctx, r.opt, p, r.lock, &r.proven)
 	if err != nil {
 		return nil, err
 	}
 	r.child = c
 	return c, nil
+}
+
+func (r *Runtime) programs() (p programs.Programs, err error) {
+	if r.files == p {
+		r.files, err = r.opt.Programs()
+	}
+	return r.files, err
 }
 
 // lockRunDir locks RunDir, unless it is already locked. The caller holds r.mu.

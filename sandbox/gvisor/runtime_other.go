@@ -20,9 +20,6 @@ var _ space.Runtime = (*Runtime)(nil)
 // Runtime starts sandboxes in gVisor, on Linux. On this system its methods return errors.
 type Runtime struct{ opt Options }
 
-// Dispatch does nothing on this system.
-func Dispatch() {}
-
 // New returns a Runtime whose Check and Start fail.
 func New(opt Options) (*Runtime, error) {
 	opt = opt.withDefaults()

@@ -20,7 +20,7 @@ func Register(site *web.Site) error {
 		return nil
 	}
 	s := &pages{site}
-	s.Handle("GET /admin/github", web.LimitPage, web.Admins, s.showApp)
+	s.HandleAdmin("/admin/github", "GitHub", s.showApp)
 	s.Handle("POST /admin/github/manifest", web.LimitPage, web.Admins, s.beginManifest)
 	s.Handle("GET "+app.PathCreated, web.LimitPage, web.Admins, s.finishManifest)
 	s.Handle("POST /admin/github/enter", web.LimitSignIn, web.Admins, s.enterApp)

@@ -1,11 +1,10 @@
-package gvisor
+package rundir
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,17 +18,24 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// reap destroys every sandbox that an earlier process left behind under runDir, and returns
+// State returns the directory of gVisor's state files in a run directory.
+func State(runDir string) string { return filepath.Join(runDir, "state") }
+
+// Bundles returns the directory in a run directory with the bundles of sandboxes, each
+// named after its sandbox.
+func Bundles(runDir string) string { return filepath.Join(runDir, "bundles") }
+
+// Reap destroys every sandbox that an earlier process left behind under runDir, and returns
 // how many there were. The caller holds the lock of runDir, so nobody owns any of them.
 //
 // Sandboxes end with the child that owns them, which removes their files and cgroups. Only
 // a killed child leaves remains.
-func reap(runDir string, timeout time.Duration) (int, error) {
-	n, err := reapUnowned(runDir, timeout, func(string) bool { return false })
+func Reap(runDir string, timeout time.Duration) (int, error) {
+	n, err := ReapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
 		return 0, err
 	}
-	for _, d := range []string{bundleDir(runDir), stateDir(runDir)} {
+	for _, d := range []string{Bundles(runDir), State(runDir)} {
 		if err := os.RemoveAll(d); err != nil {
 			return 0, fmt.Errorf("removing earlier sandboxes: %w", err)
 		}
@@ -37,38 +43,22 @@ func reap(runDir string, timeout time.Duration) (int, error) {
 	return n, nil
 }
 
-// orphanTime is how long the processes of the orphans found at once may take to end.
-const orphanTime = 10 * time.Second
-
-// reap destroys the remains of sandboxes that this owner does not have. An id is in live
-// from before anything of its sandbox is created until everything is removed, so files with
-// another id belong to nobody.
-func (o *owner) reap() (int, error) {
-	o.mu.Lock()
-	before := maps.Clone(o.live) // sandboxes that end meanwhile may not be removed yet
-	o.mu.Unlock()
-	return reapUnowned(o.conf.RunDir, orphanTime, func(id string) bool {
-		_, owned := before[space.SandboxID(id)]
-		return owned || o.find(space.SandboxID(id)) != nil
-	})
-}
-
-// reapUnowned removes the processes, cgroups and files of sandboxes under runDir that owned
+// ReapUnowned removes the processes, cgroups and files of sandboxes under runDir that owned
 // does not claim, and returns the number of these sandboxes. It removes a bundle last,
 // because the rest is found by it.
-func reapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
+func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
 	ids := map[string]bool{}
-	procs, err := leftProcesses(bundleDir(runDir))
+	procs, err := Processes(Bundles(runDir))
 	if err != nil {
 		return 0, err
 	}
-	var orphans []left
+	var orphans []Process
 	for _, p := range procs {
-		if owned(p.sandbox) {
+		if owned(p.Sandbox) {
 			p.Close()
 			continue
 		}
-		ids[p.sandbox] = true
+		ids[p.Sandbox] = true
 		orphans = append(orphans, p)
 		p.Kill()
 	}
@@ -83,7 +73,7 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 	if err != nil {
 		return 0, err
 	}
-	entries, err := os.ReadDir(bundleDir(runDir))
+	entries, err := os.ReadDir(Bundles(runDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("looking for earlier sandboxes: %w", err)
 	}
@@ -93,7 +83,7 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 		}
 	}
 	// An interrupted start may have left state without a bundle.
-	states, err := os.ReadDir(stateDir(runDir))
+	states, err := os.ReadDir(State(runDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("looking for the state of earlier sandboxes: %w", err)
 	}
@@ -113,20 +103,20 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 	return n, err
 }
 
-// idInName is the sandbox's id in the name of a file of its state.
+// idInName matches the sandbox's ID in the name of a state file.
 var idInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9a-f]{64}`) })
 
-// removeRemains removes the files and cgroups of a sandbox without processes. It only
-// accepts an id, because another text could be any path.
+// removeRemains removes the remains of a sandbox without processes. It checks the ID,
+// because anything else could be any path.
 func removeRemains(runDir, id string) error {
 	if !oci.ValidID(space.SandboxID(id)) {
 		return fmt.Errorf("%q is no sandbox id", id)
 	}
-	bundle := filepath.Join(bundleDir(runDir), id)
+	bundle := filepath.Join(Bundles(runDir), id)
 	if err := host.FindCgroups(false).Find(bundle, space.SandboxID(id)).Remove(); err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(stateDir(runDir), "*"+id+"*"))
+	files, err := filepath.Glob(filepath.Join(State(runDir), "*"+id+"*"))
 	if err != nil {
 		return err
 	}
@@ -141,15 +131,15 @@ func removeRemains(runDir, id string) error {
 	return nil
 }
 
-// left is a sentry or gofer of an earlier sandbox.
-type left struct {
+// Process is a sentry or gofer of an earlier sandbox.
+type Process struct {
 	*host.Process
-	sandbox string
+	Sandbox string
 }
 
-// leftProcesses finds the sentries and gofers whose bundle is in dir. It uses their command
+// Processes finds the sentries and gofers whose bundle is in dir. It uses their command
 // lines, never a pid from a file, which may belong to another process by now.
-func leftProcesses(dir string) ([]left, error) {
+func Processes(dir string) ([]Process, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -159,7 +149,7 @@ func leftProcesses(dir string) ([]left, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []left
+	var out []Process
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || bundleOf(pid, dir) == "" {
@@ -169,18 +159,19 @@ func leftProcesses(dir string) ([]left, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// Now that the number is held, look again.
+		// Now that the pid is held, check again.
 		id := bundleOf(pid, dir)
 		if id == "" {
 			p.Close()
 			continue
 		}
-		out = append(out, left{p, id})
+		out = append(out, Process{p, id})
 	}
 	return out, nil
 }
 
-// bundleOf returns the sandbox of a sentry or gofer whose bundle is in dir, or "".
+// bundleOf returns the sandbox of a sentry or gofer whose bundle is in dir, or "" for other
+// processes.
 func bundleOf(pid int, dir string) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || !bytes.HasPrefix(b, []byte("runsc-")) {
@@ -195,7 +186,7 @@ func bundleOf(pid int, dir string) string {
 		if !ok && a == "--bundle" && i+1 < len(args) {
 			bundle, ok = args[i+1], true
 		}
-		// Any process on the machine can have such a command line.
+		// Any process on the machine can use this name and any arguments.
 		if id := filepath.Base(bundle); ok && filepath.Dir(bundle) == dir && oci.ValidID(space.SandboxID(id)) {
 			return id
 		}
