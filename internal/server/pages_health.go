@@ -113,10 +113,10 @@ func (h *health) database(ctx context.Context) web.HealthCheck {
 func (h *health) sandboxes(ctx context.Context) web.HealthCheck {
 	const name = "Sandboxes"
 	if h.s.bash == nil {
-		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "Bash is switched off (sandbox.runtime: none).", Remedy: "Searching, reading and everything else still work."}
+		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "Bash is switched off (sandbox.runtime: none).", Remedy: "Searching, reading and everything else work without."}
 	}
 	if err := h.bashWorks(ctx); err != nil {
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "Everything except bash works; satchel doctor on the server's machine says more."}
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "Until then everything but bash works; satchel doctor on the server's machine says more."}
 	}
 	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
 	c := good(name, "%s: %d of %d are up, %d busy, with %s.", h.s.bash.runtime.Name(), p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
@@ -188,9 +188,9 @@ func (h *health) search(ctx context.Context) web.HealthCheck {
 	}
 	switch {
 	case st.failed > 0:
-		return web.HealthCheck{Name: "Search", State: web.HealthBad, Detail: fmt.Sprintf("The index of %s could not be brought up to date.", spacesText(st.failed)), Remedy: "The log says why; satchel reindex rebuilds an index."}
+		return web.HealthCheck{Name: "Search", State: web.HealthBad, Detail: fmt.Sprintf("The index of %s could not be brought up to date.", spacesText(st.failed)), Remedy: "The log says why; satchel reindex makes an index anew."}
 	case st.behind > 0:
-		return web.HealthCheck{Name: "Search", State: web.HealthNote, Detail: fmt.Sprintf("The index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Large imports take a while. If this stays, satchel reindex rebuilds an index."}
+		return web.HealthCheck{Name: "Search", State: web.HealthNote, Detail: fmt.Sprintf("The index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Large imports take a while. If it stays so, satchel reindex makes an index anew."}
 	}
 	return good("Search", "The indexes of %s are up to date.", spacesText(st.spaces))
 }
@@ -205,7 +205,7 @@ func spacesText(n int) string {
 func (h *health) remotes(context.Context) web.HealthCheck {
 	st := h.s.Core.remotes.Stats()
 	if st.Remotes == 0 {
-		return web.HealthCheck{Name: "Remotes", State: web.HealthOff, Detail: "No space has one.", Remedy: "The spaces are only on this machine: back it up."}
+		return web.HealthCheck{Name: "Remotes", State: web.HealthOff, Detail: "No space has one.", Remedy: "Spaces are kept on this machine alone: back it up."}
 	}
 	c := good("Remotes", "%s: %d wait, %d run.", spacesText(st.Remotes), st.Queued, st.Running)
 	var failing []string
@@ -217,7 +217,7 @@ func (h *health) remotes(context.Context) web.HealthCheck {
 	if len(failing) > 0 {
 		c.State = web.HealthBad
 		c.Detail += " Failing: " + strings.Join(failing, ", ") + "."
-		c.Remedy = "The pages of a space tell its owner what to do; satchel space status shows it here. The server tries again by itself."
+		c.Remedy = "Owners see on their space's pages what to do; satchel space status shows it here. It is tried again by itself."
 	}
 	if st.OldestUnpushed > time.Hour {
 		c.Detail += fmt.Sprintf(" The oldest commit has waited %s.", st.OldestUnpushed.Round(time.Minute))
@@ -235,11 +235,11 @@ const certificateNote = 14 * 24 * time.Hour
 func (h *health) certificate(context.Context) web.HealthCheck {
 	const name = "Certificate"
 	if h.s.secure == nil {
-		c := web.HealthCheck{Name: name, State: web.HealthOff, Detail: "This server has no certificate of its own (server.domain)."}
+		c := web.HealthCheck{Name: name, State: web.HealthOff, Detail: "None of this server's own (server.domain)."}
 		switch {
 		case h.s.Exposed():
 			c.State, c.Detail = web.HealthBad, "Other machines reach this server over plain http."
-			c.Remedy = "Set server.domain to get a certificate, or server.public_url if a proxy has one."
+			c.Remedy = "Set server.domain for a certificate of its own, or server.public_url where a proxy has one."
 		case strings.HasPrefix(h.s.issuer, "https://"):
 			c.Detail += " A proxy in front has one."
 		}
@@ -248,11 +248,11 @@ func (h *health) certificate(context.Context) web.HealthCheck {
 	st := h.s.secure.manager.Status()
 	switch left := st.NotAfter.Sub(h.now()); {
 	case st.NotAfter.IsZero():
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("There is no certificate for %s yet. %s", st.Domain, st.LastError), Remedy: "The domain must point to this server, with port 443 or 80 open."}
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("There is none for %s yet. %s", st.Domain, st.LastError), Remedy: "The domain must lead here, with ports 443 or 80 open."}
 	case left < certificateNote:
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("The certificate of %s expires on %s. %s", st.Domain, st.NotAfter.UTC().Format(time.DateOnly), st.LastError), Remedy: "The server requests it again by itself; check that the domain points to this server."}
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("That of %s ends on %s. %s", st.Domain, st.NotAfter.UTC().Format(time.DateOnly), st.LastError), Remedy: "It is asked for again by itself; see to it that the domain leads here."}
 	}
-	return good(name, "The certificate of %s is valid until %s.", st.Domain, st.NotAfter.UTC().Format(time.DateOnly))
+	return good(name, "That of %s is good until %s.", st.Domain, st.NotAfter.UTC().Format(time.DateOnly))
 }
 
 // leastFree is the free space under which an admin should look: commits fail when
@@ -262,9 +262,9 @@ const leastFree = 2 << 30
 func (h *health) disk(context.Context) web.HealthCheck {
 	free, err := freeBytes(h.s.Config.DataDir)
 	if err != nil {
-		return web.HealthCheck{Name: "Disk", State: web.HealthNote, Detail: "The free space is unknown."}
+		return web.HealthCheck{Name: "Disk", State: web.HealthNote, Detail: "It cannot be told how much is free."}
 	}
-	c := good("Disk", "%s are free in the data directory.", bytesize.Text(int64(min(free, 1<<62))))
+	c := good("Disk", "%s are free where the data is.", bytesize.Text(int64(min(free, 1<<62))))
 	if free < leastFree {
 		c.State, c.Remedy = web.HealthBad, "Make room: commits fail when the disk is full."
 	}
@@ -273,9 +273,9 @@ func (h *health) disk(context.Context) web.HealthCheck {
 
 func (h *health) git(context.Context) web.HealthCheck {
 	if _, err := exec.LookPath("git"); err != nil {
-		return web.HealthCheck{Name: "git", State: web.HealthBad, Detail: "git is not installed.", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
+		return web.HealthCheck{Name: "git", State: web.HealthBad, Detail: "It is not installed.", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
 	}
-	return good("git", "git is installed.")
+	return good("git", "It is installed.")
 }
 
 func (h *health) github(ctx context.Context) web.HealthCheck {
@@ -285,7 +285,7 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 	case err != nil:
 		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
 	case !ok:
-		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "There is no GitHub App: people connect repositories with a token.", Remedy: "Create one under GitHub, above."}
+		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "There is none: people connect repositories by a token.", Remedy: "Make one under GitHub, above."}
 	}
 	links, err := h.s.Accounts.RepositoryLinks(ctx)
 	if err != nil {
@@ -302,7 +302,7 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 		if n == 0 {
 			continue
 		}
-		// Admins may not see whose they are.
+		// Whose they are is not an admin's to see.
 		what, way := auth.RepositoryLink{State: state}.Trouble()
 		c.State = web.HealthNote
 		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
@@ -311,7 +311,7 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 	return c
 }
 
-// failureText describes a problem of remotes.
+// failureText names a problem of remotes in words.
 func failureText(p remotes.Problem) string {
 	switch p {
 	case remotes.NoAccess:
@@ -326,7 +326,7 @@ func failureText(p remotes.Problem) string {
 	return strings.ReplaceAll(string(p), "_", " ")
 }
 
-// stored is the size of each space's packs on disk, in bytes.
+// stored is how many bytes each space has on disk, as packs.
 func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -359,13 +359,13 @@ type counted struct {
 	head space.CommitID
 }
 
-// Limits on the part of a space's history that is counted.
+// What of a space's history is counted.
 const (
 	commitDays = 30
 	maxCounted = 1000
 )
 
-// committed returns the number of a space's recent commits. It counts again if there are
+// committed counts a space's newest commits; it is counted again where there are
 // newer ones, or after some hours.
 func (h *health) committed(ctx context.Context, id space.SpaceID) int {
 	head, err := h.s.Git.Head(ctx, id)

@@ -28,7 +28,7 @@ type finder struct {
 	index   *index.Index
 	service *service.Service
 	lib     library
-	own     bool // the finder closes the index
+	own     bool // the index is to be closed
 }
 
 var _ service.Finder = (*finder)(nil)
@@ -41,7 +41,7 @@ func (c *Core) newFinder(x *index.Index, own bool) *finder {
 	return &finder{core: c, git: c.Git, index: x, service: c.Service, lib: c.library(), own: own}
 }
 
-// openFinder opens a finder for a data directory that no server uses.
+// openFinder is for a data directory on which no server works.
 func (c *Core) openFinder(context.Context) (service.Finder, error) {
 	x, err := openIndex(c.Config, c.Log)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Core) openFinder(context.Context) (service.Finder, error) {
 	return c.newFinder(x, true), nil
 }
 
-// searchLimits returns the configured limits of searches.
+// searchLimits are what the configuration says about searches.
 func searchLimits(cfg *config.Config) service.SearchLimits {
 	return service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)}
 }
@@ -105,8 +105,8 @@ func (f *finder) catchUp(ctx context.Context, id space.SpaceID, src index.Source
 }
 
 // catchUpLibrary brings the indexes of published sources up to their snapshots, as a
-// running server does. It skips a source that fails; the answer then says that its index is
-// behind.
+// server does by itself. It skips a source that fails; the answer then says that its
+// index is behind.
 func (f *finder) catchUpLibrary(ctx context.Context, user space.UserID) error {
 	all, err := f.lib.Sources(ctx, user)
 	if err != nil {
@@ -132,8 +132,8 @@ func (f *finder) Rebuild(ctx context.Context, id space.SpaceID, progress func(st
 	return f.reindexed(ctx, id, src)
 }
 
-// Purged implements service.Finder. Purged content would stay in the free pages of the old
-// index.
+// Purged implements service.Finder. What was purged would stay in the free pages of the
+// old index.
 func (f *finder) Purged(ctx context.Context, id space.SpaceID) error {
 	rebuild := func(ctx context.Context, id space.SpaceID, src index.Source) error {
 		return errors.Join(f.index.Rebuild(ctx, id, src), forgetVectors(ctx, f.core.Config, f.index, id))
@@ -175,7 +175,7 @@ func (f *finder) Rank(ctx context.Context, id space.SpaceID, query string, depth
 	return r, err
 }
 
-// source returns the store of spaces, with progress reports of the index's reads.
+// source is the store of spaces, which tells what an index reads from it.
 func (f *finder) source(progress func(string)) *countingStore {
 	return &countingStore{Store: f.git, progress: progress}
 }
@@ -183,7 +183,7 @@ func (f *finder) source(progress func(string)) *countingStore {
 // reportInterval is how often progress is reported.
 const reportInterval = 100 * time.Millisecond
 
-// countingStore is a store that counts reads and reports progress.
+// countingStore is a store that tells how much of it was read.
 type countingStore struct {
 	*gitstore.Store
 	progress func(string)
