@@ -65,7 +65,7 @@ func (s *pages) connectable(v *web.Visit, id space.SpaceID) (store.Membership, e
 	case i < 0:
 		return store.Membership{}, web.ErrGone
 	case all[i].Role != space.Owner:
-		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may connect a repository to it.", all[i].Name)
+		return store.Membership{}, fault.New(fault.Forbidden, "Only the owner of the space %s can connect a repository to it.", all[i].Name)
 	}
 	return all[i], nil
 }
