@@ -50,11 +50,15 @@ type box struct {
 	started chan struct{} // closed when start has come to an end, well or not
 	gone    chan struct{} // closed when nothing is left
 
-	c       *container.Container
-	sentry  *host.Process
-	gofer   *host.Process
-	group   *host.Cgroup // nil if there is none
-	limit   int64        // bytes, for the watchdog; 0: none
+	c      *container.Container
+	sentry *host.Process
+	gofer  *host.Process
+	group  *host.Cgroup // nil if there is none
+	limit  int64        // bytes, for the watchdog; 0: none
+
+	places   sync.Mutex // held while they are given and taken away
+	attached bool       // they were given or taken away
+
 	mu      sync.Mutex
 	stopped bool        // a stop was asked for
 	oom     bool        // the watchdog killed it
@@ -64,6 +68,9 @@ type box struct {
 func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	root, err := assembleRoot(conf)
 	if err != nil {
+		return nil, err
+	}
+	if err := mountPlaces(conf.RunDir); err != nil {
 		return nil, err
 	}
 	for _, d := range []string{rundir.State(conf.RunDir), rundir.Bundles(conf.RunDir)} {
@@ -136,9 +143,10 @@ func (o *owner) boot(b *box, req *link.StartRequest, stdio []*os.File) error {
 	if req == nil || len(stdio) != 3 {
 		return errors.New("a start request is incomplete")
 	}
-	spec := oci.Spec{
-		ID: b.id, Root: o.root, Args: o.conf.Args,
-		Lower: req.Lower, Git: req.Git, Library: req.Library,
+	spec := oci.Spec{ID: b.id, Root: o.root, Args: o.conf.Args}
+	spec.Lower, spec.Git, spec.Library = o.places(b.id)
+	if err := o.makePlaces(b.id); err != nil {
+		return err
 	}
 	cfg, err := oci.Config(spec)
 	if err != nil {
@@ -342,6 +350,14 @@ func (o *owner) clean(b *box) {
 			fmt.Fprintf(os.Stderr, "removing the cgroup of sandbox %s: %v\n", b.id, err)
 			whole = false
 		}
+	}
+	b.places.Lock()
+	b.attached = true
+	err := o.removePlaces(b.id)
+	b.places.Unlock()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "detaching sandbox %s: %v\n", b.id, err)
+		whole = false
 	}
 	if !whole {
 		return // by its bundle the next reap finds what is left
