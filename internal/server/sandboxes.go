@@ -26,8 +26,8 @@ type Runtime interface {
 }
 
 // NewRuntime returns the configured runtime, or nil if there is none. Its state is in
-// runDir, which nothing else may use.
-func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, error) {
+// runDir, which nothing else may use. It keeps spare sandboxes booted for the next users.
+func NewRuntime(cfg *config.Config, runDir string, spare int, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
 	}
@@ -36,12 +36,21 @@ func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, e
 		Programs: func() (programs.Programs, error) {
 			return programs.Install(filepath.Join(runDir, "programs"))
 		},
+		Spare: spare, SpareLimits: limitsOf(cfg),
 		Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
 	})
 	if err != nil {
 		return nil, err // not a typed nil, which would look like a runtime
 	}
 	return rt, nil
+}
+
+// limitsOf returns the limits of each sandbox.
+func limitsOf(cfg *config.Config) space.Limits {
+	s := cfg.Sandbox
+	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
+	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
+	return limits
 }
 
 // bash runs commands: it is the pool over a runtime. It is nil if the configuration
@@ -58,16 +67,14 @@ type bash struct {
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
 func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
-	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
+	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), cfg.Sandbox.Spare, log)
 	if err != nil || rt == nil {
 		return nil, err
 	}
 	s := cfg.Sandbox
-	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
-	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
 	pool, err := sandbox.New(sandbox.Options{
 		Runtime: rt, Checkouts: git, Committer: git, Library: library, Pending: kept,
-		Limits:       limits,
+		Limits:       limitsOf(cfg),
 		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
 		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter,
 		MaxFile: cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange(),

@@ -40,6 +40,9 @@ func boot(b Boot) (lower int, err error) {
 	if err := mountSpace(b); err != nil {
 		return -1, err
 	}
+	if err := mountLibrary(); err != nil {
+		return -1, err
+	}
 	if err := mountTmp(b, CommandUID); err != nil {
 		return -1, err
 	}
@@ -103,14 +106,26 @@ func mountSpace(b Boot) error {
 		return fmt.Errorf("mounting the overlay: %w", err)
 	}
 	if git {
-		at := filepath.Join(SpaceDir, gitName)
-		if err := unix.Mount(Git, at, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("binding the git view: %w", err)
-		}
-		const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
-		if err := unix.Mount("", at, "", ro, ""); err != nil {
-			return fmt.Errorf("making the git view read-only: %w", err)
-		}
+		return bindReadOnly(Git, filepath.Join(SpaceDir, gitName))
+	}
+	return nil
+}
+
+// mountLibrary puts the library, where there is one, at LibraryDir.
+func mountLibrary() error {
+	if _, err := os.Lstat(Library); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return bindReadOnly(Library, LibraryDir)
+}
+
+func bindReadOnly(source, target string) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("binding %s: %w", target, err)
+	}
+	const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("", target, "", ro, ""); err != nil {
+		return fmt.Errorf("making %s read-only: %w", target, err)
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 				"Try another sandbox.platform, or a machine or container that may make namespaces and mounts.",
 			r.opt.Platform)
 	}
+	r.bootSpares(0)
 	return nil
 }
 
@@ -250,7 +251,8 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) host.Find
 	defer os.RemoveAll(dir)
 	opt.RunDir = dir
 	opt.StartTimeout = min(opt.StartTimeout, platformTimeout)
-	other := &Runtime{opt: opt}
+	opt.Spare = 0
+	other := newRuntime(opt)
 	defer other.Close()
 	start := time.Now()
 	if err := other.trial(ctx); err != nil {

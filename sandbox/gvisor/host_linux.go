@@ -292,21 +292,21 @@ func (c *child) insist(ctx context.Context, m link.Message) (link.Message, error
 	return c.call(ctx, m)
 }
 
-// start boots a sandbox.
-func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, error) {
+// boot boots a sandbox that has no space yet.
+func (c *child) boot(outer context.Context, id space.SandboxID, limits space.Limits) (*sandbox, error) {
 	ctx, cancel := context.WithTimeout(outer, c.opt.StartTimeout)
 	defer cancel()
-	s, theirs, err := newSandbox(c, spec.ID)
+	s, theirs, err := newSandbox(c, id)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	if c.err != nil {
 		err = c.err
-	} else if _, ok := c.live[spec.ID]; ok {
-		err = fmt.Errorf("sandbox %s runs already", spec.ID)
+	} else if _, ok := c.live[id]; ok {
+		err = fmt.Errorf("sandbox %s runs already", id)
 	} else {
-		c.live[spec.ID] = s
+		c.live[id] = s
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -317,38 +317,70 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 		}
 		return nil, err
 	}
-	reply, err := c.call(ctx, link.Message{Op: link.Start, Sandbox: spec.ID, Start: &link.StartRequest{
-		Lower: filepath.Clean(spec.Checkout.Dir), Git: cleanOrEmpty(spec.Checkout.GitView),
-		Library: cleanOrEmpty(spec.Checkout.Library), Limits: spec.Limits,
-	}}, theirs...)
+	reply, err := c.call(ctx, link.Message{Op: link.Start, Sandbox: id, Start: &link.StartRequest{Limits: limits}}, theirs...)
 	link.CloseAll(theirs)
 	if err == nil {
 		c.proven.Store(true)
 		return s, nil
 	}
+	return nil, c.failed(outer, ctx, s, reply, err)
+}
+
+// start boots a sandbox and gives it its space.
+func (c *child) start(ctx context.Context, spec space.SandboxSpec) (*sandbox, error) {
+	s, err := c.boot(ctx, spec.ID, spec.Limits)
+	if err == nil {
+		err = c.attach(ctx, s, spec.Checkout)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// attach gives a booted sandbox its space. When it fails the sandbox is gone.
+func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checkout) error {
+	ctx, cancel := context.WithTimeout(outer, c.opt.StartTimeout)
+	defer cancel()
+	reply, err := c.call(ctx, link.Message{Op: link.Attach, Sandbox: s.id, Attach: &link.AttachRequest{
+		Lower: filepath.Clean(checkout.Dir), Git: cleanOrEmpty(checkout.GitView), Library: cleanOrEmpty(checkout.Library),
+	}})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
+		defer cancel()
+		_ = s.Stop(sctx) // what it says matters less than err
+	}
+	return c.failed(outer, ctx, s, reply, err)
+}
+
+// failed removes a sandbox whose start did not come to its end, and returns why.
+func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Message, err error) error {
 	if ctx.Err() != nil {
 		// The child may still be starting it. It answers the stop when the start has ended
 		// and everything is removed.
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
 		defer cancel()
 		if serr := s.Stop(sctx); serr != nil {
-			c.opt.Logger.Error("sandbox start was canceled, but it cannot be stopped", "sandbox", spec.ID, "error", serr)
+			c.opt.Logger.Error("sandbox start was canceled, but it cannot be stopped", "sandbox", s.id, "error", serr)
 		}
 	}
 	c.mu.Lock()
-	delete(c.live, spec.ID)
+	delete(c.live, s.id)
 	c.mu.Unlock()
 	s.finish(err)
 	switch {
 	case outer.Err() != nil:
 	case c.startKilled(ctx, err, reply.Killed):
-		c.opt.Logger.Warn("sandbox start was ended from outside", "sandbox", spec.ID, "error", err)
+		c.opt.Logger.Warn("sandbox start was ended from outside", "sandbox", s.id, "error", err)
 		err = errors.Join(space.ErrKilled, err)
 	default:
-		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stdio.Stderr())
+		c.opt.Logger.Error("sandbox does not start", "sandbox", s.id, "error", err, "stderr", s.stdio.Stderr())
 		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. Run `satchel doctor` to see what this machine lacks.")
 	}
-	return nil, err
+	return err
 }
 
 // startKilled reports whether a start that failed with err was ended from outside, so that

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"satchel/internal/space"
 	"satchel/sandbox/programs"
 )
 
@@ -21,6 +22,10 @@ type Options struct {
 	// succeeds once, before the first sandbox starts. Its fault.Error is what callers
 	// of Check and Start get.
 	Programs func() (programs.Programs, error)
+	// Spare is how many sandboxes are kept booted for the next Start with SpareLimits.
+	// A spare has served nobody; it gets its space when it is taken.
+	Spare       int
+	SpareLimits space.Limits
 	// Args is the command line of process 1 inside; empty means the agent's.
 	Args []string
 	// Platform is how gVisor intercepts system calls: "systrap" (default),

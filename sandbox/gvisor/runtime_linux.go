@@ -27,11 +27,18 @@ type Runtime struct {
 	opt    Options
 	proven atomic.Bool // a sandbox has started
 
-	mu     sync.Mutex
-	files  programs.Programs // zero until they are needed
-	lock   *os.File          // of RunDir; nil until it is needed
-	child  *child            // nil until it is needed, or if it has died
-	closed bool
+	// The goroutine that boots spares ends with ctx.
+	ctx        context.Context
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+
+	mu      sync.Mutex
+	spares  []*sandbox        // booted, without a space
+	booting bool              // of spares
+	files   programs.Programs // zero until they are needed
+	lock    *os.File          // of RunDir; nil until it is needed
+	child   *child            // nil until it is needed, or if it has died
+	closed  bool
 }
 
 // New returns a Runtime. Nothing is started, read or written before a method is called. The
@@ -50,7 +57,13 @@ func New(opt Options) (*Runtime, error) {
 	default:
 		return nil, fault.New(fault.Invalid, "gVisor has no platform %q: use systrap, kvm or ptrace.", opt.Platform)
 	}
-	return &Runtime{opt: opt}, nil
+	return newRuntime(opt), nil
+}
+
+func newRuntime(opt Options) *Runtime {
+	r := &Runtime{opt: opt}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
 }
 
 // Name implements space.Runtime.
@@ -71,6 +84,14 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 	c, err := r.running(ctx)
 	if err != nil {
 		return nil, err
+	}
+	defer r.bootSpares(spareDelay)
+	if s := r.takeSpare(c, spec.Limits); s != nil {
+		err := c.attach(ctx, s, spec.Checkout)
+		if err == nil || ctx.Err() != nil {
+			return s, err
+		}
+		r.opt.Logger.Warn("a booted sandbox could not be used; another starts", "sandbox", s.id, "error", err)
 	}
 	return c.start(ctx, spec)
 }
@@ -96,8 +117,12 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 // Close implements space.Runtime.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed = true
+	r.mu.Unlock()
+	r.cancel()
+	r.background.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var err error
 	if r.child != nil {
 		err = r.child.close()

@@ -49,11 +49,15 @@ type ownedContainer struct {
 	started chan struct{} // closed when the start has succeeded or failed
 	gone    chan struct{} // closed when everything is removed
 
-	c       *container.Container
-	sentry  *host.Process
-	gofer   *host.Process
-	group   *host.Cgroup // nil if there is none
-	limit   int64        // bytes, for the watchdog; 0: none
+	c      *container.Container
+	sentry *host.Process
+	gofer  *host.Process
+	group  *host.Cgroup // nil if there is none
+	limit  int64        // bytes, for the watchdog; 0: none
+
+	places   sync.Mutex // held while they are given and taken away
+	attached bool       // they were given or taken away
+
 	mu      sync.Mutex
 	stopped bool        // a stop was asked for
 	oom     bool        // the watchdog killed it
@@ -63,6 +67,9 @@ type ownedContainer struct {
 func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	root, err := assembleRoot(conf)
 	if err != nil {
+		return nil, err
+	}
+	if err := mountPlaces(conf.RunDir); err != nil {
 		return nil, err
 	}
 	for _, d := range []string{rundir.State(conf.RunDir), rundir.Bundles(conf.RunDir)} {
@@ -135,9 +142,10 @@ func (o *owner) boot(b *ownedContainer, req *link.StartRequest, stdio []*os.File
 	if req == nil || len(stdio) != 3 {
 		return errors.New("a start request is incomplete")
 	}
-	spec := oci.Spec{
-		ID: b.id, Root: o.root, Args: o.conf.Args,
-		Lower: req.Lower, Git: req.Git, Library: req.Library,
+	spec := oci.Spec{ID: b.id, Root: o.root, Args: o.conf.Args}
+	spec.Lower, spec.Git, spec.Library = o.places(b.id)
+	if err := o.makePlaces(b.id); err != nil {
+		return err
 	}
 	cfg, err := oci.Config(spec)
 	if err != nil {
@@ -337,6 +345,14 @@ func (o *owner) clean(b *ownedContainer) {
 			fmt.Fprintf(os.Stderr, "removing the cgroup of sandbox %s: %v\n", b.id, err)
 			whole = false
 		}
+	}
+	b.places.Lock()
+	b.attached = true
+	err := o.removePlaces(b.id)
+	b.places.Unlock()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "detaching sandbox %s: %v\n", b.id, err)
+		whole = false
 	}
 	if !whole {
 		return // the next reap finds the remains by the bundle

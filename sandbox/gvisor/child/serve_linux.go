@@ -109,6 +109,8 @@ func (o *owner) handle(m link.Message, b *ownedContainer, files []*os.File, repl
 	switch m.Op {
 	case link.Start:
 		return o.start(b, m.Start, files)
+	case link.Attach:
+		return o.attach(m.Sandbox, m.Attach)
 	case link.Stop:
 		return o.stop(m.Sandbox)
 	case link.Reap:

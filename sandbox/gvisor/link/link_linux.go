@@ -31,6 +31,7 @@ type Op string
 const (
 	Configure Op = "configure"
 	Start     Op = "start"
+	Attach    Op = "attach"
 	Stop      Op = "stop"
 	Stats     Op = "stats"
 	Reap      Op = "reap"
@@ -45,6 +46,7 @@ type Message struct {
 
 	Config *Config             `json:"config,omitempty"`
 	Start  *StartRequest       `json:"start,omitempty"`
+	Attach *AttachRequest      `json:"attach,omitempty"`
 	Stats  *space.SandboxStats `json:"stats,omitempty"`
 	Reaped int                 `json:"reaped,omitempty"`
 	End    *End                `json:"end,omitempty"`
@@ -80,12 +82,17 @@ type Config struct {
 	DebugLog      string   `json:"debug_log"`
 }
 
-// StartRequest is the part of a space.SandboxSpec that the child needs.
+// StartRequest asks for a sandbox that has no space yet.
 type StartRequest struct {
-	Lower   string       `json:"lower"`
-	Git     string       `json:"git"`
-	Library string       `json:"library"`
-	Limits  space.Limits `json:"limits"`
+	Limits space.Limits `json:"limits"`
+}
+
+// AttachRequest gives a sandbox the directories of a space.Checkout, once. Git and
+// Library may be empty.
+type AttachRequest struct {
+	Lower   string `json:"lower"`
+	Git     string `json:"git"`
+	Library string `json:"library"`
 }
 
 // ReadyInfo reports what the child found.

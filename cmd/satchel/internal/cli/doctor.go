@@ -114,7 +114,7 @@ func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error)
 		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
-	rt, err := server.NewRuntime(cfg, dir, slog.New(slog.DiscardHandler))
+	rt, err := server.NewRuntime(cfg, dir, 0, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
