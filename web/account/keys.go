@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/web"
 )
 
@@ -12,7 +13,7 @@ import (
 type keysPage struct {
 	Keys      []store.GrantInfo
 	More      int // index of the next part of the list; 0 if this is the last
-	Spaces    []store.Membership
+	Spaces    []service.View
 	Lifetimes []int // days
 	API       string
 }
@@ -34,7 +35,7 @@ func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	if n := from + len(body.Keys); n < len(grants) {
 		body.More = n
 	}
-	if body.Spaces, err = s.Accounts.SpacesOf(ctx, v.User.ID); err != nil {
+	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
 	return s.Page(v, status, "keys", web.Page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})

@@ -81,7 +81,7 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 			return err
 		}
 	}
-	log, _, err := s.History.LogPage(v.R.Context(), l.Space.ID, l.Commit, l.Path, "", 1, fileWalk)
+	log, _, err := l.Space.LogPage(v.R.Context(), l.Commit, l.Path, "", 1, fileWalk)
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,11 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 
 // addVersion adds the addresses that restore and compare an old version.
 func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
-	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
+	head, err := l.Space.Head(v.R.Context())
 	if err != nil {
 		return err
 	}
-	now, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, head, l.Path)
+	now, err := l.Space.Lookup(v.R.Context(), head, l.Path)
 	switch c := fault.CodeOf(err); {
 	case err != nil && c != fault.NotFound:
 		return err
@@ -145,7 +145,7 @@ func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *fi
 		body.Kind = "large"
 		return nil
 	}
-	data, err := web.ReadContent(v.R.Context(), s.Workspace, l.Space.ID, e)
+	data, err := web.ReadContent(v.R.Context(), l.Space, e)
 	if err != nil {
 		return err
 	}

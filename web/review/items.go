@@ -8,8 +8,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web"
@@ -27,7 +27,7 @@ type reviewLink struct{ Shown, URL string }
 // name, and links to the rest. If the page is of one file, it adds only that file.
 func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	ctx, m := v.R.Context(), body.Space
-	list, behind, err := s.ReviewsIn(ctx, m.ID)
+	list, behind, err := web.ReviewsIn(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 }
 
 // itemOf returns a waiting file without its difference.
-func itemOf(m store.Membership, r space.Review) item {
+func itemOf(m service.View, r space.Review) item {
 	return item{
 		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: web.HowMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: web.SpacePath(m.ID, "commits/"+string(r.Commit)),
@@ -144,12 +144,12 @@ func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
 // patchOf returns the difference of a waiting file. If it exceeds the room, cut is true
 // and patch is only the beginning.
-func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, left *room) (patch string, cut bool, err error) {
-	key := patchKey{id, r.Was, r.Blob}
+func (s *pages) patchOf(ctx context.Context, m service.View, r space.Review, left *room) (patch string, cut bool, err error) {
+	key := patchKey{m.ID, r.Was, r.Blob}
 	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	release, err := s.long.take(ctx, id)
+	release, err := s.long.take(ctx, m.ID)
 	if err != nil {
 		return "", false, err
 	}
@@ -158,7 +158,7 @@ func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, l
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	if patch, err = s.History.FilePatch(ctx, id, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
+	if patch, err = m.FilePatch(ctx, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
 		return "", false, err
 	}
 	begins := patch
@@ -175,7 +175,7 @@ func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, l
 	return patch, false, nil
 }
 
-func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, left *room) item {
+func (s *pages) item(ctx context.Context, m service.View, r space.Review, left *room) item {
 	it := itemOf(m, r)
 	if r.Base != "" {
 		it.Compare = web.SpacePath(m.ID, "compare?"+web.URLQuery("from", string(r.Base), "path", string(r.Path)))
@@ -189,7 +189,7 @@ func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, le
 		it.Whole, it.Alone = true, ""
 		return it
 	}
-	patch, cut, err := s.patchOf(ctx, m.ID, r, left)
+	patch, cut, err := s.patchOf(ctx, m, r, left)
 	if err != nil {
 		it.Problem = "The difference cannot be shown here: " + fault.PublicOf(err)
 		return it
