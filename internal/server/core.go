@@ -146,7 +146,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	}
 	c.Service = service.New(service.Options{
 		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
-		Search:    service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)},
+		Search:    searchLimits(cfg),
 		OpenIndex: func() (*index.Index, error) { return openIndex(cfg, log) },
 		ForgetVectors: func(ctx context.Context, x *index.Index, id space.SpaceID) error {
 			return forgetVectors(ctx, cfg, x, id)
@@ -218,6 +218,11 @@ func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 		return nil, fmt.Errorf("open the search index: %w", err)
 	}
 	return x, nil
+}
+
+// searchLimits are what the configuration says about searches.
+func searchLimits(cfg *config.Config) service.SearchLimits {
+	return service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)}
 }
 
 func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }

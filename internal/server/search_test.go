@@ -19,7 +19,6 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/tools/index/rank"
 )
 
 // withPages is a data directory on which no server works, with an indexed space
