@@ -142,23 +142,22 @@ const (
 // a header.
 func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
-// patchOf returns the difference of a waiting file. If it exceeds the room, cut is true
-// and patch is only the beginning.
-func (s *pages) patchOf(ctx context.Context, m service.View, r space.Review, left *room) (patch string, cut bool, err error) {
-	key := patchKey{m.ID, r.Was, r.Blob}
-	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
+// patch returns a difference. If it exceeds the room, cut is true and patch is only the
+// beginning. compare is called unless the cache shows that the difference does not fit.
+func (l *longPatches) patch(ctx context.Context, key patchKey, left *room, compare func() (string, error)) (patch string, cut bool, err error) {
+	if known, ok := l.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	release, err := s.long.take(ctx, m.ID)
+	release, err := l.take(ctx, key.space)
 	if err != nil {
 		return "", false, err
 	}
 	defer release()
-	known, ok := s.long.of.Get(key)
+	known, ok := l.of.Get(key)
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	if patch, err = m.FilePatch(ctx, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
+	if patch, err = compare(); err != nil {
 		return "", false, err
 	}
 	begins := patch
@@ -167,7 +166,7 @@ func (s *pages) patchOf(ctx context.Context, m service.View, r space.Review, lef
 		begins = strings.Clone(begins[:strings.LastIndexByte(begins, '\n')+1])
 	}
 	if whole := (&room{reviewLines, reviewBytes, 0}); !ok && len(patch) > whole.most() {
-		s.long.of.Add(key, longPatch{len(patch), begins})
+		l.of.Add(key, longPatch{len(patch), begins})
 	}
 	if len(patch) > left.most() {
 		return begins, true, nil
@@ -189,7 +188,9 @@ func (s *pages) item(ctx context.Context, m service.View, r space.Review, left *
 		it.Whole, it.Alone = true, ""
 		return it
 	}
-	patch, cut, err := s.patchOf(ctx, m, r, left)
+	patch, cut, err := s.long.patch(ctx, patchKey{m.ID, r.Was, r.Blob}, left, func() (string, error) {
+		return m.FilePatch(ctx, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode})
+	})
 	if err != nil {
 		it.Problem = "The difference cannot be shown here: " + fault.PublicOf(err)
 		return it
