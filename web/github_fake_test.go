@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -130,7 +131,12 @@ func (f *fakeGitHub) answer(r *http.Request, body []byte) (int, any) {
 			return http.StatusOK, list[0]
 		}
 	case pattern == "POST /app/installations/N/access_tokens":
-		return http.StatusCreated, object{"token": "ghs_test", "expires_at": time.Now().Add(time.Hour), "permissions": object{"contents": "write", "metadata": "read"}, "repositories": all(func(app.Repository) bool { return true })}
+		var want struct {
+			IDs []int64 `json:"repository_ids"`
+		}
+		must(f.t, json.Unmarshal(body, &want))
+		return http.StatusCreated, object{"token": "ghs_test", "expires_at": time.Now().Add(time.Hour), "permissions": object{"contents": "write", "metadata": "read"},
+			"repositories": all(func(x app.Repository) bool { return slices.Contains(want.IDs, x.ID) })}
 	case pattern == "GET /repositories/N":
 		if list := all(func(x app.Repository) bool { return x.ID == number }); len(list) > 0 {
 			return http.StatusOK, list[0]
@@ -191,11 +197,11 @@ func newHubWorldOf(t *testing.T, s servicetest.Setup, with ...func(*web.Options)
 	h := &hubWorld{hub: f}
 	h.world = newWorldOf(t, s, append(with, func(o *web.Options) {
 		var err error
-		o.App, err = app.New(app.Options{Store: o.Accounts, URL: hubURL, Public: o.Issuer, Transport: f, Now: o.Now, OnState: func(ctx context.Context, l auth.RepositoryLink) error {
+		o.App, err = app.New(app.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Store: o.Accounts, URL: hubURL, Public: o.Issuer, Transport: f, Now: o.Now, OnState: func(ctx context.Context, l auth.RepositoryLink) error {
 			if l.State != auth.LinkConnected {
 				return h.service.Remotes.Remove(ctx, l.Space)
 			}
-			return h.service.Remotes.Set(ctx, remotes.SetRequest{Space: l.Space, URL: hubURL + "/" + l.FullName + ".git", Kind: space.KindGitHub})
+			return h.service.Remotes.Set(ctx, remotes.SetRequest{Space: l.Space, URL: hubURL + "/" + l.FullName + ".git", Kind: space.KindGitHub, Trusted: true})
 		}})
 		must(t, err)
 		t.Cleanup(o.App.Close)

@@ -66,6 +66,7 @@ func TestAttackHostileNamesFromGitHub(t *testing.T) {
 			}
 			look("the App", b.get("/admin/github"))
 			look("before", b.get(h.path))
+			h.setApp(func(a *auth.GitHubApp) { a.Name, a.Owner = evil, evil })
 			h.choosing(b, "ada")
 			look("the list", b.get(h.path+"/pick"))
 			look("the list, filtered", b.get(h.path+"/pick?q="+url.QueryEscape(shortOf(evil))))

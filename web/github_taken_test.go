@@ -25,7 +25,7 @@ func TestTakenRepositoriesAreShown(t *testing.T) {
 	h.choosing(b, "ada")
 	a := b.get(h.path + "/pick")
 	want(t, "the list", a, 200)
-	if got := disabled.FindAllStringSubmatch(a.body, -1); len(got) != 2 || got[0][1] != "11" || got[1][1] != "12" {
+	if got := disabled.FindAllStringSubmatch(a.body, -1); len(got) != 2 || got[0][1] != "12" || got[1][1] != "11" {
 		t.Errorf("what cannot be chosen: %v", got)
 	}
 	if !strings.Contains(a.body, "/spaces/"+string(second.ID)+"/github") || !strings.Contains(a.body, "plans") {

@@ -283,16 +283,16 @@ func TestSecretsAreNeverRendered(t *testing.T) {
 	bodies := []string{b.get("/admin/github").body, b.get("/admin/github?made").body, b.get(h.path).body}
 	h.noApp()
 	for _, form := range []url.Values{
-		{"id": {"x"}}, {"id": {"7"}}, {"id": {"7"}, "client-id": {"c"}}, {"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}},
-		{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {"CANARYPEM"}},
-		{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {canaryKey}, "webhook-secret": {"canary-webhook"}},
+		{"id": {"x"}}, {"id": {"7"}}, {"id": {"7"}, "client-id": {"Iv1.x"}}, {"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}},
+		{"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}, "private-key": {"CANARYPEM"}},
+		{"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}, "private-key": {canaryKey}, "webhook-secret": {"canary-webhook"}},
 	} {
 		a := b.send("/admin/github/enter", form)
 		want(t, "a wrong form", a, 400)
 		bodies = append(bodies, a.body)
 	}
 	h.noApp()
-	bodies = append(bodies, b.send("/admin/github/enter", url.Values{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.ReplaceAll(appKey(), "\n", "\r\n")}, "webhook-secret": {"canary-webhook"}}).body)
+	bodies = append(bodies, b.send("/admin/github/enter", url.Values{"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.ReplaceAll(appKey(), "\n", "\r\n")}, "webhook-secret": {"canary-webhook"}}).body)
 	if !h.hasApp() {
 		t.Error("the right form was not taken")
 	}

@@ -16,7 +16,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
 		t.Run(string(state), func(t *testing.T) {
 			h := newHubWorld(t)
-			must(t, h.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: h.space.ID, URL: hubURL + "/ada-l/notes.git", Kind: space.KindGitHub}))
+			must(t, h.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: h.space.ID, URL: hubURL + "/ada-l/notes.git", Kind: space.KindGitHub, Trusted: true}))
 			h.sync(h.space.ID, errDown)
 			what, way := h.link(h.space.ID, state).Trouble()
 			b := h.as(h.ada)

@@ -213,7 +213,7 @@ func TestAttackByTheNameOfAHeldFile(t *testing.T) {
 	a.connect(a.space.ID, "https://git.test/x.git")
 	script := `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 	for _, p := range []string{script, "\xff\xfe\n.md", "../../etc/passwd", strings.Repeat("a/", 2000) + "x", "\u202egnp.exe"} {
-		f := secretFile(p + awsKey)
+		f := secretFile(p + "=" + awsKey)
 		f.Why = script
 		a.hold(a.ada.ID, a.space.ID, f)
 	}

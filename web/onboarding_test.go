@@ -119,8 +119,9 @@ func TestThreeQuestions(t *testing.T) {
 
 // An import goes on after its request. The page looks again until the import has ended.
 func TestImportFromAnAddress(t *testing.T) {
-	remote := remotetest.New(t, remotetest.Options{})
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
 	remote.Create("x")
+	remote.Push("x", "main", map[string]string{"a.md": "A"})
 	h := importing(t, remote)
 	work := make(chan func(context.Context), 1)
 	h.attach(func(r *service.Running) {
@@ -140,7 +141,9 @@ func TestImportFromAnAddress(t *testing.T) {
 	begin := func(name string) {
 		t.Helper()
 		a := b.send(bring+"/import", url.Values{"url": {" " + remote.URL(name) + " "}})
-		want(t, "begin", a, 303)
+		if a.StatusCode != 303 {
+			t.Fatalf("begin: %d %s", a.StatusCode, problemOf(a.body))
+		}
 		if a.location() != issuer+bring+"/import" || !strings.Contains(b.get(bring+"/import").body, `http-equiv="refresh"`) {
 			t.Errorf("%s, or the page does not look again", a.location())
 		}

@@ -90,7 +90,7 @@ func TestDeleteASpace(t *testing.T) {
 	broken()
 	_, err = a.git.Commit(t.Context(), sp.ID, space.ChangeSet{Changes: []space.Change{{Path: "b.md", Content: []byte("b")}}}, space.Meta{})
 	must(t, err)
-	said("That is not certain.")
+	said("1 change was not pushed")
 	a.sync(sp.ID, errDown)
 	said("1 change was not pushed")
 	must(t, a.service.Remotes.Remove(t.Context(), sp.ID))

@@ -61,6 +61,7 @@ func (s *pages) githubState(v *web.Visit, m service.View, status int, problem st
 	if body.Push, err = s.RemoteOf(v, m.ID); err != nil {
 		return err
 	}
+	body.Push.Told = s.Webhooks // also before the space is connected
 	return s.Page(v, status, "github", web.Page{
 		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
 		Done: web.DoneIn(v, githubDone(body)),

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -182,11 +181,7 @@ func (s *pages) setRemote(v *web.Visit) error {
 	})
 	switch {
 	case fault.CodeOf(err) == fault.Invalid:
-		field := "remote-url"
-		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
-			field = "remote-token"
-		}
-		return s.remoteAgain(v, m, form, nil, web.Page{Problem: fault.PublicOf(err), Field: field})
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: fault.PublicOf(err), Field: "remote-url"})
 	case err != nil:
 		return err
 	case len(set.Secrets) > 0:
