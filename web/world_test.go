@@ -194,7 +194,7 @@ func (w *world) newSpace(owner store.User, name string) store.Space {
 // begin creates the repository of a space, without files.
 func (w *world) begin(id space.SpaceID) {
 	w.t.Helper()
-	_, err := w.git.Create(w.t.Context(), id, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Begin", Tool: "satchel", Time: w.clock().Add(-2 * time.Hour)})
+	_, err := w.git.Create(w.t.Context(), id, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Begin", Tool: "satchel", Time: w.clock().Add(-time.Hour)})
 	must(w.t, err)
 }
 
