@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ func someCommit(files int) space.Commit {
 	}
 	for i := range files {
 		c.Files = append(c.Files, space.FileChange{
-			Path: space.Path("knowledge/" + string(rune('a'+i%26)) + ".md"), Status: []space.FileStatus{space.Added, space.Modified, space.Deleted}[i%3], New: blobOf(string(rune(i))),
+			Path: space.Path("knowledge/" + string(rune('a'+i%26)) + ".md"), Status: []space.FileStatus{space.Added, space.Modified, space.Deleted}[i%3], New: space.BlobID(fmt.Sprintf("%040x", i)),
 		})
 	}
 	return c

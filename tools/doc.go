@@ -1,6 +1,5 @@
-// Package tools holds what an AI client can ask of Satchel, as plain
-// functions that know no protocol: instructions, search, read, fetch, bash and
-// bash_readonly, and the prompts, resources and skills that a space offers.
+// Package tools holds what an AI client can ask of Satchel, as plain functions that
+// know no protocol: the tools, and the prompts, resources and skills that a space offers.
 //
 // A [Registry] answers for one [Caller] at a time, who was authenticated elsewhere;
 // it checks the caller's scopes and never reaches another space than the

@@ -27,13 +27,13 @@ func TestHeadingsOfAHostileFileAreBounded(t *testing.T) {
 
 // counted reports how many bytes of content are being looked through at once.
 type counted struct {
-	*treeSpace
+	*spaces
 	now, most atomic.Int64
 	wait      chan struct{}
 }
 
 func (c *counted) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	text, err := c.treeSpace.ReadBlob(ctx, id, b)
+	text, err := c.spaces.ReadBlob(ctx, id, b)
 	n := c.now.Add(int64(len(text)))
 	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
 	}
@@ -48,7 +48,7 @@ func TestReadsAtOnceAreBounded(t *testing.T) {
 		file := strings.Repeat("x\n", 5_000)
 		ws := &counted{wait: make(chan struct{})}
 		set := newBench(t, map[string]string{"a.md": file}, func(o *tools.Options) {
-			ws.treeSpace = o.Workspace.(*treeSpace)
+			ws.spaces = o.Workspace.(*spaces)
 			o.Service, o.Workspace, o.Limits.BytesAtOnce = withoutCommands(), ws, 25_000
 		})
 		var calls sync.WaitGroup

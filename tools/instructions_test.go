@@ -245,9 +245,9 @@ func TestAttackInstructionsBehindALink(t *testing.T) {
 func TestInstructionsAreReadOnce(t *testing.T) {
 	b := newBench(t, fullSpace(), nil)
 	b.call(t, "instructions", "")
-	before := b.ws.reads
+	before := b.spaces.reads.Load()
 	b.call(t, "instructions", "")
-	if n := b.ws.reads - before; n > 2 {
+	if n := b.spaces.reads.Load() - before; n > 2 {
 		t.Errorf("the second call read %d documents", n)
 	}
 }
@@ -368,7 +368,7 @@ func TestSkills(t *testing.T) {
 // TestSpacesAreApart: nothing of another space is reached, whatever is asked.
 func TestSpacesAreApart(t *testing.T) {
 	b := newBench(t, fullSpace(), nil)
-	b.ws.spaces[other] = map[string]string{"resources/own.md": "---\nname: own\n---\nTHEIRS\n", "skills/own/SKILL.md": "---\nname: own\ndescription: THEIRS\nuser-invocable: true\n---\nTHEIRS\n", "memory/a/b.md": "---\nvalue: THEIRS\n---\n"}
+	b.spaces.create(t, other, map[string]string{"resources/own.md": "---\nname: own\n---\nTHEIRS\n", "skills/own/SKILL.md": "---\nname: own\ndescription: THEIRS\nuser-invocable: true\n---\nTHEIRS\n", "memory/a/b.md": "---\nvalue: THEIRS\n---\n"})
 	ctx := context.Background()
 	theirs := editor(in(other))
 	// The other's call comes first, so that what is kept of it could leak.

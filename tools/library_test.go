@@ -11,9 +11,9 @@ import (
 	"satchel/tools"
 )
 
-// shelves is a Library over maps: which sources a user may read, and their files.
+// shelves is a Library: which sources a user may read, and their files.
 type shelves struct {
-	*treeSpace
+	*spaces
 	sources map[space.UserID][]space.Source
 }
 
@@ -25,30 +25,34 @@ func (l shelves) Head(context.Context, space.SpaceID) (space.CommitID, error) {
 	return "", fault.New(fault.Internal, "tools know the commit from the source")
 }
 
-const snapshot = space.CommitID("c0ffee0000000000000000000000000000000002")
+// publish makes a source of files, which are a space of their own.
+func (l shelves) publish(t testing.TB, s space.Source, files map[string]string) space.Source {
+	t.Helper()
+	s.Collection = space.NewSpaceID()
+	s.Commit = l.create(t, s.Collection, files)
+	return s
+}
 
 // newShelves has two sources for ann's user (as the bench calls), and one of
 // another audience.
 func newShelves(t *testing.T) (*bench, *shelves) {
-	l := &shelves{treeSpace: &treeSpace{spaces: map[space.SpaceID]map[string]string{
-		"s_nuxt":   {"guide/start.md": "# Start\n\nInstall it.\n", "guide/deep/x.md": "deep\n", "link.md": "-> guide/start.md", "out.md": "-> ../../etc/passwd", "a:1-2": "odd\n"},
-		"s_team":   {"how.md": "how\n"},
-		"s_secret": {"plan.md": "the plan\n"},
-	}}}
+	l := &shelves{spaces: newSpaces(t)}
 	b := newBench(t, library(t), func(o *tools.Options) { o.Library = l })
 	l.sources = map[space.UserID][]space.Source{
 		"u_ann": {
-			{ID: "team", Title: "Team <b>", Description: "How\nwe work", Owner: "bob", Collection: "s_team", Commit: snapshot},
-			{ID: "nuxt", Title: "Nuxt", Collection: "s_nuxt", Commit: snapshot},
-			{ID: "later", Title: "Not yet", Collection: "s_later"},
+			l.publish(t, space.Source{ID: "team", SourceText: space.SourceText{Title: "Team <b>", Description: "How\nwe work"}, Owner: "bob"}, map[string]string{"how.md": "how\n"}),
+			l.publish(t, space.Source{ID: "nuxt", SourceText: space.SourceText{Title: "Nuxt"}}, map[string]string{
+				"guide/start.md": "# Start\n\nInstall it.\n", "guide/deep/x.md": "deep\n", "link.md": "-> guide/start.md", "out.md": "-> outside", "a:1-2": "odd\n",
+			}),
+			{ID: "later", SourceText: space.SourceText{Title: "Not yet"}, Collection: space.NewSpaceID()},
 		},
-		"u_other": {{ID: "secret", Title: "Secret", Collection: "s_secret", Commit: snapshot}},
+		"u_other": {l.publish(t, space.Source{ID: "secret", SourceText: space.SourceText{Title: "Secret"}}, map[string]string{"plan.md": "the plan\n"})},
 	}
 	return b, l
 }
 
 func TestReadTheLibrary(t *testing.T) {
-	b, _ := newShelves(t)
+	b, l := newShelves(t)
 	for _, c := range []struct {
 		name, paths string
 		isError     bool
@@ -78,7 +82,7 @@ func TestReadTheLibrary(t *testing.T) {
 		{"attack: dots", `["/library/docs/nuxt/../secret/plan.md"]`, true, []string{`segment ".."`}},
 		{"attack: dots to the space", `["/library/../space/README.md"]`, true, []string{`segment ".."`}},
 		{"attack: a link out of the source", `["/library/docs/nuxt/out.md"]`, true, []string{"leaves the space", "!root:"}},
-		{"attack: the collection's name", `["/library/docs/s_nuxt/guide/start.md"]`, true, []string{"!# Start"}},
+		{"attack: the collection's name", `["/library/docs/` + string(l.sources["u_ann"][1].Collection) + `/guide/start.md"]`, true, []string{"!# Start"}},
 		{"attack: a file of the space", `["/library/README.md"]`, true, []string{"!# Readme"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,7 +120,6 @@ func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
 // while others have what replaced them.
 func TestCallsThatShareWhatTheySaw(t *testing.T) {
 	b, l := newShelves(t)
-	l.spaces["s_newer"] = map[string]string{"guide/start.md": "# Newer\n"}
 	one, seen := reader(), new(tools.Seen)
 	one.Seen = seen
 	asks := func(c tools.Caller) string {
@@ -126,7 +129,7 @@ func TestCallsThatShareWhatTheySaw(t *testing.T) {
 		return text
 	}
 	before := asks(one)
-	l.sources["u_ann"] = []space.Source{{ID: "nuxt", Title: "Nuxt", Collection: "s_newer", Commit: snapshot}}
+	l.sources["u_ann"] = []space.Source{l.publish(t, space.Source{ID: "nuxt"}, map[string]string{"guide/start.md": "# Newer\n"})}
 	if got := asks(one); got != before || strings.Contains(got, "ewer") {
 		t.Errorf("two snapshots in one answer: %s", got)
 	}

@@ -3,9 +3,6 @@ package web_test
 import (
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,54 +11,33 @@ import (
 	"satchel/web"
 )
 
-var postPattern = regexp.MustCompile(`"POST ([^"]*)"`)
-
-// postRoutes returns the patterns of all pages that accept forms. It reads them from the
-// source, so that no page is missed.
-func postRoutes(t *testing.T) []string {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
-	must(t, err)
-	subjects, err := filepath.Glob("*/*.go")
-	must(t, err)
-	for _, name := range subjects {
-		if filepath.Dir(name) != "api" {
-			files = append(files, name)
-		}
-	}
-	var all []string
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		must(t, err)
-		for _, m := range postPattern.FindAllStringSubmatch(string(text), -1) {
-			pattern := m[1]
-			if strings.HasSuffix(pattern, "/") {
-				pattern += "github" // the name of a provider follows
-			}
-			if !strings.HasPrefix(pattern, "/") {
-				t.Fatalf("%s: the pattern %q cannot be followed here", name, m[0])
-			}
-			all = append(all, pattern)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // openForms are the forms for people who are signed out.
 var openForms = []string{
 	"/signin/link/{token}", "/signin/mail", "/signin/passkey/begin", "/signin/passkey/finish", "/signout",
-	"/invite/{token}", "/invite/{token}/with/github",
+	"/invite/{token}", "/invite/{token}/with/github", "/invite/{token}/with/oidc",
 }
 
 // ownForms are forms that only concern the sender, or that check what they name
 // themselves.
 var ownForms = []string{
-	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/passkeys/begin", "/account/passkeys/finish",
+	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/link/oidc", "/account/passkeys/begin", "/account/passkeys/finish",
 	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/local", "/start/skip",
+}
+
+// newComplete is a world with every page. asked gets the people whose usage is read.
+func newComplete(t *testing.T) (a *owners, asked *[][]space.UserID) {
+	t.Helper()
+	a, asked = newOwners(t, func(o *web.Options) { o.OIDC = &fakeProvider{label: "Acme"} }), new([][]space.UserID)
+	a.healthy(asked)
+	return a, asked
+}
+
+// fill returns the address of a page by its pattern.
+func (a *owners) fill(id space.SpaceID, pattern string) string {
+	return strings.NewReplacer(
+		"{$}", "", "{id}", string(id), "{path...}", "skills/a/SKILL.md", "{user}", string(a.bob.ID), "{token}", "x", "{source}", "x",
+		"{client}", "x", "{commit}", strings.Repeat("0", 40),
+	).Replace(pattern)
 }
 
 // TestAttackForms tries every form without the token of the session, with that of another
@@ -69,12 +45,9 @@ var ownForms = []string{
 // included automatically; a page that is in none of the lists above is for admins or about
 // a space.
 func TestAttackForms(t *testing.T) {
-	a := newOwners(t, func(o *web.Options) { o.OIDC = &fakeProvider{label: "Acme"} })
+	a, _ := newComplete(t)
 	ada, eve := a.as(a.ada), a.as(a.eve)
 	hers, another := ada.token(), eve.token()
-	fill := func(owner space.SpaceID, pattern string) string {
-		return strings.NewReplacer("{id}", string(owner), "{path...}", "skills/a/SKILL.md", "{user}", string(a.bob.ID), "{token}", "x", "{source}", "x").Replace(pattern)
-	}
 	rows := func() (n int) {
 		must(t, a.db.Read(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM auth_audit) + (SELECT COUNT(*) FROM auth_flows)").Scan(&n).Error)
 		return n
@@ -84,7 +57,12 @@ func TestAttackForms(t *testing.T) {
 		must(t, err)
 		return string(c)
 	}
-	all := postRoutes(t)
+	var all []string
+	for _, r := range a.server.Routes() {
+		if pattern, ok := strings.CutPrefix(r.Pattern, "POST "); ok {
+			all = append(all, pattern)
+		}
+	}
 	if len(all) < 60 {
 		t.Fatalf("only %d forms were found", len(all))
 	}
@@ -108,7 +86,7 @@ func TestAttackForms(t *testing.T) {
 	}
 	for _, pattern := range all {
 		open, own := slices.Contains(openForms, pattern), slices.Contains(ownForms, pattern)
-		target := fill(a.space.ID, pattern)
+		target := a.fill(a.space.ID, pattern)
 		body := func(token string) string {
 			return url.Values{"form": {token}, "role": {"reader"}, "admin": {"1"}}.Encode()
 		}
@@ -121,13 +99,17 @@ func TestAttackForms(t *testing.T) {
 		}{
 			{"without a token", ada, "", func(*http.Request) {}, 403},
 			{"with an empty token", ada, body(""), func(*http.Request) {}, 403},
+			{"with a made-up token", ada, body(strings.Repeat("A", 43)), func(*http.Request) {}, 403},
 			{"with another session's token", ada, body(another), func(*http.Request) {}, 403},
 			{"with the token in the address", ada, "", func(r *http.Request) { r.URL.RawQuery = "form=" + hers }, 403},
 			{"from another site", ada, body(hers), foreign("cross-site", "https://evil.test"), 403},
 			{"from a sibling of the domain", ada, body(hers), foreign("same-site", "https://evil.satchel.test"), 403},
 			{"from another origin, in an old browser", ada, body(hers), foreign("", "https://evil.test"), 403},
+			{"as text", ada, body(hers), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 403},
+			{"from another port", ada, body(hers), foreign("", issuer+":8443"), 403},
 			{"from the http page of the same name", ada, body(hers), foreign("", "http://satchel.test"), 403},
 			{"from a page without an origin", ada, body(hers), foreign("cross-site", "null"), 403},
+			{"from a page without an origin, in an old browser", ada, body(hers), foreign("", "null"), 403},
 			{"signed out, from another site", a.browser(), "", foreign("cross-site", "https://evil.test"), 403},
 			{"signed out", a.browser(), "", func(*http.Request) {}, 401},
 			{"by somebody who has no part in it", eve, body(another), func(*http.Request) {}, 404},
@@ -142,12 +124,13 @@ func TestAttackForms(t *testing.T) {
 				if !strings.Contains(pattern, "{id}") {
 					continue
 				}
-				to, try.change = fill("s_none", pattern), func(*http.Request) {}
+				to, try.change = a.fill("s_none", pattern), func(*http.Request) {}
 			}
 			res := try.b.request(http.MethodPost, to, try.body, try.change)
 			if res.StatusCode != try.want {
 				t.Errorf("%s %s: %d, and not %d: %s", pattern, try.name, res.StatusCode, try.want, heading(res.body))
 			}
+			checkPage(t, pattern+" "+try.name, res)
 		}
 	}
 	if n := rows(); n != before || head() != at || a.origin.calls() > 0 {

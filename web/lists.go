@@ -17,13 +17,16 @@ func FirstOf[T any](list []T, all bool) (shown []T, more int) {
 	return list[:MaxShown], len(list) - MaxShown
 }
 
-// PageFrom returns the index at which the requested part of a list begins.
-func PageFrom(r *http.Request) int {
-	n, err := strconv.Atoi(r.URL.Query().Get("from"))
-	if err != nil || n < 0 {
-		return 0
+// PartOf returns the part of a list that begins at the parameter from of the address, with at
+// most MaxShown entries. next is where the next part begins; 0 if there is none.
+func PartOf[T any](r *http.Request, list []T) (part []T, next int) {
+	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // an invalid number means the beginning
+	from = min(max(0, from), max(0, len(list)-1))
+	end := min(from+MaxShown, len(list))
+	if end < len(list) {
+		next = end
 	}
-	return n
+	return list[from:end], next
 }
 
 // SpacesShown limits how many of a person's spaces one page checks.

@@ -60,7 +60,7 @@ func TestDeleteASpace(t *testing.T) {
 	a := newOwners(t)
 	a.commit("Write a note", "knowledge/a.md", "A note")
 	_, err := a.service.PublishSource(t.Context(), service.Person(a.ada), service.PublishSourceInput{
-		Space: service.SpaceRef{ID: a.space.ID}, Source: space.Source{ID: "notes", Title: "Team <notes>", Dir: "knowledge", Everybody: true},
+		Space: service.SpaceRef{ID: a.space.ID}, Source: space.Source{ID: "notes", SourceText: space.SourceText{Title: "Team <notes>"}, Dir: "knowledge", Everybody: true},
 	})
 	must(t, err)
 	ada := a.as(a.ada)

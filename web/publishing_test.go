@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,14 +48,14 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	contains(t, "the preview", a.body, "everybody who has an account on this server</strong> will read this", `value="all" checked`)
 	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "nobody but you and the people whom you name</strong> will read this", `value="named" checked`)
 
-	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "label": {"Mine"}, "audience": {"all"}})
+	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "title": {"Mine"}, "audience": {"all"}})
 	want(t, "a bad name", a, http.StatusBadRequest)
 	contains(t, "what was written", a.body, `value="Not A Name"`, `value="Mine"`, `aria-invalid="true"`)
 	want(t, "memory without a word", ada.send(at, url.Values{"dir": {"memory"}, "source": {"me"}, "audience": {"all"}}), http.StatusBadRequest)
 	want(t, "a reader whom there is not", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"named"}, "readers": {"nobody"}}), http.StatusBadRequest)
 	lacks(t, "what eve may read", eve.get("/library").body, `href="/library/docs/`)
 
-	want(t, "publishing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "label": {"Team <i>notes</i>"}, "description": {"How & why"}, "audience": {"all"}}), http.StatusSeeOther)
+	want(t, "publishing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "title": {"Team <i>notes</i>"}, "description": {"How & why"}, "audience": {"all"}}), http.StatusSeeOther)
 	contains(t, "what is published", ada.get(at).body, "Team &lt;i&gt;notes", "everybody on this server", `/library/docs/notes/`)
 	a = eve.get("/library")
 	contains(t, "eve's library", a.body, "Team &lt;i&gt;notes", "How &amp; why", "from <bdi>ada</bdi>", "3 files")
@@ -94,7 +95,7 @@ func TestPublishingASecondDirectoryOfTheSameName(t *testing.T) {
 	for dir, name := range map[string]string{"knowledge/team": "another directory", "team": "the same one"} {
 		a := ada.send(at, url.Values{"dir": {dir}, "source": {"ada-team"}, "audience": {"all"}})
 		want(t, name, a, http.StatusConflict)
-		contains(t, name, a.body, "You publish team/ as &#34;ada-team&#34; already. Choose another name", `href="#source-id"`, "Publish it", `value="all" checked`)
+		contains(t, name, a.body, "You publish team/ as &#34;ada-team&#34; already. Choose another name", `href="#source-name"`, "Publish it", `value="all" checked`)
 	}
 	if all := s.All(); len(all) != 1 || all[0].Dir != "team" || all[0].Everybody {
 		t.Errorf("there is now %+v", all)
@@ -108,16 +109,19 @@ func TestPublishingASecondDirectoryOfTheSameName(t *testing.T) {
 func TestPublishingMarksTheFieldThatIsWrong(t *testing.T) {
 	s := newShelf(t, shelved...)
 	ada, at := s.as(s.ada), s.in("publish")
-	for _, c := range []struct {
+	type wrong struct {
 		name, field string
 		form        url.Values
-	}{
-		{"the name", "source-id", url.Values{"source": {"No Name"}}},
-		{"the title", "source-label", url.Values{"label": {strings.Repeat("x", 81)}}},
-		{"the description", "source-about", url.Values{"description": {strings.Repeat("x", 301)}}},
+	}
+	cases := []wrong{
+		{"the name", "source-name", url.Values{"source": {"No Name"}}},
 		{"a reader", "source-readers", url.Values{"audience": {"named"}, "readers": {"nobodyx"}}},
 		{"memory, without a word", "source-memory", url.Values{"dir": {"memory"}}},
-	} {
+	}
+	for _, f := range new(space.SourceText).Fields() {
+		cases = append(cases, wrong{f.Name, "source-" + f.Name, url.Values{f.Name: {strings.Repeat("x", f.Max+1)}}})
+	}
+	for _, c := range cases {
 		form := url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"all"}}
 		for k, v := range c.form {
 			form[k] = v
@@ -131,6 +135,29 @@ func TestPublishingMarksTheFieldThatIsWrong(t *testing.T) {
 		}
 	}
 	want(t, "names that do not count", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"all"}, "readers": {"nobodyx"}}), http.StatusSeeOther)
+}
+
+// The form sends every text of a source, and has the texts again when the source is changed.
+// The page of the library shows them.
+func TestThePagesHaveEveryTextOfASource(t *testing.T) {
+	s := newShelf(t, shelved...)
+	ada, at := s.as(s.ada), s.in("publish")
+	form := url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"all"}}
+	var want space.SourceText
+	for _, f := range want.Fields() {
+		*f.Text = "The " + f.Name + " & more"
+		form.Set(f.Name, *f.Text)
+	}
+	ada.send(at, form)
+	if all := s.All(); len(all) != 1 || all[0].SourceText != want {
+		t.Errorf("the form published %+v", all)
+	}
+	change, library := ada.get(at+"?source=notes").body, s.as(s.eve).get("/library").body
+	for _, f := range want.Fields() {
+		text := html.EscapeString(*f.Text)
+		contains(t, "the form", change, `name="`+f.Name+`" value="`+text+`"`)
+		contains(t, "the library", library, text)
+	}
 }
 
 func TestAttackSourcesOfAnotherAudience(t *testing.T) {

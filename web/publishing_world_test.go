@@ -28,7 +28,7 @@ func (s *shelf) publish(readers ...string) {
 	s.t.Helper()
 	_, err := s.service.PublishSource(s.t.Context(), service.Person(s.ada), service.PublishSourceInput{
 		Space:   service.SpaceRef{ID: s.space.ID},
-		Source:  space.Source{ID: "notes", Title: "Team notes", Dir: "knowledge", Everybody: len(readers) == 0},
+		Source:  space.Source{ID: "notes", SourceText: space.SourceText{Title: "Team notes"}, Dir: "knowledge", Everybody: len(readers) == 0},
 		Readers: readers,
 	})
 	must(s.t, err)

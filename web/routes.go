@@ -31,15 +31,37 @@ const ByCeremony Audience = 1 << 4
 // Handler answers a visit. If it returns an error, Fail answers.
 type Handler func(v *Visit) error
 
+// Route is the pattern of a page, and who may open it.
+type Route struct {
+	Pattern  string
+	Audience Audience
+}
+
+// Routes returns the pages that were added.
+func (s *Site) Routes() []Route { return s.added }
+
 // Handle adds a page. A pattern with GET also serves HEAD. limit is one of the limits of
 // Options.Limit.
 func (s *Site) Handle(pattern, limit string, who Audience, h Handler) {
+	s.added = append(s.added, Route{pattern, who &^ ByCeremony})
 	s.mux.Handle(pattern, s.serve(limit, who, MaxFormBytes, h))
+}
+
+// AdminPage is a page in the navigation of admins.
+type AdminPage struct{ Path, Name string }
+
+// HandleAdmin adds a page for admins, with a link in the fragment adminnav. Its links are
+// sorted by path.
+func (s *Site) HandleAdmin(path, name string, h Handler) {
+	s.adminPages = append(s.adminPages, AdminPage{path, name})
+	slices.SortFunc(s.adminPages, func(a, b AdminPage) int { return strings.Compare(a.Path, b.Path) })
+	s.Handle("GET "+path, LimitPage, Admins, h)
 }
 
 // HandleLarge adds a page of a space that accepts forms of up to max bytes from members
 // who can write to the space, and of the usual size from everybody else.
 func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
+	s.added = append(s.added, Route{pattern, SignedIn})
 	large, small := s.serve(LimitPage, SignedIn, max, h), s.serve(LimitPage, SignedIn, MaxFormBytes, h)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v := &Visit{W: w, R: r}

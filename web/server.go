@@ -20,15 +20,17 @@ import (
 // Site serves the pages of a server. It is safe for concurrent use.
 type Site struct {
 	Options
-	Origin    *url.URL
-	Secure    bool               // the issuer is https
-	base      *template.Template // layout, fragments and functions of every page
-	templates map[string]pageTemplate
-	assets    map[string]asset
-	cross     *http.CrossOriginProtection
-	mux       *http.ServeMux
-	spools    spools
-	begun     *ratelimit.Limiter // flows that signed-in people begin
+	Origin     *url.URL
+	Secure     bool               // the issuer is https
+	base       *template.Template // layout, fragments and functions of every page
+	templates  map[string]pageTemplate
+	assets     map[string]asset
+	cross      *http.CrossOriginProtection
+	mux        *http.ServeMux
+	added      []Route
+	adminPages []AdminPage
+	spools     spools
+	begun      *ratelimit.Limiter // flows that signed-in people begin
 
 	// NotifyOfLink notifies a user of a sign-in link that somebody else made or used.
 	NotifyOfLink func(ctx context.Context, link string)

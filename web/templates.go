@@ -28,14 +28,15 @@ func (s *Site) baseTemplate() (err error) {
 	}
 	s.templates = map[string]pageTemplate{}
 	s.base, err = template.New("layout").Funcs(template.FuncMap{
-		"count":  count,
-		"asset":  func(name string) string { return s.assets[name].url },
-		"time":   timesAt(s.Now),
-		"span":   Span,
-		"device": DeviceOf,
-		"method": func(m string) string { return method(m, labels) },
-		"short":  func(text string) string { return Shorten(text, 80) },
-		"path":   func(p string) string { return ShownPath(p, 120) },
+		"count":      count,
+		"asset":      func(name string) string { return s.assets[name].url },
+		"time":       timesAt(s.Now),
+		"span":       Span,
+		"device":     DeviceOf,
+		"method":     func(m string) string { return method(m, labels) },
+		"adminpages": func() []AdminPage { return s.adminPages },
+		"short":      func(text string) string { return Shorten(text, 80) },
+		"path":       func(p string) string { return ShownPath(p, 120) },
 	}).ParseFS(files, "templates/layout.html", "templates/"+fragments)
 	return err
 }

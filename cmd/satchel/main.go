@@ -1,5 +1,5 @@
-// Command satchel is the one binary of Satchel: the server, its command line,
-// the sandbox runtime and the agent inside every sandbox.
+// Command satchel is the one binary of Satchel: the server and its command line,
+// with the programs of sandboxes embedded.
 package main
 
 import (
@@ -7,36 +7,21 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/term"
 
 	"satchel/cmd/satchel/internal/cli"
-	"satchel/sandbox/agent"
-	"satchel/sandbox/gvisor"
 )
 
 // Set by scripts/build.
 var (
 	version = "devel"
 	commit  = "unknown"
+	gvisor  = "unknown" // the version that the embedded programs have
 )
 
-func main() {
-	dispatch()
-	os.Exit(run())
-}
-
-// dispatch does not return where this process was started to be a part of a
-// sandbox. The same binary runs inside one and around it, and looks at its
-// arguments for that before anything else may.
-func dispatch() {
-	if len(os.Args) == 2 && os.Args[1] == agent.Command {
-		os.Exit(agent.Serve(os.Stdin, os.Stdout))
-	}
-	gvisor.Dispatch()
-}
+func main() { os.Exit(run()) }
 
 // run runs the command line and returns the exit status.
 func run() int {
@@ -61,19 +46,6 @@ func run() int {
 		Terminal:   term.IsTerminal(int(os.Stdout.Fd())),
 		Watched:    term.IsTerminal(int(os.Stderr.Fd())),
 		Executable: exe,
-		Version:    cli.Version{Version: version, Commit: commit, Go: runtime.Version(), GVisor: moduleVersion("gvisor.dev/gvisor")},
+		Version:    cli.Version{Version: version, Commit: commit, Go: runtime.Version(), GVisor: gvisor},
 	})
-}
-
-func moduleVersion(path string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return "none"
 }

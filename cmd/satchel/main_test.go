@@ -28,7 +28,6 @@ import (
 var update = flag.Bool("update", false, "write the golden files of testdata/script anew")
 
 func TestMain(m *testing.M) {
-	dispatch()
 	testscript.Main(m, map[string]func(){"satchel": func() { os.Exit(run()) }})
 }
 

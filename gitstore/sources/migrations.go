@@ -8,6 +8,9 @@ func Migrations() []database.Migration {
 	return []database.Migration{{
 		Package: "gitstore/sources", Version: 1, Name: "published sources and their audience",
 		SQLite: tables, Postgres: tables,
+	}, {
+		Package: "gitstore/sources", Version: 2, Name: "the title of a source under its name",
+		SQLite: renameLabel, Postgres: renameLabel,
 	}}
 }
 
@@ -44,3 +47,6 @@ CREATE TABLE sources_synced (
 CREATE TABLE sources_ended (
 	collection TEXT PRIMARY KEY
 );`
+
+// The columns of texts have the names of the fields of space.SourceText.
+const renameLabel = `ALTER TABLE sources RENAME COLUMN label TO title;`

@@ -13,17 +13,16 @@ import (
 )
 
 type sourceRow struct {
-	ID          string `gorm:"primaryKey"`
-	Label       string
-	Description string
-	Kind        string
-	SpaceID     string
-	Dir         string
-	Everybody   bool
-	ByUser      string
-	Published   int64
-	Changed     int64
-	Collection  string
+	ID string `gorm:"primaryKey"`
+	space.SourceText
+	Kind       string
+	SpaceID    string
+	Dir        string
+	Everybody  bool
+	ByUser     string
+	Published  int64
+	Changed    int64
+	Collection string
 }
 
 func (sourceRow) TableName() string { return "sources" }
@@ -55,14 +54,14 @@ func (endedRow) TableName() string { return "sources_ended" }
 
 func rowOf(s space.Source) sourceRow {
 	return sourceRow{
-		ID: s.ID, Label: s.Title, Description: s.Description, Kind: string(s.Kind), SpaceID: string(s.Space), Dir: string(s.Dir),
+		ID: s.ID, SourceText: s.SourceText, Kind: string(s.Kind), SpaceID: string(s.Space), Dir: string(s.Dir),
 		Everybody: s.Everybody, ByUser: string(s.By), Published: database.Millis(s.Published), Changed: database.Millis(s.Changed), Collection: string(s.Collection),
 	}
 }
 
 func (r sourceRow) source() space.Source {
 	return space.Source{
-		ID: r.ID, Title: r.Label, Description: r.Description, Kind: space.SourceKind(r.Kind), Space: space.SpaceID(r.SpaceID), Dir: space.Path(r.Dir),
+		ID: r.ID, SourceText: r.SourceText, Kind: space.SourceKind(r.Kind), Space: space.SpaceID(r.SpaceID), Dir: space.Path(r.Dir),
 		Everybody: r.Everybody, By: space.UserID(r.ByUser), Published: database.Time(r.Published), Changed: database.Time(r.Changed), Collection: space.SpaceID(r.Collection),
 		State: space.SourceWaiting,
 	}

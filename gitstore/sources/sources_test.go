@@ -278,6 +278,21 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Each text has a column.
+func TestTheTextsOfASourceAreStored(t *testing.T) {
+	w := newWorld(t, sqlite(t), files)
+	var want space.SourceText
+	for _, f := range want.Fields() {
+		*f.Text = "the " + f.Name
+	}
+	w.add(func(r *request) { r.SourceText = want })
+	w.Close()
+	w.open()
+	if all := w.All(); len(all) != 1 || all[0].SourceText != want {
+		t.Errorf("got %+v", all)
+	}
+}
+
 func TestTextsOfPeopleAreOneLine(t *testing.T) {
 	w := newWorld(t, sqlite(t), files)
 	// What cannot be seen makes no label of its own.

@@ -23,10 +23,8 @@ type Consent struct {
 
 // Bounds of what people write.
 const (
-	MaxIDBytes     = 40
-	MaxTitle       = 80  // characters
-	MaxDescription = 300 // characters
-	MaxUsers       = 200
+	MaxIDBytes = 40
+	MaxUsers   = 200
 )
 
 // memoryDir holds what AIs remember of a person.
@@ -56,14 +54,10 @@ func checked(s space.Source, withMemory bool) (space.Source, error) {
 	if err := CheckID(s.ID); err != nil {
 		return s, err
 	}
-	for _, f := range []struct {
-		name string
-		text *string
-		max  int
-	}{{space.SourceTitle, &s.Title, MaxTitle}, {space.SourceDescription, &s.Description, MaxDescription}} {
-		*f.text = oneLine(*f.text)
-		if n := utf8.RuneCountInString(*f.text); n > f.max {
-			return s, fault.New(fault.Invalid, "The %s has %d characters, and %d are allowed.", f.name, n, f.max).In(f.name)
+	for _, f := range s.Fields() {
+		*f.Text = oneLine(*f.Text)
+		if n := utf8.RuneCountInString(*f.Text); n > f.Max {
+			return s, fault.New(fault.Invalid, "The %s has %d characters, and %d are allowed.", f.Name, n, f.Max).In(f.Name)
 		}
 	}
 	if s.Title == "" {

@@ -135,7 +135,7 @@ type request struct {
 // add publishes knowledge/ for everybody, with changes.
 func (w *world) add(change ...func(*request)) space.Source {
 	w.t.Helper()
-	r := request{Source: space.Source{ID: "team-notes", Title: "Team notes", Space: w.id, Dir: "knowledge", Everybody: true, By: ada}}
+	r := request{Source: space.Source{ID: "team-notes", SourceText: space.SourceText{Title: "Team notes"}, Space: w.id, Dir: "knowledge", Everybody: true, By: ada}}
 	for _, f := range change {
 		f(&r)
 	}

@@ -18,7 +18,6 @@ import (
 var pauses = map[string]string{
 	"gitstore/faults/schedule_test.go pause":             "leaves to chance how far processes get before the next fault",
 	"gitstore/remotetest/fault.go next":                  "is a slow server, whose speed is what git measures",
-	"sandbox/gvisor/reclaim_linux_test.go reclaimAtWork": "has threads that wait at a system call, which signals interrupt",
 	"sandbox/sandboxtest/fake_agent.go after":            "is an agent that keeps the limits of the pool",
 	"sandbox/sandboxtest/make.go Leaving":                "is a caller that leaves, at whatever moment",
 }

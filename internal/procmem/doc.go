@@ -1,8 +1,7 @@
 // Package procmem tells how much memory processes use, and gives back what a
 // process that idles has no use for.
 //
-// It needs Linux; elsewhere its functions tell nothing and do nothing. It is
-// light enough for the agent: the standard library and x/sys alone.
+// It needs Linux; elsewhere its functions tell nothing and do nothing.
 package procmem
 
 // Usage is what processes use together.

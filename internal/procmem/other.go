@@ -23,8 +23,5 @@ type Reclaimer struct{}
 // NewReclaimer fails here.
 func NewReclaimer() (*Reclaimer, error) { return nil, errors.ErrUnsupported }
 
-// NewSandboxedReclaimer fails here.
-func NewSandboxedReclaimer() (*Reclaimer, error) { return nil, errors.ErrUnsupported }
-
 // Reclaim returns the heap's free pages to the system.
 func (g *Reclaimer) Reclaim() { debug.FreeOSMemory() }

@@ -43,8 +43,8 @@ c000000000-c004000000 r--p 00000000 00:00 0
 7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]
 zz-yy r-xp 0 0 0 /x
 `
-	program := []mapping{{0x400000, 0x1000000, 0}, {0x1000000, 0x2000000, 0xc00000}}
-	shared := mapping{0x2100000, 0x2200000, 0x1c00000}
+	program := []mapping{{0x400000, 0x1000000}, {0x1000000, 0x2000000}}
+	shared := mapping{0x2100000, 0x2200000}
 	if got, want := readOnly(strings.NewReader(maps), true), append(program, shared); !slices.Equal(got, want) {
 		t.Errorf("static: %x, want %x", got, want)
 	}

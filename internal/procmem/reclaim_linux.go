@@ -19,7 +19,6 @@ import (
 type Reclaimer struct {
 	maps   int // /proc/self/maps
 	static bool
-	keep   []extent // of the program's file, that stay mapped
 }
 
 const program = "/proc/self/exe"
@@ -28,7 +27,8 @@ const program = "/proc/self/exe"
 // empty root directory and behind a filter that lets it open nothing. The
 // descriptor leads nowhere else, and stays open.
 //
-// A process within gVisor uses NewSandboxedReclaimer.
+// It is not for a process within gVisor, which writes jumps into the text of
+// programs and needs them to stay.
 func NewReclaimer() (*Reclaimer, error) {
 	static, err := isStatic(program)
 	if err != nil {
@@ -39,21 +39,6 @@ func NewReclaimer() (*Reclaimer, error) {
 		return nil, fmt.Errorf("opening the list of mappings: %w", err)
 	}
 	return &Reclaimer{maps: fd, static: static}, nil
-}
-
-// NewSandboxedReclaimer is NewReclaimer for a process whose kernel may be gVisor: the
-// pages of the program into which that writes are never dropped.
-func NewSandboxedReclaimer() (*Reclaimer, error) {
-	keep, err := patchedPages(program)
-	if err != nil {
-		return nil, fmt.Errorf("reading the program: %w", err)
-	}
-	g, err := NewReclaimer()
-	if err != nil {
-		return nil, err
-	}
-	g.keep = keep
-	return g, nil
 }
 
 // isStatic reports whether a program is loaded by the kernel alone. A dynamic
@@ -84,9 +69,7 @@ func (g *Reclaimer) Reclaim() {
 		return
 	}
 	for _, m := range readOnly(io.NewSectionReader(fdReader(g.maps), 0, 1<<24), g.static) {
-		for _, part := range m.file().without(g.keep) {
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.address(part.from), uintptr(part.to-part.from), unix.MADV_DONTNEED)
-		}
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
 	}
 }
 
@@ -100,17 +83,8 @@ func (fd fdReader) ReadAt(b []byte, off int64) (int, error) {
 	return max(n, 0), err
 }
 
-// mapping is a part of memory that shows a file from an offset on.
-type mapping struct {
-	start, end uintptr
-	offset     int64
-}
-
-// file is what of its file a mapping shows.
-func (m mapping) file() extent { return extent{m.offset, m.offset + int64(m.end-m.start)} }
-
-// address is where a mapping has an offset of its file.
-func (m mapping) address(offset int64) uintptr { return m.start + uintptr(offset-m.offset) }
+// mapping is a part of memory that shows a file.
+type mapping struct{ start, end uintptr }
 
 // readOnly returns the mappings of files in a maps file (proc_pid_maps(5)) that
 // are the file's own pages: shared ones that are not written through, and a
@@ -130,9 +104,8 @@ func readOnly(r io.Reader, static bool) []mapping {
 		from, to, ok := strings.Cut(f[0], "-")
 		start, err1 := strconv.ParseUint(from, 16, 64)
 		end, err2 := strconv.ParseUint(to, 16, 64)
-		offset, err3 := strconv.ParseInt(f[2], 16, 64)
-		if ok && err1 == nil && err2 == nil && err3 == nil && start < end {
-			out = append(out, mapping{uintptr(start), uintptr(end), offset})
+		if ok && err1 == nil && err2 == nil && start < end {
+			out = append(out, mapping{uintptr(start), uintptr(end)})
 		}
 	}
 	return out

@@ -371,5 +371,5 @@ func TestAGiftStandsWhereTheRemoteCannotBeRemoved(t *testing.T) {
 
 // tea publishes knowledge/ of a space as "tea".
 func tea(id space.SpaceID) service.PublishSourceInput {
-	return service.PublishSourceInput{Space: service.SpaceRef{ID: id}, Source: space.Source{ID: "tea", Title: "Tea", Dir: "knowledge", Everybody: true}}
+	return service.PublishSourceInput{Space: service.SpaceRef{ID: id}, Source: space.Source{ID: "tea", SourceText: space.SourceText{Title: "Tea"}, Dir: "knowledge", Everybody: true}}
 }

@@ -14,6 +14,7 @@ import (
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/host"
 	"satchel/sandbox/pending"
+	"satchel/sandbox/programs"
 )
 
 // Runtime is a space.Runtime that can tell what it finds on this machine.
@@ -31,7 +32,11 @@ func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, e
 		return nil, nil
 	}
 	rt, err := gvisor.New(gvisor.Options{
-		RunDir: runDir, Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
+		RunDir: runDir,
+		Programs: func() (programs.Programs, error) {
+			return programs.Install(filepath.Join(runDir, "programs"))
+		},
+		Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
 	})
 	if err != nil {
 		return nil, err // and no runtime, which a typed nil would seem to be

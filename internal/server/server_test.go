@@ -27,16 +27,9 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/telemetry"
 	"satchel/internal/testenv"
-	"satchel/sandbox/agent"
-	"satchel/sandbox/gvisor"
 )
 
 func TestMain(m *testing.M) {
-	// This binary is also what runs in the sandboxes of these tests.
-	if len(os.Args) == 2 && os.Args[1] == agent.Command {
-		os.Exit(agent.Serve(os.Stdin, os.Stdout))
-	}
-	gvisor.Dispatch()
 	goleak.VerifyTestMain(m)
 }
 
@@ -380,9 +373,6 @@ func TestAnImportThatTheEndMeets(t *testing.T) {
 // withSandboxes are settings under which bash works, or the test is skipped.
 func withSandboxes(t *testing.T) *config.Config {
 	t.Helper()
-	if raceDetector {
-		t.Skip("the race detector needs cgo, and a binary with cgo cannot start in gVisor's chroot")
-	}
 	cfg := settings(t)
 	cfg.Sandbox.Runtime = "gvisor"
 	dir := t.TempDir()

@@ -239,8 +239,8 @@ func sourceID(owner, dir string) string {
 	return strings.Trim(id[:min(len(id), sources.MaxIDBytes)], "-")
 }
 
-// PublishSourceInput is a source to publish. Of Source, the ID, Title, Description,
-// Dir and Everybody count; Dir may be any text that a person wrote.
+// PublishSourceInput is a source to publish. Of Source, the ID, the texts, Dir and Everybody
+// count; Dir may be any text that a person wrote.
 type PublishSourceInput struct {
 	Space   SpaceRef     `json:"space"`
 	Source  space.Source `json:"source"`
@@ -249,7 +249,7 @@ type PublishSourceInput struct {
 }
 
 // PublishSource publishes a directory of a space in the name of its owner, or changes
-// the title, description and audience of a source that the owner publishes from there.
+// the texts and the audience of a source that the owner publishes from there.
 // An error in one field names it (fault.FieldOf).
 func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceInput) (space.Source, error) {
 	m, err := s.authorizeSpace(ctx, a, "PublishSource", in.Space)

@@ -25,10 +25,9 @@ const SourcesMount = "/library/docs/"
 // one commit, its snapshot. The JSON form is part of the command line's contract.
 type Source struct {
 	// ID is unique on the server and the last name of the source's directory.
-	ID          string     `json:"id"`
-	Title       string     `json:"title"`
-	Description string     `json:"description,omitempty"`
-	Kind        SourceKind `json:"kind"`
+	ID string `json:"id"`
+	SourceText
+	Kind SourceKind `json:"kind"`
 
 	// Space and Dir are what is published; an empty Dir is the whole space.
 	Space SpaceID `json:"space"`
@@ -44,7 +43,7 @@ type Source struct {
 	Readers   []string `json:"readers,omitempty"`
 
 	Published time.Time `json:"-"`
-	Changed   time.Time `json:"-"` // its title, description or audience
+	Changed   time.Time `json:"-"` // its texts or audience
 
 	State   SourceState `json:"state"`
 	Problem string      `json:"problem,omitempty"` // of a failed source: a sentence for people
@@ -59,14 +58,34 @@ type Source struct {
 	Synced time.Time `json:"synced,omitzero"`
 }
 
-// The fields of a source that an error about it names (see fault.FieldOf).
+// SourceText is what the publisher of a source writes about it.
+type SourceText struct {
+	Title       string `json:"title"`
+	Description string `json:"description,omitempty"`
+}
+
+// SourceField is a field of SourceText.
+type SourceField struct {
+	Name string // in JSON, flags, forms and errors
+	Text *string
+	Max  int // characters
+}
+
+// Fields returns every field of t. Stores and fronts take the fields from here, so that none
+// of them forgets one.
+func (t *SourceText) Fields() []SourceField {
+	return []SourceField{
+		{"title", &t.Title, 80},
+		{"description", &t.Description, 300},
+	}
+}
+
+// The other fields of a source that an error about it names (see fault.FieldOf).
 const (
-	SourceName        = "name"
-	SourceTitle       = "title"
-	SourceDescription = "description"
-	SourceDir         = "dir"
-	SourceReaders     = "readers"
-	SourceMemory      = "memory" // the consent to publish memory
+	SourceName    = "name"
+	SourceDir     = "dir"
+	SourceReaders = "readers"
+	SourceMemory  = "memory" // the consent to publish memory
 )
 
 // Mount returns the source's directory, as paths and sandboxes have it.

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+
 	"satchel/internal/testenv"
 )
 
@@ -44,9 +45,6 @@ func TestMain(m *testing.M) {
 
 // sandboxProgram is what sandboxes are started with.
 func sandboxProgram(t testing.TB) string { return buildProgram(t, "./agenttest") }
-
-// satchelProgram is the binary that users have.
-func satchelProgram(t testing.TB) string { return buildProgram(t, "satchel/cmd/satchel") }
 
 func buildProgram(t testing.TB, pkg string) string {
 	t.Helper()
@@ -177,7 +175,7 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 	spec := specs.Spec{
 		Version:     "1.2.0",
 		Root:        &specs.Root{Path: root, Readonly: true},
-		Process:     &specs.Process{Args: []string{Exe, Command}, Cwd: "/", Capabilities: caps, NoNewPrivileges: true, Env: []string{"SECRET=of the agent"}},
+		Process:     &specs.Process{Args: []string{Exe, "agent"}, Cwd: "/", Capabilities: caps, NoNewPrivileges: true, Env: []string{"SECRET=of the agent"}},
 		Mounts:      mounts,
 		Annotations: annotations,
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{

@@ -2,7 +2,7 @@ package agent
 
 // Places inside a sandbox. The runtime mounts them; the agent relies on them.
 const (
-	// Exe is the satchel binary, read-only. Process 1 is `Exe agent`.
+	// Exe is the program satchel-agent, read-only: process 1.
 	Exe = "/.satchel/agent"
 	// Lower is the checkout, read-only, the lower layer of the overlay that the
 	// agent mounts on SpaceDir. Only root can see it.
@@ -20,6 +20,3 @@ const (
 	// TmpDir is a small tmpfs of the commands'.
 	TmpDir = "/tmp"
 )
-
-// Command is the first argument with which the binary becomes the agent.
-const Command = "agent"

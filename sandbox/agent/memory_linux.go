@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"sync"
+	"runtime/debug"
 	"time"
-
-	"satchel/internal/procmem"
 )
 
 // defaultRestAfter is longer than a client pauses between the commands of one
@@ -18,13 +16,6 @@ func restAfter(b Boot) time.Duration {
 	return b.RestAfter
 }
 
-// restTimer gives the agent's memory back when it fires: the heap of its start
-// and of the last commands, and the program's pages. Every request resets it.
-func restTimer(after time.Duration) *time.Timer {
-	// Not at the boot, which somebody waits for.
-	reclaimer := sync.OnceValue(func() *procmem.Reclaimer {
-		g, _ := procmem.NewSandboxedReclaimer() // without one, the heap alone is given back
-		return g
-	})
-	return time.AfterFunc(after, func() { reclaimer().Reclaim() })
-}
+// restTimer gives the heap of the agent's start and of the last commands back when
+// it fires. Every request resets it.
+func restTimer(after time.Duration) *time.Timer { return time.AfterFunc(after, debug.FreeOSMemory) }

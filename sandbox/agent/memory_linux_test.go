@@ -20,7 +20,7 @@ func BenchmarkAgentStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, command := range map[string][]string{
-		"agent":   {satchelProgram(b), Command},
+		"agent":   {buildProgram(b, "satchel/cmd/satchel-agent")},
 		"nothing": {buildProgram(b, source)},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -37,16 +37,16 @@ func BenchmarkAgentStart(b *testing.B) {
 	}
 }
 
-// The whole binary becomes the agent, the sentry and the gofer of every
-// sandbox, so what any of its packages does before main is paid three times.
+// The sandbox program becomes the sentry and the gofer of every sandbox, so what any
+// of its packages does before main is paid twice for each.
 func TestProgramInitialisesLightly(t *testing.T) {
 	t.Parallel()
 	const (
-		mostBytes   = 6 << 20
-		mostObjects = 60_000
+		mostBytes   = 2 << 20
+		mostObjects = 30_000
 	)
-	exe := satchelProgram(t)
-	cmd := exec.Command(exe, "runtime-probe") // ends as soon as main has begun
+	exe := buildProgram(t, "satchel/cmd/satchel-sandbox")
+	cmd := exec.Command(exe, "probe") // ends as soon as main has begun
 	cmd.Env = []string{"GODEBUG=inittrace=1"}
 	out, err := cmd.CombinedOutput()
 	must(t, err)

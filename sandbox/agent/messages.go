@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -171,7 +172,7 @@ func (n *Entry) decode(d *decoder, fileSize int) {
 func (b *Batch) decode(d *decoder, l CollectLimits) {
 	var total int64
 	for d.err == nil {
-		switch d.byte() {
+		switch tag := d.byte(); tag {
 		case batchEnd:
 			b.ID, b.More = d.uint(), d.bool()
 			return
@@ -185,7 +186,7 @@ func (b *Batch) decode(d *decoder, l CollectLimits) {
 			}
 			b.Entries = append(b.Entries, n)
 		default:
-			d.fail("batch")
+			d.fail(fmt.Sprintf("batch: entry %d of kind %#x", len(b.Entries), tag))
 		}
 	}
 }

@@ -9,8 +9,7 @@ import (
 )
 
 // Serve is process 1 of a sandbox: it speaks the protocol over in and out until
-// in ends, and returns the exit status. The program calls it before anything
-// else when its first argument is [Command].
+// in ends, and returns the exit status.
 func Serve(in io.Reader, out io.Writer) int {
 	s := &server{
 		out:     &sender{w: out},

@@ -45,7 +45,7 @@ type decoder struct {
 
 func (d *decoder) fail(what string) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: malformed %s", ErrProtocol, what)
+		d.err = fmt.Errorf("%w: malformed %s, %d bytes before the end", ErrProtocol, what, len(d.b))
 	}
 	d.b = nil
 }

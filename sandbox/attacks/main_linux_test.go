@@ -14,6 +14,7 @@ import (
 	"satchel/internal/testenv"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/programs/programstest"
 )
 
 // The first argument with which the test binary is another process 1 than the
@@ -23,14 +24,10 @@ const (
 	hostileCommand = "hostile-agent"
 )
 
-// TestMain lets the test binary be gVisor's programs, the agent, and the two
-// that stand in for it.
+// TestMain lets the test binary be the two that stand in for the agent.
 func TestMain(m *testing.M) {
-	gvisor.Dispatch()
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
-		case agent.Command:
-			os.Exit(agent.Serve(os.Stdin, os.Stdout))
 		case weakCommand:
 			os.Exit(serveWeak(os.Stdin, os.Stdout))
 		case hostileCommand:
@@ -62,13 +59,13 @@ func (s *suite) Run() int {
 // The runtimes that all tests share: a trial boot for each test would cost more
 // than the test.
 var (
-	strong  shared                                              // with the agent
-	weak    = shared{args: []string{agent.Exe, weakCommand}}    // without its defences
-	hostile = shared{args: []string{agent.Exe, hostileCommand}} // in an attacker's hands
+	strong  shared                            // with the agent
+	weak    = shared{standIn: weakCommand}    // without its defences
+	hostile = shared{standIn: hostileCommand} // in an attacker's hands
 )
 
 type shared struct {
-	args []string
+	standIn string // for the agent; "" is the agent itself
 
 	mu      sync.Mutex
 	dir     string
@@ -81,7 +78,7 @@ type shared struct {
 func (s *shared) get(t testing.TB) *gvisor.Runtime {
 	t.Helper()
 	if raceEnabled {
-		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
+		t.Skip("this binary is process 1 in some sandboxes, and the race detector links it with cgo")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +95,11 @@ func (s *shared) start() {
 	if s.dir, s.err = os.MkdirTemp("", "attacks-"); s.err != nil {
 		return
 	}
-	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(s.dir, "run"), Args: s.args, Logger: slog.New(slog.DiscardHandler)})
+	o := gvisor.Options{RunDir: filepath.Join(s.dir, "run"), Programs: programstest.Build, Logger: slog.New(slog.DiscardHandler)}
+	if s.standIn != "" {
+		o.Programs, o.Args = programstest.WithSelf, []string{agent.Exe, s.standIn}
+	}
+	r, err := gvisor.New(o)
 	if err != nil {
 		s.err = err
 		return

@@ -30,7 +30,7 @@ func hostProcesses(t testing.TB, w *world) int {
 // command, and leaves the next command, the sandbox and the host as they were.
 func TestAttackForkBomb(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *sandbox.Options) { o.Limits.Processes = 48; o.WallTime = 5 * time.Second })
+	w := newWorld(t, func(o *sandbox.Options) { o.Limits.Processes = 48; o.WallTime = 2 * time.Second })
 	a := w.tenant(nil)
 	a.out("true")
 	before := hostProcesses(t, w)

@@ -15,6 +15,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/gvisor/link"
 	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
 )
@@ -26,10 +27,22 @@ const platformTimeout = 5 * time.Second
 // Check implements space.Runtime. It boots a sandbox and ends it again, which
 // takes about as long as a start.
 func (r *Runtime) Check(ctx context.Context) error {
-	rootfs := func() host.Finding { return host.LookAtRootfs(r.opt.Rootfs) }
-	for _, look := range []func() host.Finding{rootfs, r.lookAtProgram, r.lookAtIdentity, r.lookAtProc, lookAtNamespaces} {
+	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
+		return noSandbox(f)
+	}
+	r.mu.Lock()
+	p, err := r.programs()
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, look := range []func() host.Finding{
+		func() host.Finding { return lookAtProgram(p.Sandbox) },
+		r.lookAtIdentity, r.lookAtProc,
+		func() host.Finding { return lookAtNamespaces(p.Sandbox) },
+	} {
 		if f := look(); !f.OK {
-			return fault.New(fault.Unavailable, "No sandbox can start here: %s. %s", f.Detail, f.Remedy)
+			return noSandbox(f)
 		}
 	}
 	if err := r.trial(ctx); err != nil {
@@ -46,6 +59,10 @@ func (r *Runtime) Check(ctx context.Context) error {
 			r.opt.Platform)
 	}
 	return nil
+}
+
+func noSandbox(f host.Finding) error {
+	return fault.New(fault.Unavailable, "No sandbox can start here: %s. %s", f.Detail, f.Remedy)
 }
 
 // trial boots a sandbox over an empty space and stops it.
@@ -76,7 +93,13 @@ func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
 		return []host.Finding{f} // what needs it fails with words about itself
 	}
-	out := []host.Finding{r.lookAtProgram(), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces()}
+	r.mu.Lock()
+	programs, err := r.programs()
+	r.mu.Unlock()
+	if err != nil {
+		return []host.Finding{{Name: "program", Detail: "the programs of sandboxes cannot be written: " + fault.PublicOf(err), Remedy: "Free space, make the data directory writable, or build satchel with scripts/build."}}
+	}
+	out := []host.Finding{lookAtProgram(programs.Sandbox), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces(programs.Sandbox)}
 	for _, p := range []string{"systrap", "kvm", "ptrace"} {
 		out = append(out, r.lookAtPlatform(ctx, p))
 	}
@@ -87,25 +110,27 @@ func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	return out
 }
 
-// lookAtProgram reports whether the program can run in gVisor's empty root.
-func (r *Runtime) lookAtProgram() host.Finding {
+// lookAtProgram reports whether the sandbox program can run in gVisor's empty root.
+func lookAtProgram(exe string) host.Finding {
 	f := host.Finding{Name: "program"}
-	exe := r.opt.Exe
-	if exe == "" {
-		exe = "/proc/self/exe"
-	}
 	e, err := elf.Open(exe)
 	if err != nil {
-		f.Detail, f.Remedy = "the program cannot be read", "Make it readable for the server's user."
+		f.Detail, f.Remedy = "the sandbox program cannot be read", "Restart the server, which writes it again."
 		return f
 	}
 	defer e.Close()
 	for _, p := range e.Progs {
 		if p.Type == elf.PT_INTERP {
-			f.Detail = "the program is linked dynamically"
+			f.Detail = "the sandbox program is linked dynamically"
 			f.Remedy = "Build it with CGO_ENABLED=0."
 			return f
 		}
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(exe, &st); err == nil && st.Flags&unix.ST_NOEXEC != 0 {
+		f.Detail = "the data directory is on a file system that runs no programs (noexec)"
+		f.Remedy = "Mount it without noexec, or move the data directory (data_dir)."
+		return f
 	}
 	f.OK, f.Detail = true, "statically linked"
 	return f
@@ -139,11 +164,9 @@ func (r *Runtime) lookAtProc() host.Finding {
 }
 
 // lookAtNamespaces tries to make the namespaces that the child needs.
-func lookAtNamespaces() host.Finding {
+func lookAtNamespaces(exe string) host.Finding {
 	f := host.Finding{Name: "namespaces"}
-	cmd := exec.Command("/proc/self/exe")
-	// Not the runtime's command line: the trial program ends at once.
-	cmd.Args = []string{"satchel", probeCommand}
+	cmd := exec.Command(exe, link.ProbeCommand)
 	cmd.Env = []string{}
 	cmd.SysProcAttr = childAttr()
 	if err := cmd.Run(); err != nil {

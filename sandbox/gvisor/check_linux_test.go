@@ -31,8 +31,8 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		change func(*gvisor.Options)
 		want   string
 	}{
-		{"a program that is linked dynamically", func(o *gvisor.Options) { o.Exe = "/bin/bash" }, "CGO_ENABLED=0"},
-		{"a program that is not there", func(o *gvisor.Options) { o.Exe = "/no/such/satchel" }, "readable"},
+		{"a program that is linked dynamically", withProgram("/bin/bash"), "CGO_ENABLED=0"},
+		{"a program that is not there", withProgram("/no/such/satchel"), "cannot be read"},
 		{"a root file system that is not there", func(o *gvisor.Options) { o.Rootfs = "/no/such/rootfs" }, "does not exist"},
 		{"process 1 that does not start", func(o *gvisor.Options) { o.Args = []string{"/no/such/agent"} }, "no such file"},
 	} {

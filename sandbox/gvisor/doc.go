@@ -1,13 +1,14 @@
-// Package gvisor runs sandboxes in gVisor, which this binary contains: it is
-// the default space.Runtime.
+// Package gvisor runs sandboxes in gVisor: it is the default space.Runtime. Call
+// [New].
 //
 // gVisor is a kernel in a process. Every sandbox is two host processes: the
 // sentry, which runs the programs, and the gofer, which opens the files of the
-// mounts for it. Both are this same binary, started again under another name;
-// so main must call [Dispatch] before anything else.
+// mounts for it. Both are the program satchel-sandbox (package child), which the
+// server does not link: it has the program embedded (package programs).
 //
-// All containers are owned by one child process, `satchel runtime`, that the
-// [Runtime] starts when it is first needed and speaks to over a socket pair.
+// One child process, `satchel-sandbox runtime`, owns all containers. The [Runtime]
+// starts it when it is first needed and speaks to it over a socket pair (package
+// link).
 // As an ordinary user the child is in a new user namespace, which a running Go
 // process cannot enter; as root it has a mount namespace alone. The one user
 // that can be mapped there is the one that commands run as inside, so that what

@@ -20,15 +20,18 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/gvisor/link"
+	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/host"
+	"satchel/sandbox/programs"
 )
 
 // child is the Runtime's side of the runtime child.
 type child struct {
 	opt  Options
 	cmd  *exec.Cmd
-	link *link
-	info ready
+	link *link.Link
+	info link.ReadyInfo
 	logs *host.Ends
 	dead chan struct{} // closed when the child has ended and been reaped
 	// proven is set once a sandbox has started on this machine, by this child
@@ -37,7 +40,7 @@ type child struct {
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan message // by request
+	waiting map[uint64]chan link.Message // by request
 	live    map[space.SandboxID]*sandbox
 	err     error // why it is of no use any more; nil while it is
 }
@@ -45,27 +48,23 @@ type child struct {
 var errChildGone = errors.New("the sandbox runtime process has ended")
 
 // startChild starts the runtime child and waits until it is ready.
-func startChild(ctx context.Context, opt Options, lock *os.File, proven *atomic.Bool) (*child, error) {
-	ours, theirs, err := socketPair()
+func startChild(ctx context.Context, opt Options, files programs.Programs, lock *os.File, proven *atomic.Bool) (*child, error) {
+	ours, theirs, err := link.Pair()
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLink(ours)
+	l, err := link.New(ours)
 	if err != nil {
 		theirs.Close()
 		return nil, err
 	}
 	c := &child{
 		opt: opt, link: l, logs: host.NewEnds(2<<10, 6<<10), dead: make(chan struct{}), proven: proven,
-		waiting: map[uint64]chan message{},
+		waiting: map[uint64]chan link.Message{},
 		live:    map[space.SandboxID]*sandbox{},
 	}
-	exe := opt.Exe
-	if exe == "" {
-		exe = "/proc/self/exe" // also where the file was replaced by an update
-	}
-	c.cmd = exec.Command(exe)
-	c.cmd.Args = []string{"satchel", childCommand}
+	c.cmd = exec.Command(files.Sandbox, link.ChildCommand)
+	c.cmd.Args[0] = programs.Sandbox
 	// Nothing of the server's environment may reach a sandbox's processes.
 	c.cmd.Env = []string{}
 	c.cmd.Dir = "/"
@@ -77,13 +76,13 @@ func startChild(ctx context.Context, opt Options, lock *os.File, proven *atomic.
 	err = c.cmd.Start()
 	theirs.Close() // or the child's end would never be seen
 	if err != nil {
-		l.close()
+		l.Close()
 		return nil, namespaceFault(err)
 	}
 	go c.receive()
 
-	m, err := c.call(ctx, message{Op: opConfigure, Config: &childConfig{
-		RunDir: opt.RunDir, Rootfs: opt.Rootfs, Args: opt.Args, Platform: opt.Platform,
+	m, err := c.call(ctx, link.Message{Op: link.Configure, Config: &link.Config{
+		RunDir: opt.RunDir, Agent: files.Agent, Rootfs: opt.Rootfs, Args: opt.Args, Platform: opt.Platform,
 		NoDirectFS: opt.NoDirectFS, DirentCache: opt.DirentCache, OpenFiles: opt.OpenFiles, NoCgroups: opt.NoCgroups,
 		WatchInterval: int64(opt.WatchInterval), DebugLog: opt.DebugLog,
 	}})
@@ -139,15 +138,15 @@ var childCaps = []uintptr{
 // child.
 func (c *child) receive() {
 	for {
-		m, files, err := c.link.receive()
-		closeAll(files)
+		m, files, err := c.link.Receive()
+		link.CloseAll(files)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.ECONNRESET) {
 				c.opt.Logger.Error("sandbox runtime: receiving", "error", err)
 			}
 			break
 		}
-		if m.Op == opEnded {
+		if m.Op == link.Ended {
 			c.ended(m)
 			continue
 		}
@@ -164,7 +163,7 @@ func (c *child) receive() {
 
 // finish reaps the child and ends everything that depends on it.
 func (c *child) finish() {
-	c.link.close()
+	c.link.Close()
 	t := time.AfterFunc(c.opt.StopTimeout, func() { c.cmd.Process.Kill() })
 	werr := c.cmd.Wait()
 	t.Stop()
@@ -177,7 +176,7 @@ func (c *child) finish() {
 	live := c.live
 	c.live = map[space.SandboxID]*sandbox{}
 	waiting := c.waiting
-	c.waiting = map[uint64]chan message{}
+	c.waiting = map[uint64]chan link.Message{}
 	c.mu.Unlock()
 
 	if !closing {
@@ -189,7 +188,7 @@ func (c *child) finish() {
 	if len(live) > 0 && !closing {
 		// The kernel kills them with the child; no one may think them gone
 		// before they are.
-		if _, err := reap(c.opt.RunDir, c.opt.StopTimeout); err != nil {
+		if _, err := rundir.Reap(c.opt.RunDir, c.opt.StopTimeout); err != nil {
 			c.opt.Logger.Error("sandbox runtime: destroying what it left", "error", err)
 		}
 	}
@@ -218,7 +217,7 @@ func (c *child) close() error {
 	}
 	c.mu.Unlock()
 	// The child sees the end of file, stops everything and ends.
-	c.link.conn.CloseWrite()
+	c.link.CloseWrite()
 	select {
 	case <-c.dead:
 		return nil
@@ -231,37 +230,37 @@ func (c *child) close() error {
 
 // call sends a request and waits for its reply. Where ctx ends first the reply
 // is dropped.
-func (c *child) call(ctx context.Context, m message, files ...*os.File) (message, error) {
-	ch := make(chan message, 1)
+func (c *child) call(ctx context.Context, m link.Message, files ...*os.File) (link.Message, error) {
+	ch := make(chan link.Message, 1)
 	c.mu.Lock()
 	if c.err != nil {
 		err := c.err
 		c.mu.Unlock()
-		return message{}, err
+		return link.Message{}, err
 	}
 	c.last++
 	m.ID = c.last
 	c.waiting[m.ID] = ch
 	c.mu.Unlock()
-	if err := c.link.send(m, files...); err != nil {
+	if err := c.link.Send(m, files...); err != nil {
 		c.mu.Lock()
 		delete(c.waiting, m.ID)
 		c.mu.Unlock()
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) {
 			err = errors.Join(err, errChildGone)
 		}
-		return message{}, fmt.Errorf("asking the sandbox runtime process: %w", err)
+		return link.Message{}, fmt.Errorf("asking the sandbox runtime process: %w", err)
 	}
 	select {
 	case <-ctx.Done():
 		c.mu.Lock()
 		delete(c.waiting, m.ID)
 		c.mu.Unlock()
-		return message{}, ctx.Err()
+		return link.Message{}, ctx.Err()
 	case reply, ok := <-ch:
 		switch {
 		case !ok:
-			return message{}, errChildGone
+			return link.Message{}, errChildGone
 		case reply.Error != "":
 			return reply, errors.New(reply.Error)
 		}
@@ -272,7 +271,7 @@ func (c *child) call(ctx context.Context, m message, files ...*os.File) (message
 // insist is call for a request that must not wait on a child that hangs: where
 // no answer comes in time, and none to a question that takes no work either,
 // the child is killed, and all its sandboxes with it.
-func (c *child) insist(ctx context.Context, m message) (message, error) {
+func (c *child) insist(ctx context.Context, m link.Message) (link.Message, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -285,7 +284,7 @@ func (c *child) insist(ctx context.Context, m message) (message, error) {
 			case <-time.After(c.opt.StopTimeout):
 			}
 			ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
-			_, err := c.call(ask, message{Op: opStats})
+			_, err := c.call(ask, link.Message{Op: link.Stats})
 			cancel()
 			if errors.Is(err, context.DeadlineExceeded) {
 				c.opt.Logger.Error("sandbox runtime: it hangs and is killed", "pid", c.cmd.Process.Pid)
@@ -315,18 +314,18 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 	}
 	c.mu.Unlock()
 	if err != nil {
-		closeAll(theirs)
+		link.CloseAll(theirs)
 		s.finish(err)
 		if c.startKilled(ctx, err, "") {
 			err = errors.Join(space.ErrKilled, err)
 		}
 		return nil, err
 	}
-	reply, err := c.call(ctx, message{Op: opStart, Sandbox: spec.ID, Start: &startRequest{
+	reply, err := c.call(ctx, link.Message{Op: link.Start, Sandbox: spec.ID, Start: &link.StartRequest{
 		Lower: filepath.Clean(spec.Checkout.Dir), Git: cleanOrEmpty(spec.Checkout.GitView),
 		Library: cleanOrEmpty(spec.Checkout.Library), Limits: spec.Limits,
 	}}, theirs...)
-	closeAll(theirs)
+	link.CloseAll(theirs)
 	if err == nil {
 		c.proven.Store(true)
 		return s, nil
@@ -359,7 +358,7 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 // startKilled reports whether a start that failed with err was ended from outside,
 // which says nothing against the machine. What can have either reason is taken
 // for that where a sandbox has started here before.
-func (c *child) startKilled(ctx context.Context, err error, k killed) bool {
+func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool {
 	if errors.Is(err, errChildGone) {
 		select {
 		case <-c.dead: // how is known then, and nothing is left
@@ -368,7 +367,7 @@ func (c *child) startKilled(ctx context.Context, err error, k killed) bool {
 		}
 		return c.wasKilled() || c.proven.Load()
 	}
-	return k == killedSeen || k == killedPerhaps && c.proven.Load()
+	return k == link.KilledSeen || k == link.KilledPerhaps && c.proven.Load()
 }
 
 // wasKilled reports whether a child that is dead was ended from outside.
@@ -385,7 +384,7 @@ func cleanOrEmpty(p string) string {
 }
 
 // ended handles the child's word that a sandbox is gone.
-func (c *child) ended(m message) {
+func (c *child) ended(m link.Message) {
 	c.mu.Lock()
 	s := c.live[m.Sandbox]
 	delete(c.live, m.Sandbox)

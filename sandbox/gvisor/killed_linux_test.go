@@ -72,7 +72,7 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 			if err := os.WriteFile(exe, []byte("#!/bin/sh\n"+tt.exe+"\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			r := newRuntime(t, func(o *gvisor.Options) { o.Exe = exe })
+			r := newRuntime(t, withProgram(exe))
 			_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: newCheckout(t)})
 			if err == nil || errors.Is(err, space.ErrKilled) != tt.want {
 				t.Errorf("%v", err)

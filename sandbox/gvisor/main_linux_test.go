@@ -15,19 +15,16 @@ import (
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/programs"
+	"satchel/sandbox/programs/programstest"
 )
 
 func TestMain(m *testing.M) {
-	gvisor.Dispatch()
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
-		case agent.Command:
-			os.Exit(agent.Serve(os.Stdin, os.Stdout))
 		case standInCommand:
 			standIn()
 			os.Exit(0)
-		case giveBackCommand:
-			os.Exit(reclaimAtWork())
 		}
 	}
 	if dir := os.Getenv(serverDir); dir != "" {
@@ -59,19 +56,28 @@ func tryBash(s space.Sandbox, command string) (string, error) {
 }
 
 // withAgent has the agent as process 1 instead of the stand-in.
-func withAgent(o *gvisor.Options) { o.Args = nil }
+func withAgent(o *gvisor.Options) { o.Args, o.Programs = nil, programstest.Build }
+
+// withProgram has another program in place of the sandbox program.
+func withProgram(name string) func(*gvisor.Options) {
+	return func(o *gvisor.Options) {
+		o.Programs = func() (programs.Programs, error) {
+			p, err := programstest.WithSelf()
+			p.Sandbox = name
+			return p, err
+		}
+	}
+}
 
 // newRuntime returns a runtime that ends with the test, or skips where this
 // machine cannot run one.
 func newRuntime(t testing.TB, change ...func(*gvisor.Options)) *gvisor.Runtime {
 	t.Helper()
-	needStatic(t)
+	needNoRace(t)
 	opt := gvisor.Options{
-		RunDir: filepath.Join(t.TempDir(), "run"),
-		Args:   []string{agent.Exe, standInCommand},
-	}
-	if raceEnabled {
-		opt.Exe = os.Getenv(staticBinary)
+		RunDir:   filepath.Join(t.TempDir(), "run"),
+		Programs: programstest.WithSelf,
+		Args:     []string{agent.Exe, standInCommand},
 	}
 	for _, c := range change {
 		c(&opt)
@@ -88,14 +94,10 @@ func newRuntime(t testing.TB, change ...func(*gvisor.Options)) *gvisor.Runtime {
 	return r
 }
 
-// staticBinary names this test's binary as built with CGO_ENABLED=0. With the
-// race detector, which needs cgo, the runtime's children have to be that one.
-const staticBinary = "SATCHEL_TEST_STATIC"
-
-func needStatic(t testing.TB) {
+func needNoRace(t testing.TB) {
 	t.Helper()
-	if raceEnabled && os.Getenv(staticBinary) == "" {
-		t.Skip("a binary linked with cgo cannot be gVisor's sentry, and " + staticBinary + " names no other")
+	if raceEnabled {
+		t.Skip("this binary is process 1 in its sandboxes, and the race detector links it with cgo")
 	}
 }
 

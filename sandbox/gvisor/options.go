@@ -3,10 +3,12 @@ package gvisor
 import (
 	"log/slog"
 	"time"
+
+	"satchel/sandbox/programs"
 )
 
-// Options configure a Runtime. RunDir is required; every other field has a
-// default.
+// Options configure a Runtime. RunDir and Programs are required; every other
+// field has a default.
 type Options struct {
 	// RunDir holds the state of running sandboxes: an absolute path that this
 	// Runtime alone uses, made with mode 0700 where missing. What is in it
@@ -15,9 +17,10 @@ type Options struct {
 	// Rootfs is a root file system directory whose programs the sandboxes
 	// use; empty lends them the host's /usr.
 	Rootfs string
-	// Exe is the satchel program: it becomes the runtime child, the sentry,
-	// the gofer and the agent. Empty means the running program.
-	Exe string
+	// Programs returns the programs that sandboxes are made of. It is called until it
+	// succeeds once, before the first sandbox starts. Its fault.Error is what callers
+	// of Check and Start get.
+	Programs func() (programs.Programs, error)
 	// Args is the command line of process 1 inside; empty means the agent's.
 	Args []string
 	// Platform is how gVisor intercepts system calls: "systrap" (default),

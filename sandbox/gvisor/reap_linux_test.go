@@ -71,7 +71,7 @@ var reapChecks = []runtimeCheck{
 // directory and do a line in it, kills that process, and returns the id.
 func (e *runtimeExercise) killedServer(line string) space.SandboxID {
 	e.Helper()
-	needStatic(e)
+	needNoRace(e)
 	dir := filepath.Dir(e.dir)
 	checkout := filepath.Join(dir, "checkout")
 	if err := os.MkdirAll(checkout, 0o777); err != nil {

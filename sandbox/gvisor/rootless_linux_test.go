@@ -9,6 +9,6 @@ import (
 // TestAsOrdinaryUser runs all other tests again as a user who is not root.
 func TestAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	needStatic(t)
+	needNoRace(t)
 	sandboxtest.AsOrdinaryUser(t, nil, "-test.run=^Test", "-test.skip=^TestAsOrdinaryUser$")
 }

@@ -10,8 +10,11 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/gvisor/link"
+	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/programs"
 )
 
 // Name is what configuration calls this runtime.
@@ -26,8 +29,9 @@ type Runtime struct {
 	proven atomic.Bool // a sandbox has started
 
 	mu     sync.Mutex
-	lock   *os.File // of RunDir; nil until it is needed
-	child  *child   // nil until it is needed, or where it has died
+	files  programs.Programs // zero until they are needed
+	lock   *os.File          // of RunDir; nil until it is needed
+	child  *child            // nil until it is needed, or where it has died
 	closed bool
 }
 
@@ -77,7 +81,7 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	r.mu.Lock()
 	if c := r.child; c != nil && !r.closed && !c.gone() {
 		r.mu.Unlock()
-		m, err := c.call(ctx, message{Op: opReap}) // it alone knows what it owns
+		m, err := c.call(ctx, link.Message{Op: link.Reap}) // it alone knows what it owns
 		return m.Reaped, err
 	}
 	defer r.mu.Unlock()
@@ -87,7 +91,7 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	if err := r.lockRunDir(ctx); err != nil {
 		return 0, err
 	}
-	return reap(r.opt.RunDir, r.opt.StopTimeout)
+	return rundir.Reap(r.opt.RunDir, r.opt.StopTimeout)
 }
 
 // Close implements space.Runtime.
@@ -128,15 +132,27 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	}
 	// A child that died may have left something, and so may an earlier server
 	// where Reap was not called.
-	if _, err := reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
+	if _, err := rundir.Reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
 		return nil, err
 	}
-	c, err := startChild(ctx, r.opt, r.lock, &r.proven)
+	p, err := r.programs()
+	if err != nil {
+		return nil, err
+	}
+	c, err := startChild(ctx, r.opt, p, r.lock, &r.proven)
 	if err != nil {
 		return nil, err
 	}
 	r.child = c
 	return c, nil
+}
+
+// programs returns the programs of sandboxes. The caller holds r.mu.
+func (r *Runtime) programs() (p programs.Programs, err error) {
+	if r.files == p {
+		r.files, err = r.opt.Programs()
+	}
+	return r.files, err
 }
 
 // lockRunDir locks RunDir, where it is not locked yet. The caller holds r.mu.

@@ -20,9 +20,6 @@ var _ space.Runtime = (*Runtime)(nil)
 // Runtime starts sandboxes in gVisor, on Linux. Here it says that it cannot.
 type Runtime struct{ opt Options }
 
-// Dispatch does nothing: only Linux has anything to dispatch to.
-func Dispatch() {}
-
 // New returns a Runtime whose Check and Start fail.
 func New(opt Options) (*Runtime, error) {
 	opt = opt.withDefaults()

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"satchel/internal/space"
+	"satchel/sandbox/gvisor/link"
 	"satchel/sandbox/host"
 )
 
@@ -59,7 +60,7 @@ func (s *sandbox) Err() error {
 
 // Stats implements space.Sandbox.
 func (s *sandbox) Stats(ctx context.Context) (space.SandboxStats, error) {
-	m, err := s.child.call(ctx, message{Op: opStats, Sandbox: s.id})
+	m, err := s.child.call(ctx, link.Message{Op: link.Stats, Sandbox: s.id})
 	if err != nil {
 		return space.SandboxStats{}, err
 	}
@@ -78,7 +79,7 @@ func (s *sandbox) Stop(ctx context.Context) error {
 		return nil
 	default:
 	}
-	_, err := s.child.insist(ctx, message{Op: opStop, Sandbox: s.id})
+	_, err := s.child.insist(ctx, link.Message{Op: link.Stop, Sandbox: s.id})
 	if errors.Is(err, errChildGone) || errors.Is(err, errClosed) {
 		// It dies with its owner, and done tells when all of it is gone.
 		select {

@@ -19,6 +19,7 @@ import (
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/programs/programstest"
 )
 
 // standInCommand is the first argument with which a test binary becomes a
@@ -34,10 +35,7 @@ const (
 
 // serve starts a sandbox, says its id and waits to be killed.
 func serve(dir string) error {
-	o := gvisor.Options{RunDir: filepath.Join(dir, "run"), Args: []string{agent.Exe, standInCommand}}
-	if raceEnabled {
-		o.Exe = os.Getenv(staticBinary)
-	}
+	o := gvisor.Options{RunDir: filepath.Join(dir, "run"), Programs: programstest.WithSelf, Args: []string{agent.Exe, standInCommand}}
 	r, err := gvisor.New(o)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func Config(s Spec) (*specs.Spec, error) {
 	}
 	args := s.Args
 	if len(args) == 0 {
-		args = []string{agent.Exe, agent.Command}
+		args = []string{agent.Exe}
 	}
 	caps := slices.Clone(agent.Capabilities)
 	out := &specs.Spec{

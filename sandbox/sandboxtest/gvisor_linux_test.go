@@ -13,8 +13,8 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/programs/programstest"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -22,13 +22,7 @@ import (
 // tests, made as docs/rootfs.md says; empty: the host's programs.
 const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 
-// TestMain lets the test binary be gVisor's programs and the agent too, as the
-// satchel binary is.
 func TestMain(m *testing.M) {
-	gvisor.Dispatch()
-	if len(os.Args) == 2 && os.Args[1] == agent.Command {
-		os.Exit(agent.Serve(os.Stdin, os.Stdout))
-	}
 	// Most of a test is waiting for its sandboxes. The command line goes before.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
@@ -41,15 +35,12 @@ func TestMain(m *testing.M) {
 func newGVisor(t testing.TB) *gvisor.Runtime {
 	t.Helper()
 	needGVisor(t)
-	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: os.Getenv(rootfsVariable), Logger: sandboxtest.Logger(t)})
+	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Programs: programstest.Build, Rootfs: os.Getenv(rootfsVariable), Logger: sandboxtest.Logger(t)})
 	return sandboxtest.Open(t, r, err)
 }
 
 func needGVisor(t testing.TB) {
 	t.Helper()
-	if raceEnabled {
-		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
-	}
 	if err := tryGVisor(); err != nil {
 		testenv.SkipOrFail(t, err.Error())
 	}
@@ -59,7 +50,7 @@ func needGVisor(t testing.TB) {
 // costs more than many a test.
 var tryGVisor = sync.OnceValue(func() error {
 	return sandboxtest.Try(func(runDir string) (space.Runtime, error) {
-		return gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})
+		return gvisor.New(gvisor.Options{RunDir: runDir, Programs: programstest.Build, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})
 	})
 })
 

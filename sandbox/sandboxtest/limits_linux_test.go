@@ -16,6 +16,7 @@ import (
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/programs/programstest"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -36,7 +37,7 @@ func newCell(t *testing.T, change func(*sandbox.Options), gv func(*gvisor.Option
 	t.Helper()
 	needGVisor(t)
 	c := &cell{t: t, run: filepath.Join(t.TempDir(), "run")}
-	opt := gvisor.Options{RunDir: c.run, Logger: sandboxtest.Logger(t), StartTimeout: 5 * time.Minute}
+	opt := gvisor.Options{RunDir: c.run, Programs: programstest.Build, Logger: sandboxtest.Logger(t), StartTimeout: 5 * time.Minute}
 	if gv != nil {
 		gv(&opt)
 	}

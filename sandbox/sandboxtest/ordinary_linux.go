@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"satchel/sandbox/programs"
+	"satchel/sandbox/programs/programstest"
 )
 
 // ordinaryUser is a user that owns nothing here.
@@ -36,9 +39,15 @@ func AsOrdinaryUser(t testing.TB, env []string, args ...string) {
 	if err := os.Chown(tmp, ordinaryUser, ordinaryUser); err != nil {
 		t.Fatal(err)
 	}
-	exe := filepath.Join(dir, "test")
-	if out, err := exec.Command("cp", os.Args[0], exe).CombinedOutput(); err != nil {
-		t.Fatalf("copying the program: %v: %s", err, out)
+	p, err := programstest.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, copies := filepath.Join(dir, "test"), programs.In(dir)
+	for from, to := range map[string]string{os.Args[0]: exe, p.Sandbox: copies.Sandbox, p.Agent: copies.Agent} {
+		if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
+			t.Fatalf("copying a program: %v: %s", err, out)
+		}
 	}
 	for _, p := range []string{dir, exe} {
 		if err := os.Chmod(p, 0o755); err != nil {
@@ -50,7 +59,7 @@ func AsOrdinaryUser(t testing.TB, env []string, args ...string) {
 		cmd.Args = append(cmd.Args, "-test.v")
 	}
 	cmd.Dir = "/"
-	cmd.Env = append([]string{"TMPDIR=" + tmp, "PATH=/usr/bin:/bin", "HOME=/", "CI=" + os.Getenv("CI")}, env...)
+	cmd.Env = append([]string{"TMPDIR=" + tmp, "PATH=/usr/bin:/bin", "HOME=/", "CI=" + os.Getenv("CI"), programstest.Variable + "=" + dir}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -12,8 +12,5 @@ import (
 // about in another way.
 func TestAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	if raceEnabled {
-		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
-	}
 	sandboxtest.AsOrdinaryUser(t, []string{rootfsVariable + "=" + os.Getenv(rootfsVariable)}, "-test.run=^Test(Runtime|Pool|OutOfMemory|EachLimitIsTold|ProcessorHogsAreBounded|WhatCannotBeReadIsNamed)OverGVisor")
 }

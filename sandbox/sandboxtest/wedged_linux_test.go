@@ -38,7 +38,7 @@ func TestPainWedgedSession(t *testing.T) {
 		quick(o)
 		o.Limits = sandbox.DefaultLimits()
 		o.Limits.Processes, o.Limits.Memory, o.Limits.Disk, o.Limits.Tmp = 64, 256<<20, 32<<20, 16<<20
-		o.WallTime, o.Grace = 6*time.Second, 200*time.Millisecond
+		o.WallTime, o.Grace = 2*time.Second, 200*time.Millisecond
 	}, nil)
 	for name, command := range map[string]string{
 		"a fork bomb":                  ":(){ :|:& };:",

@@ -23,6 +23,7 @@ import (
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/programs/programstest"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -30,13 +31,7 @@ import (
 // tests, made as docs/rootfs.md says; empty: the host's programs.
 const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 
-// TestMain lets the test binary be gVisor's programs and the agent too, as the
-// satchel binary is.
 func TestMain(m *testing.M) {
-	gvisor.Dispatch()
-	if len(os.Args) > 1 && os.Args[1] == agent.Command {
-		os.Exit(agent.Serve(os.Stdin, os.Stdout))
-	}
 	heedSignals()
 	// Most of a test is waiting for its sandboxes. The command line goes before.
 	if err := flag.Set("test.parallel", "4"); err != nil {
@@ -102,20 +97,17 @@ func newShell(t testing.TB, files map[string]string, change func(*sandbox.Option
 
 func newRuntime(t testing.TB, logger *slog.Logger) *gvisor.Runtime {
 	t.Helper()
-	if raceEnabled {
-		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
-	}
 	if err := tryGVisor(); err != nil {
 		testenv.SkipOrFail(t, err.Error())
 	}
-	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: os.Getenv(rootfsVariable), Logger: logger})
+	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Programs: programstest.Build, Rootfs: os.Getenv(rootfsVariable), Logger: logger})
 	return sandboxtest.Open(t, r, err)
 }
 
 // tryGVisor reports why gVisor does not work here, by one trial for all tests.
 var tryGVisor = sync.OnceValue(func() error {
 	return sandboxtest.Try(func(runDir string) (space.Runtime, error) {
-		return gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})
+		return gvisor.New(gvisor.Options{RunDir: runDir, Programs: programstest.Build, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})
 	})
 })
 

@@ -30,11 +30,7 @@ func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	grants = slices.DeleteFunc(grants, func(g store.GrantInfo) bool { return g.Kind != "key" })
 	slices.SortStableFunc(grants, func(a, b store.GrantInfo) int { return latest(b).Compare(latest(a)) })
 	body := keysPage{Lifetimes: keyDays(), API: s.URL("/api")}
-	from := min(web.PageFrom(v.R), max(0, len(grants)-1))
-	body.Keys = grants[from:min(from+web.MaxShown, len(grants))]
-	if n := from + len(body.Keys); n < len(grants) {
-		body.More = n
-	}
+	body.Keys, body.More = web.PartOf(v.R, grants)
 	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}

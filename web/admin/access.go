@@ -91,13 +91,11 @@ func (s *pages) showAccess(v *web.Visit) error {
 	slices.SortStableFunc(all, func(a, b auth.Client) int {
 		return usedLast(b).Compare(usedLast(a))
 	})
-	from := min(web.PageFrom(v.R), max(0, len(all)-1))
-	for _, c := range all[from:min(from+web.MaxShown, len(all))] {
+	part, next := web.PartOf(v.R, all)
+	for _, c := range part {
 		body.Clients = append(body.Clients, clientRow{c, redirectHosts(c)})
 	}
-	if n := from + len(body.Clients); n < len(all) {
-		body.More = n
-	}
+	body.More = next
 	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 

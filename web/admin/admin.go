@@ -21,16 +21,16 @@ type pages struct{ *web.Site }
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
 	s := &pages{site}
-	s.Handle("GET /admin", web.LimitPage, web.Admins, s.showAdmin)
+	s.HandleAdmin("/admin", "People", s.showAdmin)
 	s.Handle("POST /admin/invite", web.LimitPage, web.Admins, s.inviteToServer)
 	s.Handle("POST /admin/invitations/revoke", web.LimitPage, web.Admins, s.revokeInvitation)
 	s.Handle("POST /admin/people/{user}/remove", web.LimitPage, web.Admins, s.removePerson)
 	s.Handle("POST /admin/people/{user}/link", web.LimitPage, web.Admins, s.makeLink)
 	s.Handle("GET /admin/link", web.LimitPage, web.Admins, s.showMadeLink)
 	s.Handle("POST /admin/people/{user}/admin", web.LimitPage, web.Admins, s.setAdmin)
-	s.Handle("GET /admin/access", web.LimitPage, web.Admins, s.showAccess)
+	s.HandleAdmin("/admin/access", "Access", s.showAccess)
 	s.Handle("POST /admin/clients/delete", web.LimitPage, web.Admins, s.deleteClient)
-	s.Handle("GET /admin/health", web.LimitPage, web.Admins, s.showHealth)
+	s.HandleAdmin("/admin/health", "Health", s.showHealth)
 	return s.AddTemplates(templates)
 }
 

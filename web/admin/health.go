@@ -47,11 +47,8 @@ func (s *pages) showHealth(v *web.Visit) error {
 		}
 	}
 	// The usage of each person costs some reads, so the page never reads all of them.
-	from := min(web.PageFrom(v.R), max(0, len(people)-1))
-	shown := people[from:min(from+web.MaxShown, len(people))]
-	if n := from + len(shown); n < len(people) {
-		body.More = n
-	}
+	shown, next := web.PartOf(v.R, people)
+	body.More = next
 	var ids []space.UserID
 	for _, u := range shown {
 		ids = append(ids, u.ID)

@@ -16,20 +16,6 @@ import (
 	"satchel/web/api"
 )
 
-// everything has a valid request for each route that needs a token.
-var everything = []struct{ method, path, body string }{
-	{"GET", "/api", ""}, {"GET", "/api/sources", ""}, {"POST", "/api/sync", ""}, {"POST", "/api/sync/nuxt", ""},
-	{"POST", "/api/sandbox/search", `{"query": "x"}`}, {"POST", "/api/sandbox/read", `{"paths": ["docs/nuxt/guide.md"]}`},
-	{"POST", "/api/sandbox/search-and-read", `{"query": "x"}`}, {"POST", "/api/sandbox/shell", `{"command": "x"}`},
-}
-
-func bodyOf(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
 func TestAttackNoTokenOrABadOne(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -51,8 +37,8 @@ func TestAttackNoTokenOrABadOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			for _, q := range everything {
-				a := w.ask(q.method, q.path, "", bodyOf(q.body), c.change)
+			for _, q := range w.doc.requests(t) {
+				a := w.ask(q.method, q.path, "", q.body, c.change)
 				want(t, q.path, a, 401, "unauthenticated")
 				ch := a.Header.Get("WWW-Authenticate")
 				if !strings.HasPrefix(ch, "Bearer ") || !strings.Contains(ch, `resource_metadata="`+origin+`/.well-known/`) || c.err != "" && !strings.Contains(ch, `error="`+c.err+`"`) || c.err == "" && strings.Contains(ch, "error=") {
@@ -83,15 +69,17 @@ func TestAttackGuessingTokensIsLimited(t *testing.T) {
 
 func TestAttackAKeyWithoutTheScope(t *testing.T) {
 	w := newWorld(t)
-	for _, q := range everything {
-		a := w.ask(q.method, q.path, "none", bodyOf(q.body))
+	for _, q := range w.doc.requests(t) {
+		a := w.ask(q.method, q.path, "none", q.body)
 		want(t, "no scope, "+q.path, a, 403, "forbidden")
 		if !strings.Contains(a.Header.Get("WWW-Authenticate"), `error="insufficient_scope"`) {
 			t.Errorf("%s: %q", q.path, a.Header.Get("WWW-Authenticate"))
 		}
 	}
-	for _, p := range []string{"/api/sync", "/api/sync/nuxt"} {
-		want(t, "read alone, "+p, w.ask("POST", p, "ann-reads", nil), 403, "forbidden")
+	for _, q := range w.doc.requests(t) {
+		if q.scope == "write" {
+			want(t, "read alone, "+q.path, w.ask(q.method, q.path, "ann-reads", q.body), 403, "forbidden")
+		}
 	}
 }
 
@@ -108,8 +96,8 @@ func TestAttackAKeyThatIsRevokedOrOver(t *testing.T) {
 	w := newWorld(t)
 	want(t, "before", w.ask("GET", "/api", "ann", nil), 200, "")
 	w.revoke("ann")
-	for _, q := range everything {
-		want(t, q.path, w.ask(q.method, q.path, "ann", bodyOf(q.body)), 401, "unauthenticated")
+	for _, q := range w.doc.requests(t) {
+		want(t, q.path, w.ask(q.method, q.path, "ann", q.body), 401, "unauthenticated")
 	}
 }
 
@@ -213,10 +201,10 @@ func TestAttackCrossSite(t *testing.T) {
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		r.Header.Set("Access-Control-Request-Headers", "authorization, content-type")
 	}
-	for _, q := range everything {
+	for _, q := range w.doc.requests(t) {
 		for _, a := range []answer{
 			w.ask(http.MethodOptions, q.path, "", nil, from),
-			w.ask(q.method, q.path, "ann", bodyOf(q.body), from),
+			w.ask(q.method, q.path, "ann", q.body, from),
 		} {
 			for name := range a.Header {
 				if strings.HasPrefix(name, "Access-Control-") || name == "Set-Cookie" {
@@ -232,8 +220,8 @@ func TestAttackCrossSite(t *testing.T) {
 
 func TestAttackAnotherHost(t *testing.T) {
 	w := newWorld(t)
-	for _, q := range append(everything, struct{ method, path, body string }{"GET", "/api/openapi.json", ""}) {
-		a := w.ask(q.method, q.path, "ann", bodyOf(q.body), func(r *http.Request) { r.Host = "evil.test" })
+	for _, q := range append(w.doc.requests(t), request{method: "GET", path: "/api/openapi.json"}) {
+		a := w.ask(q.method, q.path, "ann", q.body, func(r *http.Request) { r.Host = "evil.test" })
 		want(t, q.path, a, 403, "forbidden")
 	}
 }

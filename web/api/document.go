@@ -18,7 +18,7 @@ import (
 // a map. A name after $ is a limit of the server. A field of an answer is required unless it
 // has omitempty. A field of a request is required if api says so.
 func document(origin string, routes []route, l Limits) ([]byte, error) {
-	g := generator{schemas: object{}, limits: map[string]int{
+	g := generator{schemas: object{}, types: map[string]reflect.Type{}, limits: map[string]int{
 		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
 		"commands": l.Commands, "commandBytes": l.CommandBytes, "session": maxSessionID,
 	}}
@@ -39,7 +39,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": object{
 			"title": "Satchel", "version": "1",
-			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. No request reaches a space. All paths are relative to the library.",
+			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. All paths are relative to the library.",
 		},
 		"servers": []object{{"url": origin}},
 		"paths":   paths,
@@ -123,6 +123,7 @@ func reference(name string) object { return object{"$ref": "#/components/schemas
 // generator makes schemas from types. It keeps its first error.
 type generator struct {
 	schemas object
+	types   map[string]reflect.Type // of the schemas
 	limits  map[string]int
 	err     error
 }
@@ -145,7 +146,11 @@ func (g *generator) operation(r route) object {
 		op["parameters"] = params
 	}
 	if r.in != nil {
-		op["requestBody"] = object{"required": !r.optionalBody, "content": jsonOf(g.schema(r.in, true))}
+		body := object{"schema": g.schema(r.in, true)}
+		if r.example != "" {
+			body["example"] = json.RawMessage(r.example)
+		}
+		op["requestBody"] = object{"required": !r.optionalBody, "content": object{"application/json": body}}
 	}
 	schema := object{"type": "object"}
 	if r.out != nil {
@@ -180,9 +185,12 @@ func (g *generator) schema(t reflect.Type, request bool) object {
 		return object{"type": "object", "additionalProperties": g.schema(t.Elem(), request)}
 	case reflect.Struct:
 		name := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Request")
-		if name = strings.ToUpper(name[:1]) + name[1:]; g.schemas[name] == nil {
+		name = strings.ToUpper(name[:1]) + name[1:]
+		if of := g.types[name]; of != nil && of != t {
+			g.fail("%s and %s have the same schema name", of, t)
+		} else if of == nil {
 			s := object{"type": "object", "additionalProperties": false}
-			g.schemas[name] = s // set before the fields are added, which may refer to it
+			g.schemas[name], g.types[name] = s, t // set before the fields are added, which may refer to it
 			properties, required := object{}, []string{}
 			g.fields(t, request, properties, &required)
 			s["properties"] = properties

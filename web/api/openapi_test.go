@@ -5,6 +5,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -15,6 +18,7 @@ import (
 
 // described is the document that the server serves.
 type described struct {
+	paths  *openapi3.Paths
 	router routers.Router
 }
 
@@ -31,8 +35,40 @@ func describe(t *testing.T, document []byte) *described {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &described{router}
+	return &described{doc.Paths, router}
 }
+
+// request is a valid request.
+type request struct {
+	method, path string
+	body         any // nil for none
+	scope        string
+}
+
+// requests returns a valid request for each route that needs a token, with the body that
+// the document has as an example.
+func (d *described) requests(t *testing.T) []request {
+	t.Helper()
+	var list []request
+	for path, item := range d.paths.Map() {
+		for method, op := range item.Operations() {
+			if len(*op.Security) == 0 {
+				continue
+			}
+			r := request{method: method, path: parameter.ReplaceAllString(path, "nuxt"), scope: op.Extensions["x-scope"].(string)}
+			if op.RequestBody != nil && op.RequestBody.Value.Required {
+				if r.body = op.RequestBody.Value.Content.Get("application/json").Example; r.body == nil {
+					t.Fatalf("%s %s needs an example of its body", method, path)
+				}
+			}
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b request) int { return strings.Compare(a.path+a.method, b.path+b.method) })
+	return list
+}
+
+var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
 // judge reports where an answer, or an accepted request, differs from the document.
 func (d *described) judge(t *testing.T, r *http.Request, raw []byte, a answer) {

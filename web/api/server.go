@@ -76,6 +76,7 @@ type route struct {
 type about struct {
 	id, summary, detail string
 	answer              string // description of the answer
+	example             string // a valid body, if one is required
 	status              int    // of the answer; 0 means 200
 	notFound            bool   // the route can answer 404
 	optionalBody        bool
@@ -118,18 +119,21 @@ func (s *Server) allRoutes() []route {
 		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
 		{
 			method: get, path: "/api/openapi.json", handle: s.openAPI,
-			about: about{id: "document", summary: "This document", answer: "The document.", status: http.StatusOK},
+			about: about{id: "document", summary: "The OpenAPI document", answer: "The document.", status: http.StatusOK},
 		},
 		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "Sorted by label."}, s.listSources),
 		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "One run for each source.", status: http.StatusAccepted, optionalBody: true}, s.sync),
 		on(post, "/api/sync/{source}", write, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
-		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first."}, s.search),
+		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first.", example: `{"query": "deploy checklist"}`}, s.search),
 		on(post, "/api/sandbox/read", read, about{
 			id: "read", summary: "Read files, or list directories", detail: "The entry of a path that cannot be read has the error.", answer: "An entry for each path, in order.",
+			example: `{"paths": ["docs/handbook/deploy.md"]}`,
 		}, s.read),
-		on(post, "/api/sandbox/search-and-read", read, about{id: "searchAndRead", summary: "Find pages and read the best", answer: "The results, and the files of the best."}, s.searchAndRead),
+		on(post, "/api/sandbox/search-and-read", read, about{
+			id: "searchAndRead", summary: "Find pages and read the best", answer: "The results, and the files of the best.", example: `{"query": "deploy checklist"}`,
+		}, s.searchAndRead),
 		on(post, "/api/sandbox/shell", read, about{
-			id: "shell", summary: "Run bash over the library", notFound: true, answer: "A result for each command that ran, in order.",
+			id: "shell", summary: "Run bash over the library", notFound: true, answer: "A result for each command that ran, in order.", example: `{"command": "ls docs"}`,
 			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
 				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
 		}, s.shell),

@@ -103,7 +103,7 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 func (w *world) login(token, user, grant string, scopes ...space.Scope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tokens[token] = auth.Principal{User: space.UserID(user), UserName: user, Grant: space.GrantID(grant), Client: "key of " + user, Scopes: scopes, Space: "s_own", Role: space.Owner}
+	w.tokens[token] = auth.Principal{User: space.UserID(user), UserName: user, Grant: space.GrantID(grant), Client: "key of " + user, Scopes: scopes, Space: w.library.Space, Role: space.Owner}
 }
 
 // Verify implements auth.Verifier.

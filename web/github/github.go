@@ -17,7 +17,7 @@ type pages struct{ *web.Site }
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
 	s := &pages{site}
-	s.Handle("GET /admin/github", web.LimitPage, web.Admins, s.showApp)
+	s.HandleAdmin("/admin/github", "GitHub", s.showApp)
 	s.Handle("POST /admin/github/manifest", web.LimitPage, web.Admins, s.beginManifest)
 	s.Handle("GET "+app.PathCreated, web.LimitPage, web.Admins, s.finishManifest)
 	s.Handle("POST /admin/github/enter", web.LimitSignIn, web.Admins, s.enterApp)

@@ -54,8 +54,9 @@ type previewFile struct{ Name, Size string }
 
 // publishForm is the input of the owner.
 type publishForm struct {
-	ID, Title, Description, Dir, Readers string
-	Everybody, WithMemory                bool
+	space.SourceText
+	ID, Dir, Readers      string
+	Everybody, WithMemory bool
 	// Change reports that the form changes an existing source.
 	Change bool
 }
@@ -80,7 +81,7 @@ func (s *pages) showPublish(v *web.Visit) error {
 			return web.ErrGone
 		}
 		p := all[i]
-		form = publishForm{ID: p.ID, Title: p.Title, Description: p.Description, Dir: string(p.Dir), Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
+		form = publishForm{ID: p.ID, SourceText: p.SourceText, Dir: string(p.Dir), Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
 		return s.publishPage(v, m, all, form, true, id, nil)
 	}
 	if !q.Has("dir") {
@@ -154,22 +155,10 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 // sourceField returns the id of the input for a field of a source. It is "" if the form
 // has no such input, or if the name cannot be changed.
 func sourceField(field string, form publishForm) string {
-	switch field {
-	case space.SourceName:
-		if form.Change {
-			return ""
-		}
-		return "source-id"
-	case space.SourceTitle:
-		return "source-label"
-	case space.SourceDescription:
-		return "source-about"
-	case space.SourceReaders:
-		return "source-readers"
-	case space.SourceMemory:
-		return "source-memory"
+	if field == "" || field == space.SourceDir || field == space.SourceName && form.Change {
+		return ""
 	}
-	return ""
+	return "source-" + field
 }
 
 func previewOf(p service.SourcePreview) *previewBody {
@@ -218,13 +207,16 @@ func (s *pages) publish(v *web.Visit) error {
 	}
 	value := v.R.PostFormValue
 	form := publishForm{
-		ID: strings.TrimSpace(value("source")), Title: value("label"), Description: value("description"), Dir: value("dir"),
+		ID: strings.TrimSpace(value("source")), Dir: value("dir"),
 		Readers: web.Shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
 		Change: value("change") == "yes",
 	}
+	for _, f := range form.Fields() {
+		*f.Text = value(f.Name)
+	}
 	r := service.PublishSourceInput{
 		Space:  service.SpaceRef{ID: m.ID},
-		Source: space.Source{ID: form.ID, Title: form.Title, Description: form.Description, Dir: space.Path(form.Dir), Everybody: form.Everybody},
+		Source: space.Source{ID: form.ID, SourceText: form.SourceText, Dir: space.Path(form.Dir), Everybody: form.Everybody},
 	}
 	r.WithMemory, r.New = form.WithMemory, !form.Change
 	if !form.Everybody { // the names apply only to the other choice

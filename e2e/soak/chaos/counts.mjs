@@ -120,7 +120,7 @@ export async function count(place, { pid, metrics }) {
   const processes = place.processes();
   const mounts = place.mounts(processes);
   const named = (name) => processes.filter((p) => read(`/proc/${p}/cmdline`).startsWith(name)).length;
-  const runtime = processes.find((p) => /^[^\0]*satchel\0runtime|^satchel runtime/.test(read(`/proc/${p}/cmdline`)));
+  const runtime = processes.find((p) => /^satchel-sandbox\0runtime/.test(read(`/proc/${p}/cmdline`)));
   // The store keeps a large pack of a space open, which a space of ten minutes may have.
   const packs = (o) => total(Object.fromEntries(Object.entries(o).filter(([k]) => k.endsWith('/pack.pack'))));
   const databases = (o) => total(Object.fromEntries(Object.entries(o).filter(([k]) => /\.db(-wal|-shm)?$/.test(k))));

@@ -164,7 +164,7 @@ func (w *World) Write(files map[string]string) {
 func (w *World) Publish(id, title, dir string) space.Source {
 	w.t.Helper()
 	s, err := w.PublishSource(w.t.Context(), service.Person(w.Owner), service.PublishSourceInput{
-		Space: service.SpaceRef{ID: w.Space}, Source: space.Source{ID: id, Title: title, Dir: space.Path(dir), Everybody: true},
+		Space: service.SpaceRef{ID: w.Space}, Source: space.Source{ID: id, SourceText: space.SourceText{Title: title}, Dir: space.Path(dir), Everybody: true},
 	})
 	w.must(err)
 	return s

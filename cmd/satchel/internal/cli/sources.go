@@ -35,14 +35,20 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			of := fs.String("space", "", "the `SPACE` (default: the person's first)")
 			dir := fs.String("dir", "knowledge", "the `DIRECTORY` of the space")
-			title := fs.String("title", "", "the `NAME` that people see")
-			about := fs.String("description", "", "a `SENTENCE` that says when an AI should look there")
+			text := space.SourceText{}
+			usage := map[string]string{
+				"title":       "the `NAME` that people see",
+				"description": "a `SENTENCE` that says when an AI should look there",
+			}
+			for _, f := range text.Fields() {
+				fs.StringVar(f.Text, f.Name, "", usage[f.Name])
+			}
 			readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas; --for= for the owner alone (default: everybody)")
 			memory := fs.Bool("with-memory", false, "include the space's memory")
 			return func(ctx context.Context, args []string) error {
 				in := service.PublishSourceInput{
 					Space:  service.SpaceRef{User: *user, Name: *of},
-					Source: space.Source{ID: args[0], Title: *title, Description: *about, Dir: space.Path(*dir), Everybody: !c.flags.Changed("for")},
+					Source: space.Source{ID: args[0], SourceText: text, Dir: space.Path(*dir), Everybody: !c.flags.Changed("for")},
 				}
 				in.WithMemory = *memory
 				for _, n := range *readers {

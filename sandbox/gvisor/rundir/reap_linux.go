@@ -1,11 +1,10 @@
-package gvisor
+package rundir
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,18 +18,25 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// reap destroys every sandbox that an earlier process left behind under
+// State returns the directory of gVisor's state files in a run directory.
+func State(runDir string) string { return filepath.Join(runDir, "state") }
+
+// Bundles returns the directory in a run directory that has the bundle of each
+// sandbox, named after the sandbox.
+func Bundles(runDir string) string { return filepath.Join(runDir, "bundles") }
+
+// Reap destroys every sandbox that an earlier process left behind under
 // runDir, and returns how many there were. The caller holds the lock of runDir,
 // so that none of them belongs to anyone.
 //
 // Sandboxes die with the child that owns them, and their files and cgroups go
 // with them; only where the child was killed is there something to do.
-func reap(runDir string, timeout time.Duration) (int, error) {
-	n, err := reapUnowned(runDir, timeout, func(string) bool { return false })
+func Reap(runDir string, timeout time.Duration) (int, error) {
+	n, err := ReapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
 		return 0, err
 	}
-	for _, d := range []string{bundleDir(runDir), stateDir(runDir)} {
+	for _, d := range []string{Bundles(runDir), State(runDir)} {
 		if err := os.RemoveAll(d); err != nil {
 			return 0, fmt.Errorf("removing earlier sandboxes: %w", err)
 		}
@@ -38,39 +44,22 @@ func reap(runDir string, timeout time.Duration) (int, error) {
 	return n, nil
 }
 
-// orphanTime bounds how long the processes of one look's orphans may take to
-// end.
-const orphanTime = 10 * time.Second
-
-// reap destroys what is left of sandboxes that this owner does not have. An id
-// is in live before anything of its sandbox is made, and until all of it was to
-// be gone; so what carries another id belongs to nobody.
-func (o *owner) reap() (int, error) {
-	o.mu.Lock()
-	before := maps.Clone(o.live) // what ends during the look is not yet anyone's to remove
-	o.mu.Unlock()
-	return reapUnowned(o.conf.RunDir, orphanTime, func(id string) bool {
-		_, owned := before[space.SandboxID(id)]
-		return owned || o.find(space.SandboxID(id)) != nil
-	})
-}
-
-// reapUnowned removes the processes, cgroups and files of sandboxes under runDir
+// ReapUnowned removes the processes, cgroups and files of sandboxes under runDir
 // that owned does not claim, and returns how many sandboxes those were of. A
 // bundle goes last: it is by what the rest is found again.
-func reapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
+func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
 	ids := map[string]bool{}
-	procs, err := leftProcesses(bundleDir(runDir))
+	procs, err := Processes(Bundles(runDir))
 	if err != nil {
 		return 0, err
 	}
-	var orphans []left
+	var orphans []Process
 	for _, p := range procs {
-		if owned(p.sandbox) {
+		if owned(p.Sandbox) {
 			p.Close()
 			continue
 		}
-		ids[p.sandbox] = true
+		ids[p.Sandbox] = true
 		orphans = append(orphans, p)
 		p.Kill()
 	}
@@ -85,7 +74,7 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 	if err != nil {
 		return 0, err
 	}
-	entries, err := os.ReadDir(bundleDir(runDir))
+	entries, err := os.ReadDir(Bundles(runDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("looking for earlier sandboxes: %w", err)
 	}
@@ -95,7 +84,7 @@ func reapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 		}
 	}
 	// What failed in the middle of a start may have left state and no bundle.
-	states, err := os.ReadDir(stateDir(runDir))
+	states, err := os.ReadDir(State(runDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("looking for the state of earlier sandboxes: %w", err)
 	}
@@ -124,11 +113,11 @@ func removeRemains(runDir, id string) error {
 	if !oci.ValidID(space.SandboxID(id)) {
 		return fmt.Errorf("%q is no sandbox id", id)
 	}
-	bundle := filepath.Join(bundleDir(runDir), id)
+	bundle := filepath.Join(Bundles(runDir), id)
 	if err := host.FindCgroups(false).Find(bundle, space.SandboxID(id)).Remove(); err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(stateDir(runDir), "*"+id+"*"))
+	files, err := filepath.Glob(filepath.Join(State(runDir), "*"+id+"*"))
 	if err != nil {
 		return err
 	}
@@ -143,16 +132,16 @@ func removeRemains(runDir, id string) error {
 	return nil
 }
 
-// left is a sentry or gofer of an earlier sandbox.
-type left struct {
+// Process is a sentry or gofer of an earlier sandbox.
+type Process struct {
 	*host.Process
-	sandbox string
+	Sandbox string
 }
 
-// leftProcesses finds the sentries and gofers whose bundle is in dir. It goes
+// Processes finds the sentries and gofers whose bundle is in dir. It goes
 // by their command lines, never by a number in a file: that may be another
 // process's by now.
-func leftProcesses(dir string) ([]left, error) {
+func Processes(dir string) ([]Process, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -162,7 +151,7 @@ func leftProcesses(dir string) ([]left, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []left
+	var out []Process
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || bundleOf(pid, dir) == "" {
@@ -178,7 +167,7 @@ func leftProcesses(dir string) ([]left, error) {
 			p.Close()
 			continue
 		}
-		out = append(out, left{p, id})
+		out = append(out, Process{p, id})
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package gvisor
+package child
 
 import (
 	"fmt"
@@ -7,12 +7,14 @@ import (
 	"strings"
 	"syscall"
 
+	"satchel/sandbox/gvisor/link"
+
 	"gvisor.dev/gvisor/runsc/config"
 	"gvisor.dev/gvisor/runsc/flag"
 )
 
 // runscConfig is gVisor's configuration, the same for every sandbox.
-func runscConfig(c childConfig, openFiles uint64) (*config.Config, error) {
+func runscConfig(c link.Config, openFiles uint64) (*config.Config, error) {
 	fs := flag.NewFlagSet("runsc", flag.ContinueOnError)
 	config.RegisterFlags(fs)
 	args := []string{

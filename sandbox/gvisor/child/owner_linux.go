@@ -1,4 +1,4 @@
-package gvisor
+package child
 
 import (
 	"encoding/json"
@@ -17,6 +17,8 @@ import (
 
 	"satchel/internal/procmem"
 	"satchel/internal/space"
+	"satchel/sandbox/gvisor/link"
+	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
 )
@@ -24,11 +26,11 @@ import (
 // owner owns the containers of the child process: it alone starts, waits for
 // and ends them.
 type owner struct {
-	conf    childConfig
+	conf    link.Config
 	runsc   *config.Config
 	root    string // the assembled root file system
 	cgroups host.Cgroups
-	link    *link
+	link    *link.Link
 
 	// booting is held while a container boots: gVisor opens control sockets
 	// without close-on-exec, so a sentry that is started meanwhile would inherit
@@ -54,24 +56,24 @@ type box struct {
 	group   *host.Cgroup // nil if there is none
 	limit   int64        // bytes, for the watchdog; 0: none
 	mu      sync.Mutex
-	stopped bool   // a stop was asked for
-	oom     bool   // the watchdog killed it
-	killed  killed // of a start that failed; set before started is closed
+	stopped bool        // a stop was asked for
+	oom     bool        // the watchdog killed it
+	killed  link.Killed // of a start that failed; set before started is closed
 }
 
-func newOwner(conf childConfig, l *link) (*owner, error) {
+func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	root, err := assembleRoot(conf)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range []string{stateDir(conf.RunDir), bundleDir(conf.RunDir)} {
+	for _, d := range []string{rundir.State(conf.RunDir), rundir.Bundles(conf.RunDir)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("making the run directory: %w", err)
 		}
 	}
 	// gVisor puts a socket into its state directory whose path must be short:
 	// it opens a longer one in a way that lets other sandboxes inherit it.
-	if err := os.Chdir(stateDir(conf.RunDir)); err != nil {
+	if err := os.Chdir(rundir.State(conf.RunDir)); err != nil {
 		return nil, fmt.Errorf("entering the state directory: %w", err)
 	}
 	openFiles, err := limitOpenFiles(uint64(conf.OpenFiles))
@@ -89,9 +91,6 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 	}, nil
 }
 
-func stateDir(run string) string  { return filepath.Join(run, "state") }
-func bundleDir(run string) string { return filepath.Join(run, "bundles") }
-
 // admit makes room for a container that start will boot. It is called in the
 // order of the requests, so that a later stop finds its container.
 func (o *owner) admit(id space.SandboxID) (*box, error) {
@@ -100,7 +99,7 @@ func (o *owner) admit(id space.SandboxID) (*box, error) {
 	}
 	b := &box{
 		id:      id,
-		bundle:  filepath.Join(bundleDir(o.conf.RunDir), string(id)),
+		bundle:  filepath.Join(rundir.Bundles(o.conf.RunDir), string(id)),
 		started: make(chan struct{}),
 		gone:    make(chan struct{}),
 	}
@@ -118,7 +117,7 @@ func (o *owner) admit(id space.SandboxID) (*box, error) {
 
 // start boots an admitted container whose process 1 has stdio as its standard
 // streams. When it fails nothing is left.
-func (o *owner) start(b *box, req *startRequest, stdio []*os.File) error {
+func (o *owner) start(b *box, req *link.StartRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
 		b.killed = b.whetherKilled(err)
@@ -133,7 +132,7 @@ func (o *owner) start(b *box, req *startRequest, stdio []*os.File) error {
 }
 
 // boot starts the container; what it leaves when it fails, clean removes.
-func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
+func (o *owner) boot(b *box, req *link.StartRequest, stdio []*os.File) error {
 	if req == nil || len(stdio) != 3 {
 		return errors.New("a start request is incomplete")
 	}
@@ -223,17 +222,17 @@ func hostTasks(processes int) int { return 512 + 8*processes }
 
 // whetherKilled reports whether a boot that failed was ended from outside. It is
 // asked before clean, which kills what is left and reaps it.
-func (b *box) whetherKilled(err error) killed {
+func (b *box) whetherKilled(err error) link.Killed {
 	switch {
 	case b.group != nil && b.group.OOMKilled():
 		return "" // there is too little memory to start in
 	case b.c == nil && endedEarly(err):
-		return killedPerhaps
+		return link.KilledPerhaps
 	}
 	deadline := time.Now().Add(dyingTime)
 	for _, p := range []*host.Process{b.gofer, b.sentry} {
 		if p != nil && p.WaitUntil(deadline) && p.Killed() {
-			return killedSeen
+			return link.KilledSeen
 		}
 	}
 	return ""
@@ -295,7 +294,7 @@ func (o *owner) keep(b *box) {
 	b.gofer.Kill()
 	<-goferGone
 
-	e := &end{Detail: how}
+	e := &link.End{Detail: how}
 	b.mu.Lock()
 	e.Stopped = b.stopped
 	e.OutOfMemory = b.oom
@@ -307,7 +306,7 @@ func (o *owner) keep(b *box) {
 	o.clean(b)
 	// Before forget, which lets a stop be answered: the Runtime then knows of
 	// the end when it gets the answer.
-	_ = o.link.send(message{Op: opEnded, Sandbox: b.id, End: e})
+	_ = o.link.Send(link.Message{Op: link.Ended, Sandbox: b.id, End: e})
 	o.forget(b)
 }
 
@@ -396,12 +395,12 @@ func (o *owner) abort(b *box) {
 			return
 		case <-t.C:
 		}
-		procs, err := leftProcesses(bundleDir(o.conf.RunDir))
+		procs, err := rundir.Processes(rundir.Bundles(o.conf.RunDir))
 		if err != nil {
 			continue
 		}
 		for _, p := range procs {
-			if p.sandbox == string(b.id) {
+			if p.Sandbox == string(b.id) {
 				p.Kill()
 			}
 			p.Close()

@@ -2,21 +2,18 @@ package tools_test
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"satchel/auth"
+	"satchel/gitstore"
 	"satchel/gitstore/remotes"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -52,115 +49,54 @@ func golden(t *testing.T, name, got string) {
 }
 
 const (
-	ann   = space.SpaceID("s_ann")
-	other = space.SpaceID("s_other")
+	ann   = space.SpaceID("s_annaaaaaaaaaaaaaaaaaaaaaaa")
+	other = space.SpaceID("s_otheraaaaaaaaaaaaaaaaaaaaa")
 )
 
-// treeSpace is a Workspace over maps: the files of each space, a symbolic link
-// as "-> target".
-type treeSpace struct {
-	mu     sync.Mutex
-	spaces map[space.SpaceID]map[string]string
-	reads  int // of Content
+func now() time.Time { return time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC) }
 
-	blobs    map[string]space.BlobID
-	contents map[space.BlobID]string
+// spaces are spaces in git. They count the files that are read.
+type spaces struct {
+	*gitstore.Store
+	reads atomic.Int64
 }
 
-func (w *treeSpace) Head(_ context.Context, id space.SpaceID) (space.CommitID, error) {
-	if _, ok := w.spaces[id]; !ok {
-		return "", fault.New(fault.NotFound, "There is no such space.")
+func newSpaces(t testing.TB) *spaces {
+	t.Helper()
+	git, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), Limits: gitstore.Limits{File: 1 << 30}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return "c0ffee0000000000000000000000000000000001", nil
+	t.Cleanup(func() { _ = git.Close() })
+	return &spaces{Store: git}
 }
 
-func blobOf(content string) space.BlobID {
-	sum := sha1.Sum([]byte(content))
-	return space.BlobID(hex.EncodeToString(sum[:]))
-}
-
-// blob remembers, since a test may list thousands of files again and again.
-func (w *treeSpace) blob(content string) space.BlobID {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.blobs == nil {
-		w.blobs, w.contents = map[string]space.BlobID{}, map[space.BlobID]string{}
-	}
-	b, ok := w.blobs[content]
-	if !ok {
-		b = blobOf(content)
-		w.blobs[content], w.contents[b] = b, content
-	}
-	return b
-}
-
-func (w *treeSpace) entry(id space.SpaceID, p string) (space.Entry, bool) {
-	content, ok := w.spaces[id][p]
-	if ok {
-		e := space.Entry{Path: space.Path(p), Blob: w.blob(content), Size: int64(len(content))}
-		if strings.HasPrefix(content, "-> ") {
-			e.Mode = space.Symlink
+// create makes a space with files. A text that begins with "-> " is a symbolic link;
+// "-> outside" leads out of the space, as only a remote can bring it into a space.
+func (s *spaces) create(t testing.TB, id space.SpaceID, files map[string]string) space.CommitID {
+	t.Helper()
+	var cs space.ChangeSet
+	for p, text := range files {
+		c := space.Change{Path: p, Content: []byte(text)}
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			c.Mode, c.Content = space.Symlink, []byte(target)
 		}
-		return e, true
+		cs.Changes = append(cs.Changes, c)
 	}
-	for f := range w.spaces[id] {
-		if p == "" || strings.HasPrefix(f, p+"/") {
-			return space.Entry{Path: space.Path(p), Dir: true, Size: -1}, true
-		}
+	c, err := s.Create(t.Context(), id, cs, space.Meta{Time: now()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return space.Entry{}, false
+	return c.ID
 }
 
-func (w *treeSpace) Lookup(_ context.Context, id space.SpaceID, _ space.CommitID, p space.Path) (space.Entry, error) {
-	e, ok := w.entry(id, string(p))
-	if !ok {
-		return e, fault.New(fault.NotFound, "There is no %q.", p)
+func (s *spaces) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	s.reads.Add(1)
+	text, err := s.Store.ReadBlob(ctx, id, b)
+	if string(text) == "outside" {
+		text = []byte("../../etc/passwd")
 	}
-	return e, nil
-}
-
-func (w *treeSpace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	if e, ok := w.entry(id, string(dir)); !ok || !e.Dir {
-		return nil, fault.New(fault.NotFound, "There is no directory %q.", dir)
-	}
-	files, _ := w.Files(ctx, id, at, dir)
-	var list []space.Entry
-	for _, f := range files {
-		rest := strings.TrimPrefix(strings.TrimPrefix(string(f.Path), string(dir)), "/")
-		name, _, _ := strings.Cut(rest, "/")
-		full := strings.TrimPrefix(string(dir)+"/"+name, "/")
-		e, _ := w.entry(id, full)
-		if len(list) == 0 || list[len(list)-1].Path != e.Path {
-			list = append(list, e)
-		}
-	}
-	return list, nil
-}
-
-func (w *treeSpace) Files(_ context.Context, id space.SpaceID, _ space.CommitID, dir space.Path) ([]space.Entry, error) {
-	var list []space.Entry
-	for p := range w.spaces[id] {
-		if dir == "" || strings.HasPrefix(p, string(dir)+"/") {
-			e, _ := w.entry(id, p)
-			e.Size = -1
-			list = append(list, e)
-		}
-	}
-	slices.SortFunc(list, func(a, b space.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	return list, nil
-}
-
-func (w *treeSpace) ReadBlob(_ context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	w.mu.Lock()
-	w.reads++
-	content, ok := w.contents[b]
-	w.mu.Unlock()
-	for _, c := range w.spaces[id] {
-		if ok && c == content {
-			return []byte(strings.TrimPrefix(content, "-> ")), nil
-		}
-	}
-	return nil, errors.New("no such blob")
+	return text, err
 }
 
 // fixedRun answers every command alike and keeps the last one.
@@ -204,29 +140,28 @@ func searching(x *index.Index, o service.Options) *service.Service {
 	return s
 }
 
-// bench is a Set with its fakes.
+// bench is a Registry over real spaces, of which ann's has files. Its sandboxes answer as run
+// says.
 type bench struct {
 	*tools.Registry
-	ws  *treeSpace
-	run *fixedRun
+	spaces *spaces
+	run    *fixedRun
 }
 
 func newBench(t testing.TB, files map[string]string, change func(*tools.Options)) *bench {
 	t.Helper()
-	b := &bench{
-		ws:  &treeSpace{spaces: map[space.SpaceID]map[string]string{ann: files, other: {"secret.md": "the other's\n"}}},
-		run: &fixedRun{},
-	}
+	b := &bench{spaces: newSpaces(t), run: &fixedRun{}}
+	b.spaces.create(t, ann, files)
 	o := tools.Options{
-		Workspace: b.ws,
+		Workspace: b.spaces,
 		PublicURL: func() string { return "https://satchel.example" },
-		Now:       func() time.Time { return time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC) },
+		Now:       now,
 	}
 	if change != nil {
 		change(&o)
 	}
 	if o.Service == nil {
-		o.Service = withoutCommands()
+		o.Service = service.New(service.Options{Git: b.spaces.Store, Remotes: remotes.New(remotes.Options{}), Now: o.Now})
 		o.Service.Attach(service.Running{Pool: servicetest.Pool(t, b.run.exec), Index: openIndex(t)})
 	}
 	set, err := tools.New(o)

@@ -1,4 +1,4 @@
-package gvisor
+package link
 
 import (
 	"encoding/json"
@@ -26,49 +26,50 @@ const (
 	sendTimeout = 10 * time.Second
 )
 
-type op string
+type Op string
 
 const (
-	opConfigure op = "configure"
-	opStart     op = "start"
-	opStop      op = "stop"
-	opStats     op = "stats"
-	opReap      op = "reap"
-	opEnded     op = "ended" // from the child, unasked: ID is zero
+	Configure Op = "configure"
+	Start     Op = "start"
+	Stop      Op = "stop"
+	Stats     Op = "stats"
+	Reap      Op = "reap"
+	Ended     Op = "ended" // from the child, unasked: ID is zero
 )
 
-// message is a request, the reply to the request of the same ID, or an event.
-type message struct {
+// Message is a request, the reply to the request of the same ID, or an event.
+type Message struct {
 	ID      uint64          `json:"id,omitempty"`
-	Op      op              `json:"op"`
+	Op      Op              `json:"op"`
 	Sandbox space.SandboxID `json:"sandbox,omitempty"`
 
-	Config *childConfig        `json:"config,omitempty"`
-	Start  *startRequest       `json:"start,omitempty"`
+	Config *Config             `json:"config,omitempty"`
+	Start  *StartRequest       `json:"start,omitempty"`
 	Stats  *space.SandboxStats `json:"stats,omitempty"`
 	Reaped int                 `json:"reaped,omitempty"`
-	End    *end                `json:"end,omitempty"`
-	Ready  *ready              `json:"ready,omitempty"`
+	End    *End                `json:"end,omitempty"`
+	Ready  *ReadyInfo          `json:"ready,omitempty"`
 	// Error is why the request failed; empty if it did not.
 	Error string `json:"error,omitempty"`
 	// Killed says, of a start that failed, whether something killed it.
-	Killed killed `json:"killed,omitempty"`
+	Killed Killed `json:"killed,omitempty"`
 }
 
-// killed is how sure it is that a start was ended from outside.
-type killed string
+// Killed is how sure it is that a start was ended from outside.
+type Killed string
 
 const (
-	killedSeen killed = "seen" // by how a process ended
-	// killedPerhaps: the sentry or the gofer was gone before it was up, and
+	KilledSeen Killed = "seen" // by how a process ended
+	// KilledPerhaps: the sentry or the gofer was gone before it was up, and
 	// gVisor, which alone saw how, does not tell. One that cannot work on this
 	// machine goes in the same way.
-	killedPerhaps killed = "perhaps"
+	KilledPerhaps Killed = "perhaps"
 )
 
-// childConfig is the part of Options that the child needs.
-type childConfig struct {
+// Config is the part of Options that the child needs.
+type Config struct {
 	RunDir        string   `json:"run_dir"`
+	Agent         string   `json:"agent"`
 	Rootfs        string   `json:"rootfs"`
 	Args          []string `json:"args"`
 	Platform      string   `json:"platform"`
@@ -80,36 +81,36 @@ type childConfig struct {
 	DebugLog      string   `json:"debug_log"`
 }
 
-// startRequest is the part of a space.SandboxSpec that the child needs.
-type startRequest struct {
+// StartRequest is the part of a space.SandboxSpec that the child needs.
+type StartRequest struct {
 	Lower   string       `json:"lower"`
 	Git     string       `json:"git"`
 	Library string       `json:"library"`
 	Limits  space.Limits `json:"limits"`
 }
 
-// ready reports what the child found.
-type ready struct {
+// ReadyInfo reports what the child found.
+type ReadyInfo struct {
 	Cgroups string `json:"cgroups"` // "v1", "v2" or why there are none
 }
 
-// end reports how a sandbox ended.
-type end struct {
+// End reports how a sandbox ended.
+type End struct {
 	Stopped     bool   `json:"stopped"`       // by a stop request
 	OutOfMemory bool   `json:"out_of_memory"` // its memory limit
 	Killed      bool   `json:"killed"`        // something outside killed it
 	Detail      string `json:"detail"`        // else: how
 }
 
-// link is one end of the socket pair. Sends may be concurrent; one goroutine
+// Link is one end of the socket pair. Sends may be concurrent; one goroutine
 // receives.
-type link struct {
+type Link struct {
 	conn *net.UnixConn
 	mu   sync.Mutex // held while sending
 }
 
-// newLink takes f over.
-func newLink(f *os.File) (*link, error) {
+// New makes one end of f, which it closes.
+func New(f *os.File) (*Link, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
@@ -120,12 +121,18 @@ func newLink(f *os.File) (*link, error) {
 		c.Close()
 		return nil, errors.New("the runtime's socket is no Unix socket")
 	}
-	return &link{conn: u}, nil
+	return &Link{conn: u}, nil
 }
 
-func (l *link) close() error { return l.conn.Close() }
+// Close ends the link; the other end receives io.EOF.
+func (l *Link) Close() error { return l.conn.Close() }
 
-func (l *link) send(m message, files ...*os.File) error {
+// CloseWrite lets the other end receive io.EOF once it has received all that was
+// sent, and goes on receiving.
+func (l *Link) CloseWrite() error { return l.conn.CloseWrite() }
+
+// Send sends a message, with its files, which stay the caller's.
+func (l *Link) Send(m Message, files ...*os.File) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -152,31 +159,31 @@ func (l *link) send(m message, files ...*os.File) error {
 	return err
 }
 
-// receive returns the next message and its files, which the caller closes. It
+// Receive returns the next message and its files, which the caller closes. It
 // returns io.EOF where the other end is gone.
-func (l *link) receive() (message, []*os.File, error) {
+func (l *Link) Receive() (Message, []*os.File, error) {
 	b := make([]byte, maxMessage+1)
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, oobn, flags, _, err := l.conn.ReadMsgUnix(b, oob)
 	if err != nil {
-		return message{}, nil, err
+		return Message{}, nil, err
 	}
 	files, err := parseFiles(oob[:oobn])
 	if err != nil {
-		return message{}, nil, err
+		return Message{}, nil, err
 	}
 	if n == 0 && oobn == 0 {
-		return message{}, nil, io.EOF
+		return Message{}, nil, io.EOF
 	}
-	var m message
+	var m Message
 	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || n > maxMessage {
 		err = errors.New("a message is too long")
 	} else if err = json.Unmarshal(b[:n], &m); err != nil {
 		err = fmt.Errorf("a message is malformed: %w", err)
 	}
 	if err != nil {
-		closeAll(files)
-		return message{}, nil, err
+		CloseAll(files)
+		return Message{}, nil, err
 	}
 	return m, files, nil
 }
@@ -193,7 +200,7 @@ func parseFiles(oob []byte) ([]*os.File, error) {
 	for _, m := range msgs {
 		fds, err := unix.ParseUnixRights(&m)
 		if err != nil {
-			closeAll(files)
+			CloseAll(files)
 			return nil, fmt.Errorf("reading passed files: %w", err)
 		}
 		for _, fd := range fds {
@@ -204,14 +211,15 @@ func parseFiles(oob []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-func closeAll(files []*os.File) {
+// CloseAll closes files that were received, or that were sent.
+func CloseAll(files []*os.File) {
 	for _, f := range files {
 		f.Close()
 	}
 }
 
-// socketPair returns both ends of a new link.
-func socketPair() (ours, theirs *os.File, err error) {
+// Pair returns both ends of a new link, for New.
+func Pair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a socket pair: %w", err)

@@ -1,4 +1,4 @@
-package gvisor
+package child
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package gvisor
+package child
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"satchel/sandbox/gvisor/link"
 	"satchel/sandbox/oci"
 )
 
@@ -14,20 +15,17 @@ import (
 // this process's own mount namespace: the mounts are seen by no one else on the
 // host and are gone with the process. Every sandbox then has one mount for all
 // of it, which boots quicker than one for each part.
-func assembleRoot(c childConfig) (string, error) {
+func assembleRoot(c link.Config) (string, error) {
 	// Nothing mounted here may show outside.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return "", fmt.Errorf("making the mounts private: %w", err)
 	}
-	self, err := ownProgram()
-	if err != nil {
-		return "", err
-	}
 	var layout oci.Layout
+	var err error
 	if c.Rootfs == "" {
-		layout, err = oci.HostLayout("/", self)
+		layout, err = oci.HostLayout("/", c.Agent)
 	} else {
-		layout, err = oci.DirLayout(c.Rootfs, self)
+		layout, err = oci.DirLayout(c.Rootfs, c.Agent)
 	}
 	if err != nil {
 		return "", err
@@ -52,22 +50,4 @@ func assembleRoot(c childConfig) (string, error) {
 		return "", fmt.Errorf("making the root file system read-only (Linux 5.12 or newer is needed): %w", err)
 	}
 	return root, nil
-}
-
-// ownProgram returns the path of the running program. /proc/self/exe cannot be
-// bound: it leads to a mount of the namespace that the program was started in.
-func ownProgram() (string, error) {
-	exe, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return "", fmt.Errorf("finding the program: %w", err)
-	}
-	var running, there unix.Stat_t
-	if err := unix.Stat("/proc/self/exe", &running); err != nil {
-		return "", fmt.Errorf("finding the program: %w", err)
-	}
-	if err := unix.Stat(exe, &there); err != nil || there.Dev != running.Dev || there.Ino != running.Ino {
-		// The agent must be of the same version as the server.
-		return "", fmt.Errorf("the program %s was replaced or removed since the server started: restart the server", exe)
-	}
-	return exe, nil
 }

@@ -1,4 +1,4 @@
-package gvisor
+package child
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"satchel/sandbox/gvisor/link"
 
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/log"
@@ -22,11 +24,11 @@ const (
 // its Runtime is gone. They die with the child in any case.
 const drainTimeout = 5 * time.Second
 
-// childMain is the runtime child. It ends when its Runtime does, however that
+// ownSandboxes is the runtime child. It ends when its Runtime does, however that
 // ended: the kernel then closes the socket's other end.
-func childMain() int {
+func ownSandboxes() int {
 	if _, err := unix.GetsockoptInt(childSocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
-		fmt.Fprintln(os.Stderr, "satchel runtime is started by the server only")
+		fmt.Fprintln(os.Stderr, "satchel-sandbox is started by the server only")
 		return 2
 	}
 	// Neither the socket nor the lock may pass to a gofer or a sentry.
@@ -35,30 +37,30 @@ func childMain() int {
 	// gVisor's packages log to standard error, which the server keeps little of.
 	log.SetTarget(log.GoogleEmitter{Writer: &log.Writer{Next: io.Discard}})
 
-	l, err := newLink(os.NewFile(childSocketFD, "runtime"))
+	l, err := link.New(os.NewFile(childSocketFD, "runtime"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer l.close()
-	m, files, err := l.receive()
-	closeAll(files)
+	defer l.Close()
+	m, files, err := l.Receive()
+	link.CloseAll(files)
 	if errors.Is(err, io.EOF) {
 		return 0 // the server ended before it said what it wanted
 	}
-	if err != nil || m.Op != opConfigure || m.Config == nil {
+	if err != nil || m.Op != link.Configure || m.Config == nil {
 		fmt.Fprintln(os.Stderr, "the first message was no configuration:", err)
 		return 1
 	}
 	own, err := newOwner(*m.Config, l)
-	reply := message{ID: m.ID, Op: m.Op}
+	reply := link.Message{ID: m.ID, Op: m.Op}
 	if err != nil {
 		reply.Error = err.Error()
-		_ = l.send(reply) // whoever is not there any more needs no answer
+		_ = l.Send(reply) // whoever is not there any more needs no answer
 		return 1
 	}
-	reply.Ready = &ready{Cgroups: own.cgroups.Describe()}
-	if err := l.send(reply); err != nil {
+	reply.Ready = &link.ReadyInfo{Cgroups: own.cgroups.Describe()}
+	if err := l.Send(reply); err != nil {
 		return 1
 	}
 	own.serve()
@@ -70,32 +72,32 @@ func childMain() int {
 func (o *owner) serve() {
 	var wg sync.WaitGroup
 	for {
-		m, files, err := o.link.receive()
+		m, files, err := o.link.Receive()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				fmt.Fprintln(os.Stderr, "receiving from the server:", err)
 			}
 			break
 		}
-		reply := message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
+		reply := link.Message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
 		var b *box
-		if m.Op == opStart {
+		if m.Op == link.Start {
 			if b, err = o.admit(m.Sandbox); err != nil {
-				closeAll(files)
+				link.CloseAll(files)
 				reply.Error = err.Error()
-				_ = o.link.send(reply)
+				_ = o.link.Send(reply)
 				continue
 			}
 		}
 		wg.Go(func() {
-			defer closeAll(files)
+			defer link.CloseAll(files)
 			if err := o.handle(m, b, files, &reply); err != nil {
 				reply.Error = err.Error()
 				if b != nil {
 					reply.Killed = b.killed
 				}
 			}
-			_ = o.link.send(reply)
+			_ = o.link.Send(reply)
 		})
 	}
 	o.stopAll()
@@ -104,17 +106,17 @@ func (o *owner) serve() {
 
 // handle does what m asks for; b is the container that a start was admitted
 // for.
-func (o *owner) handle(m message, b *box, files []*os.File, reply *message) error {
+func (o *owner) handle(m link.Message, b *box, files []*os.File, reply *link.Message) error {
 	switch m.Op {
-	case opStart:
+	case link.Start:
 		return o.start(b, m.Start, files)
-	case opStop:
+	case link.Stop:
 		return o.stop(m.Sandbox)
-	case opReap:
+	case link.Reap:
 		n, err := o.reap()
 		reply.Reaped = n
 		return err
-	case opStats:
+	case link.Stats:
 		s, err := o.stats(m.Sandbox)
 		reply.Stats = &s
 		return err

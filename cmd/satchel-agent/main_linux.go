@@ -1,0 +1,11 @@
+// Command satchel-agent is process 1 inside every sandbox. The server has it
+// embedded and speaks to it over its standard streams.
+package main
+
+import (
+	"os"
+
+	"satchel/sandbox/agent"
+)
+
+func main() { os.Exit(agent.Serve(os.Stdin, os.Stdout)) }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package sandboxtest_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package shelltest_test
-
-const raceEnabled = false
