@@ -32,12 +32,8 @@ func (s *Service) OpenSpaces(ctx context.Context, a Actor, _ None) ([]View, erro
 	return out, nil
 }
 
-// OpenSpace opens a space that the actor may read. It counts as use of the space, so that
-// its remote is asked for news.
-func (s *Service) OpenSpace(ctx context.Context, a Actor, in SpaceRef) (View, error) {
-	return s.open(ctx, a, "OpenSpace", in)
-}
-
+// open opens a space for an operation. It counts as use of the space, so that its remote
+// is asked for news.
 func (s *Service) open(ctx context.Context, a Actor, operation string, ref SpaceRef) (View, error) {
 	m, err := s.authorizeSpace(ctx, a, operation, ref)
 	if err != nil {
@@ -50,7 +46,8 @@ func (s *Service) open(ctx context.Context, a Actor, operation string, ref Space
 // CanWrite reports whether the actor may change the space.
 func (v View) CanWrite() bool { return v.Role.Includes(space.Editor) }
 
-// Head returns the newest commit. It counts as use of the space, as OpenSpace does.
+// Head returns the newest commit. It counts as use of the space, so that its remote is
+// asked for news.
 func (v View) Head(ctx context.Context) (space.CommitID, error) {
 	v.s.remotes.Used(v.ID)
 	return v.s.git.Head(ctx, v.ID)

@@ -91,7 +91,6 @@ func Operations() []Operation {
 
 		// Files and their history.
 		inProcess("OpenSpaces", Right{Self: true}),
-		inProcess("OpenSpace", Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).WriteFiles, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).ListCommits, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).ShowCommit, Right{Scope: space.ScopeRead, Role: space.Reader}),
@@ -99,7 +98,6 @@ func Operations() []Operation {
 		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
 		// Reviews and files that could not be committed.
-		operation((*Service).ListReviews, Right{Role: space.Reader}),
 		operation((*Service).ListReviewDecisions, Right{Role: space.Reader}),
 		operation((*Service).KeepReview, Right{Role: space.Editor}),
 		operation((*Service).UndoReview, Right{Role: space.Editor}),

@@ -123,6 +123,9 @@ func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
 
 // library returns the sources that a person may read, by ID.
 func (s *Service) library(ctx context.Context, user space.UserID) (*Library, error) {
+	if s.sources == nil {
+		return &Library{}, nil
+	}
 	all, err := s.sources.Visible(ctx, user)
 	if err != nil {
 		return nil, err
