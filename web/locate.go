@@ -83,9 +83,6 @@ func (l Location) Name() string {
 	return ShownPath(path.Base(string(l.Path)), 120)
 }
 
-// MayWrite reports whether the visitor can change the space.
-func (l Location) MayWrite() bool { return l.Space.Role != space.Reader }
-
 // SubjectOf returns the first line of a commit message.
 func SubjectOf(message string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")

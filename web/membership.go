@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"satchel/auth"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -46,12 +45,6 @@ func (s *Site) WritableSpace(v *Visit) (service.View, error) {
 		return m, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
 	}
 	return m, err
-}
-
-// Meta returns the author, tool and message of a commit that the visitor makes.
-func (v *Visit) Meta(tool, message string) space.Meta {
-	p := auth.Principal{UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
-	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
 }
 
 // OwnedSpace is Space for actions that only owners are allowed.

@@ -140,7 +140,7 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 }
 
 // latest returns when a grant was last used, or created.
-func latest(g store.GrantInfo) time.Time {
+func latest(g service.Grant) time.Time {
 	if g.LastUsed.After(g.Created) {
 		return g.LastUsed
 	}

@@ -130,7 +130,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 		Crumbs: l.Crumbs(), History: l.Now("history"), Last: log[0].Time, Commit: web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), Subject: web.SubjectOf(log[0].Message),
 	}
 	// The parent of the deletion has the last version.
-	if before := log[0].Parent; before != "" && l.MayWrite() {
+	if before := log[0].Parent; before != "" && l.Space.CanWrite() {
 		if _, err := l.Space.Lookup(v.R.Context(), before, l.Path); err == nil {
 			body.Restore, body.Path, body.Before = "/spaces/"+string(l.Space.ID)+"/restore", string(l.Path), before
 			body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)

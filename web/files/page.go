@@ -64,7 +64,7 @@ type filePage struct {
 func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	body := filePage{
 		Crumbs: l.Crumbs(), Path: web.ShownPath(l.Path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: web.ModeWords(e.Mode),
-		Write: l.MayWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
+		Write: l.Space.CanWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
 		Edit: l.Now("edit"), Rename: l.Now("rename"), Delete: l.Now("delete"),
 	}
 	body.Done, body.Whole, body.At = doneWords(v), string(l.Path), l.At
@@ -122,7 +122,7 @@ func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *fi
 	}
 	base := "/spaces/" + string(l.Space.ID)
 	body.Compare = base + "/compare?" + url.Values{"from": {string(l.At)}, "path": {string(l.Path)}}.Encode()
-	if l.MayWrite() && !now.Dir { // a file cannot replace a directory
+	if l.Space.CanWrite() && !now.Dir { // a file cannot replace a directory
 		body.Restore = base + "/restore"
 	}
 	return nil

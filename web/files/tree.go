@@ -78,7 +78,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 		}
 		return cmp.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
-	body := treePage{Crumbs: l.Crumbs(), Total: len(all), Write: l.MayWrite() && l.At == "", Root: l.Path == "", Under: string(l.Path)}
+	body := treePage{Crumbs: l.Crumbs(), Total: len(all), Write: l.Space.CanWrite() && l.At == "", Root: l.Path == "", Under: string(l.Path)}
 	if l.Path == "" {
 		body.Crumbs = nil
 	}

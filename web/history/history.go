@@ -134,7 +134,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 	if len(list) > 1 {
 		body.Compare = base + "/compare"
 	}
-	if l.MayWrite() {
+	if l.Space.CanWrite() {
 		body.Restore = base + "/restore"
 	}
 	versions, err := s.versionsOf(v, l, list)
