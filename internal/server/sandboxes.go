@@ -17,16 +17,16 @@ import (
 	"satchel/sandbox/programs"
 )
 
-// Runtime is a space.Runtime that can tell what it finds on this machine.
+// Runtime is a space.Runtime that can diagnose this machine.
 type Runtime interface {
 	space.Runtime
-	// Diagnose looks at everything that sandboxes need or can use, for
-	// `satchel doctor`. It starts a trial sandbox.
+	// Diagnose checks everything that sandboxes need or can use, for `satchel doctor`. It
+	// starts a trial sandbox.
 	Diagnose(ctx context.Context) []host.Finding
 }
 
-// NewRuntime returns the runtime that the configuration names, with its state
-// in runDir, which it alone may use; nil if the configuration names none.
+// NewRuntime returns the configured runtime, or nil if there is none. Its state is in
+// runDir, which nothing else may use.
 func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
@@ -39,13 +39,13 @@ func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, e
 		Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
 	})
 	if err != nil {
-		return nil, err // and no runtime, which a typed nil would seem to be
+		return nil, err // not a typed nil, which would look like a runtime
 	}
 	return rt, nil
 }
 
-// bash is what runs commands: the pool over a runtime. It is nil if the
-// configuration switches bash off.
+// bash runs commands: it is the pool over a runtime. It is nil if the configuration
+// switches bash off.
 type bash struct {
 	runtime Runtime
 	pool    *sandbox.Pool
@@ -54,7 +54,7 @@ type bash struct {
 	closeErr  error
 }
 
-// libraryOf makes the directory that the sandboxes of a user have as /library.
+// libraryOf makes the directory that a user's sandboxes see as /library.
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
 func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
@@ -80,8 +80,7 @@ func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pendi
 	return &bash{runtime: rt, pool: pool}, nil
 }
 
-// reap removes what an earlier process left. It must go even where nothing new
-// can start.
+// reap removes leftovers of an earlier process, even if no sandbox can start.
 func (b *bash) reap(ctx context.Context, log *slog.Logger) {
 	n, err := b.pool.Reap(ctx)
 	if err != nil {
@@ -91,16 +90,15 @@ func (b *bash) reap(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// check says in the log where no sandbox can start; callers of bash are told
-// the same.
+// check logs why no sandbox can start. Callers of bash get the same reason.
 func (b *bash) check(ctx context.Context, log *slog.Logger) {
 	if err := b.pool.Check(ctx); err != nil && ctx.Err() == nil {
 		log.Warn("bash cannot run here; everything else works. satchel doctor says more", "why", fault.PublicOf(err))
 	}
 }
 
-// close ends running commands with their grace, commits what they changed and
-// stops every sandbox. Again it returns what it returned first.
+// close ends running commands with their grace, commits what they changed and stops every
+// sandbox. Later calls return the result of the first.
 func (b *bash) close(ctx context.Context) error {
 	b.closeOnce.Do(func() { b.closeErr = errors.Join(b.pool.Close(ctx), b.runtime.Close()) })
 	return b.closeErr

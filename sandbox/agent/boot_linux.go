@@ -22,8 +22,8 @@ const (
 	gitName   = ".git" // the mount point in the space's root
 )
 
-// runDirOutputs is how many streams' output fit into RunDir: what is kept, and
-// that of a command that runs.
+// runDirOutputs is how many streams' output fits into RunDir: the kept ones, and those of a
+// running command.
 const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
 // boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
@@ -55,8 +55,8 @@ func boot(b Boot) (lower int, err error) {
 	return lower, os.Chdir(SpaceDir)
 }
 
-// keepDescriptors sees to it that no command inherits a descriptor which some
-// package of the program, or whoever started it, opened without O_CLOEXEC.
+// keepDescriptors ensures that no command inherits a descriptor that a package or the
+// parent process opened without O_CLOEXEC.
 func keepDescriptors() error {
 	dir, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -115,9 +115,9 @@ func mountSpace(b Boot) error {
 	return nil
 }
 
-// hideOwn covers the directory with all that is the agent's: the checkout's
-// files are open to all, and where the server is no root the directory itself
-// belongs to the commands' user. What the agent needs of it, it has open.
+// hideOwn covers the agent's directory: everybody could read the checkout in it, and if the
+// server is not root, the directory belongs to the commands' user. The agent keeps open
+// what it needs.
 func hideOwn() error {
 	return mountTmpfs(filepath.Dir(Exe), 0o700, 4096, 2, unix.MS_RDONLY)
 }
@@ -139,7 +139,7 @@ func mountTmp(b Boot, uid int) error {
 	return os.Chown(homeDir, uid, uid)
 }
 
-// mountTmpfs mounts a tmpfs; a size or a number of inodes of zero is no limit.
+// mountTmpfs mounts a tmpfs; a size or number of inodes of zero means no limit.
 func mountTmpfs(at string, mode fs.FileMode, size, inodes int64, flags uintptr) error {
 	opts := fmt.Sprintf("mode=%04o", mode)
 	if size > 0 {

@@ -9,7 +9,7 @@ const (
 	Lower = "/.satchel/lower"
 	// Git is the read-only git view, which the agent binds to SpaceDir/.git.
 	Git = "/.satchel/git"
-	// Upper is where the agent mounts the tmpfs with the overlay's upper layer.
+	// Upper is the mount point of the tmpfs with the overlay's upper layer.
 	Upper = "/.satchel/upper"
 	// SpaceDir is the working directory of commands.
 	SpaceDir = "/space"
@@ -17,6 +17,6 @@ const (
 	LibraryDir = "/library"
 	// RunDir is the agent's tmpfs; commands can read it.
 	RunDir = "/run/satchel"
-	// TmpDir is a small tmpfs of the commands'.
+	// TmpDir is a small tmpfs for commands.
 	TmpDir = "/tmp"
 )

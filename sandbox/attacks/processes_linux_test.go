@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// processTable prints every process but the one that prints and process 1, by
-// its command line; a shell that waits for its command is none of a command's.
+// processTable prints every process but the one that prints and process 1, by its command
+// line; a shell that waits for its command does not belong to a command.
 const processTable = `for p in /proc/[0-9]*; do
 	[ ${p#/proc/} = 1 ] || [ ${p#/proc/} = $$ ] || [ ${p#/proc/} = $BASHPID ] && continue
 	c=$(tr '\0' ' ' < $p/cmdline) 2>/dev/null

@@ -217,7 +217,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 			out = append(out, st)
 		}
 		st := step{Name: "bring", Title: "Bring what you have", Text: "Import a repository, upload notes, or answer three questions that become the first facts.",
-			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Go on without"}
+			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Continue without"}
 		switch {
 		case h.Brought:
 			st.Done, st.Text = true, "Your space has its first content."

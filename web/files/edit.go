@@ -68,9 +68,9 @@ func modeOf(name string) space.Mode {
 func (s *pages) editable(v *web.Visit, f found) (string, error) {
 	switch {
 	case f.Dir:
-		return "", fault.New(fault.Invalid, "It is a directory. Open one of its files, or make a new one in it.")
+		return "", fault.New(fault.Invalid, "This is a directory. Open one of its files, or create a new one in it.")
 	case f.Mode == space.Symlink:
-		return "", fault.New(fault.Invalid, "It is a link to another file. Edit that one.")
+		return "", fault.New(fault.Invalid, "This is a link to another file. Edit that file.")
 	case f.Size > s.Editing.MaxText:
 		return "", errLong(s.Editing.MaxText)
 	}
@@ -82,13 +82,13 @@ func (s *pages) editable(v *web.Visit, f found) (string, error) {
 		return "", errLong(s.Editing.MaxText)
 	}
 	if !web.Textual(string(data)) {
-		return "", fault.New(fault.Invalid, "It is not text, so it cannot be edited here. Upload a new version of it instead.")
+		return "", fault.New(fault.Invalid, "This file is not text, so it cannot be edited here. Upload a new version instead.")
 	}
 	return string(data), nil
 }
 
 func errLong(most int64) error {
-	return fault.New(fault.TooLarge, "It is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
+	return fault.New(fault.TooLarge, "This file is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
 }
 
 // showEdit handles GET /spaces/{id}/edit/{path...}.
@@ -153,7 +153,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 		return err
 	}
 	if there && (f.Dir || f.Mode == space.Symlink) {
-		return fault.New(fault.Conflict, "Since you began, another kind of file has taken the place of %s. Nothing was changed.", f.path)
+		return fault.New(fault.Conflict, "Since you opened the editor, something that is not a text file has replaced %s. Nothing was changed.", f.path)
 	}
 	body := editPage{Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.R.PostFormValue("base")), Mode: v.R.PostFormValue("mode"), Unsaved: true}
 	if body.Base != "" && !body.Base.Valid() {

@@ -64,7 +64,7 @@ func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entr
 }
 
 func errManyFiles(most int) error {
-	return fault.New(fault.TooLarge, "It holds more than the %d files that can be changed at once in a page. Take a part of it, or ask an AI.", most)
+	return fault.New(fault.TooLarge, "This directory has more than the %d files that can be changed at once in a page. Choose a part of it, or ask an AI.", most)
 }
 
 // movable prepares the page of a file or directory, and lists the files.
@@ -110,7 +110,7 @@ func (s *pages) asSeen(v *web.Visit) (found, error) {
 		return f, err
 	}
 	if !ok || was.Dir != f.Dir {
-		return f, fault.New(fault.Conflict, "It changed since you opened the page. Nothing was done. Look at it again.")
+		return f, fault.New(fault.Conflict, "The content changed after you opened the page, so nothing was done. Look at it again.")
 	}
 	f.at, f.Entry = at, was
 	return f, nil
@@ -215,7 +215,7 @@ func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) (
 			return nil, err
 		}
 		if total += int64(len(data)); total > s.Editing.MaxChange {
-			return nil, fault.New(fault.TooLarge, "It has more than the %s that one change may have. Move it in parts.", bytesize.Text(s.Editing.MaxChange))
+			return nil, fault.New(fault.TooLarge, "This is larger than the %s that one change can have. Move it in parts.", bytesize.Text(s.Editing.MaxChange))
 		}
 		target, err := space.ParsePath(string(to) + strings.TrimPrefix(string(c.Path), string(f.path)))
 		if err != nil {

@@ -95,7 +95,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 		u.RawQuery = q.Encode()
 	}
 	return s.Page(v, http.StatusOK, "githubmanifest", web.Page{
-		Title: "Going on to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
+		Title: "Continue to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
 		Body: manifestPage{Action: u.String(), Manifest: string(manifest), Host: u.Host},
 	})
 }
@@ -105,7 +105,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 func (s *pages) noApp(v *web.Visit) error {
 	_, made, err := s.App.App(v.R.Context())
 	if err == nil && made {
-		return fault.New(fault.Conflict, "This server has a GitHub App already. Forget that one first.")
+		return fault.New(fault.Conflict, "This server already has a GitHub App. Forget it first.")
 	}
 	return err
 }

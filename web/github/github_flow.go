@@ -65,7 +65,7 @@ func (s *pages) connectable(v *web.Visit, id space.SpaceID) (service.View, error
 	case i < 0:
 		return service.View{}, web.ErrGone
 	case all[i].Role != space.Owner:
-		return service.View{}, fault.New(fault.Forbidden, "Only who owns the space %s may connect a repository to it.", all[i].Name)
+		return service.View{}, fault.New(fault.Forbidden, "Only the owner of the space %s can connect a repository to it.", all[i].Name)
 	}
 	return all[i], nil
 }

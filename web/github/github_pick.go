@@ -211,7 +211,7 @@ func (s *pages) beginCreate(v *web.Visit) error {
 		return err
 	}
 	if !made || !a.Creates {
-		return fault.New(fault.Forbidden, "This server's GitHub App may not make repositories. Make one at GitHub, and choose it here.")
+		return fault.New(fault.Forbidden, "This server's GitHub App is not allowed to create repositories. Create one at GitHub, and choose it here.")
 	}
 	form := v.R.PostForm
 	n := app.NewRepository{Owner: form.Get("owner"), Name: strings.TrimSpace(form.Get("name")), Private: form.Get("visibility") != "public", Description: "What my AI clients know, kept by Satchel"}

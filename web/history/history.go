@@ -288,14 +288,14 @@ func (s *pages) restore(v *web.Visit) error {
 			return web.ErrGone
 		}
 	} else if v.R.PostFormValue("all") != "1" {
-		return fault.New(fault.Invalid, "Say what to restore.")
+		return fault.New(fault.Invalid, "Choose what to restore.")
 	}
 	c, err := s.Service.Restore(v.R.Context(), v.Actor(), service.RestoreInput{Space: service.SpaceRef{ID: m.ID}, Commit: string(at), Path: string(p)})
 	if err != nil {
 		return web.Gone(v.NamedError(err))
 	}
 	if len(c.Rejected) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
+		return fault.New(fault.Conflict, "Some of it cannot be restored: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))

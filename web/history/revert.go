@@ -144,7 +144,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		body.Client = q.Get("client")
 		since, err := parseTime(q.Get("since"))
 		if err == nil && (body.Client == "" || since.IsZero()) {
-			err = fault.New(fault.Invalid, "Choose a client, and since when what it did is to be undone.")
+			err = fault.New(fault.Invalid, "Choose a client, and the time since when to undo its changes.")
 		}
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over s
 			return form, "", err
 		case !ok || f.Remote.Space != m.ID:
 			if form.Token == "" {
-				return form, "This took too long, or was done already. Nothing was changed now; give the token again, if there is one.", nil
+				return form, "The form expired, or was already sent. Nothing was changed; enter the token again, if there is one.", nil
 			}
 		default:
 			form.AllowSecrets = unpackPrints(f.Allowed)

@@ -63,7 +63,7 @@ func (s *pages) pendingList(v *web.Visit, m service.View) (*pendingList, error) 
 	}
 	switch v.R.URL.Query().Get("held") {
 	case "allowed":
-		b.Done = "Allowed. The file is saved when an AI of yours next runs a command in this space."
+		b.Done = "Allowed. The file will be saved when one of your AIs next runs a command in this space."
 	case "discarded":
 		b.Done = "Discarded."
 	}
@@ -104,7 +104,7 @@ func (s *pages) pendingFile(v *web.Visit, m service.View) (string, error) {
 	return list[i].Path, nil
 }
 
-var errNotPending = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
+var errNotPending = fault.New(fault.NotFound, "This file is no longer waiting: it was saved, deleted or discarded meanwhile.")
 
 // allowSecrets handles POST /spaces/{id}/held/allow.
 func (s *pages) allowSecrets(v *web.Visit) error {

@@ -185,9 +185,9 @@ func (s *pages) setRemote(v *web.Visit) error {
 	case err != nil:
 		return err
 	case len(set.Secrets) > 0:
-		problem := "Nothing was changed: the space holds what looks like secrets, and the first push would take it along."
+		problem := "Nothing was changed: the space has something that looks like secrets, and the first push would publish it."
 		if len(form.AllowSecrets) > 0 {
-			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
+			problem = "Nothing was changed yet: the space has more that looks like secrets."
 		}
 		return s.remoteAgain(v, m, form, set.Secrets, web.Page{Problem: problem, Field: "found"})
 	}

@@ -89,7 +89,7 @@ func (s *pages) deleteSpace(v *web.Visit) error {
 		return err
 	}
 	if strings.TrimSpace(v.R.PostFormValue("name")) != m.Name {
-		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
+		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was deleted: the name does not match. Type " + m.Name + ".", Field: "space-name"})
 	}
 	_, err = s.Service.DeleteSpace(v.R.Context(), v.Actor(), service.DeleteSpaceInput{Space: service.SpaceRef{ID: m.ID}})
 	switch fault.CodeOf(err) {

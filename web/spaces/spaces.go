@@ -184,7 +184,7 @@ func (s *pages) removeMember(v *web.Visit) error {
 func spaceDone() map[string]string {
 	return map[string]string{
 		"role":    "The role is changed.",
-		"same":    "Nothing is changed: that was the role already.",
+		"same":    "Nothing is changed: the member already has this role.",
 		"removed": "The member is removed.",
 		"revoked": "The invitation is revoked.",
 	}
@@ -192,10 +192,10 @@ func spaceDone() map[string]string {
 
 // givenDone returns the confirmations on the page of a space that the visitor does not own.
 func givenDone() map[string]string {
-	return map[string]string{"given": "The space is given away. You are an " + string(space.Editor) + " of it now."}
+	return map[string]string{"given": "The space is given away. You are now an " + string(space.Editor) + " of it."}
 }
 
 // spacesDone returns the confirmations on the list of spaces.
 func spacesDone() map[string]string {
-	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and its files are being removed from this server."}
+	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and the server is removing its files."}
 }

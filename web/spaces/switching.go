@@ -95,7 +95,7 @@ func (s *pages) createSpace(v *web.Visit) error {
 // nameProblem returns what is wrong with the name that a person chose for a space.
 func nameProblem(err error, name string) string {
 	if fault.CodeOf(err) == fault.Conflict {
-		return "You have a space " + web.Shorten(name, 60) + " already. Choose another name."
+		return "You already have a space " + web.Shorten(name, 60) + ". Choose another name."
 	}
 	return fault.PublicOf(err)
 }

@@ -65,8 +65,8 @@ func (s *Snapshot) End() {
 	s.db.Release()
 }
 
-// Scratch is memory that searches of a database use again: for each chunk of all parts
-// its score, the terms that it holds, and those of its headings.
+// Scratch is memory that the searches of a database reuse: for each chunk its score, its
+// terms, and those of its headings.
 type Scratch struct {
 	Score []float32
 	Terms []uint64

@@ -47,7 +47,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, parse.VersionDot)
 }
 
-// in returns which of the terms a word stands for.
+// in returns the terms that a word matches.
 func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	for _, t := range o.Parts {
 		if b, ok := w.bit[t]; ok {
@@ -65,9 +65,9 @@ func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	return mask
 }
 
-// each calls yield with the place of each word of a text that stands for terms, and with the
-// terms. Text between blanks is analysed only if one of its letters may begin a term: no
-// word of ASCII has a stem that begins with another letter.
+// each calls yield with the position and the terms of each word of a text that matches
+// terms. It analyses text between blanks only if a term can begin with one of its letters:
+// the stem of an ASCII word begins with the same letter.
 func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
 	if w.any {
 		a.Words(text, func(o parse.Word) {

@@ -66,7 +66,7 @@ func headingAt(r service.SearchResult, at, first int) string {
 	}
 	text := r.Snippet
 	if first > 1 {
-		text, at = "\n"+text, at+1 // a rule at its top is no front matter
+		text, at = "\n"+text, at+1 // a rule at the top does not start front matter
 	}
 	inside := false
 	under := ""
@@ -98,8 +98,8 @@ func printFound(w io.Writer, a service.SearchResults, m marker) {
 		if len(lines) > 0 {
 			heading = headingAt(r, lines[0].number-first, first)
 		}
-		// A snippet that leaves lines out, or says them in its own way, cannot be
-		// told more closely than the answer does.
+		// A snippet that omits or rewrites lines cannot be located more precisely than by
+		// the answer.
 		if n := strings.Count(strings.TrimSuffix(r.Snippet, "\n"), "\n"); first > 0 && last == first+n && len(lines) > 0 {
 			first, last = lines[0].number, lines[len(lines)-1].number
 		}
