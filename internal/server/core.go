@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,7 +147,11 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Service = service.New(service.Options{
 		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
 		Search:    searchLimits(cfg),
-		SpacesDir: spaces, ScreenSecrets: cfg.Space.ScreenSecrets, OpenFinder: c.openFinder, DeleteSpace: c.deleteHere,
+		OpenIndex: func() (*index.Index, error) { return openIndex(cfg, log) },
+		ForgetVectors: func(ctx context.Context, x *index.Index, id space.SpaceID) error {
+			return forgetVectors(ctx, cfg, x, id)
+		},
+		SpacesDir: spaces, ScreenSecrets: cfg.Space.ScreenSecrets, DeleteSpace: c.deleteHere,
 		Imports: service.ImportOptions{
 			Transport: c.transport, CAFile: cfg.Remotes.CAFile, Git: gitcmd.Runner{Program: "git", Memory: cfg.Remotes.GitMemory},
 			Dir: run, Limit: cfg.Space.MaxHistory(),
@@ -214,6 +219,13 @@ func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 	}
 	return x, nil
 }
+
+// searchLimits are what the configuration says about searches.
+func searchLimits(cfg *config.Config) service.SearchLimits {
+	return service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)}
+}
+
+func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }
 
 // checkShared refuses a data directory in which every user of the machine may
 // write: whatever the modes of what is in it, they could put a database with

@@ -173,7 +173,7 @@ func (s *Server) openIssuer() (err error) {
 func (s *Server) openPages() error {
 	a := s.Config.Auth
 	o := web.Options{
-		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.Service, Service: s.Service,
+		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, Service: s.Service,
 		Limit: s.front.allow,
 		Address: func(r *http.Request) string {
 			if a := s.addresses.Of(r); a.IsValid() {
@@ -228,12 +228,11 @@ func (s *Server) openPages() error {
 		}
 		o.Mail = m
 	}
-	s.addSpaces(&o)
+	s.addConnect(&o)
 	if err := s.addGitHub(&o); err != nil {
 		return err
 	}
 	s.addActivity(&o)
-	s.addHealth(&o)
 	var err error
 	s.pages, err = pages.New(o)
 	return err

@@ -31,7 +31,6 @@ type Server struct {
 	version string
 
 	index    *index.Index
-	finder   *finder
 	follower *index.Follower
 	shared   *index.Follower // of published sources
 	upkeep   *upkeep
@@ -85,7 +84,6 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.index, err = openIndex(cfg, log); err != nil {
 		return nil, err
 	}
-	s.finder = s.newFinder(s.index, false)
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
@@ -117,6 +115,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 
 // attach gives the service the parts that only a running server has.
 func (s *Server) attach() {
+	h := &health{s: s, started: time.Now(), now: time.Now}
 	r := service.Running{
 		PagesURL:    s.issuer,
 		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
@@ -125,8 +124,8 @@ func (s *Server) attach() {
 		LinkMade:      func(ctx context.Context, link string) { s.pages.NotifyOfLink(ctx, link) },
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
 		Background:    s.background,
-		Finder:        s.finder,
 		DeleteSpace:   s.deleteSpace,
+		Health:        h.Report, Usage: h.Usage, Access: accessOf(s.Config),
 	}
 	if s.bash != nil {
 		r.Pool = s.bash.pool

@@ -9,8 +9,8 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/github/app"
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/web"
 )
 
@@ -26,7 +26,7 @@ type appPage struct {
 	Manual   bool // the form for an App made by hand is open
 	// An admin enters these at GitHub for an App made by hand.
 	Homepage, Callback, Callback2, Setup, Webhook string
-	First                                         *store.Membership // the space to connect next
+	First                                         *service.View // the space to connect next
 }
 
 // showApp handles GET /admin/github.

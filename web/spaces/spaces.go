@@ -40,9 +40,8 @@ func Register(site *web.Site) error {
 
 // spacePage is a space as one of its members sees it.
 type spacePage struct {
-	Space       store.Membership
+	Space       service.View
 	Owner       bool
-	GitHub      bool // the space can be connected to GitHub
 	Me          space.UserID
 	Members     []store.Member
 	Invitations []store.Invitation
@@ -58,7 +57,7 @@ func (s *pages) showSpace(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, GitHub: s.App != nil, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
+	body := spacePage{Space: m, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
 	ref := service.SpaceRef{ID: m.ID}
 	if body.Members, err = s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: ref}); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *pages) revokeSpaceInvitation(v *web.Visit) error {
 
 // member returns the member in the path. The owner is refused: nobody can change their
 // role or remove them.
-func (s *pages) member(v *web.Visit, m store.Membership) (store.Member, error) {
+func (s *pages) member(v *web.Visit, m service.View) (store.Member, error) {
 	all, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return store.Member{}, err
