@@ -88,8 +88,11 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 	defer r.bootSpares(spareDelay)
 	if s := r.takeSpare(c, spec.Limits); s != nil {
 		err := c.attach(ctx, s, spec.Checkout)
-		if err == nil || ctx.Err() != nil {
-			return s, err
+		if err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
 		}
 		r.opt.Logger.Warn("a booted sandbox could not be used; another starts", "sandbox", s.id, "error", err)
 	}
