@@ -81,6 +81,11 @@ func (r *round) inUse(p string) bool {
 	if len(r.use.writes) == 0 && !r.use.unsure {
 		return false
 	}
+	// A file that is open for writing is in the upper layer. One that only the checkout
+	// has may have the inode number of another there.
+	if _, ok := v.lookUpper(p); !ok {
+		return false
+	}
 	var st unix.Stat_t
 	dir, err := openBeneath(v.space, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestAttackOutliveTheCommand(t *testing.T) {
 	a := newWorld(t).tenant(nil)
 	for _, s := range survivors {
 		r := a.sh("rm -f ready; " + s.script)
-		if r.ExitCode != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "left behind") {
+		if r.ExitCode != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "left running were ended") {
 			t.Errorf("%s: exit code %d, %s, notes %q", s.name, r.ExitCode, r.Stderr.Text, r.Notes)
 		}
 		if left := a.out(processTable); left != "" {

@@ -35,6 +35,7 @@ type Runtime struct {
 	mu      sync.Mutex
 	spares  []*sandbox        // booted, without a space
 	booting bool              // of spares
+	spareUp chan struct{}     // closed when the spare that boots has booted or failed; nil if none boots
 	files   programs.Programs // zero until they are needed
 	lock    *os.File          // of RunDir; nil until it is needed
 	child   *child            // nil until it is needed, or if it has died
@@ -86,7 +87,7 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 		return nil, err
 	}
 	defer r.bootSpares(spareDelay)
-	if s := r.takeSpare(c, spec.Limits); s != nil {
+	if s := r.takeSpare(ctx, c, spec.Limits); s != nil {
 		err := c.attach(ctx, s, spec.Checkout)
 		if err == nil {
 			return s, nil

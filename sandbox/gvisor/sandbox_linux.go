@@ -58,6 +58,16 @@ func (s *sandbox) Err() error {
 	}
 }
 
+// ended reports whether the sandbox is gone.
+func (s *sandbox) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Stats implements space.Sandbox.
 func (s *sandbox) Stats(ctx context.Context) (space.SandboxStats, error) {
 	m, err := s.child.call(ctx, link.Message{Op: link.Stats, Sandbox: s.id})

@@ -18,25 +18,36 @@ const (
 	spareMemory = 1 << 30
 )
 
-// takeSpare returns a booted sandbox of a child; nil if there is none.
-func (r *Runtime) takeSpare(c *child, limits space.Limits) *sandbox {
+// takeSpare returns a booted sandbox of a child; nil if there is none. It waits for one
+// that is booting: another would boot after it.
+func (r *Runtime) takeSpare(ctx context.Context, c *child, limits space.Limits) *sandbox {
 	if limits != r.opt.SpareLimits {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.spares) > 0 {
-		s := r.spares[0]
-		r.spares = r.spares[1:]
-		select {
-		case <-s.done: // with its child, or by itself
-		default:
-			if s.child == c {
+	for {
+		for len(r.spares) > 0 {
+			s := r.spares[0]
+			r.spares = r.spares[1:]
+			if s.child == c && !s.ended() {
 				return s
 			}
 		}
+		up := r.spareUp
+		if up == nil {
+			return nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-up:
+		case <-ctx.Done():
+		}
+		r.mu.Lock()
+		if ctx.Err() != nil {
+			return nil
+		}
 	}
-	return nil
 }
 
 // bootSpares boots the spares that are missing, after a delay and in the background.
@@ -70,14 +81,7 @@ func (r *Runtime) bootSpare(ctx context.Context) (more bool) {
 		}
 	}()
 	r.mu.Lock()
-	r.spares = slices.DeleteFunc(r.spares, func(s *sandbox) bool {
-		select {
-		case <-s.done:
-			return true
-		default:
-			return false
-		}
-	})
+	r.spares = slices.DeleteFunc(r.spares, (*sandbox).ended)
 	missing := len(r.spares) < r.opt.Spare
 	r.mu.Unlock()
 	if free, err := procmem.Available(); !missing || ctx.Err() != nil || err == nil && free < spareMemory {
@@ -87,12 +91,17 @@ func (r *Runtime) bootSpare(ctx context.Context) (more bool) {
 	if err != nil {
 		return false // the next Start says why
 	}
-	s, err := c.boot(ctx, oci.NewID(), r.opt.SpareLimits)
-	if err != nil {
-		return false
-	}
+	up := make(chan struct{})
 	r.mu.Lock()
-	r.spares = append(r.spares, s)
+	r.spareUp = up
 	r.mu.Unlock()
-	return true
+	s, err := c.boot(ctx, oci.NewID(), r.opt.SpareLimits)
+	r.mu.Lock()
+	if err == nil {
+		r.spares = append(r.spares, s)
+	}
+	r.spareUp = nil
+	r.mu.Unlock()
+	close(up)
+	return err == nil
 }
