@@ -38,10 +38,13 @@ type Spec struct {
 	Binds []Bind
 	// Args is the command line of process 1; empty means the agent's.
 	Args []string
-	// Lower, Git and Library are directories in which agent.Attached is to appear
+	// Lower, Git and Library are directories in which Attached is to appear
 	// while the sandbox runs: the three of a space.Checkout.
 	Lower, Git, Library string
 }
+
+// Attached is the name of a space's directories in the mounts of its sandbox.
+const Attached = agent.Attached
 
 // Config returns the configuration of the sandbox. An error means that the
 // caller made the Spec wrongly.
