@@ -283,7 +283,7 @@ for (const javaScriptEnabled of [true, false]) {
       await press(page, /choose another repository/i);
       await authorize(page);
       await here(page, `${space}/github/pick`);
-      await page.getByLabel('Owner').selectOption('ada');
+      await page.getByLabel('Owner', { exact: true }).selectOption('ada');
       await page.getByLabel('Name', { exact: true }).fill('satchel');
       await press(page, /^make it and connect it/i);
       await authorize(page);
