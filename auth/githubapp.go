@@ -78,10 +78,10 @@ func (l RepositoryLink) Trouble() (what, way string) {
 		return "The GitHub App is suspended at GitHub for " + account + ", so that nothing goes to " + repository + " or comes from it.",
 			"An owner of " + account + " unsuspends it at GitHub, under Settings → Applications → Installed GitHub Apps (of an organisation: Settings → Third-party Access → GitHub Apps); " + check
 	case LinkRemoved:
-		return "The GitHub App does not reach " + repository + " any more: it was uninstalled or forgotten, or the repository was taken from it or deleted.",
+		return "The GitHub App can no longer reach " + repository + ". Either the app was uninstalled or forgotten, or it lost access to the repository, or the repository was deleted.",
 			"Install the App again, and choose the repository, on the space's page of GitHub."
 	case LinkLost:
-		return "At GitHub " + login + " may not push to " + repository + " any more, so that nothing goes there.",
+		return login + " can no longer push to " + repository + " on GitHub, so nothing is pushed there.",
 			"Ask for the permission again there, and " + check + " Or connect a repository to which you may push."
 	}
 	return "", ""

@@ -334,7 +334,7 @@ func TestRemotePage(t *testing.T) {
 	b := a.as(a.ada)
 	res := b.get(a.in("remote"))
 	checkPage(t, "local", res)
-	if !strings.Contains(res.body, "on this server alone") {
+	if !strings.Contains(res.body, "only on this server") {
 		t.Error(res.body)
 	}
 	form := func(pairs ...string) url.Values {

@@ -150,7 +150,7 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 		t.Error("it does not say what waits")
 	}
 	reviews := b.get(a.in("reviews")).body
-	if !strings.Contains(reviews, "Until it is undone, a change is in force") {
+	if !strings.Contains(reviews, "A change takes effect at once") {
 		t.Error("it does not say that the change is in force")
 	}
 	// A blank line has its height.
@@ -223,7 +223,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "preview", page, http.StatusOK)
 	checkPage(t, "preview", page)
 	ids := commits(page.body)
-	if len(ids) != 100 || !strings.Contains(page.body, "in a change of another") {
+	if len(ids) != 100 || !strings.Contains(page.body, "include what another client wrote") {
 		t.Fatalf("%d are listed", len(ids))
 	}
 	// They can be left, and fewer be chosen.

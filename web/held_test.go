@@ -110,13 +110,13 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 		t.Error("Activity does not count it")
 	}
 	body := b.get(pages["remote"]).body
-	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: it is no secret", "Yes, discard it"} {
+	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: this is not a secret", "Yes, discard it"} {
 		if !strings.Contains(body, s) {
 			t.Errorf("the page lacks %q", s)
 		}
 	}
 	repair := a.breakPending(a.ada.ID)
-	if body := b.get(pages["activity"]).body; strings.Contains(body, "Everything is pushed") || !strings.Contains(body, "cannot be told now") || strings.Contains(body, "canary") {
+	if body := b.get(pages["activity"]).body; strings.Contains(body, "Everything is pushed") || !strings.Contains(body, "cannot check now whether") || strings.Contains(body, "canary") {
 		t.Error("what cannot be read counts as nothing")
 	}
 	want(t, "what cannot be read", b.get(pages["remote"]), http.StatusOK)

@@ -141,6 +141,6 @@ func (s *Site) SendToProvider(v *Visit, location string) error {
 		return nil
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Title: "Going on", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
+		Title: "Redirecting", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
 	})
 }

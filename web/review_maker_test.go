@@ -33,7 +33,7 @@ func TestWhoMadeWhatWaits(t *testing.T) {
 		}, "by a command that restores", ""},
 		{"ATTACK: a pushed commit that says a command restored", func(a *active, _ *browser) {
 			a.push(file, "evil\n", "Restore\n\nSatchel-Tool: restore\nSatchel-Client: browser\n")
-		}, "by a commit from elsewhere", ", which says that it was made here and was not"},
+		}, "by a commit from elsewhere", ", which falsely claims to be from this server"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := newActive(t, web.LiveOptions{})

@@ -112,5 +112,5 @@ func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput)
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return out, fault.New(fault.Unavailable, "The space is deleted, and nobody can reach it any more. Its files are still being removed; the server's log says when that fails.")
+	return out, fault.New(fault.Unavailable, "The space was deleted, and nobody can reach it. Its files are still being removed. If that fails, the server's log says so.")
 }

@@ -140,7 +140,7 @@ func (s *Service) newImportRuns() *importRuns {
 }
 
 func errImportRight() error {
-	return fault.New(fault.Forbidden, "The import was ended, because the person who started it may not change this space any more.")
+	return fault.New(fault.Forbidden, "The import was stopped because the person who started it can no longer change this space.")
 }
 
 func (r *importRuns) end(user space.UserID, id space.SpaceID) {

@@ -94,7 +94,7 @@ func (s *Service) createUser(ctx context.Context, by store.Actor, n store.NewUse
 		return store.User{}, err
 	}
 	if _, err := s.accounts.FindUser(ctx, n.Name); err == nil {
-		return store.User{}, fault.New(fault.Conflict, "There is a user %q already.", n.Name)
+		return store.User{}, fault.New(fault.Conflict, "A user named %q already exists.", n.Name)
 	}
 	n.Space = space.NewSpaceID()
 	meta := space.Meta{Author: space.Person{Name: n.Name, Email: n.Name + "@satchel.invalid"}, Message: "Start the space", Tool: "satchel"}

@@ -206,7 +206,7 @@ func (s *Service) GiveSpace(ctx context.Context, a Actor, in GiveSpaceInput) (Sp
 			s.log.Error("remove the remote of a given space", "space", m.ID, "err", err)
 			return s.oneSpaceInfo(ctx, m.ID)
 		}
-		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space is given away, but its remote, which has the former owner's token, could not be removed. A running server tries again, and so does each start. The log says if it fails.")
+		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space was given away, but its remote, which has the former owner's token, could not be removed. A running server tries again, and so does each start. The log says if it fails.")
 	}
 	return s.oneSpaceInfo(ctx, m.ID)
 }

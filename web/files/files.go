@@ -136,7 +136,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 			body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)
 		}
 	}
-	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " is not there any more", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " no longer exists", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // missingWalk is the number of commits to search for the last change of a missing file.
