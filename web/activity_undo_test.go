@@ -114,7 +114,7 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 		{"reviews", "kept", "Kept."},
 		{"reviews", "undone", "Undone. The version"},
 		{"remote", "synced", "Synced."},
-		{"remote", "set", "The repository is connected."},
+		{"remote", "set", "The repository was connected."},
 		{"remote", "removed", ""},
 		{"activity", "You+won", ""},
 		{"reviews", "You+won", ""},

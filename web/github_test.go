@@ -343,7 +343,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 				t.Error("a stranger had it fetched")
 			}
 			a = b.send(h.path+"/disconnect", nil)
-			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The repository is disconnected.") {
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The repository was disconnected.") {
 				t.Error("it does not say that it is disconnected")
 			}
 		})

@@ -109,7 +109,7 @@ func (e *PageError) Error() string { return e.Title + ": " + e.Text }
 var (
 	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "There is nothing here", Text: "There is no page at this address, or you have no access to it."}
 	// ErrGone is the answer for everything that is missing or belongs to somebody else.
-	ErrGone = &PageError{Status: http.StatusNotFound, Title: "Not found", Text: "It does not exist, or it no longer does."}
+	ErrGone = &PageError{Status: http.StatusNotFound, Title: "Not found", Text: "It does not exist, or you do not have access to it."}
 	// errStale is the answer to a form of another session than the current one.
 	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page and try again."}
 )

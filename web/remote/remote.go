@@ -135,7 +135,7 @@ func remoteSaid(done string, st web.RemoteView) string {
 	case done == "synced":
 		return "The sync has begun."
 	case done == "set":
-		return "The repository is connected."
+		return "The repository was connected."
 	}
 	return ""
 }

@@ -185,8 +185,8 @@ func spaceDone() map[string]string {
 	return map[string]string{
 		"role":    "The role was changed.",
 		"same":    "No change was needed: the member already has this role.",
-		"removed": "The member is removed.",
-		"revoked": "The invitation is revoked.",
+		"removed": "The member was removed.",
+		"revoked": "The invitation was revoked.",
 	}
 }
 
