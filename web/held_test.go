@@ -21,7 +21,7 @@ import (
 // hold keeps a file of a person that could not be committed.
 func (w *world) hold(u space.UserID, id space.SpaceID, files ...pending.File) {
 	w.t.Helper()
-	left, err := w.service.Held.Save(w.t.Context(), u, id, files, nil)
+	left, err := w.service.Pending.Save(w.t.Context(), u, id, files, nil)
 	must(w.t, err)
 	if len(left) > 0 {
 		w.t.Fatalf("not held: %+v", left)
@@ -31,7 +31,7 @@ func (w *world) hold(u space.UserID, id space.SpaceID, files ...pending.File) {
 // heldFiles lists a person's files in ada's space that could not be committed.
 func (w *world) heldFiles(u space.UserID) (paths []string) {
 	w.t.Helper()
-	list, err := w.service.Held.List(w.t.Context(), u, w.space.ID)
+	list, err := w.service.Pending.List(w.t.Context(), u, w.space.ID)
 	must(w.t, err)
 	for _, f := range list {
 		paths = append(paths, f.Path)
@@ -121,7 +121,7 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	}
 	want(t, "what cannot be read", b.get(pages["remote"]), http.StatusOK)
 	repair()
-	_, err = a.service.Held.Drop(t.Context(), a.ada.ID, a.space.ID, "notes")
+	_, err = a.service.Pending.Drop(t.Context(), a.ada.ID, a.space.ID, "notes")
 	must(t, err)
 	for name, target := range pages {
 		if body := b.get(target).body; !strings.Contains(body, "Everything is pushed") || strings.Contains(body, "Not saved: ") || strings.Contains(body, "file is not saved") {

@@ -29,11 +29,11 @@ func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingF
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.held.List(ctx, who.user, m.ID)
+	list, err := s.pending.List(ctx, who.user, m.ID)
 	if err != nil || in.Inspect <= 0 || len(list) == 0 {
 		return list, err
 	}
-	files, err := s.held.Load(ctx, who.user, m.ID)
+	files, err := s.pending.Load(ctx, who.user, m.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f pending.Fil
 	return nil, err == nil, err
 }
 
-var errNotPending = fault.New(fault.NotFound, "No such file is held.")
+var errNotPending = fault.New(fault.NotFound, "No such file is waiting to be saved.")
 
 // AllowPendingSecretsInput names what looks like secrets in a pending file by the
 // fingerprints that the actor saw.
@@ -118,7 +118,7 @@ func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPend
 	if err != nil {
 		return None{}, err
 	}
-	files, err := s.held.Load(ctx, who.user, m.ID)
+	files, err := s.pending.Load(ctx, who.user, m.ID)
 	if err != nil {
 		return None{}, err
 	}
@@ -168,9 +168,9 @@ func (s *Service) DiscardPendingFile(ctx context.Context, a Actor, in DiscardPen
 	if strings.Trim(in.Path, "/") == "" {
 		return 0, errNotPending // an empty path would be all files
 	}
-	discard := s.held.Drop
-	if s.running.DiscardHeld != nil {
-		discard = s.running.DiscardHeld
+	discard := s.pending.Drop
+	if s.running.DiscardPending != nil {
+		discard = s.running.DiscardPending
 	}
 	n, err := discard(ctx, who.user, m.ID, in.Path)
 	if err == nil && n == 0 {

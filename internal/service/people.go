@@ -202,9 +202,9 @@ func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (Remov
 		}
 	}
 	// Their sandboxes may have kept files until they were stopped.
-	if s.held != nil {
-		if err := s.held.DropUser(ctx, u.ID); err != nil {
-			return RemovedUser{}, fmt.Errorf("discard the held files of a removed user: %w", err)
+	if s.pending != nil {
+		if err := s.pending.DropUser(ctx, u.ID); err != nil {
+			return RemovedUser{}, fmt.Errorf("discard the pending files of a removed user: %w", err)
 		}
 	}
 	return out, nil

@@ -20,8 +20,8 @@ import (
 type SpaceStatus struct {
 	Space SpaceInfo `json:"space"`
 	space.RemoteStatus
-	// Held are the person's files that could not be committed.
-	Held []space.PendingFile `json:"held"`
+	// Pending are the person's files that could not be committed.
+	Pending []space.PendingFile `json:"held"`
 	// Secrets are only set by SetRemote. If there are any, nothing was changed.
 	Secrets []FoundSecret `json:"secrets,omitempty"`
 }
@@ -59,7 +59,7 @@ func (s *Service) GetSpaceStatus(ctx context.Context, a Actor, in GetSpaceStatus
 }
 
 func (s *Service) statusOf(ctx context.Context, a Actor, ref SpaceRef, m store.Membership, st space.RemoteStatus) (SpaceStatus, error) {
-	out := SpaceStatus{RemoteStatus: st, Held: []space.PendingFile{}}
+	out := SpaceStatus{RemoteStatus: st, Pending: []space.PendingFile{}}
 	var err error
 	if out.Space, err = s.oneSpaceInfo(ctx, m.ID); err != nil {
 		return out, err
@@ -68,8 +68,8 @@ func (s *Service) statusOf(ctx context.Context, a Actor, ref SpaceRef, m store.M
 	if err != nil {
 		return out, err
 	}
-	items, err := s.held.List(ctx, who.user, m.ID)
-	out.Held = append(out.Held, items...)
+	items, err := s.pending.List(ctx, who.user, m.ID)
+	out.Pending = append(out.Pending, items...)
 	return out, err
 }
 

@@ -93,7 +93,7 @@ var githubToken = "ghp_" + strings.Repeat("aB3dE5gH7j", 3) + "kL9m2Q"
 func TestRemotes(t *testing.T) {
 	w := newRemoteWorld(t)
 	ctx := t.Context()
-	if st := w.status(); st.State != space.RemoteLocal || st.Remote != nil || len(st.Held) != 0 {
+	if st := w.status(); st.State != space.RemoteLocal || st.Remote != nil || len(st.Pending) != 0 {
 		t.Fatalf("at first: %+v", st)
 	}
 	if _, err := w.SyncRemote(ctx, service.Operator(), service.SyncRemoteInput{Space: w.ref}); fault.CodeOf(err) != fault.NotFound {
@@ -129,11 +129,11 @@ func TestRemotes(t *testing.T) {
 	if states, err := w.ListRemoteStates(ctx, service.Person(w.Owner), service.ListRemoteStatesInput{}); err != nil || len(states) != 1 || states[w.Space] != space.RemotePushed {
 		t.Errorf("%v, %v", states, err)
 	}
-	if _, err := w.Held.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+	if _, err := w.Pending.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if st := w.status(); len(st.Held) != 1 || st.Held[0].Path != "kept.md" {
-		t.Errorf("%+v", st.Held)
+	if st := w.status(); len(st.Pending) != 1 || st.Pending[0].Path != "kept.md" {
+		t.Errorf("%+v", st.Pending)
 	}
 	if _, err := w.RemoveRemote(ctx, service.Operator(), service.RemoveRemoteInput{Space: w.ref}); err != nil {
 		t.Error(err)
@@ -332,13 +332,13 @@ func TestRemotesEndWithTheirOwner(t *testing.T) {
 	if _, err := w.set(nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Held.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+	if _, err := w.Pending.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.RemoveUser(ctx, service.Operator(), service.RemoveUserInput{User: service.UserRef{Name: "owner"}}); err != nil {
 		t.Fatal(err)
 	}
-	if items, err := w.Held.List(ctx, w.Owner.ID, w.Space); err != nil || len(items) != 0 || w.Remotes.Has(w.Space) {
+	if items, err := w.Pending.List(ctx, w.Owner.ID, w.Space); err != nil || len(items) != 0 || w.Remotes.Has(w.Space) {
 		t.Errorf("%+v, remote %v, %v", items, w.Remotes.Has(w.Space), err)
 	}
 }

@@ -26,7 +26,7 @@ type Options struct {
 	Sources  *sources.Manager
 	Secrets  *secretscan.Scanner
 	Remotes  *remotes.Manager
-	Held     *pending.Store
+	Pending  *pending.Store
 	Reviews  *reviews.Reviews
 	// ScreenSecrets says that commits to spaces with a remote are searched for secrets.
 	ScreenSecrets bool
@@ -82,9 +82,9 @@ type Running struct {
 	SpaceCreated func(id space.SpaceID)
 	// StopSpace stops what runs in a space, after it has saved its changes.
 	StopSpace func(ctx context.Context, id space.SpaceID) error
-	// DiscardHeld discards files of a person that could not be committed, and returns how
+	// DiscardPending discards files of a person that could not be committed, and returns how
 	// many; an empty path means all.
-	DiscardHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
+	DiscardPending func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
 	// Background starts work that outlives its request. Its context ends with the
 	// server.
 	Background func(work func(ctx context.Context)) error
@@ -115,7 +115,7 @@ type Service struct {
 	sources  *sources.Manager
 	secrets  *secretscan.Scanner
 	remotes  *remotes.Manager
-	held     *pending.Store
+	pending  *pending.Store
 	reviews  *reviews.Reviews
 	o        Options
 	running  Running
@@ -138,7 +138,7 @@ func New(o Options) *Service {
 	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
 	o.Search = o.Search.withDefaults()
 	s := &Service{
-		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held, reviews: o.Reviews,
+		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, pending: o.Pending, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
 		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},

@@ -212,7 +212,7 @@ func printStatus(w io.Writer, st service.SpaceStatus) {
 	for _, n := range st.Notes {
 		row("note", "%s %s", n.At.Local().Format(time.DateOnly), plain(n.Text))
 	}
-	for _, h := range st.Held {
+	for _, h := range st.Pending {
 		row("not saved", "%s: %s", printable(h.Path), plain(h.Why))
 	}
 }
