@@ -49,7 +49,7 @@ type RemoveClientInput struct {
 	ID string `json:"id"`
 }
 
-// RemoveClient removes a client, and ends everything that it was granted.
+// RemoveClient removes a client and revokes its grants.
 func (s *Service) RemoveClient(ctx context.Context, a Actor, in RemoveClientInput) (None, error) {
 	if err := s.authorize(a, "RemoveClient"); err != nil {
 		return None{}, err
