@@ -140,7 +140,7 @@ func AsPage(err error) *PageError {
 	case fault.Unavailable:
 		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available now"
 	case fault.Damaged:
-		p.Status, p.Title = http.StatusInternalServerError, "It cannot be read"
+		p.Status, p.Title = http.StatusInternalServerError, "Stored data is damaged"
 	case fault.Canceled:
 		p.Status, p.Title = 499, "The request was stopped"
 	default:
@@ -192,9 +192,9 @@ func Gone(err error) error {
 	return err
 }
 
-// DoneIn returns the text that confirms the action that led to a page, by the parameter
-// done of its address. The texts are in words, so that a link cannot make the page say
-// anything else. A page that answers a form has no such text.
+// DoneIn returns the text in words that confirms the action in the parameter done of the
+// address. A link cannot make the page show any other text. The answer to a form has no
+// such text.
 func DoneIn(v *Visit, words map[string]string) string {
 	if v.R.Method == http.MethodPost {
 		return ""
