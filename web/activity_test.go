@@ -143,7 +143,7 @@ func TestRevertByPages(t *testing.T) {
 	}
 	again := b.send(a.in("revert"), url.Values{"commit": {string(bad.ID)}})
 	want(t, "again", again, http.StatusOK)
-	if !strings.Contains(again.body, "undone already") {
+	if !strings.Contains(again.body, "already undone") {
 		t.Error(heading(again.body))
 	}
 	one := a.by("claude-code", "One", "w.md", "1\n")

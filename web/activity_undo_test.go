@@ -238,7 +238,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "what is no id", b.get(target+"&after=HEAD"), http.StatusNotFound)
 	want(t, "revert", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
 	rest := b.get(target)
-	if ids = commits(rest.body); len(ids) != 4 || !strings.Contains(rest.body, "100 changes that are undone already are not listed") {
+	if ids = commits(rest.body); len(ids) != 4 || !strings.Contains(rest.body, "100 changes that were already undone are not listed") {
 		t.Fatalf("%d are left", len(ids))
 	}
 	want(t, "the rest", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
@@ -247,7 +247,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	}
 	done := b.get(target)
 	checkPage(t, "done", done)
-	if len(commits(done.body)) != 0 || !strings.Contains(done.body, "undone already.") {
+	if len(commits(done.body)) != 0 || !strings.Contains(done.body, "already undone.") {
 		t.Error("it offers to undo all again")
 	}
 }

@@ -171,7 +171,7 @@ func TestAttackOnHeldFiles(t *testing.T) {
 	}
 	bob := a.as(a.bob)
 	own := keyIn(t, bob.get(a.in("remote")).body)
-	if strings.Contains(bob.get(a.in("remote")).body, "Allow: it is") {
+	if strings.Contains(bob.get(a.in("remote")).body, "Allow: this is") {
 		t.Error("a reader is offered to allow a secret")
 	}
 	want(t, "a reader allows", bob.send(a.in("held/allow"), url.Values{"file": {own}, "secrets": {print}}), http.StatusForbidden)

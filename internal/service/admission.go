@@ -26,7 +26,7 @@ func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation
 			return store.User{}, err
 		}
 		if by, err := s.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !s.o.MembersInvite) {
-			return store.User{}, fault.New(fault.Forbidden, "This invitation is for people who are users already. Ask an admin of this server for one that lets you in.")
+			return store.User{}, fault.New(fault.Forbidden, "This invitation is only for existing users. Ask an admin of this server for one that lets you in.")
 		}
 		n.Admitted, n.Invitation, by.Via = "invitation", invitation, "invitation"
 	} else {

@@ -22,7 +22,7 @@ func (s *Service) AddClient(ctx context.Context, a Actor, in AddClientInput) (au
 		return auth.Client{}, err
 	}
 	if len(in.Redirects) == 0 {
-		return auth.Client{}, fault.New(fault.Invalid, "A client needs the URL that it is sent back to: --redirect URI.")
+		return auth.Client{}, fault.New(fault.Invalid, "A client needs a redirect URI: --redirect URI.")
 	}
 	for _, uri := range in.Redirects {
 		if err := oauth.CheckRedirectURI(uri); err != nil {

@@ -92,7 +92,7 @@ func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput)
 		remove = s.o.DeleteSpace
 	}
 	if remove == nil {
-		return SpaceDeletion{}, fault.New(fault.Unavailable, "No space can be deleted here.")
+		return SpaceDeletion{}, fault.New(fault.Unavailable, "Spaces cannot be deleted here.")
 	}
 	done, err := remove(ctx, a.audit(), m.ID, a.user) // also writes the audit entry
 	if err != nil {

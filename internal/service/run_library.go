@@ -118,7 +118,7 @@ func (s *sessions) begin(id space.SpaceID, a Actor, named bool, now time.Time) (
 		s.byID[id] = &session{user: a.user, grant: a.grant, named: named, busy: 1}
 		return "", nil
 	case oldest == "":
-		return "", fault.New(fault.Limited, "Commands run in %d sessions of this key, and no more may be at a time.", maxSessions)
+		return "", fault.New(fault.Limited, "Commands are running in %d sessions of this key, which is the limit.", maxSessions)
 	}
 	delete(s.byID, oldest) // no command may begin in it while it is being stopped
 	return oldest, nil

@@ -86,7 +86,7 @@ func (s *pages) writableFact(v *web.Visit, name string) (service.View, knownFact
 	return m, f, data, err
 }
 
-var errDamaged = &web.PageError{Status: http.StatusUnprocessableEntity, Title: "This fact’s file is damaged", Text: "Open the file and mend it by hand, or delete it."}
+var errDamaged = &web.PageError{Status: http.StatusUnprocessableEntity, Title: "This fact’s file is damaged", Text: "Open the file and fix it, or delete it."}
 
 // showFact handles GET /spaces/{id}/memory/fact/{type}/{key}.
 func (s *pages) showFact(v *web.Visit) error {
@@ -306,7 +306,7 @@ func (s *pages) saveNewFact(v *web.Visit) error {
 	if p := s.checkFact(&body, ""); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
-	taken := "There is a fact of this type and name already. Correct that one, or choose another name."
+	taken := "A fact with this type and name already exists. Edit it, or choose another name."
 	if why, err := web.PathTaken(v, m, p); err != nil {
 		return err
 	} else if why != "" {
