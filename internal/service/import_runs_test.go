@@ -185,7 +185,7 @@ func TestAttackImportEndsWithTheRight(t *testing.T) {
 		}
 		s.end("u_ada", s.id)
 		s.work.Wait()
-		if i := s.state(s.id); !strings.Contains(i.Problem, "may not change") {
+		if i := s.state(s.id); !strings.Contains(i.Problem, "can no longer change") {
 			t.Errorf("%+v", i)
 		}
 	})
@@ -213,7 +213,7 @@ func TestAttackImportEndsWithTheRight(t *testing.T) {
 				}
 				return nil
 			}
-			if i := s.run(t, remote.URL("notes")); !strings.Contains(i.Problem, "may not change") {
+			if i := s.run(t, remote.URL("notes")); !strings.Contains(i.Problem, "can no longer change") {
 				t.Errorf("%+v", i)
 			}
 			if after, err := s.store.Head(t.Context(), s.id); err != nil || after != before || asked != 2 {
