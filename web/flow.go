@@ -224,6 +224,6 @@ func StateIn(r *http.Request) (state string, ok bool) {
 }
 
 func ErrFlowOver() error {
-	return &PageError{Status: http.StatusBadRequest, Title: "This sign-in is over",
+	return &PageError{Status: http.StatusBadRequest, Title: "This sign-in has ended",
 		Text: "It took too long, is already finished, or was started in another browser. Start again."}
 }

@@ -138,7 +138,7 @@ func AsPage(err error) *PageError {
 	case fault.Limited:
 		p.Status, p.Title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
-		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available now"
+		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available right now"
 	case fault.Damaged:
 		p.Status, p.Title = http.StatusInternalServerError, "Stored data is damaged"
 	case fault.Canceled:

@@ -211,7 +211,7 @@ func (s *pages) item(ctx context.Context, m service.View, r space.Review, left *
 	}
 	switch {
 	case c.Binary || len(rows) == 0 && !cut && !(it.New && strings.Contains(patch, "\nnew file mode ")) && !(it.Deleted && strings.Contains(patch, "\ndeleted file mode ")):
-		it.Problem = "It is no text, or too long to compare, or differs in nothing that can be shown."
+		it.Problem = "It is not text, is too long to compare, or has no visible difference."
 		return it
 	case cut || len(rows) > left.lines || n > left.bytes || c.Cut:
 		it.Problem = "The difference is longer than fits here."
