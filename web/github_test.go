@@ -116,7 +116,7 @@ func TestEveryStateHasAWayOn(t *testing.T) {
 	}
 }
 
-// A person without an installation at GitHub is told so, and how to continue.
+// The page says if a person has no installation at GitHub, and how to continue.
 func TestNoInstallationFound(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
