@@ -22,7 +22,7 @@ type Actor struct {
 	space  space.SpaceID // the only space that the grant reaches
 	name   string        // of that space
 	role   space.Role    // of the user in that space
-	scopes []space.Scope // of the grant
+	scopes []space.Scope // in effect
 }
 
 type actorKind int

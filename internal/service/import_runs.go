@@ -44,7 +44,7 @@ type ImportState struct {
 	Running bool
 	Line    string // the latest step
 	Problem string // why it failed
-	Files   int    // imported
+	Files   int    // read from the source
 	Left    int    // files that were not imported
 	// Replaced counts the unchanged initial files of the space that the import replaced.
 	Replaced int
