@@ -122,7 +122,7 @@ func (r *Refusal) sentence() string {
 		fmt.Fprintf(&b, ". Put a placeholder in its place, or the remote could refuse every later push. If it is not a secret, a person can allow it: satchel space allow --user NAME %s", prints[0])
 		return b.String()
 	}
-	fmt.Fprintf(&b, ". Put placeholders in their place, or the remote could refuse every later push. If they are not secrets, a person can allow them one by one: satchel space allow --user NAME %s (likewise %s",
+	fmt.Fprintf(&b, ". Put placeholders in their place, or the remote could refuse every later push. A person can allow false positives one by one: satchel space allow --user NAME %s (likewise %s",
 		prints[0], strings.Join(prints[1:min(len(prints), shownFindings)], ", "))
 	if len(prints) > shownFindings {
 		b.WriteString("; the next answer names more")
