@@ -251,7 +251,7 @@ for (const javaScriptEnabled of [true, false]) {
       await gh.pushed('ada/notes', 'knowledge/milk.md', 'Oat.');
     });
 
-    test('who may not push any more is told so', async () => {
+    test('a person who can no longer push sees why', async () => {
       const { page } = bob;
       const space = spaceOf('bob');
       await gh.order('permission', { Repo: 'acme/handbook', Login: 'bob', Permission: '' });
