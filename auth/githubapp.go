@@ -72,16 +72,16 @@ const (
 // that every page, command and log has of it; both are empty if it stands.
 func (l RepositoryLink) Trouble() (what, way string) {
 	const check = "then press “Check now” on the space's page of GitHub."
-	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "who connected it")
+	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "the person who connected it")
 	switch l.State {
 	case LinkSuspended:
-		return "The GitHub App is suspended at GitHub for " + account + ", so that nothing goes to " + repository + " or comes from it.",
+		return "The GitHub App is suspended at GitHub for " + account + ", so " + repository + " is not synced.",
 			"An owner of " + account + " unsuspends it at GitHub, under Settings → Applications → Installed GitHub Apps (of an organisation: Settings → Third-party Access → GitHub Apps); " + check
 	case LinkRemoved:
-		return "The GitHub App does not reach " + repository + " any more: it was uninstalled or forgotten, or the repository was taken from it or deleted.",
+		return "The GitHub App can no longer reach " + repository + ": the App was uninstalled or lost its access, or the repository was deleted.",
 			"Install the App again, and choose the repository, on the space's page of GitHub."
 	case LinkLost:
-		return "At GitHub " + login + " may not push to " + repository + " any more, so that nothing goes there.",
+		return "On GitHub, " + login + " can no longer push to " + repository + ", so nothing is pushed there.",
 			"Ask for the permission again there, and " + check + " Or connect a repository to which you may push."
 	}
 	return "", ""

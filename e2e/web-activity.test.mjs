@@ -241,7 +241,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     const url = remote.create('notes');
     const { page } = owner;
     await page.goto(`${space}/remote`);
-    await page.getByText('This space is on this server alone').waitFor();
+    await page.getByText('This space is stored only on this server').waitFor();
     await judge(page, 'remote-none');
     // Attack: an address inside the operator's network, given on a page.
     await page.getByLabel('Address').fill('https://127.0.0.1:1/x.git');
@@ -275,7 +275,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     assert.match(git(remote.dir('notes'), 'log', '--format=%s', '-1', 'main'), /More to push/);
     await page.getByText('Disconnect', { exact: true }).click();
     await page.getByRole('button', { name: /yes, disconnect/i }).click();
-    await page.getByText('This space is on this server alone').waitFor();
+    await page.getByText('This space is stored only on this server').waitFor();
   });
 
   test('a further space is made, renamed and gone to', async () => {

@@ -181,7 +181,7 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('What changed in knowledge/deploy.md');
       await page.goBack();
       await page.getByRole('button', { name: 'Bring back this version' }).click();
-      await page.getByText('The version is brought back').waitFor();
+      await page.getByText('The version was restored').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('brought-back');
       await page.getByRole('link', { name: 'History', exact: true }).click();

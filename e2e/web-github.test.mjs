@@ -237,7 +237,7 @@ for (const javaScriptEnabled of [true, false]) {
       await save(page, space, 'knowledge/milk.md', 'Oat.\n');
       await page.goto(`${space}/github`);
       await press(page, 'Check now');
-      await page.getByText(/does not reach .+ any more/).first().waitFor();
+      await page.getByText(/can no longer reach .+/).first().waitFor();
       await look(page, 'removed');
       assert.equal(await gh.file('ada/notes', 'knowledge/milk.md'), undefined);
       await press(page, /install the app again/i);
@@ -251,7 +251,7 @@ for (const javaScriptEnabled of [true, false]) {
       await gh.pushed('ada/notes', 'knowledge/milk.md', 'Oat.');
     });
 
-    test('who may not push any more is told so', async () => {
+    test('a person who can no longer push sees why', async () => {
       const { page } = bob;
       const space = spaceOf('bob');
       await gh.order('permission', { Repo: 'acme/handbook', Login: 'bob', Permission: '' });

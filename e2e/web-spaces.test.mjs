@@ -48,7 +48,7 @@ describe('the end of a space', { skip: missing }, () => {
     await judge(page, 'space-delete-wrong');
     await name.fill('garden');
     await page.getByRole('button', { name: 'Delete this space for good' }).click();
-    await page.getByText('The space is deleted.').waitFor();
+    await page.getByText('The space was deleted.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Settings of garden' }).count(), 0);
     assert.ok(!JSON.stringify(s.run('space', 'list')).includes('garden'));
   });
@@ -61,7 +61,7 @@ describe('the end of a space', { skip: missing }, () => {
     await page.getByRole('radio', { name: /bob/ }).check();
     await page.getByRole('checkbox').check();
     await page.getByRole('button', { name: 'Give it away' }).click();
-    await page.getByText('The space is given away.').waitFor();
+    await page.getByText('The space was given away.').waitFor();
     assert.ok(s.run('space', 'list').some((x) => x.name === 'plans' && x.owner === 'bob'));
   });
 });

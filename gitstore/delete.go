@@ -64,7 +64,7 @@ func (s *Store) Delete(ctx context.Context, id space.SpaceID) error {
 // new users.
 func (r *repo) left(ctx context.Context) error {
 	busy := func() error {
-		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space is deleted, but something is still reading it. Its files are removed once that has ended.")
+		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space was deleted, but something is still reading it. Its files will be removed after that.")
 	}
 	select {
 	case <-r.opened: // before that, the first user is not counted

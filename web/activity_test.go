@@ -143,7 +143,7 @@ func TestRevertByPages(t *testing.T) {
 	}
 	again := b.send(a.in("revert"), url.Values{"commit": {string(bad.ID)}})
 	want(t, "again", again, http.StatusOK)
-	if !strings.Contains(again.body, "undone already") {
+	if !strings.Contains(again.body, "already undone") {
 		t.Error(heading(again.body))
 	}
 	one := a.by("claude-code", "One", "w.md", "1\n")
@@ -334,7 +334,7 @@ func TestRemotePage(t *testing.T) {
 	b := a.as(a.ada)
 	res := b.get(a.in("remote"))
 	checkPage(t, "local", res)
-	if !strings.Contains(res.body, "on this server alone") {
+	if !strings.Contains(res.body, "only on this server") {
 		t.Error(res.body)
 	}
 	form := func(pairs ...string) url.Values {

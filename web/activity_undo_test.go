@@ -114,7 +114,7 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 		{"reviews", "kept", "Kept."},
 		{"reviews", "undone", "Undone. The version"},
 		{"remote", "synced", "Synced."},
-		{"remote", "set", "The repository is connected."},
+		{"remote", "set", "The repository was connected."},
 		{"remote", "removed", ""},
 		{"activity", "You+won", ""},
 		{"reviews", "You+won", ""},
@@ -150,7 +150,7 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 		t.Error("it does not say what waits")
 	}
 	reviews := b.get(a.in("reviews")).body
-	if !strings.Contains(reviews, "Until it is undone, a change is in force") {
+	if !strings.Contains(reviews, "A change takes effect at once") {
 		t.Error("it does not say that the change is in force")
 	}
 	// A blank line has its height.
@@ -223,7 +223,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "preview", page, http.StatusOK)
 	checkPage(t, "preview", page)
 	ids := commits(page.body)
-	if len(ids) != 100 || !strings.Contains(page.body, "in a change of another") {
+	if len(ids) != 100 || !strings.Contains(page.body, "include what another client wrote") {
 		t.Fatalf("%d are listed", len(ids))
 	}
 	// They can be left, and fewer be chosen.
@@ -238,7 +238,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "what is no id", b.get(target+"&after=HEAD"), http.StatusNotFound)
 	want(t, "revert", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
 	rest := b.get(target)
-	if ids = commits(rest.body); len(ids) != 4 || !strings.Contains(rest.body, "100 changes that are undone already are not listed") {
+	if ids = commits(rest.body); len(ids) != 4 || !strings.Contains(rest.body, "100 changes that were already undone are not listed") {
 		t.Fatalf("%d are left", len(ids))
 	}
 	want(t, "the rest", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
@@ -247,7 +247,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	}
 	done := b.get(target)
 	checkPage(t, "done", done)
-	if len(commits(done.body)) != 0 || !strings.Contains(done.body, "undone already.") {
+	if len(commits(done.body)) != 0 || !strings.Contains(done.body, "already undone.") {
 		t.Error("it offers to undo all again")
 	}
 }

@@ -73,7 +73,7 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 					t.Errorf("%q: it is not named: %+v", slug, got)
 				}
 				a := b.get(strings.TrimSuffix("/connect/"+slug, "/") + "?since=" + since)
-				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, "not the client of this page") == ticks || strings.Contains(a.body, "This page checks by itself") == ticks {
+				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, "not the client of this page") == ticks || strings.Contains(a.body, "This page updates automatically") == ticks {
 					t.Errorf("%q: the page without a script ticks: %t", slug, !ticks)
 				}
 			}

@@ -32,13 +32,13 @@ func ReadContent(ctx context.Context, m service.View, e space.Entry) ([]byte, er
 	return data, err
 }
 
-// IsText reports whether data is text. Like git, it takes a NUL as a sign of binary data.
+// IsText reports whether data is text. As in git, data with a NUL is binary.
 func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
 }
 
-// mostlyText reports whether data that is not UTF-8 has no control characters, as text in
-// an older encoding does.
+// mostlyText reports whether data has no control characters, like text in an older
+// encoding.
 func mostlyText(data []byte) bool {
 	odd := 0
 	for _, b := range data {
@@ -49,7 +49,7 @@ func mostlyText(data []byte) bool {
 	return odd == 0
 }
 
-// IsMarkdown reports whether a file is Markdown, by its name.
+// IsMarkdown reports whether a file name is that of a Markdown file.
 func IsMarkdown(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown", ".mdown", ".mkd":
@@ -58,8 +58,8 @@ func IsMarkdown(name string) bool {
 	return false
 }
 
-// PictureType returns the media type of a picture, by the name of its file. It returns ""
-// for other files and for pictures that can run scripts, such as SVG.
+// PictureType returns the media type of a picture, from its file name. It returns "" for
+// other files and for pictures that can run scripts, such as SVG.
 func PictureType(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png":

@@ -16,8 +16,8 @@ const (
 	// downloadChunk is the size of one write. It is small, so that a slow client still
 	// finishes a write before the deadline.
 	downloadChunk = 32 << 10
-	// rawFiles is how many raw files a person may load in place of one download, and
-	// rawWait is how long the next one waits: a page may show many pictures.
+	// A page may show many pictures. So a person may load rawFiles raw files in place of
+	// each download, and further ones wait up to rawWait.
 	rawFiles = 4
 	rawWait  = 10 * time.Second
 )
@@ -123,7 +123,7 @@ func (s *Site) BeginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.
 	if err != nil {
 		return ctx, nil, nil, err
 	}
-	// A right that was lost before the download was added did not end it.
+	// The person may have lost access before the download was added.
 	if !s.StillIn(ctx, v, id) {
 		left()
 		return ctx, nil, nil, ErrGone

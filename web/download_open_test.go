@@ -94,7 +94,7 @@ func (a *active) noise() {
 // Attack: a download continues after the person lost access.
 func TestAttackDownloadEndsWithTheRight(t *testing.T) {
 	for name, end := range map[string]func(a *active, b *browser){
-		"no member any more": func(a *active, _ *browser) { a.live.End(a.bob.ID, a.space.ID) },
+		"no longer a member": func(a *active, _ *browser) { a.live.End(a.bob.ID, a.space.ID) },
 		"removed":            func(a *active, _ *browser) { a.live.End(a.bob.ID, "") },
 		"the server stops":   func(a *active, _ *browser) { a.live.Close() },
 		"signed out":         func(a *active, b *browser) { want(a.t, "sign out", b.send("/signout", nil), http.StatusSeeOther) },

@@ -118,7 +118,7 @@ func (s *Site) PutFlow(v *Visit, kind FlowKind, of string, lifetime time.Duratio
 	return s.Accounts.PutFlow(v.R.Context(), string(kind), data, c.Ends.Sub(s.Now()))
 }
 
-// KeepFlow stores a flow for this browser, with its secret in a cookie.
+// KeepFlow stores a flow and puts its secret into a cookie.
 func (s *Site) KeepFlow(v *Visit, kind FlowKind, of string, f AnyFlow) error {
 	secret, err := s.PutFlow(v, kind, of, flowLifetime, f)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Site) openFlow(v *Visit, kind FlowKind, of, secret string, f AnyFlow, o
 	return v.In && c.Session == v.Session.ID, nil
 }
 
-// StateIn returns the state that another site sent back; ok is false unless there is
+// StateIn returns the state that another site sent back. ok is false unless there is
 // exactly one.
 func StateIn(r *http.Request) (state string, ok bool) {
 	all := r.URL.Query()["state"]
@@ -224,6 +224,6 @@ func StateIn(r *http.Request) (state string, ok bool) {
 }
 
 func ErrFlowOver() error {
-	return &PageError{Status: http.StatusBadRequest, Title: "This sign-in is over",
+	return &PageError{Status: http.StatusBadRequest, Title: "This sign-in has ended",
 		Text: "It took too long, is already finished, or was started in another browser. Start again."}
 }

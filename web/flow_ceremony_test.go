@@ -14,7 +14,7 @@ import (
 const (
 	finishIn  = "/signin/passkey/finish"
 	finishAdd = "/account/passkeys/finish"
-	flowTime  = 10*time.Minute + time.Second // until no ceremony is good any more
+	flowTime  = 10*time.Minute + time.Second // until every ceremony has expired
 )
 
 // One tab signs in again while another adds a passkey. Both succeed.

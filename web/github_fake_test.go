@@ -42,7 +42,7 @@ type fakeGitHub struct {
 	mu     sync.Mutex
 	people map[string]app.Found
 	down   bool     // every request fails
-	lost   bool     // nobody may push any more
+	lost   bool     // nobody can push
 	did    []string // the requests that used a code or changed something
 }
 

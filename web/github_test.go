@@ -116,7 +116,7 @@ func TestEveryStateHasAWayOn(t *testing.T) {
 	}
 }
 
-// A person without an installation at GitHub is told so, and how to continue.
+// The page says if a person has no installation at GitHub, and how to continue.
 func TestNoInstallationFound(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
@@ -343,7 +343,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 				t.Error("a stranger had it fetched")
 			}
 			a = b.send(h.path+"/disconnect", nil)
-			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The repository is disconnected.") {
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The repository was disconnected.") {
 				t.Error("it does not say that it is disconnected")
 			}
 		})

@@ -49,7 +49,7 @@ func TestHealthPage(t *testing.T) {
 	a := w.as(w.ada).get("/admin/health")
 	want(t, "health", a, 200)
 	for _, text := range []string{
-		"2 things want a look", "up for", "Trouble</span>", "Look at it</span>", "Works</span>", "Off</span>", "Make room.",
+		"2 checks need attention", "up for", "Trouble</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Make room.",
 		"&lt;b&gt;full&lt;/b&gt;", "1.5 MiB", "1000 or more", `aria-current="page">Health`, ">ada<", ">eve<",
 	} {
 		if !strings.Contains(a.body, text) {

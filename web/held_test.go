@@ -21,7 +21,7 @@ import (
 // hold keeps a file of a person that could not be committed.
 func (w *world) hold(u space.UserID, id space.SpaceID, files ...pending.File) {
 	w.t.Helper()
-	left, err := w.service.Held.Save(w.t.Context(), u, id, files, nil)
+	left, err := w.service.Pending.Save(w.t.Context(), u, id, files, nil)
 	must(w.t, err)
 	if len(left) > 0 {
 		w.t.Fatalf("not held: %+v", left)
@@ -31,7 +31,7 @@ func (w *world) hold(u space.UserID, id space.SpaceID, files ...pending.File) {
 // heldFiles lists a person's files in ada's space that could not be committed.
 func (w *world) heldFiles(u space.UserID) (paths []string) {
 	w.t.Helper()
-	list, err := w.service.Held.List(w.t.Context(), u, w.space.ID)
+	list, err := w.service.Pending.List(w.t.Context(), u, w.space.ID)
 	must(w.t, err)
 	for _, f := range list {
 		paths = append(paths, f.Path)
@@ -110,18 +110,18 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 		t.Error("Activity does not count it")
 	}
 	body := b.get(pages["remote"]).body
-	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: it is no secret", "Yes, discard it"} {
+	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: this is not a secret", "Yes, discard it"} {
 		if !strings.Contains(body, s) {
 			t.Errorf("the page lacks %q", s)
 		}
 	}
 	repair := a.breakPending(a.ada.ID)
-	if body := b.get(pages["activity"]).body; strings.Contains(body, "Everything is pushed") || !strings.Contains(body, "cannot be told now") || strings.Contains(body, "canary") {
+	if body := b.get(pages["activity"]).body; strings.Contains(body, "Everything is pushed") || !strings.Contains(body, "cannot check now whether") || strings.Contains(body, "canary") {
 		t.Error("what cannot be read counts as nothing")
 	}
 	want(t, "what cannot be read", b.get(pages["remote"]), http.StatusOK)
 	repair()
-	_, err = a.service.Held.Drop(t.Context(), a.ada.ID, a.space.ID, "notes")
+	_, err = a.service.Pending.Drop(t.Context(), a.ada.ID, a.space.ID, "notes")
 	must(t, err)
 	for name, target := range pages {
 		if body := b.get(target).body; !strings.Contains(body, "Everything is pushed") || strings.Contains(body, "Not saved: ") || strings.Contains(body, "file is not saved") {
@@ -136,7 +136,7 @@ func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
 	key := keyIn(t, b.get(a.in("remote")).body)
 	res := b.send(a.in("held/allow"), url.Values{"file": {key}, "secrets": {print}})
 	want(t, "allow", res, http.StatusSeeOther)
-	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "It is allowed") || strings.Contains(body, "Allow: it is") || strings.Contains(body, "Everything is pushed") {
+	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "It is allowed") || strings.Contains(body, "Allow: this is") || strings.Contains(body, "Everything is pushed") {
 		t.Error("the page does not say what became of it")
 	}
 	res = b.send(a.in("held/discard"), url.Values{"file": {key}})
@@ -171,7 +171,7 @@ func TestAttackOnHeldFiles(t *testing.T) {
 	}
 	bob := a.as(a.bob)
 	own := keyIn(t, bob.get(a.in("remote")).body)
-	if strings.Contains(bob.get(a.in("remote")).body, "Allow: it is") {
+	if strings.Contains(bob.get(a.in("remote")).body, "Allow: this is") {
 		t.Error("a reader is offered to allow a secret")
 	}
 	want(t, "a reader allows", bob.send(a.in("held/allow"), url.Values{"file": {own}, "secrets": {print}}), http.StatusForbidden)

@@ -136,11 +136,11 @@ func TestWhatWasDone(t *testing.T) {
 		name, says string
 		do         func() answer
 	}{
-		{"upload", "The files are uploaded.", func() answer { return b.upload(h, url.Values{"dir": {"d"}}, "c.md", "c") }},
-		{"move", "It is moved.", func() answer {
+		{"upload", "The files were uploaded.", func() answer { return b.upload(h, url.Values{"dir": {"d"}}, "c.md", "c") }},
+		{"move", "It was moved.", func() answer {
 			return b.send(h.in("rename/d/a.md"), url.Values{"at": {string(h.head())}, "to": {"d/z.md"}})
 		}},
-		{"delete", "It is deleted.", func() answer { return b.send(h.in("delete/d/b.md"), url.Values{"at": {string(h.head())}}) }},
+		{"delete", "It was deleted.", func() answer { return b.send(h.in("delete/d/b.md"), url.Values{"at": {string(h.head())}}) }},
 	} {
 		a := tt.do()
 		want(t, tt.name, a, http.StatusSeeOther)

@@ -47,7 +47,7 @@ func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 			must(t, err)
 			b := h.as(h.ada)
 			a := b.send("/account/grants/revoke", url.Values{"id": {string(grants[0].ID)}})
-			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The client is disconnected.") {
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The client was disconnected.") {
 				t.Error("it does not say that it is done")
 			}
 			a = b.get("/")
@@ -236,7 +236,7 @@ func TestDoneWords(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
 	for page, done := range map[string]string{
-		"/account?done=passkey": "The passkey is added.", "/account/keys?done=revoked": "The key is revoked.", "/spaces/" + string(w.space.ID) + "?done=role": "The role is changed.",
+		"/account?done=passkey": "The passkey was added.", "/account/keys?done=revoked": "The key was revoked.", "/spaces/" + string(w.space.ID) + "?done=role": "The role was changed.",
 		"/account?done=role": "", "/account?done=Send+me+money": "", "/?done=passkey": "",
 	} {
 		_, said, ok := strings.Cut(b.get(page).body, `<div class="note" role="status"><p>`)
@@ -251,7 +251,7 @@ func TestDoneWords(t *testing.T) {
 			t.Errorf("a role leads to %s, not to %s", a.location(), done)
 		}
 	}
-	if a := b.get(in + "?done=same"); !strings.Contains(a.body, "Nothing is changed") || strings.Contains(a.body, "The role is changed") {
+	if a := b.get(in + "?done=same"); !strings.Contains(a.body, "No change was needed") || strings.Contains(a.body, "The role was changed") {
 		t.Error("it does not say that it was the role already")
 	}
 }

@@ -50,7 +50,7 @@ func TestNewPersonJoins(t *testing.T) {
 			}
 		}
 	}
-	for name, problem := range map[string]string{"": "Choose a user name.", "Grace Hopper": "is no name", "eve": "There is a user", "<script>": "is no name"} {
+	for name, problem := range map[string]string{"": "Choose a user name.", "Grace Hopper": "is not a valid name", "eve": "already exists", "<script>": "is not a valid name"} {
 		a := b.send(path, url.Values{"name": {name}})
 		want(t, name, a, http.StatusBadRequest)
 		if !strings.Contains(a.body, problem) || strings.Contains(a.body, "<script>") || !strings.Contains(a.body, `aria-invalid="true"`) {

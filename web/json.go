@@ -16,7 +16,7 @@ func wantsJSON(r *http.Request) bool {
 	return err == nil && t == "application/json"
 }
 
-// JSON answers the script.
+// JSON answers with JSON.
 func (s *Site) JSON(v *Visit, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -33,7 +33,7 @@ type scriptError struct {
 	Stale bool   `json:"stale,omitempty"` // the page must be reloaded
 }
 
-// ReadJSON reads what the script sent.
+// ReadJSON parses the JSON that a script sent.
 func ReadJSON(v *Visit, into any) error {
 	if !wantsJSON(v.R) {
 		return fault.New(fault.Invalid, "Passkeys need JavaScript.")

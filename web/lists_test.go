@@ -52,7 +52,7 @@ func TestInvitationsOnThePageOfPeople(t *testing.T) {
 		must(t, err)
 	}
 	wantWords(t, "people", w.as(w.ada).get("/admin"),
-		"to read the space "+w.space.Name+", by ada,", "to read and change the space "+w.evil.Name+", by eve,", "to the server, by who runs the server,",
+		"to read the space "+w.space.Name+", by ada,", "to read and change the space "+w.evil.Name+", by eve,", "to the server, by the operator of the server,",
 		`<span class="tag">reader</span>`, `<span class="tag">editor</span>`)
 }
 

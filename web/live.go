@@ -40,8 +40,7 @@ type LiveOptions struct {
 
 // Live sends new commits to open pages and tracks downloads, so that both end when a
 // person loses access. It receives the store's events. It does not wait for a page that
-// falls behind, but makes it reload. It starts no goroutine and is safe for concurrent
-// use.
+// falls behind, but makes it reload. It is safe for concurrent use.
 type Live struct {
 	o LiveOptions
 

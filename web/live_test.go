@@ -78,7 +78,7 @@ func TestStreamEndsWithTheRight(t *testing.T) {
 			must(t, a.EndSession(t.Context(), cli, a.bob.ID, a.sessionOf(a.bob)))
 		},
 		"the session is over": func(a *active) { a.pass(365 * 24 * time.Hour) },
-		"no member any more":  func(a *active) { must(t, a.RemoveMember(t.Context(), cli, a.space.ID, a.bob.ID)) },
+		"no longer a member":  func(a *active) { must(t, a.RemoveMember(t.Context(), cli, a.space.ID, a.bob.ID)) },
 		"removed": func(a *active) {
 			must(t, a.RemoveUser(t.Context(), cli, a.bob.ID))
 		},

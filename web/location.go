@@ -65,7 +65,7 @@ func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 func wayBack(location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil || !mayLeaveFor(u) {
-		return nil, &PageError{Status: http.StatusBadRequest, Title: "There is no way back", Text: "The address that the program gave cannot be opened."}
+		return nil, &PageError{Status: http.StatusBadRequest, Title: "Cannot return to the client", Text: "The client gave an address that this server does not redirect to."}
 	}
 	return u, nil
 }
@@ -141,6 +141,6 @@ func (s *Site) SendToProvider(v *Visit, location string) error {
 		return nil
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Title: "Going on", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
+		Title: "Redirecting", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
 	})
 }

@@ -15,10 +15,10 @@ func MakerOf(c space.Commit) string {
 	return "server"
 }
 
-// OnPages says that a person made a change on the pages.
+// OnPages describes a change that a person made on the pages.
 const OnPages = "on the pages"
 
-// ToolWords says by what means a change was made.
+// ToolWords describes the tool of a change.
 func ToolWords(tool string) string {
 	switch tool {
 	case "web":
@@ -26,7 +26,7 @@ func ToolWords(tool string) string {
 	case "import":
 		return "by an import"
 	case "restore":
-		return "by a command that restores"
+		return "by a restore command"
 	case "sync":
 		return "from the connected repository"
 	case "satchel":
@@ -35,8 +35,8 @@ func ToolWords(tool string) string {
 	return "with " + Shorten(tool, 40)
 }
 
-// HowMade says how a change that waits for review was made. It is "" for a change by an
-// AI's tool.
+// HowMade describes how a change that waits for review was made. It returns "" for changes
+// by AI tools.
 func HowMade(tool string) string {
 	switch {
 	case space.IsWebTool(tool):

@@ -103,14 +103,14 @@ func number(b bool) int {
 	return 0
 }
 
-// Pending lists the visitor's files in a space that could not be committed. The first
-// inspect entries include what looks like a secret in the file.
+// Pending lists the visitor's pending files in a space. The first inspect entries include
+// likely secrets.
 func (s *Site) Pending(v *Visit, id space.SpaceID, inspect int) ([]space.PendingFile, error) {
 	return s.Service.ListPendingFiles(v.R.Context(), v.Actor(), service.ListPendingFilesInput{Space: service.SpaceRef{ID: id}, Inspect: inspect})
 }
 
-// PendingIn counts the visitor's files in a space that could not be committed. It is -1 if
-// they cannot be read, so that no page claims that there are none.
+// PendingIn counts the visitor's pending files in a space. It returns -1 if they cannot be
+// read, so that no page claims that there are none.
 func (s *Site) PendingIn(v *Visit, id space.SpaceID) int {
 	all, err := s.Pending(v, id, 0)
 	if err != nil {

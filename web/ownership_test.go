@@ -74,7 +74,7 @@ func TestDeleteASpace(t *testing.T) {
 	sp := a.garden()
 	shows(t, ada.get("/spaces/"+string(a.space.ID)), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
 	first := ada.get(page)
-	shows(t, first, http.StatusOK, "cannot be undone", "on this server alone", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
+	shows(t, first, http.StatusOK, "cannot be undone", "only on this server", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
 	end := "/spaces/" + string(sp.ID) + "/end"
 	said := func(text string) {
 		t.Helper()
@@ -86,7 +86,7 @@ func TestDeleteASpace(t *testing.T) {
 	a.connect(sp.ID, address)
 	said("Everything that is saved is pushed to <bdi>" + address + "</bdi>")
 	broken := a.breakPending(a.ada.ID)
-	shows(t, ada.get(end), http.StatusOK, "Files that were not saved yet. Whether there are any cannot be told now.", "Everything that is saved is pushed")
+	shows(t, ada.get(end), http.StatusOK, "Files that were not saved yet. The server cannot check now whether there are any.", "Everything that is saved is pushed")
 	broken()
 	_, err = a.git.Commit(t.Context(), sp.ID, space.ChangeSet{Changes: []space.Change{{Path: "b.md", Content: []byte("b")}}}, space.Meta{})
 	must(t, err)
@@ -107,7 +107,7 @@ func TestDeleteASpace(t *testing.T) {
 	if to := res.location(); to != issuer+"/spaces?done=deleted" {
 		t.Errorf("it leads to %s", to)
 	}
-	shows(t, ada.get("/spaces?done=deleted"), http.StatusOK, "The space is deleted.")
+	shows(t, ada.get("/spaces?done=deleted"), http.StatusOK, "The space was deleted.")
 	for _, who := range []*browser{ada, a.as(a.bob)} {
 		for _, at := range []string{"", "/end", "/give", "/files/", "/remote", "/activity", "/download/bundle", "/events", "/publish"} {
 			if res := who.get("/spaces/" + string(sp.ID) + at); res.StatusCode != http.StatusNotFound {
@@ -139,19 +139,19 @@ func TestGiveASpace(t *testing.T) {
 	}{
 		{"nobody chosen", url.Values{"sure": {"1"}}, "choose who"},
 		{"not confirmed", url.Values{"to": {string(a.bob.ID)}}, "confirm"},
-		{"ATTACK: who is no member", url.Values{"to": {string(a.eve.ID)}, "sure": {"1"}}, "no member"},
-		{"the owner", url.Values{"to": {string(a.ada.ID)}, "sure": {"1"}}, "no member"},
-		{"ATTACK: no id", url.Values{"to": {"' OR 1=1"}, "sure": {"1"}}, "no member"},
+		{"ATTACK: a person who is not a member", url.Values{"to": {string(a.eve.ID)}, "sure": {"1"}}, "no longer a member"},
+		{"the owner", url.Values{"to": {string(a.ada.ID)}, "sure": {"1"}}, "no longer a member"},
+		{"ATTACK: no id", url.Values{"to": {"' OR 1=1"}, "sure": {"1"}}, "no longer a member"},
 	} {
 		shows(t, ada.send(page, tt.form), http.StatusBadRequest, "Nothing was changed", tt.want)
 	}
 	mine := a.newSpace(a.bob, "garden")
 	form := url.Values{"to": {string(a.bob.ID)}, "sure": {"1"}}
-	shows(t, ada.send(page, form), http.StatusBadRequest, "bob has a space of this name already")
+	shows(t, ada.send(page, form), http.StatusBadRequest, "bob already has a space with this name")
 	must(t, a.RenameSpace(t.Context(), cli, mine.ID, "bobs-garden"))
 	res := ada.send(page, form)
 	shows(t, res, http.StatusSeeOther)
-	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space is given away.")
+	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was given away.")
 	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
 		t.Errorf("%+v, %v", got, err)
 	}

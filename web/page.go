@@ -109,7 +109,7 @@ func (e *PageError) Error() string { return e.Title + ": " + e.Text }
 var (
 	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "There is nothing here", Text: "There is no page at this address, or you have no access to it."}
 	// ErrGone is the answer for everything that is missing or belongs to somebody else.
-	ErrGone = &PageError{Status: http.StatusNotFound, Title: "It is not there", Text: "It does not exist, or it no longer does."}
+	ErrGone = &PageError{Status: http.StatusNotFound, Title: "Not found", Text: "It does not exist, or you do not have access to it."}
 	// errStale is the answer to a form of another session than the current one.
 	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page and try again."}
 )
@@ -126,7 +126,7 @@ func AsPage(err error) *PageError {
 	case fault.Invalid:
 		p.Status, p.Title = http.StatusBadRequest, "That did not work"
 	case fault.NotFound:
-		p.Status, p.Title = http.StatusNotFound, "It is not there"
+		p.Status, p.Title = http.StatusNotFound, "Not found"
 	case fault.Conflict:
 		p.Status, p.Title = http.StatusConflict, "That cannot be done now"
 	case fault.Unauthenticated:
@@ -138,9 +138,9 @@ func AsPage(err error) *PageError {
 	case fault.Limited:
 		p.Status, p.Title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
-		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available now"
+		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available right now"
 	case fault.Damaged:
-		p.Status, p.Title = http.StatusInternalServerError, "It cannot be read"
+		p.Status, p.Title = http.StatusInternalServerError, "Stored data is damaged"
 	case fault.Canceled:
 		p.Status, p.Title = 499, "The request was stopped"
 	default:
@@ -192,9 +192,9 @@ func Gone(err error) error {
 	return err
 }
 
-// DoneIn returns the text that confirms the action that led to a page, by the parameter
-// done of its address. The texts are in words, so that a link cannot make the page say
-// anything else. A page that answers a form has no such text.
+// DoneIn returns the text in words that confirms the action in the parameter done of the
+// address. A link cannot make the page show any other text. The answer to a form has no
+// such text.
 func DoneIn(v *Visit, words map[string]string) string {
 	if v.R.Method == http.MethodPost {
 		return ""

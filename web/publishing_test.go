@@ -45,8 +45,8 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "the preview", a, http.StatusOK)
 	contains(t, "the preview", a.body, "3 files", "README.md", "sub/how.md", `value="ada-knowledge"`)
 	lacks(t, "the preview", a.body, "secret.txt", "what your AIs remember")
-	contains(t, "the preview", a.body, "everybody who has an account on this server</strong> will read this", `value="all" checked`)
-	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "nobody but you and the people whom you name</strong> will read this", `value="named" checked`)
+	contains(t, "the preview", a.body, "everyone with an account on this server</strong> and their AIs can read this", `value="all" checked`)
+	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "only you and the people you choose</strong>, and their AIs, can read this", `value="named" checked`)
 
 	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "title": {"Mine"}, "audience": {"all"}})
 	want(t, "a bad name", a, http.StatusBadRequest)
@@ -95,7 +95,7 @@ func TestPublishingASecondDirectoryOfTheSameName(t *testing.T) {
 	for dir, name := range map[string]string{"knowledge/team": "another directory", "team": "the same one"} {
 		a := ada.send(at, url.Values{"dir": {dir}, "source": {"ada-team"}, "audience": {"all"}})
 		want(t, name, a, http.StatusConflict)
-		contains(t, name, a.body, "You publish team/ as &#34;ada-team&#34; already. Choose another name", `href="#source-name"`, "Publish it", `value="all" checked`)
+		contains(t, name, a.body, "You already publish team/ as &#34;ada-team&#34;. Choose another name", `href="#source-name"`, "Publish it", `value="all" checked`)
 	}
 	if all := s.All(); len(all) != 1 || all[0].Dir != "team" || all[0].Everybody {
 		t.Errorf("there is now %+v", all)

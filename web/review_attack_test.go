@@ -28,8 +28,8 @@ func TestAttackNothingIsKeptUnseen(t *testing.T) {
 		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "/edit/resources/x.md", "text of 2 lines", "39.1 KiB"}, false},
 		{"too many lines", "start\n" + strings.Repeat("\n", 3000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "text of 3002 lines"}, false},
 		{"what cannot be seen in too many lines", "start\n" + strings.Repeat("\n", 3000) + "\u200bEVIL\u202e\n", []string{"2 characters in it that you cannot see"}, false},
-		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"no text", "/raw/resources/x.md?at=", "/files/resources/x.md?at=", "&amp;download"}, false},
-		{"what looks like a picture", "\x89PNG\x0D\x0A\x1A\x0A\x00\x00EVIL", []string{"no text, but looks like image/png"}, false},
+		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"not text", "/raw/resources/x.md?at=", "/files/resources/x.md?at=", "&amp;download"}, false},
+		{"what looks like a picture", "\x89PNG\x0D\x0A\x1A\x0A\x00\x00EVIL", []string{"not text, but looks like image/png"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := newActive(t, web.LiveOptions{})

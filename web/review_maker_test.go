@@ -30,10 +30,10 @@ func TestWhoMadeWhatWaits(t *testing.T) {
 		}, "on the pages", ""},
 		{"a command that restores", func(a *active, _ *browser) {
 			a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "Restore", Tool: "restore", Client: "satchel", Time: a.clock()}, file, "older\n")
-		}, "by a command that restores", ""},
+		}, "by a restore command", ""},
 		{"ATTACK: a pushed commit that says a command restored", func(a *active, _ *browser) {
 			a.push(file, "evil\n", "Restore\n\nSatchel-Tool: restore\nSatchel-Client: browser\n")
-		}, "by a commit from elsewhere", ", which says that it was made here and was not"},
+		}, "by a commit from elsewhere", ", which falsely claims to be from this server"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := newActive(t, web.LiveOptions{})

@@ -179,7 +179,7 @@ func (s *Site) readForm(v *Visit, limit int64) error {
 	return nil
 }
 
-var errNoText = errors.New("bytes that are no text")
+var errNoText = errors.New("the form is not valid text")
 
 // Textual reports whether a database accepts s as text.
 func Textual(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -32,7 +32,7 @@ type Site struct {
 	spools     spools
 	begun      *ratelimit.Limiter // flows that signed-in people begin
 
-	// NotifyOfLink notifies a user of a sign-in link that somebody else made or used.
+	// NotifyOfLink notifies a user that somebody else made or used a sign-in link.
 	NotifyOfLink func(ctx context.Context, link string)
 	closers      []func()
 }

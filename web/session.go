@@ -117,8 +117,8 @@ func (s *Site) ForgetSession(v *Visit) {
 	s.forgetFlows(v)
 }
 
-// Stranded reports whether the person could only sign in again with a link from an admin
-// or an operator of the server.
+// Stranded reports whether the person can sign in again only with a link from an admin or
+// the operator.
 func (s *Site) Stranded(v *Visit) (bool, error) {
 	if s.Mail != nil && v.User.Email != "" {
 		return false, nil

@@ -69,7 +69,7 @@ func count(n any) (string, error) {
 	case int64:
 		return grouped(n), nil
 	}
-	return "", fmt.Errorf("%T is no number of things", n)
+	return "", fmt.Errorf("%T is not an integer", n)
 }
 
 func grouped(n int64) string {

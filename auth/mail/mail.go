@@ -102,7 +102,7 @@ func New(o Options) (*Mailer, error) {
 		m.o.Hello = m.domain
 	}
 	if !wireName(m.o.Hello) {
-		return nil, fmt.Errorf("mail: %q is no name of a host", m.o.Hello)
+		return nil, fmt.Errorf("mail: %q is not a host name", m.o.Hello)
 	}
 	m.tls = &tls.Config{ServerName: m.host, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
 	return m, nil

@@ -42,13 +42,13 @@ func TestAccessTokenThatDoesNotWork(t *testing.T) {
 		{"user suspended", func(t *testing.T, w *world, bob store.User, _ store.Space, _ auth.Tokens) error {
 			w.suspend(bob)
 			return nil
-		}, "may not use this server"},
+		}, "no longer use this server"},
 		{"membership ended", func(t *testing.T, w *world, bob store.User, team store.Space, _ auth.Tokens) error {
 			return w.RemoveMember(t.Context(), cli, team.ID, bob.ID)
 		}, "revoked"},
 		{"Attack: membership ended behind the store's back", func(t *testing.T, w *world, bob store.User, team store.Space, _ auth.Tokens) error {
 			return w.exec("DELETE FROM auth_members WHERE user_id = ? AND space_id = ?", string(bob.ID), string(team.ID))
-		}, "no member"},
+		}, "no longer a member"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			each(t, func(t *testing.T, w *world) {

@@ -66,7 +66,7 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 		}
 		var m memberRow
 		if err := tx.Where("space_id = ? AND user_id = ?", lookup(row.SpaceID), u.ID).Take(&m).Error; err != nil {
-			return notFound(err, "%s is no member of such a space.", u.Name)
+			return notFound(err, "%s is not a member of that space.", u.Name)
 		}
 		scopes := auth.EffectiveScopes(inOrderOfScopes(c.Scopes), space.Role(m.Role))
 		if len(scopes) == 0 {
@@ -167,7 +167,7 @@ func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	case fault.NotFound:
 		return u, refuse(auth.ErrInvalidGrant, "What the client presents is not known here; begin again.")
 	case fault.Forbidden:
-		return u, refuse(auth.ErrInvalidGrant, "The user of this grant may not use this server any more.")
+		return u, refuse(auth.ErrInvalidGrant, "The user of this grant can no longer use this server.")
 	}
 	return u, err
 }
@@ -218,7 +218,7 @@ func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, err
 	var m memberRow
 	if err := tx.Where("space_id = ? AND user_id = ?", c.SpaceID, u.ID).Take(&m).Error; err != nil {
 		if errors.Is(err, gorm.ErrRecordNotFound) {
-			return auth.Tokens{}, refuse(auth.ErrInvalidGrant, "The user is no member of the space any more.")
+			return auth.Tokens{}, refuse(auth.ErrInvalidGrant, "The user is no longer a member of the space.")
 		}
 		return auth.Tokens{}, fmt.Errorf("look up member: %w", err)
 	}

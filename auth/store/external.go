@@ -50,7 +50,7 @@ func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, 
 		return auth.Principal{}, fault.New(fault.NotFound, "The person in the token is not a user of this server.")
 	}
 	if rows[0].User.Suspended != 0 {
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token may not use this server any more.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token can no longer use this server.")
 	}
 	r, err := chooseExternal(rows, x.Space)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockActive(tx, space.UserID(r.User.ID))
 		if err != nil {
-			return fault.Wrap(err, fault.Unauthenticated, "The user of this token may not use this server any more.")
+			return fault.Wrap(err, fault.Unauthenticated, "The user of this token can no longer use this server.")
 		}
 		var member int64
 		if err := tx.Model(&memberRow{}).Where("space_id = ? AND user_id = ?", r.SpaceID, u.ID).Count(&member).Error; err != nil {

@@ -60,7 +60,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 		}
 		var m memberRow
 		if err := tx.Where("space_id = ? AND user_id = ?", lookup(n.Space), u.ID).Take(&m).Error; err != nil {
-			return notFound(err, "%s is no member of such a space.", u.Name)
+			return notFound(err, "%s is not a member of that space.", u.Name)
 		}
 		if len(auth.EffectiveScopes(n.Scopes, space.Role(m.Role))) != len(n.Scopes) {
 			return fault.New(fault.Invalid, "%s is a %s of the space, so a key can only have the scope read.", u.Name, m.Role)
@@ -194,13 +194,13 @@ func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, er
 	case r.Removed != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key was removed.")
 	case r.Suspended != 0:
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key may not use this server any more.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key can no longer use this server.")
 	case r.Revoked != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "This key was revoked; make a new one.")
 	case r.Expires != 0 && now.UnixMilli() >= r.Expires:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "This key has expired; make a new one.")
 	case len(p.Scopes) == 0:
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key is no member of its space any more.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key is no longer a member of its space.")
 	}
 	return p, nil
 }

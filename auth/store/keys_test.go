@@ -102,7 +102,7 @@ func TestKeyThatDoesNotWork(t *testing.T) {
 			return w.db.Transact(t.Context(), func(tx *gorm.DB) error {
 				return tx.Exec("DELETE FROM auth_members WHERE user_id = ? AND space_id = ?", string(bob.ID), string(team.ID)).Error
 			})
-		}, "no member"},
+		}, "no longer a member"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			each(t, func(t *testing.T, w *world) {

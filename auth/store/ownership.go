@@ -142,7 +142,7 @@ func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, 
 			return fmt.Errorf("look up member: %w", err)
 		}
 		if member == 0 {
-			return fault.New(fault.NotFound, "They are no member of the space %s.", sp.Name)
+			return fault.New(fault.NotFound, "That person is not a member of the space %s.", sp.Name)
 		}
 		return s.keepsOne(tx, sp)
 	})

@@ -60,7 +60,7 @@ func TestSuspendUnlisted(t *testing.T) {
 			var out []string
 			if _, err := w.Verify(t.Context(), key); err == nil {
 				out = append(out, "key")
-			} else if !strings.Contains(fault.PublicOf(err), "may not use this server") {
+			} else if !strings.Contains(fault.PublicOf(err), "no longer use this server") {
 				t.Errorf("the key's owner is told %v", err)
 			}
 			if w.works(tok) {

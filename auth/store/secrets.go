@@ -51,7 +51,7 @@ func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
 }
 
 func errSuspended(name string) error {
-	return fault.New(fault.Forbidden, "%s may not use this server any more: no entry of its allow list lets them in.", name)
+	return fault.New(fault.Forbidden, "%s can no longer use this server, because no entry of the allow list admits them.", name)
 }
 
 // storable reports whether PostgreSQL can store and look up the text.

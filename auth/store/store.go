@@ -256,7 +256,7 @@ func CheckName(s string) error {
 	if len(s) > MaxNameBytes {
 		return fault.New(fault.Invalid, "A name has at most %d characters; this one has %d.", MaxNameBytes, len(s))
 	}
-	return fault.New(fault.Invalid, "%q is no name: use a-z, 0-9, -, _ and ., beginning with a letter or a digit.", s)
+	return fault.New(fault.Invalid, "%q is not a valid name. Use a-z, 0-9, -, _ and ., and start with a letter or a digit.", s)
 }
 
 // checkLabel reports whether s is valid as a label: at most 200 bytes without control

@@ -295,13 +295,13 @@ func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth
 	case r.Removed != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token was removed.")
 	case r.Suspended != 0:
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token may not use this server any more.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token can no longer use this server.")
 	case r.Revoked != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The grant of this token was revoked; connect again.")
 	case now.UnixMilli() >= r.Expires:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token has expired; refresh it.")
 	case len(p.Scopes) == 0:
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token is no member of its space any more.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token is no longer a member of its space.")
 	}
 	s.markUsed(p.Grant, now)
 	return p, nil

@@ -101,7 +101,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		}
 		if err := tx.Create(&u).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "There is a user %s already, or a user with the same sign-in.", n.Name)
+				return fault.New(fault.Conflict, "A user with the name %s or the same sign-in already exists.", n.Name)
 			}
 			return fmt.Errorf("create user: %w", err)
 		}

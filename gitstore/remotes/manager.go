@@ -114,7 +114,7 @@ func (m *Manager) Close(ctx context.Context) error {
 func errClosing() error { return fault.New(fault.Unavailable, "The server is shutting down.") }
 
 func errNoRemote() error {
-	return fault.New(fault.NotFound, "This space has no remote: it is kept on this server alone.")
+	return fault.New(fault.NotFound, "This space has no remote. It is stored only on this server.")
 }
 
 // Has reports whether the space has a remote. It only reads memory.

@@ -119,10 +119,10 @@ func (r *Refusal) sentence() string {
 	}
 	prints := r.fingerprints()
 	if len(prints) == 1 {
-		fmt.Fprintf(&b, ". Put a placeholder in its place, or the remote could refuse every later push. Where it is no secret, a person may allow it: satchel space allow --user NAME %s", prints[0])
+		fmt.Fprintf(&b, ". Put a placeholder in its place, or the remote could refuse every later push. If it is not a secret, a person can allow it: satchel space allow --user NAME %s", prints[0])
 		return b.String()
 	}
-	fmt.Fprintf(&b, ". Put placeholders in their place, or the remote could refuse every later push. What is no secret a person may allow, one by one: satchel space allow --user NAME %s (likewise %s",
+	fmt.Fprintf(&b, ". Put placeholders in their place, or the remote could refuse every later push. A person can allow false positives one by one: satchel space allow --user NAME %s (likewise %s",
 		prints[0], strings.Join(prints[1:min(len(prints), shownFindings)], ", "))
 	if len(prints) > shownFindings {
 		b.WriteString("; the next answer names more")
@@ -147,7 +147,7 @@ func (r *Refusal) Warning() string {
 	if n := len(found) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME%s (and should replace it where it is used), or allow it with satchel space allow --user NAME %s if it is no secret.",
+	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME%s (and should replace it where it is used), or allow it with satchel space allow --user NAME %s if it is not a secret.",
 		at, firstBytes(f.Description, maxShown), more, what, f.Fingerprint)
 }
 

@@ -78,7 +78,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 			return space.Source{}, errTaken(s.ID)
 		case consent.New || old.Dir != s.Dir:
 			// The source that has the name now would be lost without notice.
-			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
+			return space.Source{}, fault.New(fault.Conflict, "You already publish %s as %q. Choose another name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
 	}

@@ -172,9 +172,9 @@ func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 		change func(*request)
 		want   string
 	}{
-		{"another directory of the same space", func(r *request) { r.Dir = "knowledge2" }, `You publish knowledge/ as "team-notes" already.`},
-		{"another directory, by the form of a change", func(r *request) { r.Dir, r.New = "knowledge2", false }, `You publish knowledge/ as "team-notes" already.`},
-		{"the same directory, as if it were new", func(*request) {}, `You publish knowledge/ as "team-notes" already.`},
+		{"another directory of the same space", func(r *request) { r.Dir = "knowledge2" }, `You already publish knowledge/ as "team-notes".`},
+		{"another directory, by the form of a change", func(r *request) { r.Dir, r.New = "knowledge2", false }, `You already publish knowledge/ as "team-notes".`},
+		{"the same directory, as if it were new", func(*request) {}, `You already publish knowledge/ as "team-notes".`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, sqlite(t), files)

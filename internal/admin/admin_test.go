@@ -181,7 +181,7 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 	}
 	for op, want := range map[string]string{
 		"a source that fails": `"unavailable: The disk is on fire."`,
-		"add again":           `"conflict: There is a user \"ann\" already."`,
+		"add again":           `"conflict: A user named \"ann\" already exists."`,
 		"another kind":        `"invalid: \"zip\" is not a kind of import."`,
 	} {
 		if !slices.Contains(direct, op+" "+want) {

@@ -145,7 +145,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	c.Service = service.New(service.Options{
-		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
+		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Pending: c.held, Reviews: c.reviews,
 		Search:    searchLimits(cfg),
 		OpenIndex: func() (*index.Index, error) { return openIndex(cfg, log) },
 		ForgetVectors: func(ctx context.Context, x *index.Index, id space.SpaceID) error {

@@ -129,7 +129,7 @@ func (s *Server) attach() {
 	}
 	if s.bash != nil {
 		r.Pool = s.bash.pool
-		r.StopSpace, r.DiscardHeld = s.bash.pool.StopSpace, s.bash.pool.DropPending
+		r.StopSpace, r.DiscardPending = s.bash.pool.StopSpace, s.bash.pool.DropPending
 	}
 	s.Service.Attach(r)
 }

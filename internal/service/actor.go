@@ -8,8 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// An operation runs on behalf of an Actor, who came by one front. The zero Actor may do
-// nothing.
+// An Actor performs operations. The zero Actor can perform none.
 type Actor struct {
 	kind   actorKind
 	user   space.UserID
@@ -17,13 +16,13 @@ type Actor struct {
 	admin  bool
 	via    string
 
-	// Of a client:
+	// The rest is set for clients only.
 	grant  space.GrantID
 	label  string        // what the client calls itself
 	space  space.SpaceID // the only space that the grant reaches
 	name   string        // of that space
-	role   space.Role    // of the user in it
-	scopes []space.Scope // those in effect
+	role   space.Role    // of the user in that space
+	scopes []space.Scope // in effect
 }
 
 type actorKind int
@@ -35,21 +34,21 @@ const (
 	client
 )
 
-// Operator is the person at the server's command line, who may do everything.
+// Operator returns the actor at the server's command line, who can do everything.
 func Operator() Actor { return Actor{kind: operator, via: "command line"} }
 
-// Person is somebody who is signed in on the pages.
+// Person returns the actor for a user who is signed in on the pages.
 func Person(u store.User) Actor {
 	return Actor{kind: person, user: u.ID, author: authorOf(u), admin: u.Admin, via: "web"}
 }
 
-// authorOf is a user as the author of commits.
+// authorOf returns a user as the author of commits.
 func authorOf(u store.User) space.Person {
 	return auth.Principal{UserName: u.Name, Display: u.Display, Email: u.Email}.Person()
 }
 
-// Client is a client, or the bearer of an API key, that calls with a person's grant.
-// via names the front, such as "api".
+// Client returns the actor for a client or an API key that uses a person's grant. via
+// is the front, such as "api".
 func Client(p auth.Principal, via string) Actor {
 	return Actor{
 		kind: client, user: p.User, author: p.Person(), via: via,
@@ -57,27 +56,27 @@ func Client(p auth.Principal, via string) Actor {
 	}
 }
 
-// Labelled is the client with the name that it gives itself ("claude-code/2.1"), which
-// the commits that it makes carry.
+// Labelled returns the client with the name that it gives itself, such as
+// "claude-code/2.1". Its commits carry the name.
 func (a Actor) Labelled(label string) Actor {
 	a.label = label
 	return a
 }
 
-// Label is what a client calls itself.
+// Label returns the name that a client gives itself.
 func (a Actor) Label() string { return a.label }
 
-// User is the person for whom the actor acts; empty for the operator.
+// User returns the person for whom the actor acts. It is empty for the operator.
 func (a Actor) User() space.UserID { return a.user }
 
-// Author is the author of what the actor commits.
+// Author returns the author of the actor's commits.
 func (a Actor) Author() space.Person { return a.author }
 
-// Space is the space that a client's grant reaches.
+// Space returns the space that a client's grant reaches.
 func (a Actor) Space() SpaceRef { return SpaceRef{ID: a.space, Name: a.name} }
 
 // Can reports whether a client has the scope.
 func (a Actor) Can(scope space.Scope) bool { return slices.Contains(a.scopes, scope) }
 
-// audit is the actor of an audit line.
+// audit returns the actor of an audit entry.
 func (a Actor) audit() store.Actor { return store.Actor{User: a.user, Via: a.via} }

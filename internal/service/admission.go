@@ -11,12 +11,12 @@ import (
 	"satchel/internal/fault"
 )
 
-// Admit admits a person who signs in for the first time: with an open invitation, which is
-// accepted in the same transaction, or by the allow list. A person whose entry of the
-// allow list is gone comes back by another entry. name is the user name that the person
-// chose; if it is empty, Admit makes one from the claims. The error is a fault.Forbidden
-// if nothing lets them in, a fault.NotFound if the invitation is over, and a
-// fault.Conflict or fault.Invalid for the name.
+// Admit admits a person who signs in for the first time, either with an open invitation,
+// which it accepts in the same transaction, or by the allow list. It readmits a suspended
+// person if another entry of the allow list admits them. name is the user name that the
+// person chose; if it is empty, Admit makes one from the claims. The error is a
+// fault.Forbidden if nothing admits the person, a fault.NotFound if the invitation has
+// ended, and a fault.Conflict or fault.Invalid for the name.
 func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error) {
 	n := store.NewUser{Display: display(c.Name), Email: c.Email}
 	by := store.Actor{Via: "sign-in"}
@@ -26,7 +26,7 @@ func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation
 			return store.User{}, err
 		}
 		if by, err := s.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !s.o.MembersInvite) {
-			return store.User{}, fault.New(fault.Forbidden, "This invitation is for people who are users already. Ask an admin of this server for one that lets you in.")
+			return store.User{}, fault.New(fault.Forbidden, "This invitation is only for existing users. Ask an admin of this server for one that lets you in.")
 		}
 		n.Admitted, n.Invitation, by.Via = "invitation", invitation, "invitation"
 	} else {
@@ -78,7 +78,7 @@ func (s *Service) Allows(c auth.ExternalIdentity) bool {
 	return ok
 }
 
-// label names a sign-in in lists.
+// label returns the name of a sign-in in lists.
 func label(c auth.ExternalIdentity) string {
 	for _, name := range []string{c.GitHubLogin, c.Email, c.Login, c.Name} {
 		if name = display(name); name != "" {
@@ -88,13 +88,13 @@ func label(c auth.ExternalIdentity) string {
 	return c.Subject
 }
 
-// maxDisplay and maxDisplayBytes bound a person's name.
+// maxDisplay and maxDisplayBytes limit a person's name.
 const (
 	maxDisplay      = 60 // characters
 	maxDisplayBytes = 200
 )
 
-// display makes a name from a provider fit to be shown.
+// display makes a name from a provider safe to show.
 func display(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 	r := []rune(s)
@@ -104,7 +104,7 @@ func display(s string) string {
 	return strings.TrimSpace(string(r))
 }
 
-// nameOf makes a user name from the claims.
+// nameOf makes a user name from claims.
 func nameOf(c auth.ExternalIdentity) string {
 	local, _, _ := strings.Cut(c.Email, "@")
 	for _, s := range []string{c.GitHubLogin, c.Login, local, c.Name} {

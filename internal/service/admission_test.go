@@ -8,8 +8,8 @@ import (
 	"satchel/auth/store"
 )
 
-// What a provider says of a person becomes a user name that a shell, a URL and a
-// file name take, whatever it is.
+// Any claims of a provider become a user name that is safe in shells, URLs and file
+// names.
 func TestNameOfAClaimant(t *testing.T) {
 	for want, c := range map[string]auth.ExternalIdentity{
 		"ada-l":       {GitHubLogin: "Ada-L", Email: "x@example.com"},
@@ -32,7 +32,7 @@ func TestNameOfAClaimant(t *testing.T) {
 	}
 }
 
-// ATTACK: a name that hides or turns around what is beside it in a list.
+// Attack: a name hides or reverses the text beside it in a list.
 func TestDisplayNamesAreShownAsTheyAre(t *testing.T) {
 	for in, want := range map[string]string{
 		"Ada  Lovelace":            "Ada Lovelace",

@@ -17,24 +17,25 @@ import (
 // ListAuditInput selects audit entries.
 type ListAuditInput struct {
 	Limit int    `json:"limit"` // at most 1000
-	User  string `json:"user"`  // acts of, and about, people who have or had this name
+	User  string `json:"user"`  // entries by and about people who have or had this name
 	Act   string `json:"act"`   // the beginning of the action
 }
 
-// AuditEntry is one act.
+// AuditEntry is an entry of the audit log.
 type AuditEntry struct {
 	At      time.Time `json:"at"`
 	User    string    `json:"user,omitempty"`
 	Via     string    `json:"via"`
 	Action  string    `json:"action"`
 	Subject string    `json:"subject"` // an ID
-	About   string    `json:"about"`   // what people call the subject
-	// Detail holds IDs and, as texts, times; never a secret. Names are those of the IDs.
+	About   string    `json:"about"`   // the name of the subject
+	// Detail holds IDs and formatted times, and never a secret. Names has the names of the
+	// IDs.
 	Detail map[string]any    `json:"detail"`
 	Names  map[string]string `json:"names"`
 }
 
-// ListAudit lists the newest acts, newest first.
+// ListAudit lists audit entries, newest first.
 func (s *Service) ListAudit(ctx context.Context, a Actor, in ListAuditInput) ([]AuditEntry, error) {
 	if err := s.authorize(a, "ListAudit"); err != nil {
 		return nil, err
@@ -97,13 +98,13 @@ func (s *Service) everyoneCalled(ctx context.Context, name string) ([]space.User
 		}
 	}
 	if len(out) == 0 {
-		return nil, fault.New(fault.NotFound, "There never was a user %q.", strings.Map(printable, name))
+		return nil, fault.New(fault.NotFound, "There has never been a user %q.", strings.Map(printable, name))
 	}
 	return out, nil
 }
 
-// detailOf reads an entry's detail, with times as of RFC 3339, and without those that never
-// come.
+// detailOf reads an entry's detail. It formats times (RFC 3339) and omits the expiry of
+// what never expires.
 func detailOf(text string) map[string]any {
 	var d map[string]any
 	if json.Unmarshal([]byte(text), &d) != nil || d == nil {
@@ -117,8 +118,8 @@ func detailOf(text string) map[string]any {
 	return d
 }
 
-// idsOf returns the IDs in a detail. It looks only under the keys that hold some, so that
-// the name of a client is never taken for one.
+// idsOf returns the IDs in a detail. It reads only the keys that hold IDs, so that it
+// takes no client name for an ID.
 func idsOf(detail map[string]any) (ids []string) {
 	for _, key := range []string{"user", "by", "owner", "from", "to", "space", "client"} {
 		if id, ok := detail[key].(string); ok && id != "" {
@@ -135,8 +136,8 @@ func nameOr(names map[string]string, id string) string {
 	return id
 }
 
-// about is what people call the subject of an act. Sessions and sign-in links have the
-// name of their user; other subjects without a name have their ID.
+// about returns the name of the subject of an entry. For sessions and sign-in links, that
+// is the name of their user; for other subjects without a name, it is their ID.
 func about(e store.Entry, detail map[string]any, names map[string]string) string {
 	own, _ := detail["name"].(string)
 	user := ""
@@ -154,7 +155,7 @@ func about(e store.Entry, detail map[string]any, names map[string]string) string
 	return e.Subject
 }
 
-// printable replaces characters that a terminal does not print.
+// printable replaces characters that terminals do not print.
 func printable(r rune) rune {
 	if unicode.IsPrint(r) {
 		return r

@@ -22,7 +22,7 @@ func (s *Service) AddClient(ctx context.Context, a Actor, in AddClientInput) (au
 		return auth.Client{}, err
 	}
 	if len(in.Redirects) == 0 {
-		return auth.Client{}, fault.New(fault.Invalid, "A client needs the URL that it is sent back to: --redirect URI.")
+		return auth.Client{}, fault.New(fault.Invalid, "A client needs a redirect URI: --redirect URI.")
 	}
 	for _, uri := range in.Redirects {
 		if err := oauth.CheckRedirectURI(uri); err != nil {
@@ -49,7 +49,7 @@ type RemoveClientInput struct {
 	ID string `json:"id"`
 }
 
-// RemoveClient removes a client, and ends everything that it was granted.
+// RemoveClient removes a client and revokes its grants.
 func (s *Service) RemoveClient(ctx context.Context, a Actor, in RemoveClientInput) (None, error) {
 	if err := s.authorize(a, "RemoveClient"); err != nil {
 		return None{}, err

@@ -14,25 +14,25 @@ type DeleteSpaceInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// SpaceDeletion is a space that is deleted, or would be, and what goes with it. The JSON
-// form is part of the command line's contract.
+// SpaceDeletion describes the deletion of a space. Its JSON is part of the command line's
+// contract.
 type SpaceDeletion struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is empty if the owner was removed; OwnerWas is their name then.
+	// Owner is empty if the owner was removed. OwnerWas is then their name.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
-	// Members counts those beside the owner, and Sources what is published from it.
+	// Members counts the members without the owner, and Sources the published sources.
 	Members int `json:"members"`
 	Sources int `json:"sources"`
-	// Remote is the address of the remote, if there is one, and Unpushed counts the
+	// Remote is the address of the remote; empty if there is none. Unpushed counts the
 	// commits that it lacks.
 	Remote   string `json:"remote,omitempty"`
 	Unpushed int    `json:"unpushed,omitempty"`
 	Deleted  bool   `json:"deleted"`
 }
 
-// OwnerLabel names the owner for people.
+// OwnerLabel returns the name of the owner for people.
 func (d SpaceDeletion) OwnerLabel() string { return store.OwnerLabel(d.Owner, d.OwnerWas) }
 
 // PreviewDeletion returns what the deletion of a space would remove.
@@ -62,7 +62,7 @@ func (s *Service) describeDeletion(ctx context.Context, sp store.Space) (SpaceDe
 			out.Members++
 		}
 	}
-	// A space that cannot be read can be deleted all the same.
+	// A space that cannot be read can still be deleted.
 	if st, err := s.remotes.Status(ctx, sp.ID); err == nil {
 		if st.Remote != nil {
 			out.Remote = PublicURL(st.Remote.URL)
@@ -73,11 +73,11 @@ func (s *Service) describeDeletion(ctx context.Context, sp store.Space) (SpaceDe
 	return out, nil
 }
 
-// deletionWait is how long the operator waits until nothing is left of a space.
+// deletionWait is how long the operator waits until a space's files are removed.
 const deletionWait = 30 * time.Second
 
-// DeleteSpace deletes a space for good. Nobody can reach it from then on; its files are
-// removed in the background. Only the operator waits for that.
+// DeleteSpace deletes a space for good. Nobody can reach it afterwards. Its files are
+// removed in the background; only the operator waits for that.
 func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput) (SpaceDeletion, error) {
 	m, err := s.anySpace(ctx, a, "DeleteSpace", in.Space)
 	if err != nil {
@@ -92,9 +92,9 @@ func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput)
 		remove = s.o.DeleteSpace
 	}
 	if remove == nil {
-		return SpaceDeletion{}, fault.New(fault.Unavailable, "No space can be deleted here.")
+		return SpaceDeletion{}, fault.New(fault.Unavailable, "Spaces cannot be deleted here.")
 	}
-	done, err := remove(ctx, a.audit(), m.ID, a.user) // which also records it
+	done, err := remove(ctx, a.audit(), m.ID, a.user) // also writes the audit entry
 	if err != nil {
 		return SpaceDeletion{}, err
 	}
@@ -112,5 +112,5 @@ func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput)
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return out, fault.New(fault.Unavailable, "The space is deleted, and nobody can reach it any more. Its files are still being removed; the server's log says when that fails.")
+	return out, fault.New(fault.Unavailable, "The space was deleted, and nobody can reach it. Its files are still being removed. If that fails, the server's log says so.")
 }

@@ -9,8 +9,8 @@ import (
 	"satchel/internal/space"
 )
 
-// View reads the files and the history of a space that an actor may read. Errors are
-// faults of the store of spaces. An empty commit is head, an empty path the root.
+// View reads the files and the history of a space that an actor may read. An empty commit
+// means head, and an empty path the root.
 type View struct {
 	store.Membership
 	s *Service
@@ -32,8 +32,7 @@ func (s *Service) OpenSpaces(ctx context.Context, a Actor, _ None) ([]View, erro
 	return out, nil
 }
 
-// open opens a space for an operation. It counts as use of the space, so that its remote
-// is asked for news.
+// open opens a space for an operation. Because the space is in use, its remote is checked.
 func (s *Service) open(ctx context.Context, a Actor, operation string, ref SpaceRef) (View, error) {
 	m, err := s.authorizeSpace(ctx, a, operation, ref)
 	if err != nil {
@@ -46,25 +45,23 @@ func (s *Service) open(ctx context.Context, a Actor, operation string, ref Space
 // CanWrite reports whether the actor may change the space.
 func (v View) CanWrite() bool { return v.Role.Includes(space.Editor) }
 
-// Head returns the newest commit. It counts as use of the space, so that its remote is
-// asked for news.
+// Head returns the newest commit. Because the space is in use, its remote is checked.
 func (v View) Head(ctx context.Context) (space.CommitID, error) {
 	v.s.remotes.Used(v.ID)
 	return v.s.git.Head(ctx, v.ID)
 }
 
-// Resolve finds the commit that a person names: by its ID, at least 7 digits of it, or
-// HEAD.
+// Resolve finds a commit by its ID, by at least 7 digits of it, or by HEAD.
 func (v View) Resolve(ctx context.Context, at string) (space.CommitID, error) {
 	return v.s.git.Resolve(ctx, v.ID, at)
 }
 
-// Lookup returns the file or the directory at a path.
+// Lookup returns the file or directory at a path.
 func (v View) Lookup(ctx context.Context, at space.CommitID, p space.Path) (space.Entry, error) {
 	return v.s.git.Lookup(ctx, v.ID, at, p)
 }
 
-// Find is Lookup that reports a missing path by ok.
+// Find is Lookup, but ok is false for a missing path.
 func (v View) Find(ctx context.Context, at space.CommitID, p space.Path) (e space.Entry, ok bool, err error) {
 	e, err = v.Lookup(ctx, at, p)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -73,17 +70,17 @@ func (v View) Find(ctx context.Context, at space.CommitID, p space.Path) (e spac
 	return e, err == nil, err
 }
 
-// Children lists a directory by path.
+// Children lists a directory, sorted by path.
 func (v View) Children(ctx context.Context, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	return v.s.git.Children(ctx, v.ID, at, dir)
 }
 
-// Files lists every file at or under a path, at any depth, by path.
+// Files lists all files at or under a path, sorted by path.
 func (v View) Files(ctx context.Context, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	return v.s.git.Files(ctx, v.ID, at, dir)
 }
 
-// ReadBlob returns the content of a file, which must not be changed.
+// ReadBlob returns the content of a file. Callers must not modify it.
 func (v View) ReadBlob(ctx context.Context, b space.BlobID) ([]byte, error) {
 	return v.s.git.ReadBlob(ctx, v.ID, b)
 }
@@ -91,14 +88,14 @@ func (v View) ReadBlob(ctx context.Context, b space.BlobID) ([]byte, error) {
 // Bundle writes a git bundle of the whole history.
 func (v View) Bundle(ctx context.Context, w io.Writer) error { return v.s.git.Bundle(ctx, v.ID, w) }
 
-// MergeText merges by lines what ours and theirs made of base, as git merge-file does,
-// with its marks of seven letters around conflicts. Its time and memory are bounded.
+// MergeText merges the changes from base to ours and to theirs line by line, with conflict
+// markers as git merge-file writes them. Its time and memory are limited.
 func (s *Service) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error) {
 	return s.git.MergeText(ctx, base, ours, theirs)
 }
 
-// commitMeta describes a commit that the actor makes. tool names the operation, such as
-// "restore"; empty is a plain write.
+// commitMeta returns the metadata of a commit by the actor. tool is the operation, such as
+// "restore", and empty for a plain write.
 func (a Actor) commitMeta(tool, message string) space.Meta {
 	m := space.Meta{Author: a.author, Message: message, Tool: tool, Client: a.label}
 	if a.kind == person {
@@ -110,20 +107,20 @@ func (a Actor) commitMeta(tool, message string) space.Meta {
 	return m
 }
 
-// WriteFilesInput is one change of a space's files.
+// WriteFilesInput is a set of changes to the files of a space.
 type WriteFilesInput struct {
 	Space   SpaceRef       `json:"space"`
 	Changes []space.Change `json:"changes"`
 	Message string         `json:"message"` // empty: a summary of the paths
-	// Move says that the changes bring files to other paths, unseen.
+	// Move reports that the changes move files that the actor has not read.
 	Move bool `json:"move"`
-	// Partial commits the other files if some are refused, which Rejected lists.
+	// Partial commits the other files if some are refused. Rejected lists the refused.
 	Partial bool `json:"partial"`
 }
 
-// WriteFiles commits all changes or, unless Partial is set, none. A change whose base is no longer what the space
-// has is a fault.Conflict. A message that is refused is
-// left out, which Rejected says.
+// WriteFiles commits all changes, or none unless Partial is set. It returns a
+// fault.Conflict if a file is no longer what a change is based on. If the message is
+// refused, the commit has none and Rejected says so.
 func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
 	if err != nil {
@@ -148,14 +145,14 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 	case !c.Changed:
 		return c, refused
 	}
-	// The caller may be gone, and the rest must be taken back all the same.
+	// Take back the rest even if the caller is gone.
 	if err := s.takeBack(context.WithoutCancel(ctx), who, m.ID, c); err != nil {
-		return space.Commit{}, fault.Wrap(err, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(refused))
+		return space.Commit{}, fault.Wrap(err, fault.Conflict, "%s Some files were changed anyway. The history of the space has their earlier versions.", fault.PublicOf(refused))
 	}
 	return space.Commit{}, refused
 }
 
-// refusedFile says why the first file of a change set was not committed.
+// refusedFile returns why the first refused file of a commit was refused, or nil.
 func refusedFile(c space.Commit) error {
 	for _, r := range c.Rejected {
 		switch {
@@ -169,7 +166,7 @@ func refusedFile(c space.Commit) error {
 	return nil
 }
 
-// takeBack undoes a commit of which a part was refused.
+// takeBack undoes a commit whose other changes were refused.
 func (s *Service) takeBack(ctx context.Context, a Actor, id space.SpaceID, c space.Commit) error {
 	back := make([]space.Change, 0, len(c.Files))
 	for _, f := range c.Files {

@@ -9,7 +9,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Health is the state of the server.
+// Health describes the state of the server.
 type Health struct {
 	Started time.Time     `json:"started"`
 	Checks  []HealthCheck `json:"checks"`
@@ -17,7 +17,7 @@ type Health struct {
 	Stored  int64         `json:"stored"` // bytes of all spaces, with their history
 }
 
-// HealthCheck is the state of one part of the server.
+// HealthCheck is the result of one check of the server.
 type HealthCheck struct {
 	Name   string      `json:"name"`
 	State  HealthState `json:"state"`
@@ -25,14 +25,13 @@ type HealthCheck struct {
 	Remedy string      `json:"remedy"` // what to do; empty if all is well
 }
 
-// HealthState is the state of a part.
+// HealthState is the state of a part of the server.
 type HealthState string
 
-// The states.
 const (
 	HealthGood HealthState = "good"
-	HealthOff  HealthState = "off"     // not used on this server
-	HealthNote HealthState = "look"    // works, but somebody should look at it
+	HealthOff  HealthState = "off"     // not used here
+	HealthNote HealthState = "look"    // works, but needs attention
 	HealthBad  HealthState = "trouble" // something does not work
 )
 
@@ -44,7 +43,7 @@ func (s HealthState) Word() string {
 	case HealthOff:
 		return "Off"
 	case HealthNote:
-		return "Look at it"
+		return "Needs attention"
 	}
 	return "Trouble"
 }
@@ -55,19 +54,19 @@ type HealthTotal struct {
 	Value string `json:"value"`
 }
 
-// Usage is what one person uses.
+// Usage counts what a person uses.
 type Usage struct {
 	User      space.UserID `json:"user"`
-	Spaces    int          `json:"spaces"` // that the person owns
+	Spaces    int          `json:"spaces"` // owned
 	Grants    int          `json:"grants"` // valid clients and keys
 	Seen      time.Time    `json:"seen"`
-	Commits   int          `json:"commits"`   // in the person's spaces, in 30 days
-	More      bool         `json:"more"`      // there are more commits than were counted
+	Commits   int          `json:"commits"`   // in owned spaces, in 30 days
+	More      bool         `json:"more"`      // Commits is a lower limit
 	Sandboxes int          `json:"sandboxes"` // running
 	Bytes     int64        `json:"bytes"`
 }
 
-// Access is who is allowed in by the configuration.
+// Access describes who the configuration lets in.
 type Access struct {
 	Allow         auth.AllowList `json:"allow"`
 	MembersInvite bool           `json:"members_invite"`
@@ -78,7 +77,7 @@ type Access struct {
 	File          string         `json:"file"`         // the configuration file; empty if there is none
 }
 
-// GetHealth runs the checks of the server that are quick.
+// GetHealth runs the quick checks of the server.
 func (s *Service) GetHealth(ctx context.Context, a Actor, _ None) (Health, error) {
 	if err := s.authorize(a, "GetHealth"); err != nil {
 		return Health{}, err
@@ -105,7 +104,7 @@ func (s *Service) ListUsage(ctx context.Context, a Actor, in ListUsageInput) ([]
 	return s.running.Usage(ctx, in.People)
 }
 
-// GetAccess reports who is allowed in by the configuration.
+// GetAccess reports who the configuration lets in.
 func (s *Service) GetAccess(_ context.Context, a Actor, _ None) (Access, error) {
 	if err := s.authorize(a, "GetAccess"); err != nil {
 		return Access{}, err

@@ -14,14 +14,14 @@ func (v View) Log(ctx context.Context, q space.LogQuery) ([]space.Commit, error)
 	return v.s.git.Log(ctx, v.ID, q)
 }
 
-// LogPage is Log for pages whose cost does not grow with the history: it looks at no more
-// than walk commits. cursor is the next of the page before; next is empty at the end.
+// LogPage is Log in pages. It reads at most walk commits, so that its cost does not grow
+// with the history. cursor is the next of the previous page; next is empty at the end.
 func (v View) LogPage(ctx context.Context, at space.CommitID, p space.Path, cursor string, limit, walk int) (commits []space.Commit, next string, err error) {
 	return v.s.git.LogPage(ctx, v.ID, at, p, cursor, limit, walk)
 }
 
-// LastChanges returns, for each name in a directory, the commit that changed it last, if
-// it is among the last walk commits.
+// LastChanges returns the commit that last changed each name in a directory, if it is
+// among the last walk commits.
 func (v View) LastChanges(ctx context.Context, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
 	return v.s.git.LastChanges(ctx, v.ID, at, dir, walk)
 }
@@ -31,8 +31,8 @@ func (v View) Show(ctx context.Context, at space.CommitID) (space.Commit, error)
 	return v.s.git.Show(ctx, v.ID, at)
 }
 
-// Changes lists the first files at or under a path that differ between two commits, and
-// returns how many do. An empty from is the empty tree.
+// Changes lists the files at or under a path that differ between two commits, up to limit,
+// and returns how many there are. An empty from means the empty tree.
 func (v View) Changes(ctx context.Context, from, to space.CommitID, p space.Path, limit int) (files []space.FileChange, total int, err error) {
 	return v.s.git.Changes(ctx, v.ID, from, to, p, limit)
 }
@@ -47,8 +47,8 @@ func (v View) FilePatch(ctx context.Context, f space.FileChange) (string, error)
 	return v.s.git.FilePatch(ctx, v.ID, f)
 }
 
-// cleanPath reads a path that may be empty, or end with the slash that shells complete a
-// directory with.
+// cleanPath parses a path that may be empty or end in a slash, which shells add to
+// directories.
 func cleanPath(text string) (space.Path, error) {
 	if text = strings.TrimSuffix(text, "/"); text == "" {
 		return "", nil
@@ -56,7 +56,7 @@ func cleanPath(text string) (space.Path, error) {
 	return space.ParsePath(text)
 }
 
-// commitOf finds the commit that a person names, in letters of any case.
+// commitOf is Resolve for what a person typed, in any case.
 func (v View) commitOf(ctx context.Context, name string) (space.CommitID, error) {
 	if name != "HEAD" {
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -91,12 +91,11 @@ type ShowCommitInput struct {
 	Space  SpaceRef `json:"space"`
 	Commit string   `json:"commit"` // in full, by its first digits, or HEAD
 	Path   string   `json:"path"`   // empty: everything
-	// Content asks for the file at Path as the commit has it, and not for what the
-	// commit changed.
+	// Content asks for the content of the file at Path instead of the changes.
 	Content bool `json:"content"`
 }
 
-// CommitDetail is a commit with what it changed, or with one of its files.
+// CommitDetail is a commit with its patch, or with the content of one file.
 type CommitDetail struct {
 	space.Commit
 	Patch   string `json:"patch,omitempty"`
@@ -138,16 +137,16 @@ func (s *Service) ShowCommit(ctx context.Context, a Actor, in ShowCommitInput) (
 	return out, err
 }
 
-// RestoreInput says what becomes again what it was at a commit.
+// RestoreInput names a path and the commit to restore it from.
 type RestoreInput struct {
 	Space  SpaceRef `json:"space"`
 	Commit string   `json:"commit"` // in full, by its first digits, or HEAD
 	Path   string   `json:"path"`   // empty: everything
 }
 
-// Restore makes a path, or everything, what it was at a commit, as a new commit: files
-// that came since are deleted, and nothing leaves the history. If it is so already,
-// Changed is false.
+// Restore restores a path, or everything, to its state at a commit, as a new commit. Files
+// that were added since are deleted, and the history stays. Changed is false if nothing
+// differs.
 func (s *Service) Restore(ctx context.Context, a Actor, in RestoreInput) (space.Commit, error) {
 	v, err := s.open(ctx, a, "Restore", in.Space)
 	if err != nil {
@@ -172,12 +171,12 @@ func (s *Service) Restore(ctx context.Context, a Actor, in RestoreInput) (space.
 type RevertInput struct {
 	Space   SpaceRef         `json:"space"`
 	Commits []space.CommitID `json:"commits"`
-	// Client is the client whose changes the actor was shown, for the audit log.
+	// Client is the client whose changes the actor saw, for the audit log.
 	Client string `json:"client"`
 }
 
-// Revert undoes commits, as one new commit. Its Conflicts name files that were changed
-// since, which stay as they are.
+// Revert undoes commits in one new commit. Its Conflicts name the files that stay as they
+// are because they were changed since.
 func (s *Service) Revert(ctx context.Context, a Actor, in RevertInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "Revert", in.Space)
 	if err != nil {

@@ -24,13 +24,13 @@ import (
 const (
 	// maxImports limits the imports that run at once.
 	maxImports = 4
-	// importKept is how long the result of an import can be seen.
+	// importKept is how long the result of an import is kept.
 	importKept = 24 * time.Hour
 )
 
-// ImportOptions are for imports from URLs.
+// ImportOptions configure imports from URLs.
 type ImportOptions struct {
-	// Transport fetches. Its rules say which addresses can be reached.
+	// Transport fetches repositories, and limits which addresses can be reached.
 	Transport *transport.Client
 	CAFile    string
 	Git       gitcmd.Runner
@@ -44,24 +44,23 @@ type ImportState struct {
 	Running bool
 	Line    string // the latest step
 	Problem string // why it failed
-	Files   int    // that were read
-	Left    int    // files that were left out
-	// Replaced counts files of a new space that nobody had changed, and that the
-	// import replaced.
+	Files   int    // read from the source
+	Left    int    // files that were not imported
+	// Replaced counts the unchanged initial files of the space that the import replaced.
 	Replaced int
-	// Warnings counts places that look like secrets, and Warning is the first one.
+	// Warnings counts places that look like secrets. Warning is the first one.
 	Warnings int
 	Warning  space.Warning
 	Began    time.Time
 	Ended    time.Time
 }
 
-// importRuns are the imports that people start on the pages. They go on after the
-// request, and end with the server.
+// importRuns are the imports that people start on the pages. They continue after the
+// request and end with the server.
 type importRuns struct {
 	ImportOptions
 	into   func(ctx context.Context, id space.SpaceID, src gitstore.ImportSource, m space.Meta, progress func(string)) (gitstore.ImportResult, error)
-	may    func(ctx context.Context, user space.UserID, id space.SpaceID) error // reports whether a person may change a space
+	may    func(ctx context.Context, user space.UserID, id space.SpaceID) error // nil if the person may change the space
 	record func(ctx context.Context, by space.UserID, id space.SpaceID, detail map[string]any)
 	now    func() time.Time
 	log    *slog.Logger
@@ -94,7 +93,7 @@ func (s *Service) StartImport(ctx context.Context, a Actor, in StartImportInput)
 		return None{}, err
 	}
 	if s.running.Background == nil {
-		return None{}, fault.New(fault.Unavailable, "Only a running server imports from an address. Start it, or use satchel space import.")
+		return None{}, fault.New(fault.Unavailable, "Only a running server can import from an address. Start it, or use satchel space import.")
 	}
 	meta := space.Meta{Author: who.author, Tool: ToolImport, Client: "browser", Message: "Import " + oneLine(in.URL)}
 	return None{}, s.imports.start(s.running.Background, who.user, m.ID, in.URL, meta)
@@ -105,8 +104,7 @@ type GetImportInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// GetImport returns the state of the last import from a URL into a space; nil if none is
-// known.
+// GetImport returns the state of the last import from a URL into a space, or nil.
 func (s *Service) GetImport(ctx context.Context, a Actor, in GetImportInput) (*ImportState, error) {
 	m, err := s.authorizeSpace(ctx, a, "GetImport", in.Space)
 	if err != nil {
@@ -115,11 +113,10 @@ func (s *Service) GetImport(ctx context.Context, a Actor, in GetImportInput) (*I
 	return s.imports.state(m.ID), nil
 }
 
-// EndImports ends the imports of a person into a space, or into every space if id is
-// empty.
+// EndImports ends a person's imports into a space, or into all spaces if id is empty.
 func (s *Service) EndImports(user space.UserID, id space.SpaceID) { s.imports.end(user, id) }
 
-// ForgetImport ends an import into a deleted space, or forgets its result.
+// ForgetImport ends the import into a deleted space, or deletes its result.
 func (s *Service) ForgetImport(id space.SpaceID) { s.imports.forget(id) }
 
 func (s *Service) newImportRuns() *importRuns {
@@ -140,7 +137,7 @@ func (s *Service) newImportRuns() *importRuns {
 }
 
 func errImportRight() error {
-	return fault.New(fault.Forbidden, "The import was ended, because the person who started it may not change this space any more.")
+	return fault.New(fault.Forbidden, "The import was stopped because the person who started it can no longer change this space.")
 }
 
 func (r *importRuns) end(user space.UserID, id space.SpaceID) {
@@ -185,13 +182,13 @@ func (r *importRuns) start(background func(func(context.Context)) error, by spac
 		return !i.Running && r.now().Sub(i.Ended) > importKept
 	})
 	if i := r.by[id]; i != nil && i.Running {
-		return fault.New(fault.Conflict, "An import into this space is running already.")
+		return fault.New(fault.Conflict, "An import into this space is already running.")
 	}
 	if own {
-		return fault.New(fault.Limited, "Your import into another space is running. Start this one after it.")
+		return fault.New(fault.Limited, "Your import into another space is still running. Wait until it finishes.")
 	}
 	if running >= maxImports {
-		return fault.New(fault.Limited, "Other imports are running. Try again in a few minutes.")
+		return fault.New(fault.Limited, "Too many imports are running. Try again in a few minutes.")
 	}
 	stopped, end := context.WithCancelCause(context.Background())
 	err := background(func(ctx context.Context) {
@@ -207,7 +204,7 @@ func (r *importRuns) start(background func(func(context.Context)) error, by spac
 
 func (r *importRuns) run(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta) {
 	r.change(id, func(*ImportState) {}) // waits until start has added the import
-	// The person may have lost the right just before that.
+	// The person may have lost the right before start added the import.
 	err := r.may(ctx, by, id)
 	var res gitstore.ImportResult
 	if err == nil {
@@ -225,7 +222,7 @@ func (r *importRuns) run(ctx context.Context, by space.UserID, id space.SpaceID,
 		i.Running, i.Ended = false, r.now()
 		switch {
 		case errors.Is(err, context.Canceled):
-			i.Problem = "The server was stopped meanwhile. Start the import again."
+			i.Problem = "The server was stopped during the import. Start it again."
 		case err != nil:
 			i.Problem = importProblem(err)
 		default:
@@ -243,7 +240,7 @@ func (r *importRuns) change(id space.SpaceID, f func(*ImportState)) {
 	f(&r.by[id].ImportState)
 }
 
-// fetch fetches the repository into a directory of its own, and imports it from there.
+// fetch fetches the repository into a temporary directory and imports it from there.
 func (r *importRuns) fetch(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta, progress func(string)) (res gitstore.ImportResult, err error) {
 	dir, err := os.MkdirTemp(r.Dir, importPrefix)
 	if err != nil {
@@ -263,7 +260,7 @@ func (r *importRuns) fetch(ctx context.Context, by space.UserID, id space.SpaceI
 	if err := r.Transport.Fetch(ctx, transport.Endpoint{URL: url, CAFile: r.CAFile}, dir, "", "refs/heads/main", r.Limit, progress); err != nil {
 		return res, err
 	}
-	progress("The repository is here. Its files are being read.")
+	progress("The repository was fetched. Reading its files.")
 	out, in := io.Pipe()
 	var bundling sync.WaitGroup
 	bundling.Go(func() {
@@ -278,7 +275,7 @@ func (r *importRuns) fetch(ctx context.Context, by space.UserID, id space.SpaceI
 
 const importPrefix = "import-"
 
-// removeLeftImports removes the directories of imports of a killed process.
+// removeLeftImports removes the directories that a killed process left.
 func removeLeftImports(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, importPrefix+"*"))
 	for _, d := range left {
@@ -286,7 +283,7 @@ func removeLeftImports(dir string) {
 	}
 }
 
-// importProblem explains a failure to somebody who gave only an address.
+// importProblem explains a failure to a person who gave only an address.
 func importProblem(err error) string {
 	var e *transport.Error
 	if !errors.As(err, &e) {
@@ -296,7 +293,7 @@ func importProblem(err error) string {
 	case transport.Auth, transport.Forbidden, transport.Gone:
 		return "There is no public git repository at this address. To import a private one, connect GitHub, or use the command satchel space import."
 	case transport.BadURL, transport.BlockedAddress:
-		return "This server does not fetch from such an address. It takes public ones that begin with https://."
+		return "This server does not fetch from this address. Use a public address that begins with https://."
 	}
 	return e.Public()
 }

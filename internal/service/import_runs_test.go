@@ -22,8 +22,8 @@ import (
 	"satchel/internal/space"
 )
 
-// importWorld is a store with one space, and what imports into it. Where allow is
-// set the rules of egress let it reach the remote of the test.
+// importWorld is a World with one space. If allow is set, the egress rules let imports
+// reach the remote of the test.
 type importWorld struct {
 	*importRuns
 	ctx   context.Context
@@ -82,7 +82,7 @@ func (s *importWorld) begin(by space.UserID, id space.SpaceID, url string) error
 	return s.start(func(work func(context.Context)) error { s.work.Go(func() { work(s.ctx) }); return nil }, by, id, url, m)
 }
 
-// run imports and waits for the end.
+// run runs an import to its end.
 func (s *importWorld) run(t *testing.T, url string) ImportState {
 	t.Helper()
 	if err := s.begin("u_ada", s.id, url); err != nil {
@@ -131,8 +131,7 @@ func TestImportByThePages(t *testing.T) {
 	}
 }
 
-// Attack: an address of the server's own network, which its remotes may not reach
-// either: nothing there is asked.
+// Attack: an import from the server's own network. No request is sent there.
 func TestAttackImportFromPrivateAddress(t *testing.T) {
 	remote := remotetest.New(t, remotetest.Options{TLS: true})
 	remote.Create("notes")
@@ -156,7 +155,7 @@ func TestAttackImportFromPrivateAddress(t *testing.T) {
 	}
 }
 
-// slowImports is a store whose imports wait until they may go on.
+// slowImports is a World whose imports wait for a signal.
 type slowImports struct{ release chan struct{} }
 
 func (s slowImports) Import(ctx context.Context, _ space.SpaceID, _ gitstore.ImportSource, _ space.Meta, _ func(string)) (gitstore.ImportResult, error) {
@@ -168,7 +167,7 @@ func (s slowImports) Import(ctx context.Context, _ space.SpaceID, _ gitstore.Imp
 	}
 }
 
-// Attack: an import goes on for somebody who lost the right to change the space.
+// Attack: an import continues after its person lost the right to change the space.
 func TestAttackImportEndsWithTheRight(t *testing.T) {
 	remote := remotetest.New(t, remotetest.Options{TLS: true})
 	remote.Create("notes")
@@ -186,12 +185,11 @@ func TestAttackImportEndsWithTheRight(t *testing.T) {
 		}
 		s.end("u_ada", s.id)
 		s.work.Wait()
-		if i := s.state(s.id); !strings.Contains(i.Problem, "may not change") {
+		if i := s.state(s.id); !strings.Contains(i.Problem, "can no longer change") {
 			t.Errorf("%+v", i)
 		}
 	})
-	// The last look is right before the commit, whether there is a history to adopt
-	// or files to add.
+	// The last check comes right before the commit, for imported histories and files.
 	for name, begin := range map[string]func(s *importWorld){
 		"into a new space": func(*importWorld) {},
 		"into one with changes": func(s *importWorld) {
@@ -215,7 +213,7 @@ func TestAttackImportEndsWithTheRight(t *testing.T) {
 				}
 				return nil
 			}
-			if i := s.run(t, remote.URL("notes")); !strings.Contains(i.Problem, "may not change") {
+			if i := s.run(t, remote.URL("notes")); !strings.Contains(i.Problem, "can no longer change") {
 				t.Errorf("%+v", i)
 			}
 			if after, err := s.store.Head(t.Context(), s.id); err != nil || after != before || asked != 2 {
@@ -240,7 +238,7 @@ func TestImportsAreBounded(t *testing.T) {
 		t.Errorf("a second one into the same space: %v", err)
 	}
 	var others []space.SpaceID
-	// Attack: one person's imports keep out everybody else's.
+	// Attack: the imports of one person block everybody else's.
 	if err := s.begin("u_ada", space.NewSpaceID(), url); fault.CodeOf(err) != fault.Limited || !strings.Contains(fault.PublicOf(err), "Your import") {
 		t.Errorf("a second one of one person: %v", err)
 	}
@@ -261,7 +259,7 @@ func TestImportsAreBounded(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 	}
-	// What is long over is forgotten, so that their number is bounded.
+	// Old results are deleted, so that their number is limited.
 	s.now = func() time.Time { return time.Now().Add(importKept + time.Hour) }
 	if err := s.begin("u_ada", s.id, url); err != nil {
 		t.Fatal(err)
@@ -272,7 +270,7 @@ func TestImportsAreBounded(t *testing.T) {
 	}
 }
 
-// What a killed process left is removed at the next start, and nothing else.
+// The next start removes what a killed process left, and nothing else.
 func TestLeftImportsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{importPrefix + "1", "other"} {

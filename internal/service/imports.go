@@ -11,49 +11,49 @@ import (
 	"satchel/internal/space"
 )
 
-// The kinds of streams that ImportSpace reads.
+// The kinds of streams.
 const (
 	ImportBundle = "bundle" // a git bundle with one head
 	ImportTar    = "tar"    // regular files and symbolic links
 )
 
-// ToolImport is the tool that commits of an import name.
+// ToolImport is the tool in commits of imports.
 const ToolImport = "import"
 
 // ImportSpaceInput is a stream of files for a space.
 type ImportSpaceInput struct {
 	Space  SpaceRef
 	Kind   string // ImportBundle or ImportTar
-	Source string // where the stream comes from, for the commit message; without credentials
+	Source string // origin of the stream, for the commit message; without credentials
 	// Stream may still be read after ImportSpace has returned, until it is closed.
 	Stream io.Reader
 }
 
-// ImportResult describes an import. The JSON form is part of the command line's contract.
+// ImportResult describes an import. Its JSON is part of the command line's contract.
 type ImportResult struct {
 	Commit    space.CommitID   `json:"commit"`
 	Files     int              `json:"files"`
-	History   bool             `json:"history"` // the source's history became the space's
+	History   bool             `json:"history"` // the space took over the history of the source
 	Refused   []ImportNote     `json:"refused,omitempty"`
 	Conflicts []ImportConflict `json:"conflicts,omitempty"` // both versions were kept
-	Replaced  []string         `json:"replaced,omitempty"`  // unchanged since the space began
-	Warnings  []ImportNote     `json:"warnings,omitempty"`  // imported content that looks like a secret
-	Changed   bool             `json:"changed"`             // false: the space had everything
+	Replaced  []string         `json:"replaced,omitempty"`  // unchanged initial files
+	Warnings  []ImportNote     `json:"warnings,omitempty"`  // imported, but looks like a secret
+	Changed   bool             `json:"changed"`             // false if the space had everything
 }
 
-// ImportNote is a file that was not imported, or that someone should look at.
+// ImportNote says why a file was not imported or needs attention.
 type ImportNote struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
 }
 
-// ImportConflict is a file of which the space has another version.
+// ImportConflict is an imported file that differs from the file in the space.
 type ImportConflict struct {
 	Path string `json:"path"` // of the space's version
 	Kept string `json:"kept"` // of the imported version
 }
 
-// ImportSpace imports a stream into a space. If it fails, nothing has changed.
+// ImportSpace imports a stream into a space. If it fails, it changes nothing.
 func (s *Service) ImportSpace(ctx context.Context, a Actor, in ImportSpaceInput) (ImportResult, error) {
 	m, err := s.authorizeSpace(ctx, a, "ImportSpace", in.Space)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Service) ImportSpace(ctx context.Context, a Actor, in ImportSpaceInput)
 // maxSource limits the name of a source in a commit message, in characters.
 const maxSource = 200
 
-// oneLine makes a text fit for the first line of a commit message. A line break in it
-// would let the rest pass for the commit's trailers.
+// oneLine makes a text safe for the first line of a commit message. After a line break,
+// the rest could pass for trailers.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

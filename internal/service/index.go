@@ -16,7 +16,7 @@ import (
 	"satchel/tools/index/evaluate"
 )
 
-// withIndex calls f with the running server's search index, or with one that it opens.
+// withIndex calls f with the running server's search index, or opens one.
 func (s *Service) withIndex(f func(x *index.Index) error) (err error) {
 	if s.running.Index != nil {
 		return f(s.running.Index)
@@ -43,9 +43,8 @@ func catchUp(ctx context.Context, x *index.Index, id space.SpaceID, src index.So
 	return x.Update(ctx, id, src)
 }
 
-// catchUpLibrary brings the indexes of published sources up to their snapshots, as a
-// server does by itself. It skips a source that fails; the answer then says that its
-// index is behind.
+// catchUpLibrary updates the indexes of published sources, as a running server does in the
+// background. It skips sources that fail; the answer says that their index is behind.
 func (s *Service) catchUpLibrary(ctx context.Context, x *index.Index, cols []index.Collection) error {
 	for _, c := range cols {
 		if c.Label == SpaceLabel {
@@ -58,8 +57,8 @@ func (s *Service) catchUpLibrary(ctx context.Context, x *index.Index, cols []ind
 	return nil
 }
 
-// purgeIndex rebuilds everything that is derived from a space after a purge. What was
-// purged would stay in the free pages of the old index.
+// purgeIndex rebuilds all indexes of a space after a purge. Free pages of the old ones
+// still have the purged content.
 func (s *Service) purgeIndex(ctx context.Context, x *index.Index, id space.SpaceID) error {
 	rebuild := func(id space.SpaceID, src index.Source) error {
 		err := x.Rebuild(ctx, id, src)
@@ -76,24 +75,23 @@ func (s *Service) purgeIndex(ctx context.Context, x *index.Index, id space.Space
 	return errors.Join(append(errs, err)...)
 }
 
-// ReindexInput selects the spaces to index again.
+// ReindexInput selects spaces to index again.
 type ReindexInput struct {
-	// Space is the only one; the zero SpaceRef selects all, but with Changed the first
-	// administrator's.
+	// Space selects one space. The zero SpaceRef selects all spaces, or with Changed the
+	// first administrator's.
 	Space SpaceRef `json:"space"`
-	// Changed selects these paths of one space: its index is updated and they are read
-	// again. Nil rebuilds the index.
+	// Changed are paths of one space to read again. Nil rebuilds the whole index.
 	Changed []string `json:"changed"`
 }
 
-// Reindexed describes the index of a space after it was made or updated.
+// Reindexed describes the index of a space after an update.
 type Reindexed struct {
 	Space     space.SpaceID  `json:"space"`
 	Owner     string         `json:"owner"`
-	Commit    space.CommitID `json:"commit"`    // that the index shows now
-	Documents int64          `json:"documents"` // that it holds
+	Commit    space.CommitID `json:"commit"`    // that is indexed
+	Documents int64          `json:"documents"` // in the index
 	Read      int            `json:"read"`      // files that were read
-	// Absent are the paths of the input that the space does not have, sorted.
+	// Absent are the paths of the input that do not exist, sorted.
 	Absent  []space.Path `json:"absent,omitempty"`
 	Seconds float64      `json:"seconds"`
 }
@@ -155,7 +153,7 @@ func (s *Service) Reindex(ctx context.Context, a Actor, in ReindexInput) ([]Rein
 	return out, err
 }
 
-// ownerLabel names the owner of a space for people, even if the owner was removed.
+// ownerLabel returns the name of an owner for people, even if the owner was removed.
 func ownerLabel(n store.UserName) string {
 	if n.Removed {
 		return store.OwnerLabel("", n.Name)
@@ -163,15 +161,15 @@ func ownerLabel(n store.UserName) string {
 	return n.Name
 }
 
-// RankPagesInput asks what queries find in a space.
+// RankPagesInput selects queries to rank in a space.
 type RankPagesInput struct {
 	Space   SpaceRef     `json:"space"`
 	Queries []string     `json:"queries"`
-	Depth   int          `json:"depth"` // of a ranking, in documents
-	Paths   []space.Path `json:"paths"` // to look for in the space
+	Depth   int          `json:"depth"` // documents in a ranking
+	Paths   []space.Path `json:"paths"` // whose existence to check
 }
 
-// RankResult holds the rankings in the order of the queries.
+// RankResult has the rankings in the order of the queries.
 type RankResult struct {
 	Rankings []Ranking    `json:"rankings"`
 	Absent   []space.Path `json:"absent"` // of the input's paths
@@ -180,11 +178,11 @@ type RankResult struct {
 // Ranking is what one query finds.
 type Ranking struct {
 	Paths []space.Path `json:"paths"` // best first
-	// Took is the time of the search as a user makes it.
+	// Took is the duration of the search, as for a user.
 	Took time.Duration `json:"took"`
 }
 
-// RankPages returns what queries find, for measuring.
+// RankPages returns what queries find, to measure the search.
 func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (RankResult, error) {
 	m, err := s.authorizeSpace(ctx, a, "RankPages", in.Space)
 	if err != nil {
@@ -210,7 +208,7 @@ func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (Ra
 		}
 		for i, q := range in.Queries {
 			var ranking Ranking
-			// A ranking over a part of the index would be measured as if it were one.
+			// Sound prevents that a partial index is measured.
 			err := x.Sound(ctx, m.ID, src, func() (err error) {
 				ranking.Paths, ranking.Took, err = evaluate.RankPaths(ctx, x, []index.Collection{{ID: m.ID, Label: SpaceLabel}}, q, in.Depth)
 				return err
@@ -229,7 +227,7 @@ func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (Ra
 // reportInterval is how often progress is reported.
 const reportInterval = 100 * time.Millisecond
 
-// countingStore is a store of spaces that reports how much the index reads from it.
+// countingStore reports how many files the index reads.
 type countingStore struct {
 	*gitstore.Store
 	progress func(string)

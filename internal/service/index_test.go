@@ -13,7 +13,7 @@ import (
 	"satchel/tools/index"
 )
 
-// If no server runs, each operation opens the index and closes it again.
+// If no server is running, each operation opens and closes the index.
 func TestIndexWithoutAServer(t *testing.T) {
 	w := servicetest.New(t, time.Now)
 	w.Write(map[string]string{"a.md": "Green tea", "x.md": "Cocoa", "y.md": "Milk"})

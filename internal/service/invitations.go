@@ -10,13 +10,13 @@ import (
 
 // InviteToServerInput describes an invitation.
 type InviteToServerInput struct {
-	By    string `json:"by,omitempty"` // who invites, at the command line; empty for the first administrator
+	By    string `json:"by,omitempty"` // at the command line, the inviter; empty for the first administrator
 	Admin bool   `json:"admin"`        // the person who accepts becomes an admin
 	Note  string `json:"note"`
-	Email string `json:"email"` // becomes the address of a new person without one, if an admin invites
+	Email string `json:"email"` // if an admin invites: the address of a new person without one
 }
 
-// InviteToServer makes an invitation with which somebody becomes a user.
+// InviteToServer creates an invitation to become a user.
 func (s *Service) InviteToServer(ctx context.Context, a Actor, in InviteToServerInput) (Link, error) {
 	if err := s.authorize(a, "InviteToServer"); err != nil {
 		return Link{}, err
@@ -32,13 +32,12 @@ func (s *Service) InviteToServer(ctx context.Context, a Actor, in InviteToServer
 type InviteToSpaceInput struct {
 	Space SpaceRef   `json:"space"`
 	Role  space.Role `json:"role"`
-	Admin bool       `json:"admin"` // as of InviteToServerInput, like the rest
+	Admin bool       `json:"admin"` // this and the rest are as in InviteToServerInput
 	Note  string     `json:"note"`
 	Email string     `json:"email"`
 }
 
-// InviteToSpace makes an invitation by the owner of a space, with which somebody becomes
-// its member.
+// InviteToSpace creates an invitation, by the owner of a space, to become its member.
 func (s *Service) InviteToSpace(ctx context.Context, a Actor, in InviteToSpaceInput) (Link, error) {
 	m, err := s.authorizeSpace(ctx, a, "InviteToSpace", in.Space)
 	if err != nil {
@@ -84,8 +83,7 @@ type RevokeInvitationInput struct {
 	ID string `json:"id"`
 }
 
-// RevokeInvitation ends an open invitation: one that the actor made, or any one for an
-// admin.
+// RevokeInvitation ends an open invitation of the actor. Admins can end any.
 func (s *Service) RevokeInvitation(ctx context.Context, a Actor, in RevokeInvitationInput) (None, error) {
 	if err := s.authorize(a, "RevokeInvitation"); err != nil {
 		return None{}, err
@@ -97,12 +95,12 @@ func (s *Service) RevokeInvitation(ctx context.Context, a Actor, in RevokeInvita
 	return None{}, s.accounts.RevokeInvitation(ctx, a.audit(), in.ID, by)
 }
 
-// AcceptInvitationInput holds the secret of an invitation.
+// AcceptInvitationInput has the secret of an invitation.
 type AcceptInvitationInput struct {
 	Secret string `json:"secret"`
 }
 
-// AcceptInvitation gives the actor what an invitation promises, and uses it up.
+// AcceptInvitation gives the actor what an invitation grants. It can be accepted once.
 func (s *Service) AcceptInvitation(ctx context.Context, a Actor, in AcceptInvitationInput) (store.Invitation, error) {
 	if err := s.authorize(a, "AcceptInvitation"); err != nil {
 		return store.Invitation{}, err

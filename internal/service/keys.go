@@ -13,18 +13,18 @@ type CreateKeyInput struct {
 	Space    SpaceRef      `json:"space"`
 	Scopes   []space.Scope `json:"scopes"`
 	Name     string        `json:"name"`
-	Lifetime time.Duration `json:"lifetime,omitempty"` // 0 for a key that does not expire
+	Lifetime time.Duration `json:"lifetime,omitempty"` // 0: the key does not expire
 }
 
-// NewKey is a new key with its secret, which is not stored.
+// NewKey is a new key. Its secret is not stored.
 type NewKey struct {
 	ID      space.GrantID `json:"id"`
 	Secret  string        `json:"token"`
 	Expires time.Time     `json:"-"`
 }
 
-// CreateKey makes an API key of the actor, or of the person whom the operator names, for
-// one of their spaces.
+// CreateKey creates an API key for a space of the actor, or of the person whom the
+// operator names.
 func (s *Service) CreateKey(ctx context.Context, a Actor, in CreateKeyInput) (NewKey, error) {
 	m, err := s.authorizeSpace(ctx, a, "CreateKey", in.Space)
 	if err != nil {
@@ -45,12 +45,12 @@ func (s *Service) CreateKey(ctx context.Context, a Actor, in CreateKeyInput) (Ne
 	return NewKey{ID: g.ID, Secret: secret.Reveal(), Expires: g.Expires}, nil
 }
 
-// ListKeysInput names a person at the command line; empty lists everyone's.
+// ListKeysInput names a person at the command line; empty means everyone.
 type ListKeysInput struct {
 	User string `json:"user,omitempty"`
 }
 
-// ListKeys lists the actor's keys, newest first, with those that ended.
+// ListKeys lists the actor's keys, newest first, including ended ones.
 func (s *Service) ListKeys(ctx context.Context, a Actor, in ListKeysInput) ([]store.Key, error) {
 	if err := s.authorize(a, "ListKeys"); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ type RevokeKeyInput struct {
 	ID space.GrantID `json:"id"`
 }
 
-// RevokeKey ends a key of the actor at once; the operator can end any.
+// RevokeKey revokes a key of the actor. The operator can revoke any.
 func (s *Service) RevokeKey(ctx context.Context, a Actor, in RevokeKeyInput) (None, error) {
 	if err := s.authorize(a, "RevokeKey"); err != nil {
 		return None{}, err
@@ -79,8 +79,7 @@ func (s *Service) RevokeKey(ctx context.Context, a Actor, in RevokeKeyInput) (No
 	return None{}, s.grantsRevoked(s.accounts.RevokeKey(ctx, a.audit(), in.ID, ownerOf(a)))
 }
 
-// grantsRevoked ends what is in progress with revoked grants, unless revoking failed
-// with err.
+// grantsRevoked ends calls with revoked grants if err is nil. It returns err.
 func (s *Service) grantsRevoked(err error) error {
 	if err == nil && s.running.GrantsRevoked != nil {
 		s.running.GrantsRevoked()
@@ -88,18 +87,18 @@ func (s *Service) grantsRevoked(err error) error {
 	return err
 }
 
-// Grant is a grant of a client or a key, with the name of its person.
+// Grant is a grant of a client or a key, with the name of its user.
 type Grant struct {
 	store.GrantInfo
 	UserName string
 }
 
-// ListGrantsInput names a person at the command line; empty lists everyone's.
+// ListGrantsInput names a person at the command line; empty means everyone.
 type ListGrantsInput struct {
 	User string `json:"user,omitempty"`
 }
 
-// ListGrants lists the good grants of the actor, of all kinds.
+// ListGrants lists the valid grants of the actor.
 func (s *Service) ListGrants(ctx context.Context, a Actor, in ListGrantsInput) ([]Grant, error) {
 	if err := s.authorize(a, "ListGrants"); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ type RevokeGrantInput struct {
 	ID space.GrantID `json:"id"`
 }
 
-// RevokeGrant ends a grant of the actor at once; the operator can end any.
+// RevokeGrant revokes a grant of the actor. The operator can revoke any.
 func (s *Service) RevokeGrant(ctx context.Context, a Actor, in RevokeGrantInput) (None, error) {
 	if err := s.authorize(a, "RevokeGrant"); err != nil {
 		return None{}, err

@@ -14,12 +14,11 @@ import (
 
 // ListSourcesInput selects sources.
 type ListSourcesInput struct {
-	// User lists what this person may read; for the operator an empty name lists every
-	// source. For any other actor it is ignored.
+	// User is the reader, for the operator only; empty lists every source.
 	User string `json:"user,omitempty"`
 }
 
-// ListSources lists the sources that the actor may read, by ID.
+// ListSources lists the sources that the actor may read, sorted by ID.
 func (s *Service) ListSources(ctx context.Context, a Actor, in ListSourcesInput) ([]space.Source, error) {
 	if err := s.authorize(a, "ListSources"); err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func (s *Service) ListSources(ctx context.Context, a Actor, in ListSourcesInput)
 	return s.named(ctx, all)
 }
 
-// named fills in the names of publishers and readers. Removed people are left out.
+// named adds the names of publishers and readers, except removed people.
 func (s *Service) named(ctx context.Context, all []space.Source) ([]space.Source, error) {
 	if len(all) == 0 {
 		return []space.Source{}, nil
@@ -85,8 +84,8 @@ type Snapshot struct {
 	manager *sources.Manager
 }
 
-// OpenSource opens the current snapshot of a source that the actor may read. Any other
-// source is a fault.NotFound.
+// OpenSource opens the current snapshot of a source. It returns a fault.NotFound if the
+// actor may not read the source.
 func (s *Service) OpenSource(ctx context.Context, a Actor, id string) (Snapshot, error) {
 	if err := s.authorize(a, "OpenSource"); err != nil {
 		return Snapshot{}, err
@@ -106,17 +105,17 @@ func (s *Service) readable(ctx context.Context, a Actor, id string) (space.Sourc
 	return space.Source{}, sources.NotThere(id)
 }
 
-// Lookup returns the file or the directory at a path; the empty path is the root.
+// Lookup returns the file or directory at a path. The empty path is the root.
 func (n Snapshot) Lookup(ctx context.Context, p space.Path) (space.Entry, error) {
 	return n.manager.Lookup(ctx, n.Source.Collection, n.Source.Commit, p)
 }
 
-// Children lists a directory by path.
+// Children lists a directory, sorted by path.
 func (n Snapshot) Children(ctx context.Context, dir space.Path) ([]space.Entry, error) {
 	return n.manager.Children(ctx, n.Source.Collection, n.Source.Commit, dir)
 }
 
-// ReadBlob returns the content of a file, which must not be changed.
+// ReadBlob returns the content of a file. Callers must not modify it.
 func (n Snapshot) ReadBlob(ctx context.Context, b space.BlobID) ([]byte, error) {
 	return n.manager.ReadBlob(ctx, n.Source.Collection, b)
 }
@@ -126,7 +125,7 @@ type ListPublishedInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// ListPublished lists the sources that are published from a space.
+// ListPublished lists the sources published from a space.
 func (s *Service) ListPublished(ctx context.Context, a Actor, in ListPublishedInput) ([]space.Source, error) {
 	m, err := s.authorizeSpace(ctx, a, "ListPublished", in.Space)
 	if err != nil {
@@ -139,26 +138,24 @@ func (s *Service) ListPublished(ctx context.Context, a Actor, in ListPublishedIn
 type PreviewSourceInput struct {
 	Space SpaceRef `json:"space"`
 	Dir   string   `json:"dir"`
-	Limit int      `json:"limit"` // of the files that are listed
+	Limit int      `json:"limit"` // of the listed files
 }
 
 // SourcePreview is what readers of a source would see, and what its owner should know.
 type SourcePreview struct {
 	sources.Preview
-	// Secrets are those of the first Scanned files in which something looks like a
-	// secret.
+	// Secrets are the files with likely secrets among the first Scanned files.
 	Secrets []space.Path `json:"secrets"`
 	Scanned int          `json:"scanned"`
 }
 
-// A preview looks for secrets in this many files and bytes at most.
+// Limits of the search for secrets in a preview.
 const (
 	previewScanFiles = 300
 	previewScanBytes = 4 << 20
 )
 
-// PreviewSource shows what publishing a directory would show to its readers. It
-// changes nothing.
+// PreviewSource returns what readers would see if the directory were published.
 func (s *Service) PreviewSource(ctx context.Context, a Actor, in PreviewSourceInput) (SourcePreview, error) {
 	m, err := s.authorizeSpace(ctx, a, "PreviewSource", in.Space)
 	if err != nil {
@@ -193,8 +190,8 @@ type SuggestSourceIDInput struct {
 	Dir   string   `json:"dir"`
 }
 
-// SuggestSourceID returns a free ID for a source, made from the names of the owner and
-// the directory.
+// SuggestSourceID returns a free ID for a source, from the names of the owner and the
+// directory.
 func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSourceIDInput) (string, error) {
 	m, err := s.authorizeSpace(ctx, a, "SuggestSourceID", in.Space)
 	if err != nil {
@@ -213,10 +210,10 @@ func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSource
 			return id, nil
 		}
 	}
-	return short, nil // publishing under it says that it is taken
+	return short, nil // PublishSource reports that it is taken
 }
 
-// taken reports whether a source has the ID. Publishing under it would reveal as much.
+// taken reports whether a source has the ID. PublishSource reveals this too.
 func (s *Service) taken(id string) bool {
 	_, err := s.sources.Find(id)
 	return err == nil
@@ -239,18 +236,18 @@ func sourceID(owner, dir string) string {
 	return strings.Trim(id[:min(len(id), sources.MaxIDBytes)], "-")
 }
 
-// PublishSourceInput is a source to publish. Of Source, the ID, the texts, Dir and Everybody
-// count; Dir may be any text that a person wrote.
+// PublishSourceInput is a source to publish. Source has the ID, the texts, Dir and
+// Everybody; other fields are ignored. Dir may be unchecked input.
 type PublishSourceInput struct {
 	Space   SpaceRef     `json:"space"`
 	Source  space.Source `json:"source"`
-	Readers []string     `json:"readers"` // names of the readers, unless it is for everybody
+	Readers []string     `json:"readers"` // names; ignored if the source is for everybody
 	sources.Consent
 }
 
-// PublishSource publishes a directory of a space in the name of its owner, or changes
-// the texts and the audience of a source that the owner publishes from there.
-// An error in one field names it (fault.FieldOf).
+// PublishSource publishes a directory of a space in the owner's name, or changes the texts
+// and the readers of a source that is already published from there. An error about a
+// field names it (fault.FieldOf).
 func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceInput) (space.Source, error) {
 	m, err := s.authorizeSpace(ctx, a, "PublishSource", in.Space)
 	if err != nil {
@@ -280,8 +277,7 @@ type UnpublishSourceInput struct {
 	ID string `json:"id"`
 }
 
-// UnpublishSource ends a source: nobody can read it any more. The owner of its space
-// may do that.
+// UnpublishSource ends a source, so that nobody can read it.
 func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSourceInput) (None, error) {
 	if err := s.authorize(a, "UnpublishSource"); err != nil {
 		return None{}, err
@@ -292,7 +288,7 @@ func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSour
 	}
 	of := src.Space
 	if _, err := s.authorizeSpace(ctx, a, "UnpublishSource", SpaceRef{ID: of}); err != nil {
-		// Somebody who may not read the source does not learn that it exists.
+		// Do not reveal the source to actors who may not read it.
 		if _, hidden := s.readable(ctx, a, in.ID); hidden != nil {
 			return None{}, sources.NotThere(in.ID)
 		}
@@ -308,12 +304,11 @@ func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSour
 // SyncSourceInput names a source.
 type SyncSourceInput struct {
 	ID string `json:"id"`
-	// Reset makes the snapshot again even if it is up to date.
+	// Reset rebuilds the snapshot even if it is up to date.
 	Reset bool `json:"reset"`
 }
 
-// SyncSource brings a source that the actor may read up to date now. If that fails,
-// the source's state and problem say so.
+// SyncSource updates a source now. If that fails, the source's state and problem say so.
 func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (space.Source, error) {
 	if err := s.authorize(a, "SyncSource"); err != nil {
 		return space.Source{}, err

@@ -30,8 +30,8 @@ type SetMemberInput struct {
 	Role   space.Role `json:"role"`
 }
 
-// SetMember makes a member an editor or a reader. The operator can also make another
-// person a member; everyone else invites them.
+// SetMember makes a member an editor or a reader. The operator can also add a member;
+// everyone else needs an invitation.
 func (s *Service) SetMember(ctx context.Context, a Actor, in SetMemberInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "SetMember", in.Space)
 	if err != nil {
@@ -69,8 +69,8 @@ type RemoveMemberInput struct {
 	Member UserRef  `json:"member"`
 }
 
-// RemoveMember ends a membership. Everything that runs there for the person ends, and so
-// does everything that their clients were granted of the space.
+// RemoveMember removes a member from a space. It stops everything that runs there for
+// them and revokes their grants for the space.
 func (s *Service) RemoveMember(ctx context.Context, a Actor, in RemoveMemberInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "RemoveMember", in.Space)
 	if err != nil {
@@ -96,7 +96,7 @@ type LeaveSpaceInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// LeaveSpace ends the actor's own membership, as RemoveMember does.
+// LeaveSpace removes the actor from a space, as RemoveMember does.
 func (s *Service) LeaveSpace(ctx context.Context, a Actor, in LeaveSpaceInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "LeaveSpace", in.Space)
 	if err != nil {

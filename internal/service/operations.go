@@ -11,21 +11,20 @@ import (
 	"satchel/internal/space"
 )
 
-// Method is an operation as a method expression of Service, such as
-// (*Service).PublishSource.
+// Method is a method expression of Service, such as (*Service).PublishSource.
 type Method[In, Out any] func(*Service, context.Context, Actor, In) (Out, error)
 
-// Name returns the method's name, such as "PublishSource".
+// Name returns the name of the method, such as "PublishSource".
 func (m Method[In, Out]) Name() string {
 	full := runtime.FuncForPC(reflect.ValueOf(m).Pointer()).Name()
 	return full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// Operation is an operation by its name, for fronts that serve all of them.
+// Operation is an operation, for fronts that serve all of them by name.
 type Operation struct {
 	Name  string
 	Right Right
-	// call is nil for an operation whose input or result is not JSON.
+	// call is nil if the input or the result is not JSON.
 	call func(ctx context.Context, s *Service, a Actor, in json.RawMessage) (any, error)
 }
 
@@ -37,8 +36,7 @@ func (o Operation) Call(ctx context.Context, s *Service, a Actor, in json.RawMes
 	return o.call(ctx, s, a, in)
 }
 
-// Operations lists every operation with the right that it requires. It is the only
-// place that says which actors may perform an operation.
+// Operations lists every operation with the right that it requires.
 func Operations() []Operation {
 	return []Operation{
 		// Sources and the library.
@@ -97,13 +95,13 @@ func Operations() []Operation {
 		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
-		// Reviews and files that could not be committed.
+		// Reviews and pending files.
 		operation((*Service).ListReviewDecisions, Right{Role: space.Reader}),
 		operation((*Service).KeepReview, Right{Role: space.Editor}),
 		operation((*Service).UndoReview, Right{Role: space.Editor}),
 		operation((*Service).ListPendingFiles, Right{Role: space.Reader}),
 		operation((*Service).AllowPendingSecrets, Right{Role: space.Editor}),
-		operation((*Service).DiscardPendingFile, Right{Role: space.Reader}), // they are the actor's own
+		operation((*Service).DiscardPendingFile, Right{Role: space.Reader}), // only the actor's own
 
 		// Remotes, imports and secrets.
 		operation((*Service).GetRemote, Right{Role: space.Reader}),
@@ -151,8 +149,8 @@ func operation[In, Out any](m Method[In, Out], r Right) Operation {
 	}}
 }
 
-// inProcess is an operation whose input or result is not JSON, such as a stream.
+// inProcess returns an operation whose input or result is not JSON, such as a stream.
 func inProcess(name string, r Right) Operation { return Operation{Name: name, Right: r} }
 
-// None is the result of an operation that returns nothing.
+// None is an empty input or result.
 type None struct{}

@@ -18,8 +18,8 @@ type ListPendingFilesInput struct {
 	Inspect int      `json:"inspect"`
 }
 
-// ListPendingFiles lists the actor's files in a space that could not be committed, by
-// path. Each member has their own.
+// ListPendingFiles lists the actor's files in a space that could not be committed, sorted
+// by path. Each member has their own.
 func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingFilesInput) ([]space.PendingFile, error) {
 	m, err := s.authorizeSpace(ctx, a, "ListPendingFiles", in.Space)
 	if err != nil {
@@ -29,18 +29,18 @@ func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingF
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.held.List(ctx, who.user, m.ID)
+	list, err := s.pending.List(ctx, who.user, m.ID)
 	if err != nil || in.Inspect <= 0 || len(list) == 0 {
 		return list, err
 	}
-	files, err := s.held.Load(ctx, who.user, m.ID)
+	files, err := s.pending.Load(ctx, who.user, m.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files[:min(in.Inspect, len(files))] {
 		i := slices.IndexFunc(list, func(p space.PendingFile) bool { return p.Path == f.Path })
 		if i < 0 {
-			continue // it came since
+			continue // added since List
 		}
 		if err := s.inspect(ctx, m.ID, f, &list[i]); err != nil {
 			return nil, err
@@ -49,8 +49,7 @@ func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingF
 	return list, nil
 }
 
-// inspect searches a file again: what is allowed may have changed since it could not be
-// committed.
+// inspect searches a file for secrets again, because allowances may have changed.
 func (s *Service) inspect(ctx context.Context, id space.SpaceID, f pending.File, p *space.PendingFile) error {
 	p.Shown, p.Why = s.redacted(f.Path), s.redacted(f.Why)
 	if f.Lost != "" {
@@ -68,16 +67,16 @@ func (s *Service) inspect(ctx context.Context, id space.SpaceID, f pending.File,
 	return nil
 }
 
-// redacted is a text without what looks like a secret in it.
+// redacted removes likely secrets from a text.
 func (s *Service) redacted(text string) string {
 	return string(secretscan.Redact([]byte(text), s.secrets.Scan("", []byte(text))))
 }
 
-// secretsIn finds what looks like a secret in a file that was refused for one and may
-// still not be committed.
+// secretsIn finds the likely secrets that keep a file from being committed. secret reports
+// whether the file was refused for secrets.
 func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f pending.File) (found []secretscan.Finding, secret bool, err error) {
 	if f.Code != fault.Forbidden || len(s.secrets.Scan("", f.Content))+len(s.secrets.Scan("", []byte(f.Path))) == 0 {
-		return nil, false, nil // it was refused by another rule
+		return nil, false, nil // refused by another rule
 	}
 	if !s.o.ScreenSecrets || !s.remotes.Has(id) {
 		return nil, true, nil
@@ -97,18 +96,18 @@ func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f pending.Fil
 	return nil, err == nil, err
 }
 
-var errNotPending = fault.New(fault.NotFound, "No such file is held.")
+var errNotPending = fault.New(fault.NotFound, "No such file is waiting to be saved.")
 
-// AllowPendingSecretsInput names what looks like secrets in a pending file by the
-// fingerprints that the actor saw.
+// AllowPendingSecretsInput has the fingerprints of secrets that the actor saw in a pending
+// file.
 type AllowPendingSecretsInput struct {
 	Space        SpaceRef `json:"space"`
 	Path         string   `json:"path"`
 	Fingerprints []string `json:"fingerprints"`
 }
 
-// AllowPendingSecrets allows in the space what looks like secrets in a pending file. If
-// the file has none of them any more, it is a fault.Conflict.
+// AllowPendingSecrets allows secrets in the space. It returns a fault.Conflict if the file
+// no longer has any of them.
 func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPendingSecretsInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "AllowPendingSecrets", in.Space)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPend
 	if err != nil {
 		return None{}, err
 	}
-	files, err := s.held.Load(ctx, who.user, m.ID)
+	files, err := s.pending.Load(ctx, who.user, m.ID)
 	if err != nil {
 		return None{}, err
 	}
@@ -142,7 +141,7 @@ func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPend
 		allowed = true
 	}
 	if !allowed {
-		return None{}, fault.New(fault.Conflict, "The file was changed meanwhile, or is allowed already. Look at it again.")
+		return None{}, fault.New(fault.Conflict, "The file has changed or is already allowed. Look at it again.")
 	}
 	s.record(ctx, a, "space.secret.allow", string(m.ID), nil)
 	return None{}, nil
@@ -154,8 +153,8 @@ type DiscardPendingFileInput struct {
 	Path  string   `json:"path"`
 }
 
-// DiscardPendingFile discards the actor's pending files at or under a path, in a sandbox
-// that runs too, and returns how many they were.
+// DiscardPendingFile discards the actor's pending files at or under a path, also in a
+// running sandbox, and returns how many there were.
 func (s *Service) DiscardPendingFile(ctx context.Context, a Actor, in DiscardPendingFileInput) (int, error) {
 	m, err := s.authorizeSpace(ctx, a, "DiscardPendingFile", in.Space)
 	if err != nil {
@@ -166,11 +165,11 @@ func (s *Service) DiscardPendingFile(ctx context.Context, a Actor, in DiscardPen
 		return 0, err
 	}
 	if strings.Trim(in.Path, "/") == "" {
-		return 0, errNotPending // an empty path would be all files
+		return 0, errNotPending // an empty path would discard all files
 	}
-	discard := s.held.Drop
-	if s.running.DiscardHeld != nil {
-		discard = s.running.DiscardHeld
+	discard := s.pending.Drop
+	if s.running.DiscardPending != nil {
+		discard = s.running.DiscardPending
 	}
 	n, err := discard(ctx, who.user, m.ID, in.Path)
 	if err == nil && n == 0 {

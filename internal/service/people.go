@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// UserRef names a person by their ID or by their name.
+// UserRef names a person by ID or by name.
 type UserRef struct {
 	ID   space.UserID `json:"id,omitempty"`
 	Name string       `json:"name,omitempty"`
@@ -25,8 +25,8 @@ func (s *Service) findUser(ctx context.Context, r UserRef) (store.User, error) {
 	return s.accounts.FindUser(ctx, r.Name)
 }
 
-// self is the person about whom an operation on their own things is: the actor, or the
-// person whom the operator names (see NamedUser).
+// self returns the person whose things an operation is about: the actor, or the person
+// whom the operator names (see NamedUser).
 func (s *Service) self(ctx context.Context, a Actor, name string) (store.User, error) {
 	if a.kind == operator {
 		return s.NamedUser(ctx, name)
@@ -34,7 +34,7 @@ func (s *Service) self(ctx context.Context, a Actor, name string) (store.User, e
 	return s.accounts.User(ctx, a.user)
 }
 
-// ownerOf is whose things an operation by the actor may concern; empty for everyone's.
+// ownerOf returns the person to whose things the actor is limited, or "" for no limit.
 func ownerOf(a Actor) space.UserID {
 	if a.kind == operator {
 		return ""
@@ -42,7 +42,7 @@ func ownerOf(a Actor) space.UserID {
 	return a.user
 }
 
-// ListUsers lists the people by name.
+// ListUsers lists the users, sorted by name.
 func (s *Service) ListUsers(ctx context.Context, a Actor, _ None) ([]store.User, error) {
 	if err := s.authorize(a, "ListUsers"); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (s *Service) AddUser(ctx context.Context, a Actor, in AddUserInput) (store.
 	return s.createUser(ctx, a.audit(), store.NewUser{Name: in.Name, Admin: in.Admin, Email: in.Email, Admitted: "command"})
 }
 
-// FirstUser makes the first admin of a server that never had a user. made is false if it
-// had one.
+// FirstUser creates the first admin of a server. made is false if the server ever had a
+// user.
 func (s *Service) FirstUser(ctx context.Context, name string) (u store.User, made bool, err error) {
 	first, err := s.accounts.FirstRun(ctx)
 	if err != nil || !first {
@@ -82,19 +82,19 @@ func (s *Service) FirstUser(ctx context.Context, name string) (u store.User, mad
 	}
 	u, err = s.createUser(ctx, store.Actor{Via: "first run"}, store.NewUser{Name: name, Admin: true, First: true, Admitted: "first run"})
 	if fault.CodeOf(err) == fault.Conflict {
-		return store.User{}, false, nil // another server on this database was faster
+		return store.User{}, false, nil // another server on this database created one
 	}
 	return u, err == nil, err
 }
 
-// createUser makes a person with a space of their own. It makes the repository first: a
-// crash in between leaves a repository that nobody reaches, not a person without one.
+// createUser creates a person with a space. It creates the repository first, so that a
+// crash leaves an unused repository and not a person without one.
 func (s *Service) createUser(ctx context.Context, by store.Actor, n store.NewUser) (store.User, error) {
 	if err := store.CheckName(n.Name); err != nil {
 		return store.User{}, err
 	}
 	if _, err := s.accounts.FindUser(ctx, n.Name); err == nil {
-		return store.User{}, fault.New(fault.Conflict, "There is a user %q already.", n.Name)
+		return store.User{}, fault.New(fault.Conflict, "A user named %q already exists.", n.Name)
 	}
 	n.Space = space.NewSpaceID()
 	meta := space.Meta{Author: space.Person{Name: n.Name, Email: n.Name + "@satchel.invalid"}, Message: "Start the space", Tool: "satchel"}
@@ -114,7 +114,7 @@ type SetEmailInput struct {
 	Email string  `json:"email"`
 }
 
-// SetEmail changes the address to which a person gets sign-in links.
+// SetEmail changes the address that receives sign-in links for a person.
 func (s *Service) SetEmail(ctx context.Context, a Actor, in SetEmailInput) (None, error) {
 	if err := s.authorize(a, "SetEmail"); err != nil {
 		return None{}, err
@@ -132,7 +132,7 @@ type SetAdminInput struct {
 	Admin bool    `json:"admin"`
 }
 
-// SetAdmin makes a person an admin or a member. There is always an admin.
+// SetAdmin changes whether a person is an admin. The last admin stays one.
 func (s *Service) SetAdmin(ctx context.Context, a Actor, in SetAdminInput) (None, error) {
 	if err := s.authorize(a, "SetAdmin"); err != nil {
 		return None{}, err
@@ -149,7 +149,7 @@ type RemoveUserInput struct {
 	User UserRef `json:"user"`
 }
 
-// RemovedUser is a removed person, and the spaces that have no owner now.
+// RemovedUser is a removed person, and their spaces, which have no owner now.
 type RemovedUser struct {
 	Removed string      `json:"removed"`
 	Spaces  []SpaceName `json:"spaces"`
@@ -161,8 +161,8 @@ type SpaceName struct {
 	Name string        `json:"name"`
 }
 
-// RemoveUser removes a person. Their keys, sessions and sandboxes end at once, and so do
-// the remotes of their spaces; the spaces stay.
+// RemoveUser removes a person. It ends their keys, sessions and sandboxes, and removes the
+// remotes of their spaces. The spaces stay.
 func (s *Service) RemoveUser(ctx context.Context, a Actor, in RemoveUserInput) (RemovedUser, error) {
 	if err := s.authorize(a, "RemoveUser"); err != nil {
 		return RemovedUser{}, err
@@ -180,7 +180,7 @@ func (s *Service) RemoveUser(ctx context.Context, a Actor, in RemoveUserInput) (
 	return s.userRemoved(ctx, a, u)
 }
 
-// userRemoved ends what a removed person leaves.
+// userRemoved ends what runs for a removed person, and removes what only they had.
 func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (RemovedUser, error) {
 	ctx = context.WithoutCancel(ctx)
 	if s.running.UserRemoved != nil {
@@ -196,27 +196,27 @@ func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (Remov
 			continue
 		}
 		out.Spaces = append(out.Spaces, SpaceName{sp.ID, sp.Name})
-		// Nothing is pushed with their token any more.
+		// Stop pushing with their token.
 		if err := s.endRemote(ctx, a, sp.ID); err != nil {
 			return RemovedUser{}, fmt.Errorf("remove the remotes of a removed user: %w", err)
 		}
 	}
-	// Their sandboxes may have kept files until they were stopped.
-	if s.held != nil {
-		if err := s.held.DropUser(ctx, u.ID); err != nil {
-			return RemovedUser{}, fmt.Errorf("discard the held files of a removed user: %w", err)
+	// Their sandboxes may have stored pending files until they stopped.
+	if s.pending != nil {
+		if err := s.pending.DropUser(ctx, u.ID); err != nil {
+			return RemovedUser{}, fmt.Errorf("discard the pending files of a removed user: %w", err)
 		}
 	}
 	return out, nil
 }
 
-// CreateLoginLinkInput names a person. At the command line an empty name is the first
+// CreateLoginLinkInput names a person. At the command line, an empty name means the first
 // administrator.
 type CreateLoginLinkInput struct {
 	User UserRef `json:"user"`
 }
 
-// Link is a link that somebody opens once.
+// Link is a link that can be used once.
 type Link struct {
 	ID      string    `json:"id,omitempty"`
 	URL     string    `json:"url"`
@@ -224,7 +224,7 @@ type Link struct {
 	Expires time.Time `json:"expires"`
 }
 
-// CreateLoginLink makes a link that signs a person in once, and ends their earlier ones.
+// CreateLoginLink creates a link that signs a person in once. It ends their earlier links.
 func (s *Service) CreateLoginLink(ctx context.Context, a Actor, in CreateLoginLinkInput) (Link, error) {
 	if err := s.authorize(a, "CreateLoginLink"); err != nil {
 		return Link{}, err
@@ -238,7 +238,7 @@ func (s *Service) CreateLoginLink(ctx context.Context, a Actor, in CreateLoginLi
 		return Link{}, err
 	}
 	if u.ID == a.user {
-		return Link{}, fault.New(fault.Invalid, "You are signed in already. On the page Account you add further ways to sign in.")
+		return Link{}, fault.New(fault.Invalid, "You are already signed in. You can add other ways to sign in on your account page.")
 	}
 	secret, err := s.accounts.CreateLink(ctx, a.audit(), u.ID, "link", s.o.LinkLifetime)
 	if err != nil {
@@ -263,14 +263,14 @@ func (s *Service) EndSession(ctx context.Context, a Actor, in EndSessionInput) (
 	return None{}, s.accounts.EndSession(ctx, a.audit(), a.user, in.ID)
 }
 
-// EndSessionsInput names a person at the command line, and the session to keep.
+// EndSessionsInput names the session to keep, and at the command line a person.
 type EndSessionsInput struct {
 	User string `json:"user,omitempty"`
 	Keep string `json:"keep,omitempty"`
 }
 
-// EndSessions signs the actor, or the person whom the operator names, out of every
-// browser but one, and returns how many sessions ended. Clients stay connected.
+// EndSessions ends the sessions of the actor, or of the person whom the operator names,
+// except the one to keep. It returns how many it ended. Clients stay connected.
 func (s *Service) EndSessions(ctx context.Context, a Actor, in EndSessionsInput) (int, error) {
 	if err := s.authorize(a, "EndSessions"); err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// A removed owner leaves a space that belongs to nobody, which the operator gives to
-// somebody else by its ID.
+// The spaces of a removed owner have no owner. The operator can give them to other people
+// by ID.
 func TestASpaceOfARemovedOwnerIsGivenAway(t *testing.T) {
 	ctx, op := t.Context(), service.Operator()
 	w := servicetest.New(t, time.Now)
@@ -77,7 +77,7 @@ func TestASpaceOfARemovedOwnerIsGivenAway(t *testing.T) {
 	}
 }
 
-// Attack: a person names what belongs to somebody else. It does not exist for them.
+// Attack: a person names other people's things. To them, these do not exist.
 func TestWhatBelongsToOthersDoesNotExist(t *testing.T) {
 	ctx := t.Context()
 	w := servicetest.New(t, time.Now)

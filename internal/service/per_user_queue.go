@@ -11,13 +11,13 @@ import (
 	"satchel/internal/space"
 )
 
-// perUserQueue lets each user run a few searches at a time and keeps a few more waiting,
-// in order, so that one user's many do not delay the others'.
+// perUserQueue limits the searches of each user that run and wait at a time, so that one
+// user's searches do not delay other users.
 type perUserQueue struct {
-	running, waiting int // the most of a user
+	running, waiting int // limits for each user
 
 	mu    sync.Mutex
-	users map[space.UserID]*userQueue // those with searches
+	users map[space.UserID]*userQueue // with searches
 }
 
 type userQueue struct {
@@ -29,8 +29,8 @@ func newPerUserQueue(running, waiting int) *perUserQueue {
 	return &perUserQueue{running: running, waiting: waiting, users: map[space.UserID]*userQueue{}}
 }
 
-// take waits for the user's turn; end gives it to the next. The error is ctx's, or
-// fault.Limited if too many wait.
+// take waits until a search of the user may run. The caller must call end. The error is a
+// fault.Limited if too many searches wait.
 func (q *perUserQueue) take(ctx context.Context, id space.UserID) (end func(), err error) {
 	q.mu.Lock()
 	u := q.users[id]
@@ -40,7 +40,7 @@ func (q *perUserQueue) take(ctx context.Context, id space.UserID) (end func(), e
 	}
 	if u.calls >= q.running+q.waiting {
 		defer q.mu.Unlock()
-		e := fault.New(fault.Limited, "You have %d searches running and %d waiting, which is all that one user may have. Wait for some of them to end.", q.running, q.waiting)
+		e := fault.New(fault.Limited, "You have %d searches running and %d waiting, which is the limit for one user. Wait until some of them finish.", q.running, q.waiting)
 		e.RetryAfter = time.Second
 		return nil, e
 	}

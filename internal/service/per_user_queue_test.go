@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// One user's searches wait for one another, in their order, and for nobody else's. Too
-// many are refused, and one whose caller goes leaves its place to others.
+// The searches of a user wait only for each other, in order. Too many are refused. A
+// canceled search frees its place.
 func TestPerUserQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newPerUserQueue(2, 3)
@@ -56,7 +56,7 @@ func TestPerUserQueue(t *testing.T) {
 		if err := <-third; err == nil {
 			t.Error("a search whose caller went began")
 		}
-		take(t.Context(), "ann", "seven") // in the place that was left
+		take(t.Context(), "ann", "seven") // in the freed place
 		close(end["two"])
 		want("one", "two", "ben's", "four")
 		close(end["four"])

@@ -15,14 +15,14 @@ import (
 	"satchel/internal/space"
 )
 
-// SpaceStatus describes a space, its remote and the actor's files that are not saved.
-// The JSON form is part of the command line's contract.
+// SpaceStatus describes a space, its remote and the actor's pending files. Its JSON is
+// part of the command line's contract.
 type SpaceStatus struct {
 	Space SpaceInfo `json:"space"`
 	space.RemoteStatus
-	// Held are the person's files that could not be committed.
-	Held []space.PendingFile `json:"held"`
-	// Secrets are only set by SetRemote. If there are any, nothing was changed.
+	// Pending are the person's files that could not be committed.
+	Pending []space.PendingFile `json:"held"`
+	// Secrets are set only by SetRemote. If there are any, it changed nothing.
 	Secrets []FoundSecret `json:"secrets,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type GetRemoteInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// GetRemote returns the status of a space's remote. It never calls the remote.
+// GetRemote returns the status of a space's remote, without calling the remote.
 func (s *Service) GetRemote(ctx context.Context, a Actor, in GetRemoteInput) (space.RemoteStatus, error) {
 	m, err := s.authorizeSpace(ctx, a, "GetRemote", in.Space)
 	if err != nil {
@@ -45,7 +45,7 @@ type GetSpaceStatusInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// GetSpaceStatus describes a space and its remote. It never calls the remote.
+// GetSpaceStatus returns the status of a space, without calling its remote.
 func (s *Service) GetSpaceStatus(ctx context.Context, a Actor, in GetSpaceStatusInput) (SpaceStatus, error) {
 	m, err := s.authorizeSpace(ctx, a, "GetSpaceStatus", in.Space)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) GetSpaceStatus(ctx context.Context, a Actor, in GetSpaceStatus
 }
 
 func (s *Service) statusOf(ctx context.Context, a Actor, ref SpaceRef, m store.Membership, st space.RemoteStatus) (SpaceStatus, error) {
-	out := SpaceStatus{RemoteStatus: st, Held: []space.PendingFile{}}
+	out := SpaceStatus{RemoteStatus: st, Pending: []space.PendingFile{}}
 	var err error
 	if out.Space, err = s.oneSpaceInfo(ctx, m.ID); err != nil {
 		return out, err
@@ -68,15 +68,15 @@ func (s *Service) statusOf(ctx context.Context, a Actor, ref SpaceRef, m store.M
 	if err != nil {
 		return out, err
 	}
-	items, err := s.held.List(ctx, who.user, m.ID)
-	out.Held = append(out.Held, items...)
+	items, err := s.pending.List(ctx, who.user, m.ID)
+	out.Pending = append(out.Pending, items...)
 	return out, err
 }
 
 // ListRemoteStatesInput is empty.
 type ListRemoteStatesInput struct{}
 
-// ListRemoteStates returns the states of the remotes of the person's spaces, from memory.
+// ListRemoteStates returns the states of the remotes of the actor's spaces, from memory.
 func (s *Service) ListRemoteStates(ctx context.Context, a Actor, _ ListRemoteStatesInput) (map[space.SpaceID]space.RemoteState, error) {
 	if err := s.authorize(a, "ListRemoteStates"); err != nil {
 		return nil, err
@@ -95,29 +95,28 @@ type SetRemoteInput struct {
 	URL      string   `json:"url"`
 	Branch   string   `json:"branch"` // empty: the remote's default
 	Username string   `json:"username"`
-	// Token may be empty. The token that the space has for the same URL is then kept.
+	// If Token is empty, the space keeps the token that it has for the same URL.
 	Token string `json:"token"`
-	// AllowSecrets are the fingerprints of findings that the person does not consider
-	// to be secrets.
+	// AllowSecrets are the fingerprints of findings that are not secrets.
 	AllowSecrets []string `json:"allow_secrets"`
-	// MaxSecrets limits the result to one more than this many findings, each secret
-	// once; 0 returns every place.
+	// MaxSecrets limits the result to MaxSecrets+1 findings, each secret once. 0 returns
+	// every place.
 	MaxSecrets int `json:"max_secrets"`
-	// Wait is how long the call waits for the first sync, which goes on after that; 0
-	// waits until it ends.
+	// Wait limits how long the call waits for the first sync, which then continues in the
+	// background; 0 waits until it ends.
 	Wait time.Duration `json:"wait"`
 
-	// The rest is for the operator alone. Trusted allows a URL that leads to a private
-	// network or a directory of this machine. Replace takes the remote's content in
-	// place of the space's. WithSecrets allows everything that looks like a secret.
+	// The rest is only for the operator. Trusted allows URLs of private networks and
+	// directories. Replace replaces the content of the space with the remote's.
+	// WithSecrets allows all likely secrets.
 	Trusted     bool `json:"trusted"`
 	Replace     bool `json:"replace"`
 	WithSecrets bool `json:"with_secrets"`
 }
 
-// SetRemote gives a space a remote and syncs the two. If the sync fails, the status says
-// so. If the space has what looks like secrets, SetRemote changes nothing and returns
-// them: the first push would publish them.
+// SetRemote sets the remote of a space and syncs. If the sync fails, the status says so.
+// If the space has likely secrets, SetRemote changes nothing and returns them, because the
+// first push would publish them.
 func (s *Service) SetRemote(ctx context.Context, a Actor, in SetRemoteInput) (SpaceStatus, error) {
 	m, err := s.authorizeSpace(ctx, a, "SetRemote", in.Space)
 	if err != nil {
@@ -146,7 +145,7 @@ func (s *Service) SetRemote(ctx context.Context, a Actor, in SetRemoteInput) (Sp
 		return out, err
 	}
 	if in.Replace {
-		// Sandboxes commit their changes first, so that these are kept as well.
+		// Sandboxes commit their changes when they stop, so that none are lost.
 		if err := s.stopSpace(ctx, m.ID); err != nil {
 			return SpaceStatus{}, err
 		}
@@ -159,7 +158,7 @@ func (s *Service) SetRemote(ctx context.Context, a Actor, in SetRemoteInput) (Sp
 	}
 	s.record(ctx, a, "space.remote.set", string(m.ID), remoteDetail(in.URL, in.Branch))
 	if ctx.Err() != nil {
-		return SpaceStatus{}, fault.Wrap(ctx.Err(), fault.Canceled, "The remote is set. The sync goes on in the background.")
+		return SpaceStatus{}, fault.Wrap(ctx.Err(), fault.Canceled, "The remote was set. The sync continues in the background.")
 	}
 	return s.statusOf(ctx, a, in.Space, m, st)
 }
@@ -171,7 +170,7 @@ func waiting(ctx context.Context, wait time.Duration) (context.Context, context.
 	return context.WithTimeout(ctx, wait)
 }
 
-// needsTrust adds to the refusal of an untrusted URL how it can be set.
+// needsTrust adds to the refusal of an untrusted URL how to set it anyway.
 func needsTrust(a Actor, err error) error {
 	switch {
 	case !transport.NeedsTrust(err):
@@ -198,9 +197,9 @@ func (s *Service) inDataDir(url string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// allowFirstPush returns what looks like a secret in a space that is about to get
-// another remote, unless the input allows it; the allowances are then stored. The first
-// push publishes the whole history, which nothing has screened.
+// allowFirstPush returns the likely secrets in a space that gets a new remote: the first
+// push publishes the whole history, which was never screened. If the input allows all of
+// them, it stores the allowances and returns none.
 func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID, in SetRemoteInput) ([]FoundSecret, error) {
 	had, has, err := s.remotes.Get(ctx, id)
 	if err != nil || !s.o.ScreenSecrets || in.Replace || has && had.URL == in.URL {
@@ -212,7 +211,7 @@ func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID,
 		return nil, err
 	}
 	search := newSecretSearch(id, in)
-	for _, since := range []space.CommitID{"", head} { // then what was committed meanwhile
+	for _, since := range []space.CommitID{"", head} { // the second time, what was committed meanwhile
 		if err := s.searchSecrets(ctx, search, since); err != nil || len(search.found) > 0 {
 			return search.found, err
 		}
@@ -234,8 +233,7 @@ type RemoveRemoteInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// RemoveRemote removes the remote of a space. The repository stays as it is, and so does
-// the space.
+// RemoveRemote disconnects a space from its remote. Both keep their contents.
 func (s *Service) RemoveRemote(ctx context.Context, a Actor, in RemoveRemoteInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "RemoveRemote", in.Space)
 	if err != nil {
@@ -251,12 +249,12 @@ func (s *Service) RemoveRemote(ctx context.Context, a Actor, in RemoveRemoteInpu
 // SyncRemoteInput names a space.
 type SyncRemoteInput struct {
 	Space SpaceRef `json:"space"`
-	// Wait is how long the call waits for the sync, which goes on after that; 0 waits
-	// until it ends.
+	// Wait limits how long the call waits for the sync, which then continues in the
+	// background; 0 waits until it ends.
 	Wait time.Duration `json:"wait"`
 }
 
-// SyncRemote syncs a space and its remote now. If the sync fails, the status says so.
+// SyncRemote syncs a space with its remote. If the sync fails, the status says so.
 func (s *Service) SyncRemote(ctx context.Context, a Actor, in SyncRemoteInput) (SpaceStatus, error) {
 	m, err := s.authorizeSpace(ctx, a, "SyncRemote", in.Space)
 	if err != nil {
@@ -288,8 +286,7 @@ func (s *Service) FetchRemote(ctx context.Context, a Actor, in FetchRemoteInput)
 	return None{}, err
 }
 
-// remoteDetail describes a remote in the audit log, without anything that may be a
-// secret.
+// remoteDetail describes a remote in the audit log, without secrets.
 func remoteDetail(address, branch string) map[string]any {
 	out := map[string]any{"url": PublicURL(address)}
 	if branch != "" {
@@ -298,8 +295,8 @@ func remoteDetail(address, branch string) map[string]any {
 	return out
 }
 
-// PublicURL returns an address without the user, the query and the fragment, in which
-// people put tokens. It is empty for anything but a URL with a host.
+// PublicURL returns an address without the user, query and fragment, which may have
+// tokens. It returns "" unless the address is a URL with a host.
 func PublicURL(address string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Opaque != "" || u.Host == "" {

@@ -20,7 +20,7 @@ import (
 	"satchel/tools/index"
 )
 
-// remoteWorld is a World with a search index and a git server, whose token is
+// remoteWorld is a World with a search index and a git server with the token
 // "canary-token".
 type remoteWorld struct {
 	*servicetest.World
@@ -50,7 +50,7 @@ func (w *remoteWorld) purge(in service.PurgeSecretsInput) (service.PurgeResult, 
 	return w.PurgeSecrets(w.t.Context(), service.Operator(), in)
 }
 
-// indexed returns the commit that searches see.
+// indexed returns the commit that is indexed.
 func (w *remoteWorld) indexed() space.CommitID {
 	w.t.Helper()
 	st, err := w.index.Status(w.t.Context(), w.Space)
@@ -93,7 +93,7 @@ var githubToken = "ghp_" + strings.Repeat("aB3dE5gH7j", 3) + "kL9m2Q"
 func TestRemotes(t *testing.T) {
 	w := newRemoteWorld(t)
 	ctx := t.Context()
-	if st := w.status(); st.State != space.RemoteLocal || st.Remote != nil || len(st.Held) != 0 {
+	if st := w.status(); st.State != space.RemoteLocal || st.Remote != nil || len(st.Pending) != 0 {
 		t.Fatalf("at first: %+v", st)
 	}
 	if _, err := w.SyncRemote(ctx, service.Operator(), service.SyncRemoteInput{Space: w.ref}); fault.CodeOf(err) != fault.NotFound {
@@ -109,7 +109,7 @@ func TestRemotes(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	// Attack: a person uses what is the operator's.
+	// Attack: a person uses the operator's options.
 	for _, in := range []service.SetRemoteInput{{Trusted: true}, {Replace: true}, {WithSecrets: true}} {
 		in.Space, in.URL = service.SpaceRef{ID: w.Space}, w.server.URL("notes")
 		if _, err := w.SetRemote(ctx, service.Person(w.Owner), in); fault.CodeOf(err) != fault.Forbidden {
@@ -129,11 +129,11 @@ func TestRemotes(t *testing.T) {
 	if states, err := w.ListRemoteStates(ctx, service.Person(w.Owner), service.ListRemoteStatesInput{}); err != nil || len(states) != 1 || states[w.Space] != space.RemotePushed {
 		t.Errorf("%v, %v", states, err)
 	}
-	if _, err := w.Held.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+	if _, err := w.Pending.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if st := w.status(); len(st.Held) != 1 || st.Held[0].Path != "kept.md" {
-		t.Errorf("%+v", st.Held)
+	if st := w.status(); len(st.Pending) != 1 || st.Pending[0].Path != "kept.md" {
+		t.Errorf("%+v", st.Pending)
 	}
 	if _, err := w.RemoveRemote(ctx, service.Operator(), service.RemoveRemoteInput{Space: w.ref}); err != nil {
 		t.Error(err)
@@ -160,8 +160,8 @@ func TestRemotes(t *testing.T) {
 	}
 }
 
-// Attack: a key that was saved before anything screened it goes out with the first push.
-// A purge removes it, also from commits that only the remote judged.
+// Attack: the first push publishes a key that was saved before screening. A purge removes
+// it, also from commits that only the remote screened.
 func TestPurge(t *testing.T) {
 	w := newRemoteWorld(t)
 	ctx := t.Context()
@@ -213,7 +213,7 @@ func TestPurge(t *testing.T) {
 		t.Errorf("nothing: %+v, %v", done, err)
 	}
 
-	// Attack: a remote that calls prose a secret gets it removed from the history.
+	// Attack: a remote reports prose as a secret to remove it from the history.
 	w.Write(map[string]string{"diary.md": "Dear diary, it was a long day.\nThe end.\n"})
 	w.server.Refuse("notes", "main", remotetest.PushProtection("main", string(w.head()), "diary.md", 1))
 	if st := w.sync(); st.Problem != transport.Secret || len(st.Locations) != 1 {
@@ -228,8 +228,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// A token in a commit's message or in an author's name is found before the first push,
-// and a purge leaves the rest of the history as it was.
+// A token in a commit's message or in an author's name is found before the first push. A
+// purge keeps the rest of the history.
 func TestPurgeOfMessages(t *testing.T) {
 	w := newRemoteWorld(t)
 	ctx := t.Context()
@@ -248,7 +248,7 @@ func TestPurgeOfMessages(t *testing.T) {
 	if err != nil || len(found.Secrets) != 2 || w.server.Head("notes", "main") != "" {
 		t.Fatalf("%+v, %v", found.Secrets, err)
 	}
-	for i, at := range []space.CommitID{before[1].ID, before[2].ID} { // the newest first
+	for i, at := range []space.CommitID{before[1].ID, before[2].ID} { // newest first
 		if f := found.Secrets[i]; f.Path != "" || f.Commit != at || f.Line != 1 {
 			t.Errorf("%+v", f)
 		}
@@ -311,7 +311,7 @@ func TestPublicURLHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// A former owner's token pushes nothing more, and nothing is kept for a removed person.
+// Nothing is pushed with a former owner's token, and a removed person's files are deleted.
 func TestRemotesEndWithTheirOwner(t *testing.T) {
 	w := newRemoteWorld(t)
 	ctx := t.Context()
@@ -332,13 +332,13 @@ func TestRemotesEndWithTheirOwner(t *testing.T) {
 	if _, err := w.set(nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Held.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
+	if _, err := w.Pending.Save(ctx, w.Owner.ID, w.Space, []pending.File{{Path: "kept.md", Content: []byte("x"), Why: "No."}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.RemoveUser(ctx, service.Operator(), service.RemoveUserInput{User: service.UserRef{Name: "owner"}}); err != nil {
 		t.Fatal(err)
 	}
-	if items, err := w.Held.List(ctx, w.Owner.ID, w.Space); err != nil || len(items) != 0 || w.Remotes.Has(w.Space) {
+	if items, err := w.Pending.List(ctx, w.Owner.ID, w.Space); err != nil || len(items) != 0 || w.Remotes.Has(w.Space) {
 		t.Errorf("%+v, remote %v, %v", items, w.Remotes.Has(w.Space), err)
 	}
 }

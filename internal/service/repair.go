@@ -14,7 +14,7 @@ import (
 // SpaceCheck is the result of checking a space.
 type SpaceCheck struct {
 	ID    space.SpaceID `json:"id"`
-	Name  string        `json:"name"`  // empty if the database does not have the space
+	Name  string        `json:"name"`  // empty if the space is not in the database
 	Owner string        `json:"owner"` // empty if the space has no owner
 	// Remote reports that the space can be repaired from its remote.
 	Remote bool `json:"remote"`
@@ -23,7 +23,7 @@ type SpaceCheck struct {
 	gitstore.Checkup
 }
 
-// Label names the space for people.
+// Label returns the name of the space for people.
 func (c SpaceCheck) Label() string {
 	switch {
 	case c.Name == "":
@@ -38,7 +38,7 @@ func (c SpaceCheck) Label() string {
 type CheckSpacesInput struct{}
 
 // CheckSpaces reads every object of every space. It works without Options.Accounts and
-// Options.Remotes, for when the database cannot be opened.
+// Options.Remotes, in case the database cannot be opened.
 func (s *Service) CheckSpaces(ctx context.Context, a Actor, _ CheckSpacesInput) ([]SpaceCheck, error) {
 	if err := s.authorize(a, "CheckSpaces"); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s *Service) CheckSpaces(ctx context.Context, a Actor, _ CheckSpacesInput) 
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case fault.CodeOf(err) == fault.NotFound && (known[id].ID == "" || s.isDeleted(ctx, id)):
-			continue // it was deleted meanwhile
+			continue // deleted meanwhile
 		case fault.CodeOf(err) == fault.NotFound:
 			c.Error = "The repository is missing."
 		case fault.CodeOf(err) == fault.Internal && err != nil:
@@ -95,7 +95,7 @@ func (s *Service) CheckSpaces(ctx context.Context, a Actor, _ CheckSpacesInput) 
 	return out, nil
 }
 
-// hasCopies reports whether a space has a remote that a sync has reached.
+// hasCopies reports whether a sync ever reached the remote of a space.
 func (s *Service) hasCopies(ctx context.Context, id space.SpaceID) (bool, error) {
 	r, has, err := s.remotes.Get(ctx, id)
 	return has && r.Branch != "", err
@@ -110,13 +110,13 @@ func (s *Service) isDeleted(ctx context.Context, id space.SpaceID) bool {
 // RepairSpaceInput names a space to repair.
 type RepairSpaceInput struct {
 	Space SpaceRef `json:"space"`
-	// From is the path of a repository on this machine that has good copies. If it is
-	// empty, they come from the space's remote.
+	// From is the path of a local repository with good copies. If it is empty, they come
+	// from the space's remote.
 	From string `json:"from"`
 }
 
-// RepairSpace replaces the damaged objects of a space with good copies. It pauses syncs
-// meanwhile.
+// RepairSpace replaces the damaged objects of a space with good copies, while syncs are
+// paused.
 func (s *Service) RepairSpace(ctx context.Context, a Actor, in RepairSpaceInput) (gitstore.Repaired, error) {
 	m, err := s.anySpace(ctx, a, "RepairSpace", in.Space)
 	if err != nil {
@@ -143,6 +143,6 @@ func (s *Service) RepairSpace(ctx context.Context, a Actor, in RepairSpaceInput)
 		return done, err
 	}
 	s.record(ctx, a, "space.repair", string(id), nil)
-	// Sandboxes that started without the damaged files get them when they start again.
+	// Sandboxes that started without the damaged files get them when they restart.
 	return done, s.stopSpace(ctx, id)
 }

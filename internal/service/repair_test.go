@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// A repair stops the sandboxes that started without the damaged file.
+// A repair stops sandboxes that started without the damaged file.
 func TestRepairStopsSandboxes(t *testing.T) {
 	ctx := t.Context()
 	w := servicetest.New(t, time.Now)

@@ -8,15 +8,14 @@ import (
 	"satchel/internal/space"
 )
 
-// Reviews is what waits in a space for a person's decision.
+// Reviews are the changes in a space that wait for a person's decision.
 type Reviews struct {
-	Waiting []space.Review `json:"waiting"` // by path; must not be changed
-	// Behind reports that the history is still being read, so that more may wait.
+	Waiting []space.Review `json:"waiting"` // sorted by path; callers must not modify it
+	// Behind reports that Waiting may be incomplete: the history is still being read.
 	Behind bool `json:"behind"`
 }
 
-// Reviews returns the known reviews of the space. It never takes long; if ctx is over,
-// it returns at once.
+// Reviews returns the known reviews of the space. It does not wait for the history.
 func (v View) Reviews(ctx context.Context) (r Reviews, err error) {
 	r.Waiting, r.Behind, err = v.s.reviews.Waiting(ctx, v.ID)
 	return r, err
@@ -55,8 +54,8 @@ func (s *Service) ListReviewDecisions(ctx context.Context, a Actor, in ListRevie
 	return list, nil
 }
 
-// DecideReviewInput is a decision about a version of a file that the actor saw. Another
-// version is a fault.Conflict.
+// DecideReviewInput names the version of a file that the actor saw. If the file has
+// another version now, the error is a fault.Conflict.
 type DecideReviewInput struct {
 	Space SpaceRef     `json:"space"`
 	Path  space.Path   `json:"path"`
@@ -64,7 +63,7 @@ type DecideReviewInput struct {
 	Mode  space.Mode   `json:"mode"`
 }
 
-// KeepReview confirms what an AI changed: it does not wait any more.
+// KeepReview accepts a change, which then no longer waits for review.
 func (s *Service) KeepReview(ctx context.Context, a Actor, in DecideReviewInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "KeepReview", in.Space)
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *Service) KeepReview(ctx context.Context, a Actor, in DecideReviewInput)
 	return None{}, nil
 }
 
-// UndoReview puts back, as a commit, what a person last knew.
+// UndoReview restores the last version that a person knew, in a new commit.
 func (s *Service) UndoReview(ctx context.Context, a Actor, in DecideReviewInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "UndoReview", in.Space)
 	if err != nil {

@@ -12,28 +12,28 @@ import (
 
 // Right is what an operation requires of its actor. The operator has every right.
 type Right struct {
-	// Scope is the scope that a client needs. Without one, no client may perform the
+	// Scope is the scope that a client needs. If it is empty, no client may perform the
 	// operation.
 	Scope space.Scope
-	// Role is the least role in the space that the operation is about; empty for an
-	// operation that is about no space.
+	// Role is the least role in the space of the operation. It is empty for operations
+	// that are not about a space.
 	Role space.Role
 	// Admin restricts the operation to administrators.
 	Admin bool
-	// Self lets every person perform the operation, on what is their own.
+	// Self lets all people perform the operation on their own things.
 	Self bool
 }
 
-// SpaceRef names a space: by its ID, or at the command line by the name of a member
-// and the name of the space. There an empty User is the first administrator and an
-// empty Name the member's first space.
+// SpaceRef names a space by its ID, or at the command line by a member and the name of the
+// space. An empty User then means the first administrator, and an empty Name the member's
+// first space.
 type SpaceRef struct {
 	ID   space.SpaceID `json:"id,omitempty"`
 	User string        `json:"user,omitempty"`
 	Name string        `json:"name,omitempty"`
 }
 
-// authorize checks that the actor may perform an operation that is about no space.
+// authorize checks that the actor may perform an operation that is not about a space.
 func (s *Service) authorize(a Actor, operation string) error {
 	r, ok := s.rights[operation]
 	switch {
@@ -53,9 +53,9 @@ func (s *Service) authorize(a Actor, operation string) error {
 	return nil
 }
 
-// authorizeSpace checks that the actor may perform an operation in a space, and
-// returns the space as the actor has it; for the operator, as the named member has it.
-// A space of which the actor is no member is a fault.NotFound.
+// authorizeSpace checks that the actor may perform an operation in a space. It returns the
+// membership of the actor, or for the operator that of the named member. The error is a
+// fault.NotFound if the actor is not a member of the space.
 func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string, ref SpaceRef) (store.Membership, error) {
 	if err := s.authorize(a, operation); err != nil {
 		return store.Membership{}, err
@@ -91,7 +91,7 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 	case ref.ID == "" || a.kind == client && ref.ID != a.space:
 		return store.Membership{}, gone
 	case a.kind == client:
-		// The check of the client's token, which each request makes, has read the role.
+		// The role is current: each request checks the client's token.
 		return store.Membership{Space: store.Space{ID: a.space, Name: a.name}, Role: a.role}, nil
 	}
 	all, err := s.accounts.SpacesOf(ctx, a.user)
@@ -104,7 +104,7 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 	return store.Membership{}, gone
 }
 
-// onBehalf returns the actor as the person for whom it acts: the operator acts for the
+// onBehalf returns the actor with the person for whom it acts: the operator acts for the
 // member that ref names, or for the owner of the space.
 func (s *Service) onBehalf(ctx context.Context, a Actor, ref SpaceRef) (Actor, error) {
 	if a.kind != operator {
@@ -124,8 +124,8 @@ func (s *Service) onBehalf(ctx context.Context, a Actor, ref SpaceRef) (Actor, e
 	return a, err
 }
 
-// NamedUser finds a person by the name that the operator gave; empty means the first
-// administrator, or the only person if nobody is one.
+// NamedUser finds a person by name. An empty name means the first administrator or, if
+// there is none, the only user.
 func (s *Service) NamedUser(ctx context.Context, name string) (store.User, error) {
 	if name != "" {
 		return s.accounts.FindUser(ctx, name)

@@ -17,7 +17,7 @@ import (
 )
 
 // Every method that takes an Actor is an operation with a right. Those with an input
-// struct are listed for the fronts that serve all of them.
+// struct can be called by name.
 func TestEveryOperationHasARight(t *testing.T) {
 	var listed []string
 	for _, o := range service.Operations() {
@@ -38,9 +38,8 @@ func TestEveryOperationHasARight(t *testing.T) {
 	}
 }
 
-// What the rights say holds for every operation: too small a role, a client without
-// the scope and nobody at all are refused, and a stranger does not learn that the space
-// exists.
+// Every operation refuses actors with too small a role, clients without the scope and the
+// zero Actor. Strangers do not learn that the space exists.
 func TestOperationsRefuseActorsWithoutTheRight(t *testing.T) {
 	w := servicetest.New(t, time.Now)
 	w.Write(map[string]string{"knowledge/a.md": "A"})
@@ -68,7 +67,7 @@ func TestOperationsRefuseActorsWithoutTheRight(t *testing.T) {
 		if !o.HasJSON() {
 			continue
 		}
-		if in = all; o.Name == "Search" { // whose source is a string
+		if in = all; o.Name == "Search" { // its source is a string
 			in = fmt.Appendf(nil, `{"space":{"id":%q},"query":"x"}`, w.Space)
 		}
 		refused := func(who string, a service.Actor, want fault.Code) {

@@ -22,7 +22,7 @@ type RunCommandInput struct {
 	Command    string
 	Comment    string // the message of the commit
 	Tool       string // for the commit's trailers
-	Background bool   // make it a job at once
+	Background bool   // start it as a job
 }
 
 // The ways a command ends.
@@ -30,29 +30,29 @@ const (
 	Exited      = agent.Exited
 	TimedOut    = agent.TimedOut
 	Canceled    = agent.Canceled
-	Detached    = agent.Detached // it runs on as a job
+	Detached    = agent.Detached // it continues as a job
 	Stopped     = agent.Shutdown
 	OutOfMemory = agent.OutOfMemory
 	Lost        = agent.Lost
 )
 
-// CommandResult is how a command went.
+// CommandResult is the result of a command.
 type CommandResult struct {
 	sandbox.Result
-	// Detail says, if the sandbox ended under the command, why and what is lost.
+	// Detail says why the sandbox ended during the command, and what was lost.
 	Detail string
-	// Push is where the space's commits are beside this server.
+	// Push says whether the commits of the space were pushed.
 	Push PushState
 }
 
-// PushState is "local" (no remote), "pushed", "queued" or "failed". Detail says why a push
-// failed and what to do.
+// PushState describes pushes. State is "local" (no remote), "pushed", "queued" or
+// "failed". Detail says why a push failed and what to do.
 type PushState struct{ State, Detail string }
 
-// RunCommand runs a command in the actor's sandbox over a space and commits what it
-// changed. It returns when the command has ended or has become a job. If ctx ends, the
-// command ends. A command that failed is a result; an error means that it did not run.
-// The steps of its progress are what it prints.
+// RunCommand runs a command in the actor's sandbox over a space and commits its changes.
+// It returns when the command ends or becomes a job. The command ends with ctx. A failed
+// command is a result; an error means that the command did not run. What the command
+// prints is reported as progress.
 func (s *Service) RunCommand(ctx context.Context, a Actor, in RunCommandInput) (CommandResult, error) {
 	return s.run(ctx, a, "RunCommand", in, false)
 }
@@ -81,8 +81,7 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 	}
 	out.Notes = append(out.Notes, s.remotes.Notices(m.ID, a.user)...)
 	if out.End == Exited && out.ExitCode == killedExit {
-		// The kernel kills a process if its sandbox is out of memory, and reports that
-		// to nobody.
+		// If a sandbox is out of memory, the kernel kills a process without a message.
 		out.Notes = append(out.Notes, fmt.Sprintf("Exit code 137 means killed. If the command did not do so itself, "+
 			"it most likely met the sandbox's memory limit of %s.", config.FormatSize(s.running.Pool.Memory())))
 	}
@@ -96,7 +95,7 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 	return out, nil
 }
 
-// exec runs a command in the pool. The end of the sandbox under it is a result.
+// exec runs a command in the pool. If its sandbox ends, that is a result and not an error.
 func (s *Service) exec(ctx context.Context, r sandbox.Request) (CommandResult, error) {
 	if why := s.NoCommands(); why != "" {
 		return CommandResult{}, fault.New(fault.Unavailable, "%s", why)
@@ -118,7 +117,7 @@ func (s *Service) exec(ctx context.Context, r sandbox.Request) (CommandResult, e
 	return out, nil
 }
 
-// NoCommands says why no command can run; empty if commands can.
+// NoCommands returns why no command can run, or "".
 func (s *Service) NoCommands() string {
 	if s.running.Pool == nil {
 		return "This server's configuration switches bash off (sandbox.runtime: none)."
@@ -126,13 +125,13 @@ func (s *Service) NoCommands() string {
 	return ""
 }
 
-// pushState is where the commits of a space are beside this server.
+// pushState returns whether the commits of a space were pushed.
 func (s *Service) pushState(id space.SpaceID) PushState {
 	state := s.remotes.State(id)
 	if state == space.RemoteLocal || state == space.RemotePushed {
 		return PushState{State: string(state)}
 	}
-	// A failure that the next try may mend is none yet.
+	// A failure that the next attempt may fix does not count yet.
 	if trouble := s.remotes.Trouble(id); trouble != "" {
 		return PushState{State: "failed", Detail: trouble}
 	}
@@ -146,8 +145,8 @@ func appliedNote(n int) string {
 	return fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n)
 }
 
-// fillUserName puts the user's name into the commands that a refusal advises. It knows
-// the name if the author has no address of their own, but NAME@satchel.invalid.
+// fillUserName puts the user's name into the commands that refusals suggest. It knows the
+// name only from the address NAME@satchel.invalid of authors without an address.
 func fillUserName(out *sandbox.Result, author space.Person) {
 	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
 	if !ok || !userName.MatchString(name) {
@@ -155,7 +154,7 @@ func fillUserName(out *sandbox.Result, author space.Person) {
 	}
 	fill := func(s string) string { return strings.ReplaceAll(s, " --user NAME ", " --user "+name+" ") }
 	fillAll := func(list []space.Rejection) []space.Rejection {
-		list = slices.Clone(list) // the sandbox's, or the commit's
+		list = slices.Clone(list) // it belongs to the sandbox or the commit
 		for i := range list {
 			list[i].Why = fill(list[i].Why)
 		}
@@ -174,15 +173,14 @@ func fillUserName(out *sandbox.Result, author space.Person) {
 	}
 }
 
-// userName needs no quotes in a shell.
+// userName matches names that need no quotes in a shell.
 var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// cannotFork is what bash prints if the kernel lets it start nothing more
-// (RLIMIT_NPROC).
+// cannotFork matches the error of bash when a process limit (RLIMIT_NPROC) is reached.
 var cannotFork = regexp.MustCompile(`fork: (retry: )?Resource temporarily unavailable`)
 
-// jobsNote names the jobs that hold a sandbox's processes, besides the one with the
-// given ID: a command that can start nothing cannot look itself.
+// jobsNote lists the running jobs of a sandbox except one. A command that cannot start
+// processes cannot look for itself.
 func (s *Service) jobsNote(ctx context.Context, o sandbox.JobOwner, besides string) string {
 	note := "All processes that the sandbox may have are in use."
 	jobs, err := s.running.Pool.Jobs(ctx, o)

@@ -8,8 +8,8 @@ import (
 	"satchel/sandbox"
 )
 
-// A command that a refusal advises has the user's name if it is known, and nothing that
-// a user chose as an address and a shell would read otherwise.
+// Commands that refusals suggest have the user's name if it is known. An address with
+// characters that are special in a shell is never used.
 func TestFillUserName(t *testing.T) {
 	const text = "allow it: satchel space allow --user NAME 0123456789abcdef0123"
 	for email, want := range map[string]string{

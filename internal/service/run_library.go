@@ -13,22 +13,22 @@ import (
 	"satchel/sandbox"
 )
 
-// Bounds of the sandboxes that one grant has over the library. A program keeps a few of
-// them between its calls, and none that it forgot. Its caller waits for a command, which
-// therefore ends long before it would become a job.
+// Limits of the library sandboxes of a grant. Programs can keep a few between calls, and
+// abandoned ones end. Commands end long before they would become jobs, because callers
+// wait for them.
 const (
-	maxSessions     = 8                // that a grant names
-	sessionIdle     = 30 * time.Minute // for which one of them is kept without a call
-	libraryWallTime = 2 * time.Minute  // of a command
+	maxSessions     = 8                // named sandboxes of a grant
+	sessionIdle     = 30 * time.Minute // how long a named sandbox is kept without a call
+	libraryWallTime = 2 * time.Minute  // limit of a command
 )
 
-// RunLibraryCommandInput is a command in /library. Session is the client's own name for
-// the sandbox; without one, the grant has one more sandbox.
+// RunLibraryCommandInput is a command in /library. Session is the client's name for the
+// sandbox; unnamed commands of a grant share a sandbox of their own.
 type RunLibraryCommandInput struct{ Session, Command string }
 
-// RunLibraryCommand runs a command in a sandbox over the library alone, where it can
-// change nothing. No two grants ever share one. Result.Cold reports that nothing of
-// earlier commands is in it.
+// RunLibraryCommand runs a command in a sandbox over only the library, which it cannot
+// change. Grants never share a sandbox. Result.Cold reports that the sandbox has nothing
+// of earlier commands.
 func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryCommandInput) (CommandResult, error) {
 	if err := s.authorize(a, "RunLibraryCommand"); err != nil {
 		return CommandResult{}, err
@@ -60,22 +60,21 @@ func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryC
 	return s.exec(ctx, r)
 }
 
-// A sandbox over the library alone is over an empty space, whose ID no space can have:
-// those of spaces begin with "s_" (space.ParseSpaceID).
+// A library sandbox is over an empty space. Its ID has this prefix, while the IDs of real
+// spaces begin with "s_" (space.ParseSpaceID).
 const libraryPrefix = "l_"
 
-// IsLibraryOnly reports whether an ID stands for the empty space of a sandbox over the
-// library alone.
+// IsLibraryOnly reports whether an ID is that of the empty space of a library sandbox.
 func IsLibraryOnly(id space.SpaceID) bool { return strings.HasPrefix(string(id), libraryPrefix) }
 
-// librarySpace is the empty space of a sandbox over the library alone. It reveals
-// neither the grant nor the session.
+// librarySpace returns the ID of the empty space of a library sandbox. It reveals neither
+// the grant nor the session.
 func librarySpace(user space.UserID, grant space.GrantID, session string) space.SpaceID {
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(user), string(grant), session}, "\x00")))
 	return space.SpaceID(libraryPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])))
 }
 
-// sessions counts the commands in each sandbox over the library.
+// sessions counts the running commands of each library sandbox.
 type sessions struct {
 	mu     sync.Mutex
 	byID   map[space.SpaceID]*session
@@ -90,11 +89,12 @@ type session struct {
 	used  time.Time
 }
 
-// pruneEvery is how often begin looks for sessions whose time is over.
+// pruneEvery is how often begin removes expired sessions.
 const pruneEvery = time.Minute
 
-// begin counts a command in a session. If the grant has too many, it begins none and
-// returns the one that was used longest ago, which the caller stops before it tries again.
+// begin counts a command in a session. If the grant has too many sessions, it instead
+// removes and returns the least recently used one. The caller then stops its sandbox and
+// calls begin again.
 func (s *sessions) begin(id space.SpaceID, a Actor, named bool, now time.Time) (oldest space.SpaceID, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,9 +118,9 @@ func (s *sessions) begin(id space.SpaceID, a Actor, named bool, now time.Time) (
 		s.byID[id] = &session{user: a.user, grant: a.grant, named: named, busy: 1}
 		return "", nil
 	case oldest == "":
-		return "", fault.New(fault.Limited, "Commands run in %d sessions of this key, and no more may be at a time.", maxSessions)
+		return "", fault.New(fault.Limited, "Commands are running in %d sessions of this key, which is the limit.", maxSessions)
 	}
-	delete(s.byID, oldest) // so that no command begins in it while it is stopped
+	delete(s.byID, oldest) // no command may begin in it while it is being stopped
 	return oldest, nil
 }
 
@@ -132,7 +132,7 @@ func (s *sessions) end(id space.SpaceID, now time.Time) {
 	x.used = now
 }
 
-// prune forgets the sessions whose sandboxes the pool has stopped by now.
+// prune removes the sessions whose sandboxes the pool has stopped.
 func (s *sessions) prune(now time.Time) {
 	if now.Sub(s.pruned) < pruneEvery {
 		return

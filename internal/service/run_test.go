@@ -87,7 +87,7 @@ func TestTheEndOfTheSandboxIsAResult(t *testing.T) {
 	}
 }
 
-// library runs commands over the library and returns which sandbox ran each.
+// library runs commands over the library and returns the sandbox of each.
 func library(t *testing.T, exec func(r agent.ExecRequest)) func(user, grant, session, command string) (box string, err error) {
 	w := servicetest.New(t, time.Now)
 	w.Attach(service.Running{Pool: servicetest.Pool(t, func(_ context.Context, b servicetest.Box, r agent.ExecRequest) (agent.ExecResult, error) {
@@ -109,8 +109,8 @@ func TestLibraryCommandsAreReadOnlyAndShort(t *testing.T) {
 	}
 }
 
-// The same name of a session is another sandbox for each grant and user, and no
-// name leads into another's.
+// A session name means a different sandbox for each grant and user. No name reaches
+// another grant's sandbox.
 func TestAttackSessionsOfTwoGrantsNeverMeet(t *testing.T) {
 	run := library(t, func(agent.ExecRequest) {})
 	seen := map[string]bool{}
@@ -151,11 +151,11 @@ func TestTheOldestSessionGivesWay(t *testing.T) {
 		boxes[name] = must(name)
 	}
 	must("0")
-	must("") // it does not count
+	must("") // an unnamed session does not count
 	if _, err := run("u", "other", "new", "true"); err != nil {
 		t.Errorf("another grant's: %v", err)
 	}
-	must("new") // "1" was used longest ago
+	must("new") // ends "1", the least recently used
 	if must("0") != boxes["0"] {
 		t.Error("a session that was just used gave way")
 	}
@@ -164,7 +164,7 @@ func TestTheOldestSessionGivesWay(t *testing.T) {
 	}
 	// A session with a command does not.
 	kept := []string{"0", "1", "new", "3", "4", "5", "6", "7"}
-	must("3") // so that "2", whose place "1" took, is gone
+	must("3") // "1" has replaced "2"
 	done := make(chan struct{})
 	for _, name := range kept {
 		go func() {

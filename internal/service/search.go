@@ -20,16 +20,16 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// SearchLimits bound searches; a zero field means its default.
+// SearchLimits limit searches. A zero field means its default.
 type SearchLimits struct {
-	Wait       time.Duration // for an index, after it fell behind; default 2 s, negative: none
+	Wait       time.Duration // for an index that is behind; default 2 s, negative: none
 	QueryChars int           // of a query; default 4,000
-	Results    int           // of a search that names no limit; default 10
+	Results    int           // if the search has no limit; default 10
 	MaxResults int           // default 50
-	Tokens     int           // of a search that names no budget; default 5,000
+	Tokens     int           // if the search has no budget; default 5,000
 	MaxTokens  int           // default 20,000
-	AtOnce     int           // searches of one user that run at a time; default 4
-	Waiting    int           // searches of one user that wait for those; default 64, negative: none
+	AtOnce     int           // running searches of a user; default 4
+	Waiting    int           // waiting searches of a user; default 64, negative: none
 }
 
 func (l SearchLimits) withDefaults() SearchLimits {
@@ -46,38 +46,38 @@ func (l SearchLimits) withDefaults() SearchLimits {
 
 // SearchInput is a search of a space and of the library.
 type SearchInput struct {
-	Space     SpaceRef `json:"space"` // empty: the library alone; for the operator, the first administrator's first space
+	Space     SpaceRef `json:"space"` // empty: only the library; for the operator, the first administrator's first space
 	Query     string   `json:"query"` // in the query language (docs/search.md)
 	Limit     int      `json:"limit,omitempty"`
 	Source    string   `json:"source,omitempty"`     // the only one to search
-	Since     string   `json:"since,omitempty"`      // a date, or a time as the query language knows them
+	Since     string   `json:"since,omitempty"`      // a date or time of the query language
 	MaxTokens int      `json:"max_tokens,omitempty"` // budget of the JSON of the results
-	Explain   bool     `json:"explain,omitempty"`    // adds to each result why it is where it is
-	// Library is what to search of the library; nil: what the actor may read now.
+	Explain   bool     `json:"explain,omitempty"`    // explains the rank of each result
+	// Library is the part of the library to search; nil means all that the actor may read.
 	Library *Library `json:"-"`
 }
 
-// SearchResults are what a search found. Their JSON is the answer of the tool.
+// SearchResults are the results of a search. Their JSON is the answer of the tool.
 type SearchResults struct {
 	Notes       []string       `json:"notes,omitempty"` // first, because a model reads in order
-	Results     []SearchResult `json:"results"`         // the best first
+	Results     []SearchResult `json:"results"`         // best first
 	Total       int            `json:"total"`           // documents that matched
 	Truncated   bool           `json:"truncated"`
-	Scope       string         `json:"scope"` // what was searched, in words
+	Scope       string         `json:"scope"` // what was searched, for people
 	IndexCommit space.CommitID `json:"index_commit"`
-	IndexAge    float64        `json:"index_age"` // seconds for which the index has been behind
+	IndexAge    float64        `json:"index_age"` // seconds since the index fell behind
 	Suggestions []string       `json:"suggestions,omitempty"`
 
 	encoded json.RawMessage
-	text    string // the same
+	text    string // of encoded
 }
 
 // SearchResult is one document that a search found.
 type SearchResult struct {
 	ID    string `json:"id"` // the path, with the anchor of the heading
 	Title string `json:"title"`
-	// URL is the page upstream. The server's own pages are for members who are signed
-	// in, and an AI that cites one would send others to them.
+	// URL is the upstream page. It is never a page of this server, because an AI that
+	// cites it would send people there who cannot sign in.
 	URL         string  `json:"url,omitempty"`
 	Path        string  `json:"path"`
 	Lines       string  `json:"lines,omitempty"`
@@ -90,9 +90,9 @@ type SearchResult struct {
 	Lang        string  `json:"lang,omitempty"`
 	Date        string  `json:"date,omitempty"`
 	ETag        string  `json:"etag,omitempty"`
-	// Also are other documents that say the same, and AlsoTotal is how many there are
-	// if that is more than are named; Related are the files that a page is about, or
-	// the pages about a file.
+	// Also lists documents with the same content. AlsoTotal is their number if Also does
+	// not list all. Related lists the files that a page is about, or the pages about a
+	// file.
 	Also      []string          `json:"also,omitempty"`
 	AlsoTotal int               `json:"also_total,omitempty"`
 	Related   []string          `json:"related,omitempty"`
@@ -102,17 +102,16 @@ type SearchResult struct {
 // SpaceLabel is the source of results that are files of the space.
 const SpaceLabel = "space"
 
-// Encoded is the JSON of the results, on which their budget was measured, also as text.
+// Encoded returns the JSON of the results, also as text. The budget applies to this JSON.
 func (r SearchResults) Encoded() (json.RawMessage, string) { return r.encoded, r.text }
 
-// Library is the library as somebody may read it at one moment.
+// Library is the part of the library that somebody may read.
 type Library struct{ sources []space.Source }
 
-// Sources lists its sources, by ID.
+// Sources returns the sources, sorted by ID.
 func (l *Library) Sources() []space.Source { return l.sources }
 
-// OpenLibrary returns the library as the actor may read it now, for an answer that takes
-// several steps.
+// OpenLibrary returns the library as the actor may read it now, for several calls.
 func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
 	if err := s.authorize(a, "OpenLibrary"); err != nil {
 		return nil, err
@@ -121,7 +120,7 @@ func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
 	return &Library{all}, err
 }
 
-// library returns the sources that a person may read, by ID.
+// library returns the sources that a person may read, sorted by ID.
 func (s *Service) library(ctx context.Context, user space.UserID) (*Library, error) {
 	if s.sources == nil {
 		return &Library{}, nil
@@ -135,8 +134,8 @@ func (s *Service) library(ctx context.Context, user space.UserID) (*Library, err
 }
 
 // Search searches a space and the part of the library that the actor may read. The
-// operator searches for a member of the space; this waits for the index to catch up and
-// repairs a damaged one, but does not wait for a rebuild.
+// operator searches as a member of the space; Search then waits until the index is up to
+// date and repairs a damaged one, but does not wait for a rebuild.
 func (s *Service) Search(ctx context.Context, a Actor, in SearchInput) (r SearchResults, err error) {
 	cols, reader, err := s.collections(ctx, a, in)
 	if err != nil {
@@ -174,7 +173,7 @@ func (s *Service) Search(ctx context.Context, a Actor, in SearchInput) (r Search
 }
 
 func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Collection, reader space.UserID, q index.Query, notes []string) (SearchResults, error) {
-	// A search takes no turn while it waits for the index.
+	// Wait for the index first, so that this search does not block others.
 	if err := x.Await(ctx, cols, q); err != nil {
 		return SearchResults{}, err
 	}
@@ -192,8 +191,8 @@ func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Colle
 	return r.fit(found.Hits, q.MaxTokens)
 }
 
-// collections are what a search goes over: the space, and then the library. No other
-// code decides what an actor may search.
+// collections returns what a search covers: the space, then the library. No other code
+// decides what an actor may search.
 func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (cols []index.Collection, reader space.UserID, err error) {
 	if in.Space == (SpaceRef{}) && a.kind != operator {
 		err = s.authorize(a, "Search")
@@ -221,7 +220,7 @@ func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (col
 	return cols, who.user, nil
 }
 
-// query makes the index's query, with notes about what was lowered to the limits.
+// query makes the query for the index, with notes about arguments that were reduced.
 func (s *Service) query(in SearchInput) (q index.Query, notes []string, err error) {
 	l := s.o.Search
 	switch {
@@ -255,18 +254,18 @@ func (s *Service) query(in SearchInput) (q index.Query, notes []string, err erro
 		}
 		q.Since = day
 	default:
-		// The query language knows "last week", and says what it does not know.
+		// The query language also accepts phrases like "last week", and reports errors.
 		q.Text += ` since:"` + strings.ReplaceAll(since, `"`, "") + `"`
 	}
 	return q, notes, nil
 }
 
-// IsDay reports whether a text is meant as a date of the calendar.
+// IsDay reports whether a text looks like a calendar date.
 func IsDay(s string) bool {
 	return strings.Trim(s, "0123456789-:TZ.+") == "" && len(s) >= len("2006")
 }
 
-// ParseDay reads a date (2026-01-31, 2026-01 or 2026) or a time (RFC 3339).
+// ParseDay parses a date (2026-01-31, 2026-01 or 2026) or a time (RFC 3339).
 func ParseDay(s string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01", "2006"} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -307,7 +306,7 @@ func newSearchResult(h present.Hit) SearchResult {
 		s.Lines = fmt.Sprintf("%d-%d", h.Lines[0], max(h.Lines[0], h.Lines[1]))
 	}
 	if h.Text != "" {
-		s.Snippet = h.Text // it holds what the snippet shows, and more
+		s.Snippet = h.Text // it includes the snippet
 	} else {
 		s.Description = h.Description
 	}
@@ -317,10 +316,9 @@ func newSearchResult(h present.Hit) SearchResult {
 	return s
 }
 
-// fit makes the results fit a budget of tokens, to which what the index counts comes
-// near. From the last hit on, texts give way to snippets. Only if that is not enough, the
-// last results are left out, which a note says. One result stays in any case.
-// Explanations do not count.
+// fit makes the results fit a budget of tokens. Starting with the last result, it replaces
+// texts by snippets. If that is not enough, it removes the last results and adds a note.
+// One result always stays. Explanations do not count.
 func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error) {
 	if r.Results == nil {
 		r.Results = []SearchResult{} // [] and not null
@@ -356,8 +354,8 @@ func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error
 	return r, err
 }
 
-// encode writes JSON without the escapes for HTML, which would cost a model six
-// characters for each <.
+// encode writes JSON without escapes for HTML, which would turn each < into six
+// characters.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -15,17 +15,17 @@ import (
 
 // FoundSecret is a place in a space's history that looks like a secret.
 type FoundSecret struct {
-	Path space.Path `json:"path"` // empty: the commit's message, or a name in it
+	Path space.Path `json:"path"` // empty: the message or a name of the commit
 	Line int        `json:"line"` // 0: the file's name
-	// Commit is the newest that wrote it there; the file may have changed since.
+	// Commit is the newest commit that wrote it. The file may have changed since.
 	Commit      space.CommitID `json:"commit"`
 	Rule        string         `json:"rule"`
 	Description string         `json:"description"`
-	// Fingerprint names the secret. It is the same at every place.
+	// Fingerprint identifies the secret. It is the same at every place.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// secretSearch collects what looks like a secret in the history of a space.
+// secretSearch collects the likely secrets in the history of a space.
 type secretSearch struct {
 	id             space.SpaceID
 	permit         func(fingerprint string) bool
@@ -43,8 +43,7 @@ func newSecretSearch(id space.SpaceID, in SetRemoteInput) *secretSearch {
 
 var errEnoughFound = errors.New("enough was found")
 
-// searchSecrets searches everything that the history has and the history of since does
-// not.
+// searchSecrets searches the history, without the history of since.
 func (s *Service) searchSecrets(ctx context.Context, x *secretSearch, since space.CommitID) error {
 	err := s.git.WalkBlobs(ctx, x.id, since, func(at space.CommitID, p space.Path, content []byte) error {
 		err := s.secrets.Screen(ctx, x.id, p, content, nil)
@@ -77,36 +76,36 @@ func (s *Service) searchSecrets(ctx context.Context, x *secretSearch, since spac
 // PurgeSecretsInput selects what to remove from commits that were never pushed.
 type PurgeSecretsInput struct {
 	Space SpaceRef `json:"space"`
-	// Path selects a file. Without it, the purge covers every file in which the scanner
-	// or the remote found a secret.
+	// Path selects a file. If it is empty, the purge covers every file in which the
+	// scanner or the remote found a secret.
 	Path string `json:"path"`
-	// Line, from 1, is a line of Path that has the secret in the commit At; 0 leaves
-	// finding it to the scanner.
+	// Line is the line of Path, from 1, with the secret at the commit At. If it is 0, the
+	// scanner finds the secret.
 	Line int `json:"line"`
-	// At is a commit, in full or by its first digits; empty is head.
+	// At is a commit, in full or by its first digits. Empty means head.
 	At string `json:"at"`
 	// File removes the whole of Path.
 	File bool `json:"file"`
-	// DryRun changes nothing and returns what would change.
+	// DryRun returns what would change, and changes nothing.
 	DryRun bool `json:"dry_run"`
 }
 
 // PurgeResult is what a purge changed.
 type PurgeResult struct {
 	Head    space.CommitID `json:"head"`
-	Commits int            `json:"commits"` // that were rewritten
+	Commits int            `json:"commits"` // rewritten
 	Files   []space.Path   `json:"files"`
-	Words   int            `json:"words"` // commits and tags whose message or names were rewritten
-	// Unclear are places that the remote named and that were left alone, because nothing
-	// there looks like a secret.
+	Words   int            `json:"words"` // commits and tags with a rewritten message or name
+	// Unclear are places that the remote reported, but that have nothing like a secret.
+	// They were not changed.
 	Unclear []space.RemoteLocation `json:"unclear,omitempty"`
 }
 
-// toolPurge is the tool that commits of a purge name.
+// toolPurge is the tool in commits of purges.
 const toolPurge = "purge"
 
-// PurgeSecrets removes secrets from commits that were never pushed. It stops syncs and
-// sandboxes of the space meanwhile, so that neither brings the old commits back.
+// PurgeSecrets removes secrets from commits that were never pushed. It first stops the
+// syncs and sandboxes of the space, so that they do not bring the old commits back.
 func (s *Service) PurgeSecrets(ctx context.Context, a Actor, in PurgeSecretsInput) (PurgeResult, error) {
 	m, err := s.authorizeSpace(ctx, a, "PurgeSecrets", in.Space)
 	if err != nil {
@@ -155,7 +154,7 @@ func (s *Service) PurgeSecrets(ctx context.Context, a Actor, in PurgeSecretsInpu
 	return PurgeResult{Head: res.Head, Commits: res.Commits, Files: append([]space.Path{}, res.Files...), Words: res.Words, Unclear: p.unclear}, nil
 }
 
-// stopSpace stops what runs in a space, after it has saved its changes.
+// stopSpace stops everything that runs in a space, after its changes are saved.
 func (s *Service) stopSpace(ctx context.Context, id space.SpaceID) error {
 	if s.running.StopSpace == nil {
 		return nil
@@ -194,7 +193,7 @@ func (s *Service) previewPurge(ctx context.Context, id space.SpaceID, path space
 type purgePlan struct {
 	since   space.CommitID // the newest commit that the remote has; empty without a remote
 	rewrite gitstore.RewriteFile
-	unclear []space.RemoteLocation // named by the remote, without anything like a secret
+	unclear []space.RemoteLocation // reported by the remote, without a likely secret
 }
 
 func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Path, in PurgeSecretsInput) (purgePlan, error) {
@@ -225,7 +224,7 @@ func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Pa
 	return plan, err
 }
 
-// learnLine adds the content of the line that a person named.
+// learnLine adds the content of the line in the input.
 func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, in PurgeSecretsInput) error {
 	at, err := View{store.Membership{Space: store.Space{ID: id}}, s}.commitOf(ctx, in.At)
 	if err != nil {
@@ -244,8 +243,8 @@ func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.
 	return nil
 }
 
-// learnLocations adds the secrets at the places that the remote named, and returns the
-// places without anything like one: a person decides about these.
+// learnLocations adds the secrets at the places that the remote reported. It returns the
+// places without a likely secret, for a person to check.
 func (s *Service) learnLocations(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, st space.RemoteStatus) (unclear []space.RemoteLocation, err error) {
 	for _, where := range st.Locations {
 		at, err := space.ParsePath(where.Path)
@@ -272,7 +271,7 @@ type AllowSecretInput struct {
 	Fingerprint string   `json:"fingerprint"`
 }
 
-// AllowSecret permits commits with a secret, at every path of the space.
+// AllowSecret allows a secret at every path of the space.
 func (s *Service) AllowSecret(ctx context.Context, a Actor, in AllowSecretInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "AllowSecret", in.Space)
 	if err != nil {
@@ -285,7 +284,7 @@ func (s *Service) AllowSecret(ctx context.Context, a Actor, in AllowSecretInput)
 	return None{}, nil
 }
 
-// allower names the actor in an allowance.
+// allower returns the name of the actor in an allowance.
 func (a Actor) allower() string {
 	if a.kind == operator {
 		return a.via
@@ -299,7 +298,7 @@ type DisallowSecretInput struct {
 	Fingerprint string   `json:"fingerprint"`
 }
 
-// DisallowSecret removes an allowance. Files that were committed under it stay.
+// DisallowSecret removes an allowance. Committed files stay.
 func (s *Service) DisallowSecret(ctx context.Context, a Actor, in DisallowSecretInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "DisallowSecret", in.Space)
 	if err != nil {

@@ -19,87 +19,84 @@ import (
 	"satchel/tools/index"
 )
 
-// Options are the engines that a Service drives. Accounts and Git are required.
+// Options configure a Service. Accounts and Git are required.
 type Options struct {
 	Accounts *store.Store
 	Git      *gitstore.Store
 	Sources  *sources.Manager
 	Secrets  *secretscan.Scanner
 	Remotes  *remotes.Manager
-	Held     *pending.Store
+	Pending  *pending.Store
 	Reviews  *reviews.Reviews
-	// ScreenSecrets says that commits to spaces with a remote are searched for secrets.
+	// ScreenSecrets reports that commits to spaces with a remote are searched for secrets.
 	ScreenSecrets bool
-	// OpenIndex opens the search index if no server runs.
+	// OpenIndex opens the search index if no server is running.
 	OpenIndex func() (*index.Index, error)
-	// ForgetVectors removes the embeddings of a collection; nil if there are none.
+	// ForgetVectors removes the embeddings of a collection. It may be nil.
 	ForgetVectors func(ctx context.Context, x *index.Index, id space.SpaceID) error
-	// Imports are for imports from URLs.
-	Imports ImportOptions
-	// DeleteSpace deletes a space if no server runs; see Running.
+	Imports       ImportOptions
+	// DeleteSpace deletes a space if no server is running; see Running.
 	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
 	Search      SearchLimits
-	// URL is the origin of the pages, for links that people open.
+	// URL is the origin of the pages, for links.
 	URL string
-	// LinkLifetime and InviteLifetime are how long sign-in links and invitations can be
-	// used; 0 for the defaults.
+	// LinkLifetime and InviteLifetime are the lifetimes of sign-in links and invitations;
+	// 0 means the default.
 	LinkLifetime, InviteLifetime time.Duration
-	MaxSpaces                    int    // of their own that people can make for themselves; 0 for the default
+	MaxSpaces                    int    // that a person can create and own; 0 means the default
 	SpacesDir                    string // of the bare repositories
-	// Allow admits people without an invitation. MembersInvite lets the invitations of
-	// members admit people, too.
+	// Allow admits people without an invitation. MembersInvite lets members invite new
+	// people.
 	Allow         auth.AllowList
 	MembersInvite bool
-	Now           func() time.Time // nil for time.Now
-	Logger        *slog.Logger     // nil discards
+	Now           func() time.Time // nil means time.Now
+	Logger        *slog.Logger     // nil discards messages
 }
 
-// The defaults of Options.
+// Defaults of Options.
 const (
 	DefaultLinkLifetime   = 15 * time.Minute
 	DefaultInviteLifetime = 7 * 24 * time.Hour
 	DefaultMaxSpaces      = 50
 )
 
-// Running holds the parts that only a running server has. Any may be nil.
+// Running has the parts that only a running server has. Any may be nil.
 type Running struct {
 	// Pool runs commands.
 	Pool *sandbox.Pool
 	// PagesURL replaces Options.URL.
 	PagesURL string
-	// Index is the search index.
-	Index *index.Index
+	Index    *index.Index
 	// UserRemoved stops everything that runs for a removed person.
 	UserRemoved func(ctx context.Context, user space.UserID)
-	// MemberChanged stops what a member's role in a space does not permit any more; an
-	// empty role is that of a person who is no longer a member.
+	// MemberChanged stops what a member's new role in a space does not allow. The role is
+	// empty if the person is no longer a member.
 	MemberChanged func(ctx context.Context, user space.UserID, id space.SpaceID, role space.Role)
-	// GrantsRevoked ends the calls and streams whose grant is no longer good.
+	// GrantsRevoked ends the calls and streams of invalid grants.
 	GrantsRevoked func()
-	// LinkMade informs the person for whom a sign-in link was made.
+	// LinkMade notifies a person of a new sign-in link for them.
 	LinkMade func(ctx context.Context, link string)
 	// SpaceCreated prepares a new space for its first use.
 	SpaceCreated func(id space.SpaceID)
-	// StopSpace stops what runs in a space, after it has saved its changes.
+	// StopSpace stops everything that runs in a space, after its changes are saved.
 	StopSpace func(ctx context.Context, id space.SpaceID) error
-	// DiscardHeld discards files of a person that could not be committed, and returns how
-	// many; an empty path means all.
-	DiscardHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
-	// Background starts work that outlives its request. Its context ends with the
-	// server.
+	// DiscardPending discards a person's pending files at or under a path, and returns how
+	// many there were. An empty path means all.
+	DiscardPending func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
+	// Background starts work that outlives its request and ends with the server.
 	Background func(work func(ctx context.Context)) error
-	// Health reports the state of the server, and Usage what people use. Access is what the
-	// configuration says about access besides Options.Allow and Options.MembersInvite.
+	// Health and Usage implement GetHealth and ListUsage. Access is what the configuration
+	// says about access, without Options.Allow and Options.MembersInvite.
 	Health func(ctx context.Context) (Health, error)
 	Usage  func(ctx context.Context, people []space.UserID) ([]Usage, error)
 	Access Access
-	// DeleteSpace deletes a space for good and records that. If owner is not empty, they
-	// must own it. done gets nil when all of it is removed.
+	// DeleteSpace deletes a space and writes the audit entry. If owner is not empty, they
+	// must own the space. done receives the result when its files are removed.
 	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
 }
 
-// Attach adds the parts of a running server, and removes what a killed one left. Call it
-// before the first operation.
+// Attach adds the parts of a running server, and removes what a killed server left. Call
+// it before the first operation.
 func (s *Service) Attach(r Running) {
 	s.running = r
 	s.o.URL = cmp.Or(r.PagesURL, s.o.URL)
@@ -115,7 +112,7 @@ type Service struct {
 	sources  *sources.Manager
 	secrets  *secretscan.Scanner
 	remotes  *remotes.Manager
-	held     *pending.Store
+	pending  *pending.Store
 	reviews  *reviews.Reviews
 	o        Options
 	running  Running
@@ -123,7 +120,7 @@ type Service struct {
 	imports  *importRuns
 	searches *perUserQueue
 	log      *slog.Logger
-	rights   map[string]Right // by the names of operations
+	rights   map[string]Right // by operation
 }
 
 // New returns a Service.
@@ -138,7 +135,7 @@ func New(o Options) *Service {
 	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
 	o.Search = o.Search.withDefaults()
 	s := &Service{
-		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held, reviews: o.Reviews,
+		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, pending: o.Pending, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
 		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
@@ -150,8 +147,7 @@ func New(o Options) *Service {
 	return s
 }
 
-// record writes an audit line. The operation has succeeded by then, so that a failure
-// is only logged.
+// record writes an audit entry. It only logs errors, because the operation has succeeded.
 func (s *Service) record(ctx context.Context, a Actor, action, subject string, detail map[string]any) {
 	if err := s.accounts.Record(context.WithoutCancel(ctx), a.audit(), action, subject, detail); err != nil {
 		s.log.Error("write the audit log", "action", action, "err", err)

@@ -19,19 +19,19 @@ import (
 type SpaceInfo struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is empty if the owner was removed; OwnerWas is their name then.
+	// Owner is empty if the owner was removed. OwnerWas is then their name.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
-	// Repository is the path of the bare repository on the server's machine.
+	// Repository is the path of the bare repository.
 	Repository string `json:"repository"`
-	// Head is empty if the space is too damaged to be opened.
+	// Head is empty if the space is too damaged to open.
 	Head space.CommitID `json:"head"`
 }
 
-// OwnerLabel names the owner to people.
+// OwnerLabel returns the name of the owner for people.
 func (i SpaceInfo) OwnerLabel() string { return store.OwnerLabel(i.Owner, i.OwnerWas) }
 
-// ListSpacesInput names a person; empty lists every space.
+// ListSpacesInput names a member; empty lists every space.
 type ListSpacesInput struct {
 	User string `json:"user,omitempty"`
 }
@@ -65,7 +65,7 @@ func (s *Service) ListSpaces(ctx context.Context, a Actor, in ListSpacesInput) (
 	out := []SpaceInfo{}
 	for _, sp := range rows {
 		info, err := s.spaceInfo(ctx, sp, names)
-		if err != nil && fault.CodeOf(err) != fault.Damaged { // it is listed without its head
+		if err != nil && fault.CodeOf(err) != fault.Damaged { // a damaged space is listed without its head
 			return nil, err
 		}
 		out = append(out, info)
@@ -94,17 +94,17 @@ func (s *Service) oneSpaceInfo(ctx context.Context, id space.SpaceID) (SpaceInfo
 	return s.spaceInfo(ctx, sp, names)
 }
 
-// MaxSpaces returns how many spaces of their own people can make for themselves.
+// MaxSpaces returns how many spaces a person can create and own.
 func (s *Service) MaxSpaces() int { return s.o.MaxSpaces }
 
-// CreateSpaceInput names a new space, and at the command line its owner.
+// CreateSpaceInput names a new space and, at the command line, its owner.
 type CreateSpaceInput struct {
 	User string `json:"user,omitempty"`
 	Name string `json:"name"`
 }
 
-// CreateSpace makes a further space of the actor, or of the person whom the operator
-// names. It makes the repository first; see createUser.
+// CreateSpace creates a space for the actor, or for the person whom the operator names. It
+// creates the repository first; see createUser.
 func (s *Service) CreateSpace(ctx context.Context, a Actor, in CreateSpaceInput) (SpaceInfo, error) {
 	if err := s.authorize(a, "CreateSpace"); err != nil {
 		return SpaceInfo{}, err
@@ -154,9 +154,9 @@ func (s *Service) RenameSpace(ctx context.Context, a Actor, in RenameSpaceInput)
 	return None{}, s.accounts.RenameSpace(ctx, a.audit(), m.ID, in.Name)
 }
 
-// anySpace is authorizeSpace for what the operator can do with a space that nobody owns:
-// the name of ref may be its ID. By NAME alone the operator means only a space that the
-// person owns: nobody means to give away a space that they can only read.
+// anySpace is authorizeSpace for operations on spaces that may have no owner: the operator
+// may put an ID in the name of ref. A name without an owner only finds spaces that the
+// person owns, so that nobody gives away a space by mistake.
 func (s *Service) anySpace(ctx context.Context, a Actor, operation string, ref SpaceRef) (store.Membership, error) {
 	if a.kind != operator || ref.ID != "" {
 		return s.authorizeSpace(ctx, a, operation, ref)
@@ -175,13 +175,13 @@ func (s *Service) anySpace(ctx context.Context, a Actor, operation string, ref S
 
 // GiveSpaceInput names a space and its new owner.
 type GiveSpaceInput struct {
-	Space SpaceRef `json:"space"` // at the command line its name may be an ID
+	Space SpaceRef `json:"space"` // at the command line, its name may be an ID
 	To    UserRef  `json:"to"`
 }
 
-// GiveSpace makes another person the owner of a space; the former owner becomes an
-// editor. A person can give a space only to a member. The remote of the space ends,
-// because its token and the repository belong to the former owner.
+// GiveSpace transfers a space to another person; the former owner becomes an editor. Only
+// the operator can transfer it to a person who is not a member. The remote is removed,
+// because its token and repository belong to the former owner.
 func (s *Service) GiveSpace(ctx context.Context, a Actor, in GiveSpaceInput) (SpaceInfo, error) {
 	m, err := s.anySpace(ctx, a, "GiveSpace", in.Space)
 	if err != nil {
@@ -206,12 +206,12 @@ func (s *Service) GiveSpace(ctx context.Context, a Actor, in GiveSpaceInput) (Sp
 			s.log.Error("remove the remote of a given space", "space", m.ID, "err", err)
 			return s.oneSpaceInfo(ctx, m.ID)
 		}
-		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space is given away, but its remote, which has the former owner's token, could not be removed. A running server tries again, and so does each start. The log says if it fails.")
+		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space was given away, but its remote, which has the former owner's token, could not be removed. A running server tries again, and so does each start. The log says if it fails.")
 	}
 	return s.oneSpaceInfo(ctx, m.ID)
 }
 
-// endRemote ends the remote of a space, if it has one.
+// endRemote removes the remote of a space, if it has one.
 func (s *Service) endRemote(ctx context.Context, a Actor, id space.SpaceID) error {
 	if !s.remotes.Has(id) {
 		return nil
@@ -223,9 +223,8 @@ func (s *Service) endRemote(ctx context.Context, a Actor, id space.SpaceID) erro
 	return nil
 }
 
-// EndGivenRemote ends the remote that a space had when it was given away; gift is the
-// audit entry. A remote that the new owner has set stays. GiveSpace does the same, unless
-// it failed or its process ended before.
+// EndGivenRemote removes the remote that a space had when it was given away, in case
+// GiveSpace could not. gift is the audit entry. A remote of the new owner stays.
 func (s *Service) EndGivenRemote(ctx context.Context, gift store.Entry) error {
 	id := space.SpaceID(gift.Subject)
 	removed, err := s.remotes.RemoveSetBefore(context.WithoutCancel(ctx), id, gift.At)

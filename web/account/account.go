@@ -274,11 +274,11 @@ func (s *pages) showNewKey(v *web.Visit) error {
 // accountDone returns the texts that confirm actions on the account's pages.
 func accountDone() map[string]string {
 	return map[string]string{
-		"disconnected": "The client is disconnected. Its changes stay.",
-		"revoked":      "The key is revoked.",
-		"passkey":      "The passkey is added. You can sign in with it next time.",
-		"removed":      "The passkey is removed.",
-		"shown":        "A new key is shown only once. If you did not copy it, revoke it and make another.",
-		"ended":        "The session is ended.",
+		"disconnected": "The client was disconnected. Its changes stay.",
+		"revoked":      "The key was revoked.",
+		"passkey":      "The passkey was added. You can sign in with it next time.",
+		"removed":      "The passkey was removed.",
+		"shown":        "A new key is shown only once. If you did not copy it, revoke it and create another.",
+		"ended":        "The session was ended.",
 	}
 }

@@ -115,7 +115,7 @@ func otherWays(by map[string]int) []accessEntry {
 		e := accessEntry{People: n}
 		switch way {
 		case "command":
-			e.Kind = "Added by who runs the server"
+			e.Kind = "Added by the operator of the server"
 		case "first run":
 			e.Kind = "The first run"
 		case "invitation":

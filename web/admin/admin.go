@@ -136,7 +136,7 @@ func (s *pages) showMadeLink(v *web.Visit) error {
 	if ok, err := s.TakeOnce(v, web.FlowLink, &body); err != nil {
 		return err
 	} else if !ok {
-		return &web.PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "A sign-in link is shown once. If you have not copied it, make another, which ends that one."}
+		return &web.PageError{Status: http.StatusNotFound, Title: "This link was already shown", Text: "A sign-in link is shown only once. If you did not copy it, create another, which replaces it."}
 	}
 	return s.Page(v, http.StatusOK, "madelink", web.Page{Title: "A sign-in link for " + body.Name, Script: true, Current: "/admin", Body: body})
 }

@@ -58,10 +58,10 @@ type notUnpacked string
 func (n notUnpacked) Error() string { return string(n) }
 
 var (
-	errBadArchive = notUnpacked("It is damaged, or no archive of the kind that its name says. Upload it without unpacking to keep it as it is.")
-	errSwells     = notUnpacked("It unpacks to far more than it has itself, and was not unpacked.")
-	errLongList   = notUnpacked("The list of what it holds is too long, and it was not unpacked.")
-	errNoFiles    = notUnpacked("It holds no files that can be taken.")
+	errBadArchive = notUnpacked("It is damaged, or its name has the wrong extension. To keep it as it is, upload it without unpacking.")
+	errSwells     = notUnpacked("It was not unpacked, because its content is far larger than the archive.")
+	errLongList   = notUnpacked("It was not unpacked, because its list of files is too long.")
+	errNoFiles    = notUnpacked("It has no files that can be uploaded.")
 )
 
 // unpacker unpacks the archives of one upload. It counts what it reads and does not
@@ -184,7 +184,7 @@ func (a *archive) tar(f multipart.File, zipped bool) error {
 }
 
 func (a *archive) tooMany() error {
-	return notUnpacked(fmt.Sprintf("It has more than %d entries, and was not unpacked.", a.maxEntries()))
+	return notUnpacked(fmt.Sprintf("It was not unpacked, because it has more than %d entries.", a.maxEntries()))
 }
 
 // archiveError returns the reason why an archive cannot be read.
@@ -223,7 +223,7 @@ func (a *archive) take(e entry, whole bool) error {
 	}
 	why := a.why(name, e)
 	if why == "" && len(a.out.files) >= a.files {
-		return notUnpacked(fmt.Sprintf("It holds more files than may be uploaded at once, which are %d, and was not unpacked.", a.limits.MaxFiles))
+		return notUnpacked(fmt.Sprintf("It was not unpacked, because it has more files than the %d that can be uploaded at once.", a.limits.MaxFiles))
 	}
 	var data []byte
 	if why == "" {
@@ -269,11 +269,11 @@ func (a *archive) why(name string, e entry) string {
 	case !e.mode.IsRegular():
 		return "It is neither a file nor a directory."
 	case e.encrypted:
-		return "It is encrypted. Unpack it yourself, and upload what is in it."
+		return "It is encrypted. Unpack it yourself and upload its files."
 	case e.size > a.limits.MaxFile:
 		return a.tooLarge()
 	case a.seen[name]:
-		return "Another entry of the archive has this name, and was taken."
+		return "Another file in the archive has this name and was uploaded."
 	case a.dirs[name] || under():
 		return "The archive has a file and a directory of this name."
 	}
@@ -295,13 +295,13 @@ func (a *archive) content(e entry, whole bool) (data []byte, why string, err err
 	n := int64(len(data))
 	switch {
 	case n > room && a.bytes-a.total <= room:
-		return nil, "", notUnpacked("It holds more than the " + bytesize.Text(a.limits.MaxChange) + " that may be uploaded at once, and was not unpacked.")
+		return nil, "", notUnpacked("It was not unpacked, because it has more than the " + bytesize.Text(a.limits.MaxChange) + " that can be uploaded at once.")
 	case n > room:
 		return nil, "", errSwells
 	case n > a.limits.MaxFile:
 		return nil, a.tooLarge(), nil
 	case errors.Is(err, zip.ErrAlgorithm):
-		return nil, "It is packed in a way that is not known here.", nil
+		return nil, "Its compression method is not supported.", nil
 	case err != nil && whole:
 		return nil, "", archiveError(err)
 	case err != nil:

@@ -112,7 +112,7 @@ func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error 
 	case c.Gone:
 		text = "Nothing is saved yet: the file was deleted since you opened it. Save your text to make it again, or leave it deleted."
 	case c.NoText:
-		text = "Nothing is saved yet: since you opened it, the file became something that is no text. Save your text to replace it, or leave it."
+		text = "Nothing is saved yet: the file is no longer text. Save your text to replace it, or leave it."
 	case c.Places > 0:
 		text = "Nothing is saved yet: the file changed since you opened it, in a place that you changed too. The places are marked in the field; decide for each and save it again."
 	}

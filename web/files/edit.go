@@ -331,7 +331,7 @@ func (s *pages) saveNew(v *web.Visit) error {
 	case err == nil:
 		return s.Saved(v, m, remark, web.DoneURL(web.SpaceURL(m.ID, "files", p), "created"))
 	case fault.CodeOf(err) == fault.Conflict:
-		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
+		return again(http.StatusConflict, "Something else is now at that path. Choose another path, or edit what is there.", "path")
 	case web.IsRefusal(err):
 		return again(web.AsPage(err).Status, fault.PublicOf(err), fieldOf(err, "text"))
 	}

@@ -136,7 +136,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 			body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)
 		}
 	}
-	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " is not there any more", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " no longer exists", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // missingWalk is the number of commits to search for the last change of a missing file.
@@ -158,17 +158,17 @@ type gonePage struct {
 func doneWords(v *web.Visit) string {
 	switch v.R.URL.Query().Get("done") {
 	case "uploaded":
-		return "The files are uploaded."
+		return "The files were uploaded."
 	case "saved":
-		return "It is saved."
+		return "The file was saved."
 	case "created":
-		return "The file is made."
+		return "The file was created."
 	case "moved":
-		return "It is moved."
+		return "It was moved."
 	case "deleted":
-		return "It is deleted. The History here keeps it, and brings it back."
+		return "It was deleted. You can restore it from the history here."
 	case "restored":
-		return "The version is brought back, as a new change."
+		return "The version was restored in a new change."
 	}
 	return ""
 }

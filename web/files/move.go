@@ -159,7 +159,7 @@ func (s *pages) saveRename(v *web.Visit) error {
 	case err != nil:
 		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 	case to == f.path:
-		return again(http.StatusUnprocessableEntity, "It is there already. Write where it goes.", "to")
+		return again(http.StatusUnprocessableEntity, "It is already there. Enter a new path.", "to")
 	case f.Dir && strings.HasPrefix(string(to), string(f.path)+"/"):
 		return again(http.StatusUnprocessableEntity, "A directory cannot go into itself.", "to")
 	case len(body.Message) > maxMessage:

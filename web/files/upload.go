@@ -257,7 +257,7 @@ func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, bo
 			refuse(fault.PublicOf(err))
 			continue
 		case seen[string(p)]:
-			refuse("Another file of this name was sent with it.")
+			refuse("The upload has another file with this name.")
 			continue
 		case h.size > s.Editing.MaxFile:
 			refuse("It has " + bytesize.Text(h.size) + ", and a file may have " + bytesize.Text(s.Editing.MaxFile) + ".")

@@ -72,7 +72,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 	org := ""
 	if form.Get("owner") == "org" {
 		if org = strings.TrimSpace(form.Get("org")); !login.MatchString(org) {
-			return s.appForm(v, http.StatusBadRequest, appPage{Org: web.Shorten(org, 80)}, "Enter the organisation’s name as it is in its address at GitHub.", "org")
+			return s.appForm(v, http.StatusBadRequest, appPage{Org: web.Shorten(org, 80)}, "Enter the organisation’s name as in its address on GitHub.", "org")
 		}
 	}
 	if err := s.noApp(v); err != nil {
@@ -120,7 +120,7 @@ func (s *pages) finishManifest(v *web.Visit) error {
 	codes := v.R.URL.Query()["code"]
 	if !ok || len(codes) != 1 || codes[0] == "" {
 		return s.appForm(v, http.StatusBadRequest, appPage{},
-			"Nothing was kept: what GitHub sent was not asked for in this browser, took more than an hour, or was used before. Start again; an App that was made at GitHub meanwhile can be deleted there.", "")
+			"Nothing was saved: the answer from GitHub was not requested in this browser, took more than an hour, or was already used. Start again. If an App was created on GitHub meanwhile, you can delete it there.", "")
 	}
 	_, err = s.App.Create(v.R.Context(), v.User.ID, codes[0])
 	switch fault.CodeOf(err) {

@@ -70,7 +70,7 @@ func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, o
 
 // pickOver asks a person whose list has expired to start again.
 func (s *pages) pickOver(v *web.Visit, m service.View) error {
-	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories from GitHub is over: it is kept for ten minutes, for one choice. Nothing was changed; start again.")
+	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories has expired: it is kept for ten minutes and for one choice. Nothing was changed. Start again.")
 }
 
 // pickRepository handles GET /spaces/{id}/github/pick.
@@ -223,7 +223,7 @@ func (s *pages) beginCreate(v *web.Visit) error {
 	case n.Owner == f.Found.Login:
 		n.Owner = ""
 	case !known:
-		return s.pick(v, http.StatusBadRequest, m, f, "Choose whose the repository shall be.", "owner")
+		return s.pick(v, http.StatusBadRequest, m, f, "Choose who owns the repository.", "owner")
 	}
 	return s.toGitHub(v, m, &n)
 }

@@ -288,5 +288,5 @@ func githubDone(b githubPage) map[string]string {
 		}
 		return map[string]string{"checked": "The connection works. New changes at GitHub are being fetched."}
 	}
-	return map[string]string{"disconnected": "The repository is disconnected. The repository and the space keep their contents."}
+	return map[string]string{"disconnected": "The repository was disconnected. The repository and the space keep their contents."}
 }

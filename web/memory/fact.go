@@ -86,7 +86,7 @@ func (s *pages) writableFact(v *web.Visit, name string) (service.View, knownFact
 	return m, f, data, err
 }
 
-var errDamaged = &web.PageError{Status: http.StatusUnprocessableEntity, Title: "This fact’s file is damaged", Text: "Open the file and mend it by hand, or delete it."}
+var errDamaged = &web.PageError{Status: http.StatusUnprocessableEntity, Title: "This fact’s file is damaged", Text: "Open the file and fix it, or delete it."}
 
 // showFact handles GET /spaces/{id}/memory/fact/{type}/{key}.
 func (s *pages) showFact(v *web.Visit) error {
@@ -139,7 +139,7 @@ func (s *pages) checkFact(body *factPage, was string) *web.Problem {
 	case len(body.Expires) != len(time.DateOnly) || facts.Day(body.Expires) == "":
 		return &web.Problem{Text: "Write the day as year, month and day, such as 2027-01-31.", Field: "expires"}
 	case body.Expires < s.today():
-		return &web.Problem{Text: "That day is over, in UTC.", Field: "expires"}
+		return &web.Problem{Text: "That day has already passed in UTC.", Field: "expires"}
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (s *pages) confirmFact(v *web.Visit) error {
 	case f.Problem != "":
 		return errDamaged
 	case string(f.Base) != v.R.PostFormValue("base"):
-		return s.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+web.Shorten(f.Name, 120)+" says something else by now. Look at it again.")
+		return s.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+web.Shorten(f.Name, 120)+" has changed. Look at it again.")
 	}
 	set := []facts.Field{{Key: "last_confirmed", Value: facts.Raw(s.today())}}
 	if f.Over(s.today()) {
@@ -251,7 +251,7 @@ func (s *pages) forgetFact(v *web.Visit) error {
 		return err
 	}
 	if string(f.Base) != v.R.PostFormValue("base") {
-		return s.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+web.Shorten(f.Name, 120)+" says something else by now. Look at it again.")
+		return s.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+web.Shorten(f.Name, 120)+" has changed. Look at it again.")
 	}
 	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, web.Shorten("Forget the memory fact "+f.Name, 200))
 	if err != nil {
@@ -306,7 +306,7 @@ func (s *pages) saveNewFact(v *web.Visit) error {
 	if p := s.checkFact(&body, ""); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
-	taken := "There is a fact of this type and name already. Correct that one, or choose another name."
+	taken := "A fact with this type and name already exists. Edit it, or choose another name."
 	if why, err := web.PathTaken(v, m, p); err != nil {
 		return err
 	} else if why != "" {

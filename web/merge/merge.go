@@ -166,7 +166,7 @@ func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
 	return true
 }
 
-var errOutput = errors.New("merge: git printed what is no merge")
+var errOutput = errors.New("merge: git printed no merge")
 
 // read parses the output of git.
 func read(out []byte, names []string) ([]part, error) {

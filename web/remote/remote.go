@@ -135,7 +135,7 @@ func remoteSaid(done string, st web.RemoteView) string {
 	case done == "synced":
 		return "The sync has begun."
 	case done == "set":
-		return "The repository is connected."
+		return "The repository was connected."
 	}
 	return ""
 }
@@ -185,9 +185,9 @@ func (s *pages) setRemote(v *web.Visit) error {
 	case err != nil:
 		return err
 	case len(set.Secrets) > 0:
-		problem := "Nothing was changed: the space has something that looks like secrets, and the first push would publish it."
+		problem := "Nothing was changed: the space has possible secrets, and the first push would publish them."
 		if len(form.AllowSecrets) > 0 {
-			problem = "Nothing was changed yet: the space has more that looks like secrets."
+			problem = "Nothing was changed yet: the space has more possible secrets."
 		}
 		return s.remoteAgain(v, m, form, set.Secrets, web.Page{Problem: problem, Field: "found"})
 	}

@@ -181,7 +181,7 @@ func (s *pages) item(ctx context.Context, m service.View, r space.Review, left *
 	}
 	if r.Blob != "" && r.Mode != r.WasMode {
 		it.ModeNote = map[space.Mode]string{
-			space.Regular: "It is a plain file now.", space.Executable: "It is a program now: it can be run.", space.Symlink: "It is a link now, and its text is where it leads.",
+			space.Regular: "It is a plain file now.", space.Executable: "It is now a program that can be run.", space.Symlink: "It is now a link, and its text is the path of its target.",
 		}[r.Mode]
 	}
 	if r.Was == r.Blob { // only the mode changed
@@ -211,7 +211,7 @@ func (s *pages) item(ctx context.Context, m service.View, r space.Review, left *
 	}
 	switch {
 	case c.Binary || len(rows) == 0 && !cut && !(it.New && strings.Contains(patch, "\nnew file mode ")) && !(it.Deleted && strings.Contains(patch, "\ndeleted file mode ")):
-		it.Problem = "It is no text, or too long to compare, or differs in nothing that can be shown."
+		it.Problem = "It is not text, is too long to compare, or has no visible difference."
 		return it
 	case cut || len(rows) > left.lines || n > left.bytes || c.Cut:
 		it.Problem = "The difference is longer than fits here."

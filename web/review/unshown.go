@@ -39,7 +39,7 @@ func (s *pages) describe(ctx context.Context, m service.View, r space.Review) *u
 		return nil
 	}
 	u := &unshown{
-		Kind: "too large to look into here", Size: bytesize.Text(e.Size), Version: string(r.Blob[:min(len(r.Blob), versionShown)]),
+		Kind: "too large to inspect here", Size: bytesize.Text(e.Size), Version: string(r.Blob[:min(len(r.Blob), versionShown)]),
 		Raw: web.PageURL(m.ID, "raw", r.Path, r.Head), Page: web.PageURL(m.ID, "files", r.Path, r.Head),
 	}
 	u.Save = u.Raw + "&download"
@@ -51,7 +51,7 @@ func (s *pages) describe(ctx context.Context, m service.View, r space.Review) *u
 		return nil
 	}
 	if !web.IsText(data) {
-		u.Kind = "no text"
+		u.Kind = "not text"
 		if kind, _, _ := strings.Cut(http.DetectContentType(data), ";"); kind != "application/octet-stream" && kind != "text/plain" {
 			u.Kind += ", but looks like " + kind
 		}

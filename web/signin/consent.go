@@ -109,7 +109,7 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 		return err
 	}
 	if len(spaces) == 0 {
-		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "This application would get access to nothing. Ask the operator of the server for a space."}
+		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is no space that this application could access. Ask the operator of the server for a space."}
 	}
 	body := consentPage{
 		Client: nameOf(req),
@@ -177,7 +177,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 		scopes = append(scopes, scope)
 	}
 	if len(scopes) == 0 {
-		return s.askConsent(v, req, http.StatusBadRequest, id, "The application would get nothing of what it asks for. Choose another space, let it change files, or deny it.")
+		return s.askConsent(v, req, http.StatusBadRequest, id, "The application would get none of the access that it asks for. Choose another space, let it change files, or deny it.")
 	}
 	location, err := s.OAuth.Approve(v.R.Context(), v.User.ID, req, id, scopes)
 	if err != nil {

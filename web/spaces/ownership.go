@@ -168,7 +168,7 @@ func (s *pages) giveSpace(v *web.Visit) error {
 	case to == "":
 		return wrong("choose who becomes the owner.", "to")
 	case i < 0:
-		return wrong("they are no member of this space any more.", "to")
+		return wrong("that person is no longer a member of this space.", "to")
 	case v.R.PostFormValue("sure") != "1":
 		return wrong("confirm that you want to give it away.", "sure")
 	}
@@ -181,7 +181,7 @@ func (s *pages) giveSpace(v *web.Visit) error {
 		if all, err := s.Spaces(v); err == nil && len(mine(all)) < 2 {
 			return wrong("this is your only space. Make another one first.", "")
 		}
-		return wrong(members[i].Name+" has a space of this name already. Give this one another name first.", "to")
+		return wrong(members[i].Name+" already has a space with this name. Rename this one first.", "to")
 	case fault.NotFound:
 		return web.Gone(err)
 	}

@@ -183,19 +183,19 @@ func (s *pages) removeMember(v *web.Visit) error {
 // spaceDone returns the confirmations on a space's page.
 func spaceDone() map[string]string {
 	return map[string]string{
-		"role":    "The role is changed.",
-		"same":    "Nothing is changed: the member already has this role.",
-		"removed": "The member is removed.",
-		"revoked": "The invitation is revoked.",
+		"role":    "The role was changed.",
+		"same":    "No change was needed: the member already has this role.",
+		"removed": "The member was removed.",
+		"revoked": "The invitation was revoked.",
 	}
 }
 
 // givenDone returns the confirmations on the page of a space that the visitor does not own.
 func givenDone() map[string]string {
-	return map[string]string{"given": "The space is given away. You are now an " + string(space.Editor) + " of it."}
+	return map[string]string{"given": "The space was given away. You are now an " + string(space.Editor) + "."}
 }
 
 // spacesDone returns the confirmations on the list of spaces.
 func spacesDone() map[string]string {
-	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and the server is removing its files."}
+	return map[string]string{"deleted": "The space was deleted. Nobody can reach it, and the server is removing its files."}
 }

@@ -80,7 +80,7 @@ func TestARefusedTokenTellsWhy(t *testing.T) {
 		says string
 	}{
 		{"suspended", func(w *world, i int64) { w.gh.Suspend(i) }, auth.LinkSuspended, "suspended at GitHub for ada"},
-		{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved, "does not reach ada/notes any more"},
+		{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved, "can no longer reach ada/notes"},
 		{"the repository is taken away", func(w *world, i int64) { w.gh.Choose(i, "ada/diary") }, auth.LinkRemoved, "Install the App again"},
 		{"the App is deleted", func(w *world, _ int64) { w.gh.DeleteApp(w.slug()) }, auth.LinkConnected, "no longer knows this server's GitHub App"},
 	} {

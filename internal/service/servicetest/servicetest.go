@@ -35,7 +35,7 @@ type World struct {
 	Sources  *sources.Manager
 	Remotes  *remotes.Manager
 	Reviews  *reviews.Reviews
-	Held     *pending.Store
+	Pending  *pending.Store
 	Secrets  *secretscan.Scanner
 	Dir      string          // of the spaces and of all that is not in DB
 	Options  service.Options // of Service
@@ -88,7 +88,7 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	w.Git, err = gitstore.Open(with(gitstore.Options{Dir: spaces, Transport: client}, s.Git))
 	w.must(err)
 	t.Cleanup(func() { _ = w.Git.Close() })
-	w.Held, err = pending.Open(pending.Options{Dir: filepath.Join(w.Dir, "held"), Seal: box})
+	w.Pending, err = pending.Open(pending.Options{Dir: filepath.Join(w.Dir, "held"), Seal: box})
 	w.must(err)
 	w.Remotes = remotes.New(with(remotes.Options{DB: w.DB, Git: w.Git, Transport: client, Seal: box, Backoff: remotes.Backoff{Min: time.Hour, Max: time.Hour}}, s.Remotes))
 	w.must(w.Remotes.Load(t.Context()))
@@ -97,7 +97,7 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	w.must(err)
 	t.Cleanup(w.Reviews.Close)
 	o := options(t, w.DB, w.Accounts, w.Git, now, s.Sources)
-	o.Remotes, o.Reviews, o.Held, o.SpacesDir, o.ScreenSecrets = w.Remotes, w.Reviews, w.Held, spaces, true
+	o.Remotes, o.Reviews, o.Pending, o.SpacesDir, o.ScreenSecrets = w.Remotes, w.Reviews, w.Pending, spaces, true
 	o.Imports = service.ImportOptions{Transport: client, Git: gitcmd.Runner{Program: "git"}, Dir: w.Dir, Limit: 100 << 20}
 	w.Options = with(o, s.Service)
 	w.Service, w.Sources, w.Secrets = service.New(w.Options), o.Sources, o.Secrets

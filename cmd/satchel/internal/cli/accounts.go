@@ -167,7 +167,7 @@ func (c *call) userAccountCommands() []*cobra.Command {
 					}
 					return c.answer(map[string]string{"name": name, "email": email}, func() {
 						if email == "" {
-							c.printf("%s has no address any more.\n", name)
+							c.printf("%s no longer has an address.\n", name)
 							return
 						}
 						c.printf("The address of %s is %s.\n", name, email)
@@ -270,7 +270,7 @@ satchel space remote set.`}, func(fs *pflag.FlagSet) runner {
 			r := owner(fs)
 			return func(ctx context.Context, args []string) error {
 				in := service.RemoveMemberInput{Space: *r, Member: service.UserRef{Name: args[0]}}
-				return done(ctx, c, "removed", args[0], args[0]+" is no member any more", (*service.Service).RemoveMember, in)
+				return done(ctx, c, "removed", args[0], args[0]+" is no longer a member", (*service.Service).RemoveMember, in)
 			}
 		}),
 	}

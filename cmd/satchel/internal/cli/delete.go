@@ -58,7 +58,7 @@ func (c *call) goes(sp service.SpaceDeletion) {
 	}
 	switch {
 	case sp.Remote == "":
-		c.note("It is on this server alone: nothing else has it.\n")
+		c.note("It is stored only on this server.\n")
 	case sp.Unpushed > 0:
 		c.note("%s stays as it is, and lacks changes that were not pushed: %d.\n", printable(sp.Remote), sp.Unpushed)
 	default:

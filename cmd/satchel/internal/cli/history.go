@@ -189,7 +189,7 @@ files that were added since are deleted.`}, func(fs *pflag.FlagSet) runner {
 
 func (c *call) printRestored(r restored) {
 	if !r.Changed {
-		c.printf("Nothing to do: it is so already (%s).\n", r.Commit.Short())
+		c.printf("Nothing to do: it is already the same (%s).\n", r.Commit.Short())
 	} else {
 		c.printf("Restored; the space is now at %s.\n", r.Commit.Short())
 		printFiles(c.Stdout, r.Files)

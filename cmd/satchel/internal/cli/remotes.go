@@ -100,7 +100,7 @@ keeps the former contents as a commit that "satchel space restore" can bring bac
 					if _, err := admin.Do(ctx, s, (*service.Service).RemoveRemote, service.RemoveRemoteInput{Space: spaceNamed(*user)}); err != nil {
 						return err
 					}
-					return c.answer(struct{}{}, func() { c.printf("The space has no remote any more. All its files are still here.\n") })
+					return c.answer(struct{}{}, func() { c.printf("The space no longer has a remote. All its files are still here.\n") })
 				})
 			}
 		}),
@@ -184,7 +184,7 @@ func printStatus(w io.Writer, st service.SpaceStatus) {
 	}
 	row("space", "%s of %s, at %s", printable(st.Space.Name), printable(st.Space.OwnerLabel()), st.Head.Short())
 	if st.Remote == nil {
-		row("remote", "none: the space is kept on this server alone")
+		row("remote", "none: the space is stored only on this server")
 	} else {
 		branch := ""
 		if st.Remote.Branch != "" {
@@ -212,7 +212,7 @@ func printStatus(w io.Writer, st service.SpaceStatus) {
 	for _, n := range st.Notes {
 		row("note", "%s %s", n.At.Local().Format(time.DateOnly), plain(n.Text))
 	}
-	for _, h := range st.Held {
+	for _, h := range st.Pending {
 		row("not saved", "%s: %s", printable(h.Path), plain(h.Why))
 	}
 }

@@ -82,7 +82,7 @@ func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 	case info.Passing:
 		return fault.New(fault.Conflict, "A client that uses satchel stdio, such as Claude Desktop, has %s open. Quit it, start this server, and start the client again: it will use the server.", cfg.DataDir)
 	}
-	return fault.New(fault.Conflict, "A server on %s runs already, at %s. Stop it first, or name another directory with --data.", cfg.DataDir, info.URL)
+	return fault.New(fault.Conflict, "A server on %s is already running at %s. Stop it first, or name another directory with --data.", cfg.DataDir, info.URL)
 }
 
 // clientKey is the API key that the greeting speaks of.

@@ -70,13 +70,13 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "unpublish a source; nobody can read it any more"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "unpublish a source, so that nobody can read it"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {
 						return err
 					}
-					return c.answer(struct{}{}, func() { c.printf("%s is not published any more.\n", args[0]) })
+					return c.answer(struct{}{}, func() { c.printf("%s is no longer published.\n", args[0]) })
 				})
 			}
 		}),
