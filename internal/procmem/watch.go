@@ -13,56 +13,66 @@ const checkEvery = time.Second
 type Idle struct {
 	// Bytes is how much an idle process allocates at most between two checks, a second apart.
 	Bytes uint64
-	// Checks is how many checks in a row must find the process idle. The first time, one
-	// is enough: the process has started.
+	// Start is how many checks in a row must find the process idle at its start.
+	Start int
+	// Checks is the same after later work.
 	Checks int
 }
 
-// Watch reclaims whenever this process becomes idle, once after each period of work, until
-// ctx ends.
+// Watch reclaims whenever this process becomes idle, until ctx ends.
 func (g *Reclaimer) Watch(ctx context.Context, idle Idle) {
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
-	w := watch{Idle: idle, last: allocated()}
+	w := watch{Idle: idle, last: workDone()}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
-		if w.idles(allocated()) {
+		if w.idles(workDone()) {
 			g.Reclaim()
+			w.last = workDone() // without the collections of Reclaim
 		}
 	}
 }
 
-// allocated returns how many bytes this process has ever allocated. Reading this number
-// stops no thread.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+// work is what a process has ever done.
+type work struct {
+	allocated   uint64 // bytes
+	collections uint64 // of garbage
+}
+
+// workDone returns the work of this process. Reading the numbers stops no thread.
+func workDone() work {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(s)
-	return s[0].Value.Uint64()
+	return work{s[0].Value.Uint64(), s[1].Value.Uint64()}
 }
 
 // watch detects when a process becomes idle.
 type watch struct {
 	Idle
-	last    uint64 // allocated until the last check
-	quiet   int    // checks in a row that found the process idle
-	done    bool   // reported since the last work
-	started bool   // reported before
+	last    work // until the last check
+	quiet   int  // checks in a row that found the process idle
+	started bool // reported before
+	done    bool // reported since the last work
 }
 
-// idles gets the bytes allocated so far at each check, and returns true once after each
-// period of work.
-func (w *watch) idles(allocated uint64) bool {
-	if allocated-w.last > w.Bytes {
+// idles gets the work so far at each check. It returns true once after each period of work,
+// and after each collection, which loads most of the program's tables. An idle process
+// collects every two minutes.
+func (w *watch) idles(now work) bool {
+	if now.allocated-w.last.allocated > w.Bytes {
 		w.quiet, w.done = 0, false
 	} else {
 		w.quiet++
 	}
-	w.last = allocated
-	checks := 1
+	if now.collections != w.last.collections {
+		w.done = false
+	}
+	w.last = now
+	checks := w.Start
 	if w.started {
 		checks = w.Checks
 	}

@@ -24,15 +24,15 @@ func slim() {
 	if os.Args[0] == "runsc-gofer" && slices.Contains(os.Args, "--directfs=false") {
 		time.AfterFunc(bootTime, func() { runtime.GOMAXPROCS(all) })
 	}
-	returnMemory()
+	returnMemory(2) // it idles for a check in the middle of its boot
 }
 
 // returnMemory returns memory whenever this process becomes idle, for the life of the
-// process.
-func returnMemory() {
+// process. Its start ends after so many idle checks.
+func returnMemory(start int) {
 	// A command makes the sentry allocate many times as much.
 	const idleBytes, checks = 64 << 10, 2
 	// Without it, only the heap is returned.
 	reclaimer, _ := procmem.NewReclaimer()
-	go reclaimer.Watch(context.Background(), procmem.Idle{Bytes: idleBytes, Checks: checks})
+	go reclaimer.Watch(context.Background(), procmem.Idle{Bytes: idleBytes, Start: start, Checks: checks})
 }

@@ -82,7 +82,7 @@ func returnMemory(ctx context.Context) {
 	const idleBytes, checks = 1 << 20, 30
 	// Without it, only the heap is returned.
 	reclaimer, _ := procmem.NewReclaimer()
-	reclaimer.Watch(ctx, procmem.Idle{Bytes: idleBytes, Checks: checks})
+	reclaimer.Watch(ctx, procmem.Idle{Bytes: idleBytes, Start: 1, Checks: checks})
 }
 
 // inUse is the error of a server that finds another on its data directory.
