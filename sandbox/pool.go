@@ -388,6 +388,9 @@ func (p *Pool) measure(b *instance) {
 // relieve stops the least recently used idle sandboxes while all together use
 // more memory than they may, or the machine has too little left. The caller holds mu.
 func (p *Pool) relieve() {
+	if len(p.instances) == 0 {
+		return
+	}
 	var total int64
 	for _, b := range p.instances {
 		if b.state == live {

@@ -63,9 +63,13 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 			}
 		}
 	}
-	t, ok := s.templates[name]
+	parsed, ok := s.templates[name]
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
+	}
+	t, err := parsed()
+	if err != nil {
+		return fmt.Errorf("page %s: %w", name, err)
 	}
 	if t.times {
 		p.Times = s.assets[timeScript].url

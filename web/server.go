@@ -23,7 +23,7 @@ type Site struct {
 	Origin     *url.URL
 	Secure     bool               // the issuer is https
 	base       *template.Template // layout, fragments and functions of every page
-	templates  map[string]pageTemplate
+	templates  map[string]func() (pageTemplate, error)
 	assets     map[string]asset
 	cross      *http.CrossOriginProtection
 	mux        *http.ServeMux

@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // fragments is the name of the file with the templates that several pages of a package
@@ -26,7 +27,7 @@ func (s *Site) baseTemplate() (err error) {
 	for _, p := range s.Providers() {
 		labels[p.Name] = p.Label()
 	}
-	s.templates = map[string]pageTemplate{}
+	s.templates = map[string]func() (pageTemplate, error){}
 	s.base, err = template.New("layout").Funcs(template.FuncMap{
 		"count":      count,
 		"asset":      func(name string) string { return s.assets[name].url },
@@ -42,7 +43,8 @@ func (s *Site) baseTemplate() (err error) {
 }
 
 // AddTemplates adds the pages in the directory templates of a package: one for each file,
-// named after the file. A page can include fragments of its package and of the kit.
+// named after the file. A page can include fragments of its package and of the kit. A page
+// is parsed when it is first shown: all of them together take 4 MB.
 func (s *Site) AddTemplates(fsys fs.FS) error {
 	list, err := fs.Glob(fsys, "templates/*.html")
 	if err != nil {
@@ -56,22 +58,28 @@ func (s *Site) AddTemplates(fsys fs.FS) error {
 		if _, ok := s.templates[name]; ok {
 			return fmt.Errorf("two pages are called %s", name)
 		}
-		t, err := s.base.Clone()
-		if err == nil {
-			if _, serr := fs.Stat(fsys, "templates/"+fragments); serr == nil {
-				t, err = t.ParseFS(fsys, "templates/"+fragments, f)
-			} else if errors.Is(serr, fs.ErrNotExist) {
-				t, err = t.ParseFS(fsys, f)
-			} else {
-				err = serr
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("page %s: %w", name, err)
-		}
-		s.templates[name] = pageTemplate{t, printsTime(t, "layout", map[string]bool{})}
+		s.templates[name] = sync.OnceValues(func() (pageTemplate, error) { return s.parsePage(fsys, f) })
 	}
 	return nil
+}
+
+// parsePage parses the file of a page, with the fragments of its package.
+func (s *Site) parsePage(fsys fs.FS, file string) (pageTemplate, error) {
+	t, err := s.base.Clone()
+	if err != nil {
+		return pageTemplate{}, err
+	}
+	patterns := []string{file}
+	switch _, err := fs.Stat(fsys, "templates/"+fragments); {
+	case err == nil:
+		patterns = []string{"templates/" + fragments, file}
+	case !errors.Is(err, fs.ErrNotExist):
+		return pageTemplate{}, err
+	}
+	if t, err = t.ParseFS(fsys, patterns...); err != nil {
+		return pageTemplate{}, err
+	}
+	return pageTemplate{t, printsTime(t, "layout", map[string]bool{})}, nil
 }
 
 var included = regexp.MustCompile(`\{\{template "([^"]+)"`)

@@ -222,7 +222,7 @@ func TestUnpackAttacks(t *testing.T) {
 		{name: "half of a zip", data: zipOf(t, packed{name: "a", text: "x"})[:60], says: "It is damaged"},
 		{name: "half of a tar", data: tarOf(t, packed{name: "a", text: long[:900]})[:700], tar: true, says: "It is damaged"},
 		{name: "nothing in it", data: zipOf(t), says: "no files that can be"},
-		{name: "only directories", data: zipOf(t, packed{name: "d/", mode: fs.ModeDir | 0o755}), says: "holds no files"},
+		{name: "only directories", data: zipOf(t, packed{name: "d/", mode: fs.ModeDir | 0o755}), says: "no files that can be uploaded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHeld(t)

@@ -7,7 +7,6 @@
 package programs
 
 import (
-	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -86,11 +85,12 @@ func installOne(built fs.FS, dir, name, sum string) error {
 	if has, err := fileSum(target); err == nil && has == sum {
 		return os.Chmod(target, 0o755)
 	}
-	packed, err := fs.ReadFile(built, "built/"+name+".gz")
+	packed, err := built.Open("built/" + name + ".gz") // never in memory as a whole
 	if err != nil {
 		return err
 	}
-	program, err := gzip.NewReader(bytes.NewReader(packed))
+	defer packed.Close()
+	program, err := gzip.NewReader(packed)
 	if err != nil {
 		return fmt.Errorf("unpacking the embedded program: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"satchel/auth"
 	"satchel/auth/github/app"
@@ -60,7 +61,9 @@ func (s *pages) appForm(v *web.Visit, status int, body appPage, problem, field s
 }
 
 // login matches the names of people and organisations at GitHub.
-var login = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
+var login = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
+})
 
 // manifestPage is a form that the browser sends to GitHub by itself.
 type manifestPage struct{ Action, Manifest, Host string }
@@ -71,7 +74,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 	form := v.R.PostForm
 	org := ""
 	if form.Get("owner") == "org" {
-		if org = strings.TrimSpace(form.Get("org")); !login.MatchString(org) {
+		if org = strings.TrimSpace(form.Get("org")); !login().MatchString(org) {
 			return s.appForm(v, http.StatusBadRequest, appPage{Org: web.Shorten(org, 80)}, "Enter the organisation’s name as in its address on GitHub.", "org")
 		}
 	}

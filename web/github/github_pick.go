@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"satchel/auth/github/app"
 	"satchel/internal/fault"
@@ -183,14 +184,16 @@ func (s *pages) linkFound(v *web.Visit, m service.View, f app.Found, id int64) e
 }
 
 // repositoryName matches the names of repositories at GitHub.
-var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+var repositoryName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+})
 
 // newName returns the suggested name of a new repository.
 func newName(v *web.Visit, m service.View) string {
 	if name := v.R.PostFormValue("name"); name != "" {
 		return web.Shorten(name, 100)
 	}
-	if m.Name != "" && m.Name != v.User.Name && repositoryName.MatchString(m.Name) {
+	if m.Name != "" && m.Name != v.User.Name && repositoryName().MatchString(m.Name) {
 		return m.Name
 	}
 	return "satchel"
@@ -215,7 +218,7 @@ func (s *pages) beginCreate(v *web.Visit) error {
 	}
 	form := v.R.PostForm
 	n := app.NewRepository{Owner: form.Get("owner"), Name: strings.TrimSpace(form.Get("name")), Private: form.Get("visibility") != "public", Description: "What my AI clients know, kept by Satchel"}
-	if !repositoryName.MatchString(n.Name) || n.Name == "." || n.Name == ".." {
+	if !repositoryName().MatchString(n.Name) || n.Name == "." || n.Name == ".." {
 		return s.pick(v, http.StatusBadRequest, m, f, "A repository’s name has letters, digits, dots, hyphens and underscores.", "name")
 	}
 	known := slices.ContainsFunc(f.Found.Installations, func(in app.Installation) bool { return !in.Suspended && in.Account == n.Owner })

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"satchel/auth"
 	"satchel/auth/github"
@@ -17,12 +18,14 @@ import (
 )
 
 // nameForm is the form of owner/name at GitHub.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
+})
 
 // goodName reports whether a repository's name can be part of an address.
 func goodName(full string) bool {
 	_, name, _ := strings.Cut(full, "/")
-	return nameForm.MatchString(full) && name != "." && name != ".."
+	return nameForm().MatchString(full) && name != "." && name != ".."
 }
 
 // installation is GitHub's description of an installation.
@@ -187,13 +190,15 @@ func (c *Client) ownPage(s string) string {
 // maxDescription is GitHub's limit, in bytes.
 const maxDescription = 350
 
-var repositoryForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+var repositoryForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+})
 
 func checkNew(r NewRepository) error {
 	switch {
-	case !repositoryForm.MatchString(r.Name) || r.Name == "." || r.Name == ".." || strings.HasSuffix(strings.ToLower(r.Name), ".git"):
+	case !repositoryForm().MatchString(r.Name) || r.Name == "." || r.Name == ".." || strings.HasSuffix(strings.ToLower(r.Name), ".git"):
 		return fault.New(fault.Invalid, "A repository's name has up to 100 letters, digits, dots, dashes and underscores, and does not end in .git.")
-	case r.Owner != "" && !loginForm.MatchString(r.Owner):
+	case r.Owner != "" && !loginForm().MatchString(r.Owner):
 		return fault.New(fault.Invalid, "That is not a GitHub account.")
 	case len(r.Description) > maxDescription || strings.ContainsFunc(r.Description, func(c rune) bool { return c < ' ' }):
 		return fault.New(fault.Invalid, "The description must be one line of at most %d bytes.", maxDescription)

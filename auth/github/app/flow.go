@@ -135,7 +135,7 @@ func (c *Client) whoIs(ctx context.Context, p *person) error {
 	if _, err := c.call(ctx, p.token, http.MethodGet, "/user", nil, &user); err != nil {
 		return c.failure("ask who a person is", err)
 	}
-	if user.ID <= 0 || !loginForm.MatchString(user.Login) || user.Type != "" && user.Type != "User" {
+	if user.ID <= 0 || !loginForm().MatchString(user.Login) || user.Type != "" && user.Type != "User" {
 		return c.failure("ask who a person is", errors.New("github: the person has no id or login, or is none"))
 	}
 	p.id, p.login = user.ID, user.Login

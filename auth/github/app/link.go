@@ -307,7 +307,7 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 		return l, nil
 	case err != nil:
 		return l, c.failure("look at a person", err)
-	case user.ID != l.GitHubUser || !loginForm.MatchString(user.Login):
+	case user.ID != l.GitHubUser || !loginForm().MatchString(user.Login):
 		return l, c.failure("look at a person", errors.New("github: the answer is about another person, or their login is none"))
 	}
 	l.GitHubLogin = user.Login

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"satchel/auth"
 	"satchel/internal/fault"
@@ -22,7 +23,9 @@ import (
 const via = "web"
 
 // loginForm is the form of logins at GitHub. Those of managed users have an underscore.
-var loginForm = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
+var loginForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
+})
 
 // maxAppName is GitHub's limit, in characters.
 const maxAppName = 34
@@ -53,7 +56,7 @@ type manifest struct {
 func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, err error) {
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
-		if !loginForm.MatchString(org) {
+		if !loginForm().MatchString(org) {
 			return "", nil, fault.New(fault.Invalid, "That is not the name of an organisation: copy it from the address of its page at GitHub.")
 		}
 		action = c.o.URL + "/organizations/" + url.PathEscape(org) + "/settings/apps/new"
@@ -148,13 +151,15 @@ func (c *Client) origin() string {
 }
 
 // codeForm is the form of a manifest's code, which becomes part of a path.
-var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+var codeForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+})
 
 // Create redeems the code with which GitHub sent an admin back, and stores the App. The
 // caller checks the state. The error is a fault: Conflict if there is already an App,
 // Invalid for a code that was used, has expired or is invalid.
 func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error) {
-	if !codeForm.MatchString(code) {
+	if !codeForm().MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)
 	}
 	// Checked before the code is used: otherwise an App would remain at GitHub whose key is

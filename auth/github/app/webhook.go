@@ -62,7 +62,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		return http.StatusUnsupportedMediaType, "Events come as application/json."
 	}
 	// Anybody can send an unsigned body, so it is read no further.
-	if !signatureForm.MatchString(r.Header.Get("X-Hub-Signature-256")) {
+	if !signatureForm().MatchString(r.Header.Get("X-Hub-Signature-256")) {
 		return http.StatusUnauthorized, "The event is not signed."
 	}
 	if wait, ok := c.o.Limit(r, false); !ok {
@@ -153,7 +153,9 @@ func tooMany(w http.ResponseWriter, wait time.Duration) (int, string) {
 }
 
 // signatureForm is the form of GitHub's signature header.
-var signatureForm = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
+var signatureForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
+})
 
 // refusedEvery is how often refused events, which anybody can send, are logged.
 const refusedEvery = time.Minute

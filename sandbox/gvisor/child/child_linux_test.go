@@ -80,34 +80,6 @@ func TestASandboxMayHaveThreadsOfTheHostForEachProcess(t *testing.T) {
 	}
 }
 
-// What a process allocates while it idles must not count as work, and one
-// stretch of work is over once.
-func TestRest(t *testing.T) {
-	var r rest
-	total := uint64(0)
-	for i, c := range []struct {
-		allocates uint64
-		want      bool
-	}{
-		{4 << 20, false}, // the boot
-		{1000, false},
-		{1000, true},
-		{1000, false},
-		{slimIdle, false},
-		{slimIdle + 1, false}, // a command
-		{0, false},
-		{8 << 20, false}, // another
-		{100, false},
-		{0, true},
-		{0, false},
-	} {
-		total += c.allocates
-		if got := r.idles(total); got != c.want {
-			t.Errorf("look %d: %v", i, got)
-		}
-	}
-}
-
 // However few files may be open, the cache of directory entries leaves as many
 // for the directories above them.
 func TestDirentCacheLeavesOpenFiles(t *testing.T) {

@@ -59,6 +59,7 @@ func ownSandboxes() int {
 		_ = l.Send(reply) // whoever is not there any more needs no answer
 		return 1
 	}
+	returnMemory(1)
 	reply.Ready = &link.ReadyInfo{Cgroups: own.cgroups.Describe()}
 	if err := l.Send(reply); err != nil {
 		return 1

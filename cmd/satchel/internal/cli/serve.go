@@ -15,6 +15,7 @@ import (
 	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/procmem"
 	"satchel/internal/server"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -54,6 +55,7 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
+	go returnMemory(ctx)
 	var remote *admin.Remote
 	s, err := take(ctx, c, cfg, &remote, func() (*server.Server, error) {
 		return server.OpenServer(ctx, cfg, c.Version.Version, log)
@@ -71,6 +73,16 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 	return s.Serve(ctx, func() {
 		c.greet(s, key)
 	})
+}
+
+// returnMemory returns memory whenever this process becomes idle, until ctx ends.
+func returnMemory(ctx context.Context) {
+	// A check of the health and a read of the metrics are no work. Some seconds pass between
+	// the calls of one client, which would have to load the program's pages again each time.
+	const idleBytes, checks = 1 << 20, 30
+	// Without it, only the heap is returned.
+	reclaimer, _ := procmem.NewReclaimer()
+	reclaimer.Watch(ctx, procmem.Idle{Bytes: idleBytes, Start: 1, Checks: checks})
 }
 
 // inUse is the error of a server that finds another on its data directory.

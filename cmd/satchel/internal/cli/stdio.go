@@ -35,6 +35,7 @@ that. With --url it connects to another server, which needs $SATCHEL_TOKEN.`}, f
 		url := fs.String("url", "", "the MCP `URL` of a server (default: the one on the data directory)")
 		user := fs.String("user", "", "act as the person `NAME` (default: the first admin)")
 		return func(ctx context.Context, _ []string) error {
+			go returnMemory(ctx)
 			token := lookupEnv(c.Environ, "SATCHEL_TOKEN")
 			if *url != "" {
 				if token == "" {

@@ -1,0 +1,35 @@
+package procmem
+
+import "testing"
+
+// What an idle process allocates is no work, and each period of work ends once: the start
+// and later work after as many idle checks as asked for. A collection is work that needs no
+// further wait.
+func TestIdle(t *testing.T) {
+	const bytes = 64 << 10
+	w := watch{Idle: Idle{Bytes: bytes, Start: 1, Checks: 2}}
+	var total work
+	for i, c := range []struct {
+		work
+		want bool
+	}{
+		{work{allocated: 4 << 20}, false}, // the start
+		{work{allocated: 1000}, true},
+		{work{allocated: 1000}, false},
+		{work{allocated: bytes}, false},
+		{work{allocated: bytes + 1}, false}, // a command
+		{work{}, false},
+		{work{allocated: 8 << 20, collections: 2}, false}, // another
+		{work{allocated: 100}, false},
+		{work{}, true},
+		{work{}, false},
+		{work{allocated: 1000, collections: 1}, true},
+		{work{}, false},
+	} {
+		total.allocated += c.allocated
+		total.collections += c.collections
+		if got := w.idles(total); got != c.want {
+			t.Errorf("check %d: %v", i, got)
+		}
+	}
+}
