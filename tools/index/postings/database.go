@@ -23,7 +23,7 @@ import (
 
 // schemaVersion changes with the tables and with the analysis of text. A database of another
 // version is rebuilt.
-const schemaVersion = 7
+const schemaVersion = 8
 
 // ChunkBits is how many bits of a chunk's id number it within its document:
 // id = document << ChunkBits | number.

@@ -152,13 +152,16 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 			head = r.heads[k]
 		}
 		if err := s.Each(ctx, r.terms[k].Text, i, func(ps []segment.Posting) {
+			r.sc.add(k, ps, chunks, scores)
 			for j := range ps {
-				p := &ps[j]
-				c := p.Chunk
-				scores[c] += r.sc.part(k, p.Counts, &chunks[c].Length)
-				terms[c] |= bit
-				if p.Counts[parse.FieldCrumb] > 0 {
-					headed[c] |= head
+				terms[ps[j].Chunk] |= bit
+			}
+			if head == 0 {
+				return
+			}
+			for j := range ps {
+				if ps[j].Counts[parse.FieldCrumb] > 0 {
+					headed[ps[j].Chunk] |= head
 				}
 			}
 		}); err != nil {

@@ -51,26 +51,33 @@ func idf(chunks, df int64) float64 {
 // scorer scores chunks for one query.
 type scorer struct {
 	terms  []Term
-	weight []float32                   // of each term
-	inBody []bool                      // it counts in the body alone
-	norm   [parse.FieldCount][]float32 // by length, of a field
+	weight []float32 // of each term
+	inBody []bool    // it counts in the body alone
+	norms  *norms
 }
 
 // maxNorm is the length from which on a field is as long as any other.
 const maxNorm = 4096
 
-func newScorer(terms []Term, st statistics) *scorer {
-	s := &scorer{terms: terms}
+// norms are what a word counts in a field, by the field's length.
+type norms [parse.FieldCount][maxNorm + 1]float32
+
+func newNorms(st statistics) *norms {
+	all := &norms{}
+	for f := range all {
+		b := fieldLength[f]
+		for n := range all[f] {
+			all[f][n] = float32(1 / (1 - b + b*float64(n)/st.mean[f]))
+		}
+	}
+	return all
+}
+
+func newScorer(terms []Term, st statistics, n *norms) *scorer {
+	s := &scorer{terms: terms, norms: n}
 	for _, t := range terms {
 		s.weight = append(s.weight, float32(t.Weight*t.residualIDF*idf(st.chunks, t.DF)))
 		s.inBody = append(s.inBody, t.inBody)
-	}
-	for f := range s.norm {
-		s.norm[f] = make([]float32, maxNorm+1)
-		b := fieldLength[f]
-		for n := range s.norm[f] {
-			s.norm[f][n] = float32(1 / (1 - b + b*float64(n)/st.mean[f]))
-		}
 	}
 	return s
 }
@@ -90,8 +97,24 @@ func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) flo
 	if c == 0 || f != parse.FieldBody && s.inBody[i] {
 		return 0
 	}
-	tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
+	tf := s.norms[f][min(length[f], maxNorm)] * float32(c)
 	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
+}
+
+// add adds what term i counts to the scores of chunks that have it.
+func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, scores []float32) {
+	weight, norm := s.weight[i], &s.norms[parse.FieldBody]
+	bodyWeight := float32(fieldWeight[parse.FieldBody])
+	for j := range ps {
+		p := &ps[j]
+		if p.Counts[parse.FieldTitle]|p.Counts[parse.FieldCrumb] != 0 {
+			scores[p.Chunk] += s.part(i, p.Counts, &chunks[p.Chunk].Length)
+			continue
+		}
+		// The same as part, for the most postings by far.
+		tf := norm[min(chunks[p.Chunk].Length[parse.FieldBody], maxNorm)] * float32(p.Counts[parse.FieldBody])
+		scores[p.Chunk] += weight * (bodyWeight * tf * (saturation + 1) / (tf + saturation))
+	}
 }
 
 // burstWeight is how much more a word counts for each e-fold by which it is in fewer chunks
