@@ -38,7 +38,7 @@ func (d *Database) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	var text string
-	if err := s.bound(ctx, d.stmts.epoch).QueryRowContext(ctx).Scan(&text); err != nil {
+	if err := s.bound(ctx, d.stmts.epoch).QueryRowContext(context.WithoutCancel(ctx)).Scan(&text); err != nil {
 		return nil, err
 	}
 	epoch, err := strconv.ParseInt(text, 10, 64)
@@ -103,8 +103,11 @@ func (s *Snapshot) readRow(ctx context.Context) segment.Reader {
 			return b, nil
 		}
 		var b []byte
-		if err := s.bound(ctx, s.db.stmts.row).QueryRowContext(ctx, row).Scan(&b); err != nil {
-			return nil, missingRow(err, row)
+		if err := s.eachRow(ctx, s.db.stmts.row, func(rows *sql.Rows) error { return rows.Scan(&b) }, row); err != nil {
+			return nil, err
+		}
+		if b == nil {
+			return nil, missingRow(sql.ErrNoRows, row)
 		}
 		b, err := segment.Unseal(b, row)
 		if err != nil {

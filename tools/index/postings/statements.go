@@ -62,9 +62,13 @@ func (s *Snapshot) bound(ctx context.Context, st *sql.Stmt) *sql.Stmt {
 	return b
 }
 
-// eachRow calls scan with each row that a statement returns.
+// eachRow calls scan with each row that a statement returns. The statement itself is short
+// and not cancelled: for one that can be, SQLite's driver starts a goroutine.
 func (s *Snapshot) eachRow(ctx context.Context, st *sql.Stmt, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := s.bound(ctx, st).QueryContext(ctx, args...)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	rows, err := s.bound(ctx, st).QueryContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return err
 	}

@@ -39,17 +39,7 @@ func (u *Run) feeds() bool {
 	if u.Sort != query.ByRelevance || len(u.plan.phrases) > 0 {
 		return false
 	}
-	return u.sentence()
-}
-
-// sentence reports whether the query has so many words that it describes something rather
-// than names it.
-func (u *Run) sentence() bool {
-	distinct := map[string]bool{}
-	for _, t := range u.plan.sequence {
-		distinct[t] = true
-	}
-	return len(distinct) >= sentenceWords
+	return u.plan.sentence
 }
 
 // feedback returns the terms that a second pass also looks for, in bodies: those that the
