@@ -65,25 +65,28 @@ func (s *Snapshot) End() {
 	s.db.Release()
 }
 
-// Scratch is memory that searches of a database use again: for each chunk of all parts
-// its score, the terms that it holds, and those of its headings.
+// Scratch is memory that searches of a database use again.
 type Scratch struct {
-	Score []float32
-	Terms []uint64
-	Heads []uint8
-	buf   [512]segment.Posting
+	Chunks []ChunkScore // of all parts
+	buf    [512]segment.Posting
+}
+
+// ChunkScore is what a search has found of a chunk: its score, the terms that it holds, and
+// those of its headings.
+type ChunkScore struct {
+	Terms uint64
+	Score float32
+	Heads uint8
 }
 
 // Reset makes room for n chunks, and clears it.
 func (m *Scratch) Reset(n int) {
-	if cap(m.Score) < n {
-		m.Score, m.Terms, m.Heads = make([]float32, n), make([]uint64, n), make([]uint8, n)
+	if cap(m.Chunks) < n {
+		m.Chunks = make([]ChunkScore, n)
 		return
 	}
-	m.Score, m.Terms, m.Heads = m.Score[:n], m.Terms[:n], m.Heads[:n]
-	clear(m.Score)
-	clear(m.Terms)
-	clear(m.Heads)
+	m.Chunks = m.Chunks[:n]
+	clear(m.Chunks)
 }
 
 // Scratch returns memory that belongs to the snapshot until it ends.

@@ -17,7 +17,13 @@ type highlightTerms struct {
 	// a term does not begin as its words do; then begins is of no use.
 	begins [utf8.RuneSelf]bool
 	any    bool
+	// seals are what seal gives for the terms: most words are known not to be one without a
+	// look into bit.
+	seals [256]bool
 }
+
+// seal makes a byte of a term that is not empty.
+func seal(term string) byte { return term[0] ^ term[len(term)-1]<<3 ^ byte(len(term)) }
 
 // maxHighlights is how many terms are looked for in a passage: a bit for each.
 const maxHighlights = 64
@@ -35,6 +41,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 		return
 	}
 	w.bit[term] = len(w.weight)
+	w.seals[seal(term)] = true
 	w.weight = append(w.weight, weight)
 	if term[0] >= utf8.RuneSelf {
 		return // as every byte from there on, it may begin one
@@ -50,19 +57,20 @@ func (w *highlightTerms) add(term string, weight float64) {
 // in returns which of the terms a word stands for.
 func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	for _, t := range o.Parts {
-		if b, ok := w.bit[t]; ok {
-			mask |= 1 << b
-		}
+		mask |= w.of(t)
 	}
-	for _, t := range [...]string{o.Term, o.Joined, o.Own} {
-		if t == "" {
-			continue
-		}
-		if b, ok := w.bit[t]; ok {
-			mask |= 1 << b
-		}
+	return mask | w.of(o.Term) | w.of(o.Joined) | w.of(o.Own)
+}
+
+// of returns the bit of a term; 0 if it is none that is looked for.
+func (w *highlightTerms) of(t string) uint64 {
+	if t == "" || !w.seals[seal(t)] {
+		return 0
 	}
-	return mask
+	if b, ok := w.bit[t]; ok {
+		return 1 << b
+	}
+	return 0
 }
 
 // each calls yield with the place of each word of a text that stands for terms, and with the

@@ -101,19 +101,24 @@ func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) flo
 	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
 }
 
-// add adds what term i counts to the scores of chunks that have it.
-func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, scores []float32) {
+// add adds term i to what was found of the chunks that have it: its score, its bit, and head
+// if it is in a heading.
+func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found []postings.ChunkScore, bit uint64, head heads) {
 	weight, norm := s.weight[i], &s.norms[parse.FieldBody]
 	bodyWeight := float32(fieldWeight[parse.FieldBody])
 	for j := range ps {
 		p := &ps[j]
-		if p.Counts[parse.FieldTitle]|p.Counts[parse.FieldCrumb] != 0 {
-			scores[p.Chunk] += s.part(i, p.Counts, &chunks[p.Chunk].Length)
+		f, length := &found[p.Chunk], &chunks[p.Chunk].Length
+		f.Terms |= bit
+		if p.Counts[parse.FieldTitle]|p.Counts[parse.FieldCrumb] == 0 { // as mostly; the same as part
+			tf := norm[min(length[parse.FieldBody], maxNorm)] * float32(p.Counts[parse.FieldBody])
+			f.Score += weight * (bodyWeight * tf * (saturation + 1) / (tf + saturation))
 			continue
 		}
-		// The same as part, for the most postings by far.
-		tf := norm[min(chunks[p.Chunk].Length[parse.FieldBody], maxNorm)] * float32(p.Counts[parse.FieldBody])
-		scores[p.Chunk] += weight * (bodyWeight * tf * (saturation + 1) / (tf + saturation))
+		f.Score += s.part(i, p.Counts, length)
+		if p.Counts[parse.FieldCrumb] > 0 {
+			f.Heads |= head
+		}
 	}
 }
 
