@@ -75,33 +75,41 @@ func (w *highlightTerms) of(t string) uint64 {
 
 // each calls yield with the place of each word of a text that stands for terms, and with the
 // terms. Text between blanks is analysed only if one of its letters may begin a term: no
-// word of ASCII has a stem that begins with another letter.
+// word of ASCII has a stem that begins with another letter. Neighbours are analysed together.
 func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
+	from := 0 // of what is analysed
+	found := func(o parse.Word) {
+		if mask := w.in(o); mask != 0 {
+			yield(from+o.Start, mask)
+		}
+	}
 	if w.any {
-		a.Words(text, func(o parse.Word) {
-			if mask := w.in(o); mask != 0 {
-				yield(o.Start, mask)
-			}
-		})
+		a.Words(text, found)
 		return
 	}
-	for from := 0; from < len(text); {
-		to, may, before := from, false, byte(' ')
-		for to < len(text) && text[to] > ' ' {
-			c := text[to]
+	analyse := func(to int) {
+		if from < to {
+			a.Words(text[from:to], found)
+		}
+	}
+	for at := 0; at < len(text); {
+		start, may, before := at, false, byte(' ')
+		for at < len(text) && text[at] > ' ' {
+			c := text[at]
 			may = may || c >= utf8.RuneSelf || w.begins[c] && beginsWord(before, c)
 			before = c
-			to++
+			at++
 		}
-		if may {
-			a.Words(text[from:to], func(o parse.Word) {
-				if mask := w.in(o); mask != 0 {
-					yield(from+o.Start, mask)
-				}
-			})
+		if !may {
+			analyse(start)
+			from = at + 1
+		} else if at == len(text) || text[at] != ' ' {
+			analyse(at)
+			from = at + 1
 		}
-		from = to + 1
+		at++
 	}
+	analyse(len(text))
 }
 
 // beginsWord reports whether a word, or a part of an identifier, may begin with a
