@@ -4,7 +4,7 @@
 // headers of RFC 6750 that carry tokens and rejections.
 //
 // It promises that a token is read only from the Authorization header, that a caller
-// without a good token cannot tell one kind of bad token from another, and that a
-// [Secret] cannot be printed or logged by accident. It stores nothing; auth/store
-// does. A Principal is valid for one request: after that its rights may be gone.
+// without a valid token cannot distinguish kinds of invalid tokens, and that a [Secret]
+// cannot be printed or logged by accident. It stores nothing; auth/store does. A Principal
+// is valid for one request: its rights may be revoked after that.
 package auth

@@ -88,12 +88,12 @@ type External struct {
 	Expires         time.Time
 }
 
-// What a token request fails with (RFC 6749 section 5.2, RFC 8707 section 2), as
-// the cause of a fault.Invalid whose message the client may see.
+// Errors of token requests (RFC 6749 section 5.2, RFC 8707 section 2), as the cause of a
+// fault.Invalid whose message the client may see.
 var (
-	// ErrInvalidGrant: the code or the refresh token is good for nothing here.
+	// ErrInvalidGrant: the code or the refresh token is invalid here.
 	ErrInvalidGrant = errors.New("invalid_grant")
-	// ErrInvalidTarget: the resource is another than was granted.
+	// ErrInvalidTarget: the resource is not the granted one.
 	ErrInvalidTarget = errors.New("invalid_target")
 	// ErrInvalidScope: more is asked for than was granted.
 	ErrInvalidScope = errors.New("invalid_scope")

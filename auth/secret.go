@@ -37,14 +37,12 @@ const (
 	maxSecretBytes = 128
 )
 
-// Secret is a text that proves something to whoever shows it: an API key, a
-// token, a link. Its form is the kind, the bytes in unpadded base64url, and the
-// CRC-32 of that in the same: by the checksum a scanner tells one from text that
-// only looks like it, without asking the server.
+// Secret is a text that gives its bearer a right: an API key, a token, a link. Its form is
+// the kind, the bytes in unpadded base64url, and their CRC-32 in the same encoding. The
+// checksum lets a scanner recognize real secrets without asking the server.
 //
-// It prints and logs as its prefix alone, also from inside another struct: fmt
-// calls no method of a field that is not exported, but it does not follow a
-// pointer there.
+// It prints and logs as its prefix alone, even inside another struct: fmt calls no method
+// of an unexported field, but does not follow a pointer there.
 type Secret struct{ secret *string }
 
 func makeSecret(s string) Secret { return Secret{&s} }

@@ -223,7 +223,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await page.getByLabel('Token').fill(canary);
       await bash(`echo 'token ${key}' > knowledge/key.md`, 'Note a key');
       await page.getByRole('button', { name: 'Connect' }).click();
-      await page.getByText('What looks like a secret').waitFor();
+      await page.getByText('Possible secrets').waitFor();
       await look('remote-secret');
       assert.ok(!(await page.content()).includes(canary), 'the token is on the page');
       await run(['space', 'purge', 'knowledge/key.md', '--file']);
@@ -243,7 +243,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     await page.getByLabel('Address').fill('https://127.0.0.1:1/x.git');
     await page.getByLabel('Token').fill(canary);
     await page.getByRole('button', { name: 'Connect' }).click();
-    await page.getByRole('alert').or(page.getByText('The last try did not work')).first().waitFor();
+    await page.getByRole('alert').or(page.getByText('The last attempt failed')).first().waitFor();
     assert.ok(!(await page.content()).includes(canary), 'the token is on the page');
     await judge(page, 'remote-refused');
     owner.complaints.length = 0; // that the answer is a 400
@@ -253,7 +253,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     await bash('echo more >> knowledge/more.md', 'More to push');
     await page.goto(`${space}/remote`);
     await page.getByRole('button', { name: 'Sync now' }).click();
-    await page.getByText('The last try did not work').waitFor();
+    await page.getByText('The last attempt failed').waitFor();
     await judge(page, 'remote-failing');
     remote.answer = null;
     remote.password = 'another';

@@ -105,7 +105,7 @@ for (const javaScriptEnabled of [true, false]) {
       // With scripts the form goes on by itself.
       if (!javaScriptEnabled) {
         await look(page, 'app-leaving');
-        await press(page, /^go on/i);
+        await press(page, /^continue to/i);
       }
       await there(page, /settings\/apps\/new/);
       await press(page, 'Create GitHub App');

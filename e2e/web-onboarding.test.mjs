@@ -97,7 +97,7 @@ for (const javaScriptEnabled of [true, false]) {
       await gh.signIn(signedIn, 'ada');
       await signedIn.close();
       await press(page, 'Make the App at GitHub');
-      if (!javaScriptEnabled) await press(page, /^go on/i);
+      if (!javaScriptEnabled) await press(page, /^continue to/i);
       await there(page, /settings\/apps\/new/);
       await press(page, 'Create GitHub App');
       await at(page, '/admin/github');
@@ -164,7 +164,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.locator('[data-arrivals] li.done').waitFor();
       if (javaScriptEnabled) assert.equal(await page.locator('[data-live]').isVisible(), false);
       await look(page, 'connect-ticked');
-      await page.getByRole('link', { name: 'Go on', exact: true }).click();
+      await page.getByRole('link', { name: 'Continue', exact: true }).click();
       await at(page, '/');
       await page.getByRole('heading', { level: 1, name: 'Your Satchel' }).waitFor();
       await page.getByText('ada/brain').waitFor();
@@ -185,7 +185,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('heading', { level: 1, name: 'The import failed' }).waitFor();
       await look(page, 'import-refused');
       await page.getByRole('link', { name: 'Go to the home page' }).click();
-      await press(page, 'Go on without');
+      await press(page, 'Continue without');
       await next(page).getByText('Connect a client').first().waitFor();
       await look(page, 'local');
       await next(page).getByRole('link', { name: 'Connect a client' }).click();

@@ -43,7 +43,7 @@ describe('the end of a space', { skip: missing }, () => {
     const name = page.getByLabel('Type the name of the space');
     await name.fill('gardens');
     await page.getByRole('button', { name: 'Delete this space for good' }).click();
-    await page.getByText('that is not the name of this space').waitFor();
+    await page.getByText('the name does not match').waitFor();
     owner.complaints = owner.complaints.filter((c) => !c.includes('status of 400'));
     await judge(page, 'space-delete-wrong');
     await name.fill('garden');

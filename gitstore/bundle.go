@@ -55,7 +55,7 @@ func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
 }
 
 func errPurged() error {
-	return fault.New(fault.Unavailable, "The bundle was ended, because something is being removed from the space's history. Try again when that is done.")
+	return fault.New(fault.Unavailable, "The download was stopped, because something is being removed from the space's history. Try again later.")
 }
 
 // bundles tracks the bundles of a space that are being written.

@@ -230,8 +230,8 @@ func (s *Store) writePack(dir string, objs []trees.Object) (*packfile.Pack, erro
 	return w.Finish()
 }
 
-// committed announces a new head. It updates the git view first, so that whoever
-// receives the event finds the commit there.
+// committed announces a new head. It updates the git view first, so that receivers of the
+// event find the commit there.
 func (r *repo) committed(c space.Commit) {
 	r.headMoved()
 	r.s.publish(r.id, c)

@@ -64,7 +64,7 @@ func (s *Store) Delete(ctx context.Context, id space.SpaceID) error {
 // new users.
 func (r *repo) left(ctx context.Context) error {
 	busy := func() error {
-		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space is deleted, but something still reads it. Its files are removed after that.")
+		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space is deleted, but something is still reading it. Its files are removed once that has ended.")
 	}
 	select {
 	case <-r.opened: // before that, the first user is not counted

@@ -26,7 +26,7 @@ import (
 // [FromGit] or [FromBundle].
 type ImportSource interface {
 	// begin opens the source.
-	begin(ctx context.Context, s *Store, tell func(string)) (src importReader, err error)
+	begin(ctx context.Context, s *Store, progress func(string)) (src importReader, err error)
 }
 
 // importReader is an open source.
@@ -361,8 +361,8 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 	for _, n := range a.notes {
 		switch space.RuleOf(n.Err) {
 		case space.RuleGit, space.RuleSegment:
-			// The path is dangerous for whoever checks it out, so remove it from head.
-			// Other paths stay; checkouts leave them out if necessary.
+			// The path would be dangerous in a checkout, so remove it from head. Other
+			// paths stay; checkouts leave them out if necessary.
 			a.edits = append(a.edits, trees.Edit{Path: n.Path})
 		}
 	}

@@ -97,7 +97,7 @@ func initQuarantine(dir string) error {
 	return nil
 }
 
-func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
+func (g GitSource) begin(ctx context.Context, s *Store, progress func(string)) (importReader, error) {
 	from, err := g.check()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (impo
 	if err != nil {
 		return nil, err
 	}
-	if err := q.receive(ctx, from, "file", ref, tell); err != nil {
+	if err := q.receive(ctx, from, "file", ref, progress); err != nil {
 		q.Close()
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (g GitSource) check() (dir string, err error) {
 		return "", fault.New(fault.Invalid, "Only directories can be imported from here.")
 	}
 	if !g.AllowLocal {
-		return "", fault.New(fault.Invalid, "A directory of this machine can be imported by its operator alone.")
+		return "", fault.New(fault.Invalid, "Only the operator of this machine can import one of its directories.")
 	}
 	abs, err := filepath.Abs(g.URL)
 	if err != nil {
@@ -138,19 +138,19 @@ func (g GitSource) check() (dir string, err error) {
 	return abs, nil
 }
 
-func (b bundleSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
+func (b bundleSource) begin(ctx context.Context, s *Store, progress func(string)) (importReader, error) {
 	q, err := s.newQuarantine("a git repository")
 	if err != nil {
 		return nil, err
 	}
-	if err := q.receiveBundle(ctx, b.r, tell); err != nil {
+	if err := q.receiveBundle(ctx, b.r, progress); err != nil {
 		q.Close()
 		return nil, err
 	}
 	return q, nil
 }
 
-func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(string)) error {
+func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, progress func(string)) error {
 	name := filepath.Join(q.dir, "bundle")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -170,7 +170,7 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 		if fault.CodeOf(err) != fault.Internal || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
+		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 	}
 	if _, err := q.git(ctx, gitcmd.Cmd{Args: []string{"bundle", "verify", "-q", name}}); err != nil {
 		return bad(err)
@@ -187,11 +187,11 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 		}
 	}
 	if ref == "" {
-		return fault.New(fault.Invalid, "The bundle holds no branch.")
+		return fault.New(fault.Invalid, "The bundle has no branch.")
 	}
-	err = q.receive(ctx, name, "file", ref, tell)
+	err = q.receive(ctx, name, "file", ref, progress)
 	if fault.CodeOf(err) == fault.Unavailable {
-		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
+		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 	}
 	return err
 }
@@ -203,11 +203,11 @@ func (q *quarantine) git(ctx context.Context, c gitcmd.Cmd) ([]byte, error) {
 
 // receive fetches a branch, checks every object, and leaves one pack with everything
 // that the branch reaches.
-func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, tell func(string)) error {
+func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, progress func(string)) error {
 	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
 	sized, stop := q.limitSize(ctx)
-	_, err := q.git(sized, gitcmd.Cmd{Protocols: protocol, Progress: onlyProgress(tell), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args})
+	_, err := q.git(sized, gitcmd.Cmd{Protocols: protocol, Progress: onlyProgress(progress), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args})
 	stop()
 	if err != nil {
 		return q.explain(sized, err)
@@ -240,10 +240,10 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 // gitProgress matches git's progress lines. Other lines name our own paths.
 var gitProgress = regexp.MustCompile(`^(Receiving objects|Resolving deltas|Unpacking objects): +\d+%`)
 
-func onlyProgress(tell func(string)) func(string) {
+func onlyProgress(progress func(string)) func(string) {
 	return func(line string) {
 		if gitProgress.MatchString(line) {
-			tell(line)
+			progress(line)
 		}
 	}
 }
@@ -285,7 +285,7 @@ func tooMuchHistory(limit int64) error {
 }
 
 func tooMuchMemory(err error) error {
-	return fault.Wrap(err, fault.TooLarge, "To take the repository, git would need more memory than this server gives it: a file or a version of one in it is too large.")
+	return fault.Wrap(err, fault.TooLarge, "To import the repository, git would need more memory than this server allows: a file in it, or a version of one, is too large.")
 }
 
 // explain turns git's error into one that the caller can act on. git's message may name
@@ -320,7 +320,7 @@ func (q *quarantine) explain(ctx context.Context, err error) error {
 	case has("does not appear to be a git repository", "not found", "Repository not found"):
 		return fault.Wrap(err, fault.NotFound, "There is no git repository there.")
 	}
-	return fault.Wrap(err, fault.Unavailable, "The repository could not be fetched. The server's log has git's words.")
+	return fault.Wrap(err, fault.Unavailable, "The repository could not be fetched. The server's log has git's message.")
 }
 
 // fsckReason picks git's name of the defect, such as hasDotgit.
@@ -337,7 +337,7 @@ func fsckReason(stderr string) string {
 func (q *quarantine) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
 	return q.r.trees().Walk(ctx, q.head.tree, "", func(path string, e packfile.TreeEntry) error {
 		if !e.IsFile() {
-			refuse(path, fault.New(fault.Invalid, "%q is a submodule, whose files are another repository's.", path))
+			refuse(path, fault.New(fault.Invalid, "%q is a submodule; its files are in another repository.", path))
 			return nil
 		}
 		n, err := q.r.db.Size(e.Hash)
@@ -383,7 +383,7 @@ func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64
 		}
 	}
 	if reason == nil && size > fileLimit {
-		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that one may be changed to here.", path, bytesize.Text(size), bytesize.Text(fileLimit))
+		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that a changed file can have here.", path, bytesize.Text(size), bytesize.Text(fileLimit))
 	}
 	return reason, nil
 }

@@ -250,7 +250,7 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 
 // readCursor returns the commits that a cursor names.
 func (r *repo) readCursor(cursor string) ([]packfile.Hash, error) {
-	bad := fault.New(fault.NotFound, "The history has no such place to go on from.")
+	bad := fault.New(fault.NotFound, "The position to continue from is not in the history.")
 	if len(cursor) > maxFrontier*41 {
 		return nil, bad
 	}

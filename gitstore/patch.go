@@ -64,7 +64,7 @@ func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.Comm
 			return "", r.internalf(err, "patch")
 		}
 		if out.Len() > maxPatchBytes {
-			return "", fault.New(fault.TooLarge, "The difference is larger than %s. Ask for one file or directory of it.", bytesize.Text(maxPatchBytes))
+			return "", fault.New(fault.TooLarge, "The difference is larger than %s. Ask for a single file or directory.", bytesize.Text(maxPatchBytes))
 		}
 	}
 	return out.String(), nil

@@ -116,7 +116,7 @@ func (r *repo) check(c space.Change) (request, error) {
 	}
 	q := request{path: p, raw: c.Path, mode: c.Mode, base: c.Base, baseMode: c.BaseMode}
 	if c.Base != "" && !c.Base.Valid() {
-		return q, fault.New(fault.Invalid, "The base of %q is no blob id.", c.Path)
+		return q, fault.New(fault.Invalid, "The base of %q is not a blob id.", c.Path)
 	}
 	switch c.Op {
 	case space.Delete:
@@ -151,7 +151,7 @@ func (r *repo) checkWorkflow(p space.Path) error {
 	if !ok || rest != "" && rest[0] != '/' || r.s.o.AllowWorkflows != nil && r.s.o.AllowWorkflows(r.id) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "The path %q is a GitHub workflow, which this space may not change: a push with it would be refused.", string(p))
+	return fault.New(fault.Forbidden, "The path %q is a GitHub workflow, which this space is not allowed to change: GitHub would refuse the push.", string(p))
 }
 
 func cutPrefixFold(s, prefix string) (string, bool) {
@@ -339,7 +339,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path, Kept: name})
 		return nil
 	}
-	return fault.New(fault.Invalid, "The change to %q met a newer version, and there is no free name for a copy of it.", q.raw)
+	return fault.New(fault.Invalid, "There is a newer version of %q, and no free name for a copy of your change.", q.raw)
 }
 
 // want records a path of the change set, so that no copy goes there, above it or below

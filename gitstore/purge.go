@@ -78,7 +78,7 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 	}
 	defer r.seeds.leave()
 	if r.seeds.seeded() {
-		return PurgeResult{}, fault.New(fault.Conflict, "The space has a sandbox that runs. Stop it first: it holds the files that are to be removed.")
+		return PurgeResult{}, fault.New(fault.Conflict, "The space has a running sandbox. Stop it first: it has the files that are to be removed.")
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()

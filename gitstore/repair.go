@@ -190,7 +190,7 @@ func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (
 		}
 		db, err := readableObjects(filepath.Join(dir, "objects"), packfile.NewCache(0))
 		if err != nil {
-			return nil, nil, fault.Wrap(err, fault.Invalid, "%s is no git repository that can be read.", from.Dir)
+			return nil, nil, fault.Wrap(err, fault.Invalid, "%s is not a readable git repository.", from.Dir)
 		}
 		return db, db.Close, nil
 	case from.Remote != nil:

@@ -141,7 +141,7 @@ func (s *Store) Revert(ctx context.Context, id space.SpaceID, commits []space.Co
 	defer stop()
 	c, err := r.revert(ctx, commits, m)
 	if err != nil && errors.Is(context.Cause(ctx), errRevertTime) {
-		return space.Commit{}, fault.Wrap(err, fault.TooLarge, "Nothing was undone: it takes longer than %s to compute the result. Undo fewer changes at once.", s.o.RevertTime)
+		return space.Commit{}, fault.Wrap(err, fault.TooLarge, "Nothing was undone: computing the result takes longer than %s. Undo fewer changes at once.", s.o.RevertTime)
 	}
 	return c, err
 }
@@ -312,7 +312,7 @@ func (v *reverting) set(path string, u undone) error {
 	v.held += int64(len(u.data)) - int64(len(v.now[path].data))
 	v.now[path] = u
 	if lim := v.r.s.o.Limits; len(v.now) > lim.Entries || v.held > lim.Change {
-		return fault.New(fault.TooLarge, "Nothing was undone: it is more than one change may hold. Undo fewer changes at once.")
+		return fault.New(fault.TooLarge, "Nothing was undone: the result is too large for one change. Undo fewer changes at once.")
 	}
 	return nil
 }

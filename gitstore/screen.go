@@ -132,7 +132,7 @@ func checkGitFile(p space.Path, mode space.Mode, content []byte) error {
 			why = f.check(content)
 		}
 		if why != "" {
-			return fault.New(fault.Invalid, "The file %q is one that git reads its settings from, and %s: a git server would refuse every push with it.", string(p), why)
+			return fault.New(fault.Invalid, "Git reads settings from the file %q, and %s: a git server would refuse every push with it.", string(p), why)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 //go:embed all:seed
 var startingFiles embed.FS
 
-// StartingTree returns the files of a new space: a guide for whoever opens it, one
+// StartingTree returns the files of a new space: a guide for people who open it, one
 // instruction file, a context file to fill in, and a small skill.
 func StartingTree() space.ChangeSet {
 	var cs space.ChangeSet

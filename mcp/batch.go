@@ -13,8 +13,8 @@ import (
 // maxBatch bounds the messages of one batch.
 const maxBatch = 50
 
-// batch answers a JSON-RPC batch, which protocol version 2025-03-26 alone has:
-// 2025-06-18 removed it. The messages run one after another.
+// batch answers a JSON-RPC batch. Only protocol version 2025-03-26 has batches: 2025-06-18
+// removed them. The messages run one after another.
 func (s *Server) batch(w http.ResponseWriter, r *http.Request, p auth.Principal, body []byte) {
 	refuse := func(e *rpcError) { s.refuse(w, "malformed", e, nil) }
 	found, e := s.sessionOf(r, p)

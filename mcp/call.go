@@ -58,7 +58,7 @@ func callTool(ctx context.Context, rq *request) (any, *rpcError, bool) {
 		if rq.s.fixtures.hasTool(name) {
 			return nil, nil, false
 		}
-		// Called all the same, for the words in which it says so.
+		// Call it anyway, for its error message.
 		_, err := rq.run(ctx, name, args, func(float64, float64, string) {})
 		return rq.toolFailure(ctx, cmp.Or(err, errUnknownTool))
 	}
@@ -125,7 +125,7 @@ func (rq *request) run(ctx context.Context, name string, args json.RawMessage, p
 }
 
 // toolFailure answers a call that returned an error. An error that the model or its user
-// can mend is a result, because models read those.
+// can fix is a result, because models read results.
 func (rq *request) toolFailure(ctx context.Context, err error) (any, *rpcError, bool) {
 	code := fault.CodeOf(err)
 	if ctx.Err() != nil && (code == fault.Internal && !errors.Is(err, errPanic)) {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// HostAllowed reports whether a server with these names may be reached under a
-// request's Host. A page can make a browser's request carry another name than
-// ours only by pointing its own name here (DNS rebinding), so addresses and
-// localhost are always fine. What is served beside /mcp uses the same rule.
+// HostAllowed reports whether a server with these names may be reached under a request's
+// Host. A page can make a browser's request carry another name than ours only by pointing
+// its own name here (DNS rebinding), so addresses and localhost are always fine. Everything
+// else on the server uses the same rule.
 func HostAllowed(host string, names []string) bool {
 	name := hostname(host)
 	if name == "" {

@@ -104,8 +104,8 @@ func unsupported(version string) *rpcError {
 	return e
 }
 
-// readClient reads a client's description of itself. It decides nothing, so
-// what cannot be read is no error.
+// readClient reads a client's description of itself. Nothing depends on it, so an
+// unreadable one is not an error.
 func readClient(raw json.RawMessage) clientInfo {
 	var c clientInfo
 	if len(raw) > 0 && json.Unmarshal(raw, &c) != nil {
@@ -114,8 +114,8 @@ func readClient(raw json.RawMessage) clientInfo {
 	return c
 }
 
-// bindSession finds the session of a legacy message. One that belongs to
-// another user or grant is as unknown as one that never was.
+// bindSession finds the session of a legacy message. A session of another user or grant is
+// treated as unknown.
 func (rq *request) bindSession() *rpcError {
 	if rq.m.method == string(protocol.MethodInitialize) {
 		rq.client = readClient(rq.m.params["clientInfo"])

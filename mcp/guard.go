@@ -121,8 +121,7 @@ func (l *limits) user(id space.UserID) *usage {
 	return u
 }
 
-// take counts one request; where the user is over the rate it returns how long
-// to wait.
+// take counts one request; if the user is over the rate, it returns how long to wait.
 func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,9 +134,9 @@ func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// begin counts a call, or a listening stream, in progress until the returned
-// function is called; ok is false if the user has too many. cancel is called
-// where the principal's right to it ends before.
+// begin counts a call, or a listening stream, in progress until the returned function is
+// called; ok is false if the user has too many. cancel is called if the principal loses the
+// right to it earlier.
 func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

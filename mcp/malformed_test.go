@@ -197,7 +197,7 @@ func TestMalformedRequests(t *testing.T) {
 		{"initialize without a version", call{body: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{},"clientInfo":{}}}`}, legacyParams},
 		{"initialize without params", call{body: `{"jsonrpc":"2.0","id":1,"method":"initialize"}`}, legacyParams},
 		{"initialize with capabilities of text", call{body: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":"all","clientInfo":{}}}`}, legacyParams},
-		// Arguments and paths, which the tools tell to the model
+		// Arguments and paths, which the tools report to the model
 		{"read without paths", tool("read", `{}`), toolSaysSo},
 		{"read with an unknown argument", tool("read", `{"paths":["a"],"mode":"x"}`), toolSaysSo},
 		{"read of a number", tool("read", `{"paths":5}`), toolSaysSo},

@@ -24,8 +24,8 @@ type Toolset interface {
 	List(ctx context.Context, c tools.Caller) []tools.Tool
 	// Find returns a tool by its listed name, even if the caller may not call it.
 	Find(name string) (tools.Tool, bool)
-	// Call runs a tool. Its errors are fault.NotFound, fault.Forbidden,
-	// fault.Canceled and faults that the model cannot mend; p is never nil.
+	// Call runs a tool. Its errors are fault.NotFound, fault.Forbidden, fault.Canceled and
+	// faults that the model cannot fix; p is never nil.
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 
 	Resources(ctx context.Context, c tools.Caller) ([]tools.Resource, error)
@@ -51,9 +51,9 @@ type Options struct {
 	Version    string
 	WebsiteURL string
 
-	// AllowedHosts are the host names (without port) under which the server is
-	// reached. Loopback names and IP addresses are always allowed: DNS
-	// rebinding, against which the check stands, needs a name.
+	// AllowedHosts are the host names (without port) under which the server is reached.
+	// Loopback names and IP addresses are always allowed, because the attack that the check
+	// prevents, DNS rebinding, needs another name.
 	AllowedHosts []string
 	// AllowedOrigins are the web origins ("https://app.example.com") whose
 	// pages may call. Loopback origins and the request's own are always
@@ -126,8 +126,7 @@ type Observer struct {
 type CallInfo struct {
 	Method string // as the client sent it, if it is known; otherwise "other"
 	Tool   string // of tools/call, if it is known
-	// Outcome is "ok", "tool_error" (the model can mend it) or the
-	// fault code of the error.
+	// Outcome is "ok", "tool_error" (the model can fix it) or the fault code of the error.
 	Outcome  string
 	Duration time.Duration
 	Modern   bool // 2026-07-28 or newer

@@ -244,7 +244,7 @@ func TestPoint14SchemasAndHints(t *testing.T) {
 		}
 	}
 	r := newRig(t)
-	// Who may only read is not shown what writes.
+	// Read-only callers do not see tools that write.
 	p := r.do(modern("1", "tools/list", "").as("readonly"))
 	if strings.Contains(p.body, `"write"`) || !strings.Contains(p.body, `"echo"`) {
 		t.Errorf("a reader is listed %s", p.body)

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// The tests of this file are the fifteen things that mcp-go leaves to whoever
-// serves with it, in the order of the list that DESIGN section 7 names.
+// The tests of this file cover the fifteen things that mcp-go leaves to its users.
 
 // waiting starts the tool "wait" and returns once it runs.
 func (r *rig) waiting(c call) (answer chan reply) {
@@ -263,7 +262,7 @@ func TestPoint6Challenges(t *testing.T) {
 			[]string{`error="insufficient_scope"`, `scope="read write"`, metadata}, ""},
 		{"scope, modern", modern("5", "tools/call", `"name":"write"`).as("readonly"), 403,
 			[]string{`error="insufficient_scope"`, `scope="read write"`, metadata}, ""},
-		{"role, which no scope mends", modern("5", "tools/call", `"name":"write"`).as("member"), 403, nil, "Bearer"},
+		{"role, which no scope can fix", modern("5", "tools/call", `"name":"write"`).as("member"), 403, nil, "Bearer"},
 		{"verifier busy", call{token: "busy", body: initialize}, 429, nil, "Bearer"},
 		{"issuer away", call{token: "away", body: initialize}, 503, nil, "Bearer"},
 		{"a token without a scope of ours", call{token: "scopeless", body: initialize}, 403, []string{`error="insufficient_scope"`, `scope="read write"`, metadata}, ""},
@@ -305,7 +304,7 @@ func TestPoint6Challenges(t *testing.T) {
 	}
 }
 
-// Who tries tokens is slowed down by where they come from; who has one is not.
+// Guessing tokens is rate-limited by address; a valid token is not.
 func TestPoint6GuessingTokensIsLimited(t *testing.T) {
 	left := 2
 	r := newRig(t, func(o *Options) {

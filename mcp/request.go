@@ -218,10 +218,9 @@ func (rq *request) response() {
 	}
 }
 
-// notification takes a notification. The only one that means anything here is
-// the cancellation of a request in the same session: requests outside one are
-// cancelled by disconnecting, and no id of theirs is looked up, since ids of
-// different clients are alike.
+// notification takes a notification. The only one that means anything here is the
+// cancellation of a request in the same session: requests outside a session are cancelled
+// by disconnecting, and never by their id, because different clients use the same ids.
 func (rq *request) notification() {
 	if rq.m.method == string(protocol.MethodNotificationCancelled) && rq.session != nil {
 		if id, ok := rq.m.params["requestId"]; ok && validID(id) {

@@ -173,8 +173,8 @@ func readObject(raw []byte, known []string) (fields, error) {
 	return f, nil
 }
 
-// parseMessage reads one message. What is returned next to an error has the id,
-// as far as it could be read, so that the client can match the answer.
+// parseMessage reads one message. With an error, the message has the id, if it could be
+// read, so that the client can match the answer.
 func parseMessage(raw []byte) (message, *rpcError) {
 	m := message{raw: raw}
 	if !utf8.Valid(raw) {
@@ -229,8 +229,7 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	return m, nil
 }
 
-// validID reports whether raw is a string or an integer, which is what MCP takes
-// of JSON-RPC's ids.
+// validID reports whether raw is a string or an integer, the ids that MCP allows.
 func validID(raw json.RawMessage) bool {
 	if len(raw) == 0 || len(raw) > 256 {
 		return false

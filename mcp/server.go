@@ -232,8 +232,8 @@ func (s *Server) Close(ctx context.Context) error {
 // one principal for each, so that it can be looked whether they still may.
 func (s *Server) InProgress() []auth.Principal { return s.limits.inProgress() }
 
-// End cancels the calls and listening streams in progress whose principal
-// matches, since what they were proven by is good no more. match must be quick.
+// End cancels the calls and listening streams of matching principals, whose credential is
+// no longer valid. match must be quick.
 func (s *Server) End(match func(auth.Principal) bool) { s.limits.end(match) }
 
 // Sessions reports how many legacy sessions are open, for metrics.

@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// session is what an initialize handshake of a legacy client left: who made
-// it, and what it said of itself. mcp-go keeps nothing of it.
+// session is the state of a legacy client's initialize handshake: the principal and the
+// client's description of itself. mcp-go does not store it.
 type session struct {
 	id      string
 	user    space.UserID

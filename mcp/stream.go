@@ -132,7 +132,7 @@ func (t *stream) cancelled() bool {
 	}
 }
 
-// accept answers with a status alone, as notifications and DELETE are.
+// accept answers with only a status, for notifications and DELETE.
 func (t *stream) accept(status int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,7 +254,7 @@ func (t *stream) Write(p []byte) (int, error) {
 	}
 	msg := bytes.TrimSpace(p)
 	if !json.Valid(msg) {
-		msg = nil // plain text: rewrite makes an error of it
+		msg = nil // plain text: rewrite turns it into an error
 	}
 	status, msg := t.rewritten(max(t.status, http.StatusOK), msg)
 	t.finish(status, msg)

@@ -18,32 +18,32 @@ import (
 // draft is one batch of an agent made into a change set.
 type draft struct {
 	changes  map[space.Path]space.Change
-	writes   map[space.Path]file // what the sandbox has where changes has a Write
+	writes   map[space.Path]file // the sandbox's file for each Write in changes
 	refused  []space.Rejection   // by the host; final until the path changes again
-	busy     []string            // told again by a later collection
-	kept     map[string]bool     // busy or refused: there, though not in changes
-	pending  []pending.File      // what refused names, and what the Committer refuses
-	reported tells               // where something was refused before
+	busy     []string            // reported again by a later collection
+	kept     map[string]bool     // busy or refused: they exist, though not in changes
+	pending  []pending.File      // the files of refused, and those that the Committer refuses
+	reported reports             // set if a path was refused before
 }
 
-// tells answers what a batch tells of a path that was refused before.
-type tells map[string]agent.Entry
+// reports are the entries of a batch by path.
+type reports map[string]agent.Entry
 
-func tellsOf(b agent.Batch) tells {
-	t := make(tells, len(b.Entries))
+func reportsOf(b agent.Batch) reports {
+	r := make(reports, len(b.Entries))
 	for _, e := range b.Entries {
-		t[e.Path] = e
+		r[e.Path] = e
 	}
-	return t
+	return r
 }
 
-// otherwise reports whether a path is something else than it was, or is no more.
-func (t tells) otherwise(p string) bool {
-	if e, ok := t[p]; ok {
+// changed reports whether a path was changed or deleted.
+func (r reports) changed(p string) bool {
+	if e, ok := r[p]; ok {
 		return !e.Busy
 	}
 	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if e, ok := t[dir]; ok && (e.Deleted || !e.Dir && !e.Busy) {
+		if e, ok := r[dir]; ok && (e.Deleted || !e.Dir && !e.Busy) {
 			return true
 		}
 	}
@@ -70,9 +70,9 @@ func (d *draft) delete(v *view, p space.Path, base file) {
 	}
 }
 
-// makeDraft checks what an agent sent, as the data of an attacker that it is,
-// and compares it with what the sandbox's files were made from. The error is
-// the seeder's, or that the agent broke its limits.
+// makeDraft validates a batch as data of an attacker, and compares it with the files from
+// which the sandbox started. The error is that of the Checkouts, or means that the agent
+// exceeded its limits.
 func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.CollectLimits, maxFile int64) (*draft, error) {
 	if err := checkBatch(b, limits); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		return nil, err
 	}
 	git := map[string]int{} // refused files by the .git directory that they are under
-	// Writes first: what is written is not deleted by a directory above it.
+	// Writes first, so that a deleted directory above does not delete them.
 	for _, e := range b.Entries {
 		if e.Busy {
 			d.busy = append(d.busy, e.Path)
@@ -94,7 +94,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 			continue
 		}
 		if e.Problem != "" && e.Size > limits.FileSize {
-			// The agent knows how much may be held, and not how much may be saved.
+			// The agent's limit is that of pending files, which is larger.
 			e.Problem = tooLarge(e.Size, maxFile)
 		}
 		p, err := space.ParsePath(e.Path)
@@ -157,9 +157,8 @@ func checkBatch(b agent.Batch, l agent.CollectLimits) error {
 	return nil
 }
 
-// refusal says why a file or link cannot be committed, whatever the Committer
-// thinks of it. Like all such reasons it stands beside the path, and does not
-// name it again.
+// refusal says why a file or link cannot be committed; the Committer has further reasons.
+// No reason names the path, because lists show it next to the path.
 func refusal(p space.Path, e agent.Entry, maxFile int64) error {
 	switch {
 	case e.Problem != "":
@@ -182,8 +181,7 @@ func reason(err error) string {
 	return fault.PublicOf(err)
 }
 
-// pathProblem says which rule for paths is broken; empty if err says
-// something else.
+// pathProblem says which rule for paths is broken; empty for any other error.
 func pathProblem(err error) string {
 	var e *space.PathError
 	if errors.As(err, &e) {
@@ -211,7 +209,7 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entr
 		d.keep(e, base, err)
 		return nil
 	}
-	// A file where the view has a directory, or under what it has as a file.
+	// The view has a directory at the path, or a file above it.
 	if !base.exists() {
 		if err := d.deleteUnder(ctx, r, p, false); err != nil {
 			return err
@@ -236,10 +234,9 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entr
 	return nil
 }
 
-// deleteUnder deletes what the view has below p and this batch does not write.
-// An opaque directory hides the seed's files alone: what was committed or
-// applied since lies in the same layer as the directory, and the agent tells
-// each of those that is gone.
+// deleteUnder deletes the view's files below p that this batch does not write. An opaque
+// directory hides only the seed's files: files that were committed or applied later are in
+// the same layer as the directory, and the agent reports each deletion of them.
 func (d *draft) deleteUnder(ctx context.Context, r *reader, p space.Path, opaque bool) error {
 	files, err := r.under(ctx, p, opaque)
 	if err != nil {

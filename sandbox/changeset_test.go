@@ -44,9 +44,8 @@ var testLimits = agent.CollectLimits{Entries: 1000, FileSize: 100, Total: 10_000
 
 func write(p, content string) agent.Entry { return agent.Entry{Path: p, Content: []byte(content)} }
 
-// TestMakeDraft says what becomes of what an agent tells. The seed has "f",
-// "d/a", "d/b" and "d/e/c"; "d/a" was committed since, "d/n" applied since, and
-// "d/b" deleted.
+// TestMakeDraft shows the draft for each report of an agent. The seed has "f", "d/a", "d/b"
+// and "d/e/c"; "d/a" was committed since, "d/n" applied since, and "d/b" deleted.
 func TestMakeDraft(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -69,7 +68,7 @@ func TestMakeDraft(t *testing.T) {
 		{"opaque directory over a busy file keeps it", []agent.Entry{{Path: "d", Dir: true, Opaque: true}, {Path: "d/e/c", Busy: true}}, []string{"?d/e/c"}},
 		{"plain directory", []agent.Entry{{Path: "d", Dir: true}, {Path: "empty", Dir: true}}, nil},
 		{"file becomes directory", []agent.Entry{{Path: "f", Dir: true, Opaque: true}, write("f/x", "x")}, []string{"+f/x", "-f"}},
-		{"file becomes directory, told by its content alone", []agent.Entry{write("f/x/y", "x")}, []string{"+f/x/y", "-f"}},
+		{"file becomes directory, reported only by its content", []agent.Entry{write("f/x/y", "x")}, []string{"+f/x/y", "-f"}},
 		{"directory becomes file", []agent.Entry{write("d", "x")}, []string{"+d", "-d/a", "-d/e/c", "-d/n"}},
 		{"case-only rename", []agent.Entry{{Path: "f", Deleted: true}, write("F", "seed f")}, []string{"+F", "-f"}},
 		{"busy", []agent.Entry{{Path: "f", Busy: true}}, []string{"?f"}},

@@ -18,21 +18,21 @@ import (
 // MaxCommand bounds the text of one command, in bytes.
 const MaxCommand = 256 << 10
 
-// Exec runs a command in the user's sandbox over the space, starting the
-// sandbox where needed, and returns when the command has ended and its changes
-// are committed, or when it goes on as a job.
+// Exec runs a command in the user's sandbox over the space, and starts the sandbox
+// if necessary. It returns when the command has ended and its changes are
+// committed, or when the command continues as a job.
 //
-// A command that fails, is ended at its time limit or is cancelled through ctx
-// is a Result. An error means that there is none:
+// If the command fails, reaches its time limit or is cancelled through ctx, there is
+// a Result. An error means that there is none:
 //   - fault.Invalid: the request is malformed;
 //   - fault.Canceled: ctx ended before the command began;
-//   - fault.Limited: no sandbox came free in time;
+//   - fault.Limited: there was no free sandbox in time;
 //   - fault.Unavailable: no sandbox can start, the server shuts down, or the
-//     sandbox died under the command (space.ErrOutOfMemory is then in the
-//     error's tree where memory was why);
-//   - what Checkouts returns, such as fault.NotFound for an unknown space.
+//     sandbox died during the command (if it ran out of memory,
+//     space.ErrOutOfMemory is in the error's tree);
+//   - the errors of Checkouts, such as fault.NotFound for an unknown space.
 //
-// A command that began is never run again by itself.
+// Exec never repeats a command that has started.
 func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	switch {
 	case r.User == "" || r.Space == "":
@@ -40,9 +40,9 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	case strings.TrimSpace(r.Command) == "":
 		return Result{}, fault.New(fault.Invalid, "The command is empty.")
 	case len(r.Command) > MaxCommand:
-		return Result{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed. Put what is long into a file first.", len(r.Command), MaxCommand)
+		return Result{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed. Write long content to a file first.", len(r.Command), MaxCommand)
 	case strings.ContainsRune(r.Command, 0):
-		return Result{}, fault.New(fault.Invalid, "The command holds a NUL character, which no command can.")
+		return Result{}, fault.New(fault.Invalid, "The command contains a NUL character, which a command cannot contain.")
 	}
 	rep := newReporter(r.OnProgress)
 	defer rep.stop()
@@ -64,8 +64,8 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 		res, err := c.run(ctx)
 		var again *errNotStarted
 		if errors.As(err, &again) {
-			// The instance was found dead, or too old to be brought up to head, before
-			// the command was sent: a fresh one changes nothing for the caller.
+			// The instance was dead, or too old to be updated to head, before the command
+			// was sent. So the caller does not notice a fresh one.
 			cause := again.cause
 			if again.refresh {
 				p.refresh(a.instance)
@@ -87,8 +87,8 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	}
 }
 
-// maxTries bounds how often a command that did not begin is tried again: where
-// its instance was gone, or the start of one was ended from outside.
+// maxTries limits how often a command that did not start is tried again, because its
+// instance was gone or a start was ended from outside.
 const maxTries = 2
 
 // errNotStarted says that a command was not sent to its sandbox.
@@ -100,14 +100,14 @@ type errNotStarted struct {
 func (e *errNotStarted) Error() string { return "the command did not begin: " + e.cause.Error() }
 func (e *errNotStarted) Unwrap() error { return e.cause }
 
-// refresh stops an instance that nothing but the calling command uses.
+// refresh stops an instance that only the calling command uses.
 func (p *Pool) refresh(b *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.stop(StopRefresh, p.o.Grace)
 }
 
-// alone reports whether the calling command is all that uses the instance.
+// alone reports whether only the calling command uses the instance.
 func (b *instance) alone() bool {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
@@ -182,13 +182,13 @@ func (c *command) run(ctx context.Context) (Result, error) {
 // wallTime is how long the command may take.
 func (c *command) wallTime() time.Duration { return cmp.Or(c.req.WallTime, c.pool.o.WallTime) }
 
-// prepare brings the instance up to head and marks what comes after.
+// prepare updates the instance to head and marks the commits that follow.
 func (c *command) prepare(ctx context.Context) error {
 	if err := c.tree.lock(ctx); err != nil {
 		return canceled(ctx)
 	}
 	defer c.tree.unlock()
-	// An agent may give signs of life and never tell what it has done.
+	// An agent may answer heartbeats but never report what it has done.
 	bounded, cancel := context.WithTimeout(ctx, c.pool.o.CollectTime)
 	defer cancel()
 	applied, notes, err := c.syncToHead(bounded, true)
@@ -203,14 +203,14 @@ func (c *command) prepare(ctx context.Context) error {
 		return canceled(ctx)
 	case err != nil:
 		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
-		note := "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show."
+		note := "The newest changes of the space could not be copied into the sandbox; its files may be older than those that search and read show."
 		if fault.CodeOf(err) == fault.Damaged {
 			note += " " + fault.PublicOf(err)
 		}
 		notes = append(notes, note)
 	}
 	if c.alone() {
-		c.forget() // no command is left that these happened during
+		c.forget() // no running command needs them
 	}
 	c.showHistory(ctx)
 	if c.isGone() {
@@ -242,7 +242,7 @@ func (c *command) showHistory(ctx context.Context) {
 	}
 }
 
-// isGone reports whether the sandbox has ended, whoever ended it.
+// isGone reports whether the sandbox has ended.
 func (b *instance) isGone() bool {
 	select {
 	case <-b.agent.Done():
@@ -268,7 +268,7 @@ func (c *command) failed(ctx context.Context, err error) (Result, error) {
 	return Result{}, c.diedError(c.cause(), false)
 }
 
-// fill takes over what the agent told of the command.
+// fill copies the agent's result of the command.
 func (c *command) fill(er agent.ExecResult) {
 	r := &c.res
 	r.End, r.ExitCode, r.Duration = er.End, er.ExitCode, er.Duration
@@ -280,12 +280,12 @@ func (c *command) fill(er agent.ExecResult) {
 	case agent.Canceled:
 		c.note("The command was cancelled and ended.")
 	case agent.Shutdown:
-		c.note("The command was ended because its sandbox is being stopped.")
+		c.note("The command was ended because its sandbox is shutting down.")
 	case agent.Detached:
-		c.note("The command goes on as job %s; its output is in %s. What it changes is committed when it ends.", r.JobID, r.JobDir)
+		c.note("The command continues as job %s; its output is in %s. Its changes are committed when it ends.", r.JobID, r.JobDir)
 	}
 	if er.Leftover > 0 {
-		c.note("Processes that the command had left behind ended with it: %d. For work that goes on, ask for a background job.", er.Leftover)
+		c.note("Processes that the command left running were ended: %d. To keep one running, start a background job.", er.Leftover)
 	}
 }
 
@@ -293,8 +293,7 @@ func (c *command) note(format string, args ...any) {
 	c.res.Notes = append(c.res.Notes, fmt.Sprintf(format, args...))
 }
 
-// save commits what changed. The command has run, so it goes on where the
-// caller has gone.
+// save commits the changes, even if the caller has gone, because the command has run.
 func (c *command) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), c.pool.o.CollectTime)
 	defer cancel()
@@ -312,7 +311,7 @@ func (c *command) save(ctx context.Context) {
 	c.res.NotSaved = notSaved(s.err)
 }
 
-// finish adds what the instance has to tell.
+// finish adds the notes and commits of the instance.
 func (c *command) finish() Result {
 	r, b, p := &c.res, c.instance, c.pool
 	r.Cold, r.Generation = c.cold, b.gen
@@ -366,12 +365,12 @@ func (c *command) noteDamage() {
 	if n > maxDamaged {
 		list += fmt.Sprintf(" and %d more", n-maxDamaged)
 	}
-	c.note("Damaged on the server's disk, and so not in this sandbox: %s (%s in all). The space still lists it, and its absence here deletes nothing. %s",
+	c.note("Missing in this sandbox, because they are damaged on the server's disk: %s (%s in all). They still belong to the space, and their absence here deletes nothing. %s",
 		list, count(n, "path"), space.DamagedAdvice)
 }
 
-// unique drops what is said twice: what could not be brought in before the
-// command may fail again after it.
+// unique drops repeated notes: the same file can fail to be updated before and after the
+// command.
 func unique(notes []string) []string {
 	var out []string
 	for _, n := range notes {
@@ -382,7 +381,7 @@ func unique(notes []string) []string {
 	return out
 }
 
-// restartNote says what a new sandbox has lost of the one before it.
+// restartNote says why a new sandbox replaced the previous one, and what was lost.
 func restartNote(why StopReason, idle time.Duration) string {
 	reason := "The sandbox was restarted"
 	switch why {
@@ -406,8 +405,8 @@ func restartNote(why StopReason, idle time.Duration) string {
 	return reason + ": background processes, jobs and /tmp of before are gone."
 }
 
-// stillRefused names what earlier answers refused and the sandbox alone still
-// holds. The caller holds the tree lock.
+// stillRefused names the files that earlier answers rejected and that exist only in the
+// sandbox. The caller holds the tree lock.
 func (b *instance) stillRefused(now []space.Rejection) string {
 	reported := map[string]bool{}
 	for _, r := range now {

@@ -9,9 +9,9 @@ import (
 // errHung is why the pool ended a sandbox that gave no sign of life.
 var errHung = errors.New("the agent does not answer")
 
-// heartbeat asks the agent for a sign of life. A sandbox that hangs (a stopped or
-// starved sentry, an agent that reads nothing) thus ends in bounded time, with
-// everything that waits for it. The caller holds Pool.mu.
+// heartbeat pings the agent, so that a sandbox that hangs (a stopped or starved sentry, an
+// agent that does not read) ends in bounded time, with everything that waits for it. The
+// caller holds Pool.mu.
 func (b *instance) heartbeat(now time.Time) {
 	if b.asked || !b.busy() && b.state == live || now.Sub(b.answered) < b.pool.o.AnswerTime/4 {
 		return
@@ -34,7 +34,7 @@ func (b *instance) ask() {
 	case live:
 		b.die(errHung)
 	default:
-		// The stop waits for answers; it goes on without them.
+		// The stop waits for answers, but not for these.
 		p.o.Logger.Warn("a sandbox that is being stopped does not answer", "space", b.key.space, "generation", b.gen)
 		p.destroy(b.sandbox)
 	}

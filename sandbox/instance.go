@@ -28,7 +28,7 @@ type state uint8
 const (
 	live     state = iota
 	stopping       // takes no new command
-	dead           // ended by itself
+	dead           // ended unexpectedly
 )
 
 // instance is one sandbox from its start to its end.
@@ -43,7 +43,7 @@ type instance struct {
 
 	// Guarded by Pool.mu.
 	state     state
-	refs      int // commands and collections under way
+	refs      int // commands and collections in progress
 	lastUsed  time.Time
 	memory    int64
 	idleStop  time.Duration // of the newest command; zero: the pool's
@@ -54,25 +54,25 @@ type instance struct {
 	reported  bool                    // that this generation replaced another
 	reason    StopReason
 	last      space.Meta // of the newest command that could write
-	wrote     bool       // there was one; else all changes are what was put back
+	wrote     bool       // last is set; otherwise all changes are restored files
 
 	asked    bool      // for a sign of life
 	answered time.Time // when the last came
 
-	keep time.Time // until when it is not stopped: its changes could not be committed
+	keep time.Time // do not stop it before: its changes could not be committed
 
 	shown atomic.Pointer[[]space.Rejection] // what is held, as every answer names it
 
 	settled chan struct{} // of an instance that is not live: closed once it is gone, or live again
 	drained chan struct{} // of an instance that is not live: closed once refs is 0
-	gone    chan struct{} // closed once nothing is left of it
+	gone    chan struct{} // closed when nothing is left of it
 
-	// tree serialises what touches files: collections and applies.
+	// tree serialises collections and applies, which access files.
 	tree lock
 	treeState
 }
 
-// job is a command that runs on after its answer.
+// job is a command that continues after its answer.
 type job struct {
 	meta    space.Meta
 	label   string
@@ -165,8 +165,8 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *instance, err e
 	return b, nil
 }
 
-// endOf adds to why a sandbox could not be spoken with why it has ended, where
-// it has: its agent's connection breaks before the runtime tells.
+// endOf adds the reason of the sandbox's end, if it has ended, to a connection error: the
+// agent's connection breaks before the runtime reports the end.
 func endOf(ctx context.Context, sb space.Sandbox, err error) error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()
@@ -179,11 +179,11 @@ func endOf(ctx context.Context, sb space.Sandbox, err error) error {
 	return err
 }
 
-// endTime is how long after a connection broke the runtime may take to tell why:
-// on a busy machine it takes seconds to free a large sandbox's memory.
+// endTime is how long the runtime may take to report the reason after a connection broke:
+// on a busy machine, freeing a large sandbox's memory takes seconds.
 const endTime = 10 * time.Second
 
-// destroy stops a sandbox whatever the caller's context says.
+// destroy stops a sandbox even if the caller's context has ended.
 func (p *Pool) destroy(sb space.Sandbox) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
@@ -195,7 +195,7 @@ func (p *Pool) destroy(sb space.Sandbox) {
 // stopTime bounds the killing of one sandbox.
 const stopTime = 30 * time.Second
 
-// watch waits for the end of a sandbox that nobody asked for.
+// watch waits for an unexpected end of the sandbox.
 func (b *instance) watch() {
 	select {
 	case <-b.gone:
@@ -206,8 +206,8 @@ func (b *instance) watch() {
 	}
 }
 
-// die takes note that the sandbox ended by itself, or is not to be trusted any
-// more; a nil cause is found out. One that is being stopped is left to retire.
+// die records that the sandbox ended unexpectedly or is no longer trusted. It finds the
+// cause if cause is nil. It leaves an instance that is being stopped to retire.
 func (b *instance) die(cause error) {
 	p := b.pool
 	p.mu.Lock()
@@ -273,12 +273,12 @@ func (b *instance) diedError(cause error, some bool) error {
 	case StopHung:
 		what = "The sandbox stopped answering and was ended with everything that ran in it."
 	}
-	lost := "What the command had changed is lost"
+	lost := "The command's changes are lost"
 	if some {
-		lost = "What the command had changed, but for the commits that this answer names, is lost"
+		lost = "The command's changes are lost, except the commits that this answer names"
 	}
-	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s %s, as are background processes and /tmp; "+
-		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
+	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s %s, and so are background processes and /tmp. "+
+		"Everything that an earlier answer reported as committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
 }
 
 // memoryLimit names the limit and the option that raises it.
@@ -320,11 +320,11 @@ func (b *instance) release() {
 	p.dispatch()
 }
 
-// stop makes the instance take no more commands, and ends it. An instance that is
-// ending already is left alone. The caller holds Pool.mu.
+// stop ends the instance; it takes no more commands. It does nothing if the instance is
+// already ending. The caller holds Pool.mu.
 func (b *instance) stop(why StopReason, grace time.Duration) {
 	if b.state == stopping && !why.optional() {
-		b.reason = why // what was optional is no more
+		b.reason = why // an optional stop becomes a forced one
 	}
 	if b.state != live {
 		return
@@ -343,8 +343,7 @@ func (r StopReason) optional() bool {
 	return r == StopIdle || r == StopEvicted || r == StopRefresh || r == StopFull
 }
 
-// keepTime is how long a instance is left alone whose changes could not be
-// committed.
+// keepTime is how long an instance is kept whose changes could not be committed.
 const keepTime = 30 * time.Second
 
 // revive makes an instance live again if its stop was optional, so that changes that
@@ -386,7 +385,7 @@ func (b *instance) retire(grace time.Duration) {
 		p.mu.Lock()
 		meta, wrote := b.last, b.wrote
 		p.mu.Unlock()
-		if wrote { // else there is nobody in whose name to commit, and all is held as it is
+		if wrote { // otherwise nobody can be the author, and everything stays pending
 			if s := b.save(ctx, meta); s.err != nil || len(s.refused) > 0 {
 				p.o.Logger.Warn("a sandbox stops with changes that were not committed",
 					"space", b.key.space, "refused", len(s.refused), "err", s.err)
@@ -401,8 +400,8 @@ func (b *instance) bury() {
 	p := b.pool
 	p.destroy(b.sandbox)
 	b.agent.Close()
-	// A command whose sandbox died may still be at its collection. Its commit
-	// and what it holds come before the next sandbox.
+	// A command whose sandbox died may still be collecting. Its commit and its pending
+	// files must come before the next sandbox.
 	ctx, cancel := context.WithTimeout(context.Background(), p.o.CollectTime)
 	defer cancel()
 	if b.tree.lock(ctx) == nil {

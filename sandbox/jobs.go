@@ -12,9 +12,9 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// JobOwner selects jobs. With ReadOnly it selects those of callers who can only
-// read: they must not see what others run. Inside the sandbox, too, they can neither
-// read the others' output nor signal them.
+// JobOwner selects jobs. With ReadOnly it selects those of read-only callers, who must not
+// see what others run. Inside the sandbox they can neither read the others' output nor
+// signal them.
 type JobOwner struct {
 	User     space.UserID
 	Space    space.SpaceID
@@ -64,8 +64,8 @@ const jobSlack = time.Minute
 // maxNotices bounds the notices for the next answer.
 const maxNotices = 20
 
-// keepJob records a command that goes on as a job, so that the instance stays and
-// the job's changes get its own comment.
+// keepJob records a command that continues as a job, so that the instance stays and the
+// job's changes get the job's comment.
 func (c *command) keepJob(er agent.ExecResult) {
 	p, o := c.pool, &c.pool.o
 	j := job{
@@ -74,7 +74,7 @@ func (c *command) keepJob(er agent.ExecResult) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if end, ok := c.ended[er.JobID]; ok { // it was faster than its own answer
+	if end, ok := c.ended[er.JobID]; ok { // the job ended before its answer was read
 		delete(c.ended, er.JobID)
 		c.endJob(j, end)
 		return
@@ -88,7 +88,7 @@ func (b *instance) jobEnded(end agent.JobEnd) {
 	defer b.pool.mu.Unlock()
 	j, ok := b.jobs[end.ID]
 	if !ok {
-		if len(b.ended) < b.pool.o.MaxCommands { // more cannot be on their way
+		if len(b.ended) < b.pool.o.MaxCommands { // there cannot be more
 			b.ended[end.ID] = end
 		}
 		return
@@ -97,7 +97,8 @@ func (b *instance) jobEnded(end agent.JobEnd) {
 	b.endJob(j, end)
 }
 
-// endJob commits what a job changed. The stop of an instance does that itself. The caller holds Pool.mu.
+// endJob commits a job's changes. If the instance is being stopped, the stop does that. The
+// caller holds Pool.mu.
 func (b *instance) endJob(j job, end agent.JobEnd) {
 	if b.state != live {
 		return
@@ -172,8 +173,8 @@ func (b *instance) notice(j job, end agent.JobEnd, commits []space.Commit, s sav
 	}
 }
 
-// checkJobs drops jobs that are past their time and whose end never came, so that
-// they do not keep an instance for ever.
+// checkJobs drops overdue jobs whose end was never reported, so that they do not keep an
+// instance for ever.
 func (b *instance) checkJobs(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()

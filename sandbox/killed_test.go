@@ -92,8 +92,8 @@ func TestEveryWaiterOfAKilledStartIsAnswered(t *testing.T) {
 	}
 }
 
-// TestASandboxKilledBeforeItsAgentSpokeIsTriedAgain: its runtime tells why
-// after the connection broke.
+// TestASandboxKilledBeforeItsAgentSpokeIsTriedAgain: its runtime reports why after the
+// connection broke.
 func TestASandboxKilledBeforeItsAgentSpokeIsTriedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -101,7 +101,7 @@ func TestASandboxKilledBeforeItsAgentSpokeIsTriedAgain(t *testing.T) {
 		want string // of the error; empty if there is none
 	}{
 		{"killed", fmt.Errorf("killed by SIGKILL: %w", space.ErrKilled), ""},
-		{"by itself", errors.New("exited with status 1"), "could not be started"},
+		{"on its own", errors.New("exited with status 1"), "could not be started"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b *bench

@@ -79,7 +79,7 @@ func (b *instance) stateNow() state {
 	return b.state
 }
 
-// await waits for s. The caller is one of its waiters.
+// await waits until s is ready. The caller is one of its waiters.
 func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 	patience := time.NewTimer(p.o.QueueTime)
 	defer patience.Stop()
@@ -95,7 +95,7 @@ func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 			if err := p.abandon(s, false, func() error { return canceled(ctx) }); err != nil {
 				return nil, err
 			}
-			return s.instance, s.err // ready in the same moment; Exec looks at ctx next
+			return s.instance, s.err // ready at the same moment; Exec checks ctx next
 		}
 	}
 }
@@ -316,15 +316,15 @@ func startError(err error) error {
 type startup struct {
 	key      key
 	ready    chan struct{} // closed once instance or err is set
-	gone     chan struct{} // of one that was stopped as it started: closed once nothing of it is left
+	gone     chan struct{} // if it was stopped while starting: closed when nothing is left of it
 	instance *instance
 	err      error
 	waiters  int // each owns one of instance.refs once ready is closed
 	queued   bool
 	since    time.Time
-	waited   time.Duration // in the queue; set when it left it
+	waited   time.Duration // time in the queue; set when it leaves the queue
 	short    bool          // the machine was short of memory meanwhile
-	dropped  error         // set where it was stopped before it was ready
+	dropped  error         // set if it was stopped before it was ready
 	why      StopReason
 }
 
@@ -365,7 +365,7 @@ func (q *queue) pop() *startup {
 	return s
 }
 
-// remove takes s out before its turn.
+// remove removes s from the queue.
 func (q *queue) remove(s *startup) {
 	if !s.queued {
 		return

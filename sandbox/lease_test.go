@@ -27,9 +27,9 @@ func (m *machine) options(o *sandbox.Options) {
 	o.Available = func() (int64, error) { return m.Load(), nil }
 }
 
-// TestNoSandboxStartsWhereTheMachineLacksMemory: a start waits for the machine's
-// memory and not only for the pool's own sum, is refused in plain words when
-// that takes too long, and goes on when memory comes free.
+// TestNoSandboxStartsWhereTheMachineLacksMemory: a start waits for the machine's memory,
+// not only for the pool's own sum. It fails with a plain error if that takes too long, and
+// continues when memory is free.
 func TestNoSandboxStartsWhereTheMachineLacksMemory(t *testing.T) {
 	var m machine
 	m.Store(109 << 20)
@@ -97,8 +97,8 @@ func TestIdleSandboxesGoWhereTheMachineLacksMemory(t *testing.T) {
 	<-busy
 }
 
-// TestNobodyKnowsTheMemory: where the machine does not tell, or the operator
-// says so, the pool's own sum decides.
+// TestNobodyKnowsTheMemory: if the machine's memory is unknown, or the operator configures
+// it so, the pool's own sum decides.
 func TestNobodyKnowsTheMemory(t *testing.T) {
 	for name, change := range map[string]func(*sandbox.Options){
 		"not told":      func(o *sandbox.Options) { o.Available = func() (int64, error) { return 0, errors.ErrUnsupported } },
@@ -153,9 +153,9 @@ func TestOrphansAreReapedWhileRunning(t *testing.T) {
 	b.must("a", "true")
 }
 
-// TestForeignLinksAndLargeFilesStayOutside is the attack of a commit from
-// elsewhere, which no space has checked: links that lead out of the space, and
-// blobs that would fill the memory of whoever reads them.
+// TestForeignLinksAndLargeFilesStayOutside is the attack of a commit from elsewhere, which
+// no space has checked: links that lead out of the space, and blobs that would fill the
+// memory of a reader.
 func TestForeignLinksAndLargeFilesStayOutside(t *testing.T) {
 	var got []agent.ApplyEntry
 	b := newBench(t, func(o *sandbox.Options) {
@@ -184,7 +184,7 @@ func TestForeignLinksAndLargeFilesStayOutside(t *testing.T) {
 			t.Errorf("the sandbox was given %q → %q", e.Path, e.Content)
 		}
 	}
-	// What is told once is not told again, and the links are still in the space.
+	// The note appears once, and the links are still in the space.
 	if r := b.must("a", "echo x > mine"); len(r.Notes) != 0 || len(r.Commits) != 1 || len(r.Commits[0].Files) != 1 {
 		t.Errorf("again: %+v", r)
 	}
@@ -194,8 +194,8 @@ func TestForeignLinksAndLargeFilesStayOutside(t *testing.T) {
 
 }
 
-// TestWhatIsTooLargeIsNotRead: the newer version of a file that a command
-// changed as well is told, and not read into memory, where it is too large.
+// TestWhatIsTooLargeIsNotRead: if the newer version of a file that a command changed too is
+// too large, it is reported, and not read into memory.
 func TestWhatIsTooLargeIsNotRead(t *testing.T) {
 	var got []agent.ApplyEntry
 	b := newBench(t, func(o *sandbox.Options) {
@@ -206,13 +206,13 @@ func TestWhatIsTooLargeIsNotRead(t *testing.T) {
 	running := b.begun(t.Context(), b.request("a", "until [ -e go ]; do sleep 0.02; done"))
 	b.Store.Put(b.space, map[space.Path]*sandboxtest.Entry{"big": {Content: strings.Repeat("y", 20_000)}})
 	r := b.must("a", "echo mine > big; touch go")
-	// Whichever of the two ends first tells it.
+	// The first of the two to end reports it.
 	other := <-running
 	if other.err != nil {
 		t.Fatal(other.err)
 	}
 	r.Conflicts, r.Notes = append(r.Conflicts, other.res.Conflicts...), append(r.Notes, other.res.Notes...)
-	if len(r.Conflicts) != 1 || len(notesWith(r, `The newer version of "big" could not be brought into the sandbox: it has 19.6 KiB, and 10000 bytes can be`)) != 1 {
+	if len(r.Conflicts) != 1 || len(notesWith(r, `The newer version of "big" could not be copied into the sandbox: it has 19.6 KiB, and a running sandbox accepts 10000 bytes`)) != 1 {
 		t.Errorf("conflicts %+v, notes %q", r.Conflicts, r.Notes)
 	}
 	for _, e := range got {

@@ -16,8 +16,8 @@ import (
 // Limit names a limit of a sandbox.
 type Limit string
 
-// The limits that a command can meet and go on, or end by itself. That of
-// memory ends the sandbox, and is told as an error with space.ErrOutOfMemory.
+// The limits that a command can exceed without ending the sandbox. Exceeding the memory
+// ends it, with the error space.ErrOutOfMemory.
 const (
 	LimitDisk      Limit = "sandbox.disk"
 	LimitInodes    Limit = "sandbox.inodes"
@@ -29,10 +29,9 @@ const (
 	LimitOutput    Limit = "sandbox.output_chars"
 )
 
-// signs are what programs say when the kernel refuses them something. They are
-// a command's own words, so what they lead to is worded as a guess; they cost
-// nothing where none is there. They are made when first asked for: this program
-// is also every sandbox's processes.
+// signs are messages of programs at a limit. They come from the command's output, so the
+// notes are worded as guesses. They are compiled at their first use, because this binary
+// also runs in every sandbox.
 var signs = sync.OnceValue(func() []sign {
 	return []sign{
 		{LimitDisk, regexp.MustCompile(`No space left on device|\bENOSPC\b|not enough (disk )?space|[Dd]isk full`)},
@@ -47,15 +46,15 @@ type sign struct {
 	says  *regexp.Regexp
 }
 
-// sizeSignal is what ends a program that writes a file beyond its limit, and
-// sizeExit how a shell says that of one.
+// sizeSignal ends a program that writes beyond the limit of a file; sizeExit is the shell's
+// exit code for it.
 const (
 	sizeSignal = "SIGXFSZ"
 	sizeExit   = 128 + 25
 )
 
-// limitsMet returns which limits the answer of an agent speaks of. LimitDisk
-// stands for all that say "No space left on device".
+// limitsMet returns the limits that an agent's result suggests. LimitDisk stands for every
+// limit with the message "No space left on device".
 func limitsMet(er agent.ExecResult) []Limit {
 	var met []Limit
 	for _, s := range signs() {
@@ -70,12 +69,12 @@ func limitsMet(er agent.ExecResult) []Limit {
 	return met
 }
 
-// noteLimits adds to the answer which limits the command met.
+// noteLimits adds the limits that the command reached to the answer.
 func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 	o := &c.pool.o
 	for _, l := range limitsMet(er) {
 		if er.ExitCode == 0 && er.End == agent.Exited && l != LimitDisk {
-			continue // it speaks of one, or has mended it
+			continue // it only printed such a message, or recovered
 		}
 		if l != LimitDisk {
 			c.met(l)
@@ -84,8 +83,8 @@ func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 		full := c.fullest(ctx)
 		if len(full) == 0 && er.ExitCode != 0 {
 			c.res.Limits = append(c.res.Limits, LimitDisk)
-			c.note("Something that holds files was full, and is not any more. In this sandbox the changed files may take %s and be %d, and /tmp may take %s; "+
-				"the server's operator can raise sandbox.disk, and all three with it.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
+			c.note("A file system was full during the command, and no longer is. In this sandbox, changed files can have %s in %d files, and /tmp can have %s; "+
+				"the server's operator can raise all three with sandbox.disk.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
 		}
 		for _, l := range full {
 			c.met(l)
@@ -105,19 +104,19 @@ func (c *command) met(l Limit) {
 	var what string
 	switch l {
 	case LimitDisk:
-		what = "The sandbox is full: the files that change in it may take " + bytesize.Text(lim.Disk)
+		what = "The sandbox is full: the changed files in it can have " + bytesize.Text(lim.Disk)
 	case LimitInodes:
-		what = fmt.Sprintf("The sandbox is full: %d files may change in it", lim.Inodes)
+		what = fmt.Sprintf("The sandbox is full: it can have %d changed files", lim.Inodes)
 	case LimitTmp:
-		what = "/tmp is full: it holds " + bytesize.Text(lim.Tmp)
+		what = "/tmp is full: it can have " + bytesize.Text(lim.Tmp)
 	case LimitFileSize:
-		what = "The command seems to have met the limit on the size of one file, " + bytesize.Text(lim.FileSize)
+		what = "The command seems to have reached the size limit of one file, " + bytesize.Text(lim.FileSize)
 	case LimitOpenFiles:
-		what = fmt.Sprintf("The command seems to have met the limit on open files, %d in one process", lim.OpenFiles)
+		what = fmt.Sprintf("The command seems to have reached the limit of open files, %d in one process", lim.OpenFiles)
 	case LimitProcesses:
-		what = fmt.Sprintf("The command seems to have met the limit on processes and threads, %d in one sandbox", lim.Processes)
+		what = fmt.Sprintf("The command seems to have reached the limit of processes and threads, %d in one sandbox", lim.Processes)
 	case LimitOutput:
-		what = fmt.Sprintf("The output is cut: an answer has %d characters of it", c.pool.o.OutputChars)
+		what = fmt.Sprintf("The output is cut: an answer can have %d characters of output", c.pool.o.OutputChars)
 	case LimitWallTime:
 		what = fmt.Sprintf("The command was ended after %s, the time limit", c.wallTime())
 		if c.wallTime() != c.pool.o.WallTime {
@@ -131,7 +130,7 @@ func (c *command) met(l Limit) {
 	c.note("%s.", what)
 }
 
-// key is what the server's operator sets to raise a limit; empty for a fixed one.
+// key is the option that raises a limit; empty for a fixed limit.
 func (l Limit) key() string {
 	switch l {
 	case LimitInodes, LimitTmp, LimitFileSize:
@@ -146,8 +145,8 @@ func (l Limit) key() string {
 // inodes. It needs no file and, beside its shell, one process.
 const lookCommand = "exec stat -f -c '%a %d' . /tmp"
 
-// scarceBlocks and scarceInodes are what counts as full: a program that was
-// refused more may have left a little.
+// scarceBlocks and scarceInodes are what counts as full: a failed write may leave a little
+// free.
 const (
 	scarceBlocks = 16
 	scarceInodes = 4
@@ -164,7 +163,7 @@ func (c *command) fullest(ctx context.Context) []Limit {
 	return parseFull(string(r.Stdout.Head))
 }
 
-// parseFull reads what lookCommand printed, which is a command's word.
+// parseFull reads the output of lookCommand, which is not trusted.
 func parseFull(s string) []Limit {
 	f := strings.Fields(s)
 	if len(f) != 4 {
@@ -190,8 +189,8 @@ func parseFull(s string) []Limit {
 	return full
 }
 
-// renew has a sandbox that is full start afresh before the next command, where
-// all that fills it is committed: it is then part of what it starts from.
+// renew replaces a full sandbox before the next command, if all its changes are committed:
+// the new one starts from them, with an empty disk.
 func (c *command) renew() {
 	full := slices.Contains(c.res.Limits, LimitDisk) || slices.Contains(c.res.Limits, LimitInodes)
 	p := c.pool
@@ -212,6 +211,6 @@ func (c *command) renew() {
 	defer p.mu.Unlock()
 	if c.refs == 1 && c.state == live {
 		c.stop(StopFull, p.o.Grace)
-		c.note("What changed is committed, so the next command finds the sandbox started afresh, with room again; /tmp is empty then.")
+		c.note("The changes are committed, so the next command starts a fresh sandbox with free space and an empty /tmp.")
 	}
 }

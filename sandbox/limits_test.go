@@ -7,8 +7,8 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// TestLimitsMet is the table of what programs say where a limit stops them. The
-// words are those of bash, coreutils, Python, Go, Node, git and Rust.
+// TestLimitsMet has the messages of programs that a limit stops: bash, coreutils, Python,
+// Go, Node, git and Rust.
 func TestLimitsMet(t *testing.T) {
 	for _, c := range []struct {
 		stderr string

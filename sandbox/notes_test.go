@@ -29,7 +29,7 @@ func TestWhatNoSandboxCanHaveIsToldOnce(t *testing.T) {
 	r := b.must("a", "cat fine.md")
 	want := `Some of the repository's files cannot be in a sandbox: "a\nb" (it has a control character (U+000A)), ` +
 		`"c\nd" (it has a control character (U+000A)), "con\ntrol.md" (it has a control character (U+000A)), and 1 more. ` +
-		`Only a person can mend that, in the repository.`
+		`Only a person can fix this, in the repository.`
 	if got := notesWith(r, "repository"); !slices.Equal(got, []string{want}) || r.Stdout.Text != "fine" || len(r.Applied) != 1 {
 		t.Errorf("%q, applied %v, %q\nwant %q", r.Stdout.Text, r.Applied, r.Notes, want)
 	}
@@ -74,7 +74,7 @@ func TestWhatCannotBeBroughtInIsToldOnce(t *testing.T) {
 	})
 	b.must("a", "true")
 	b.Store.Put(b.space, map[space.Path]*sandboxtest.Entry{"f": {Content: "new"}})
-	const text = `The newer version of "f" could not be brought into the sandbox: `
+	const text = `The newer version of "f" could not be copied into the sandbox: `
 	for i, want := range []int{1, 0, 0} {
 		if r := b.must("a", "true"); len(notesWith(r, text+"no space left on device.")) != want {
 			t.Errorf("answer %d: %q", i, r.Notes)

@@ -43,11 +43,11 @@ type Options struct {
 	Runtime   space.Runtime
 	Checkouts space.Checkouts
 	Committer space.Committer
-	// Library returns the directory that the sandboxes of a user have as /library,
-	// and what reports that one is gone; nil: what Checkouts gives.
+	// Library returns the directory that a user's sandboxes mount as /library, and a
+	// function to call when a sandbox is gone; nil means the library of Checkouts.
 	Library func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
-	// Pending keeps what cannot be committed and gives it to the next sandbox; nil:
-	// it is lost with its sandbox.
+	// Pending stores files that cannot be committed, for the next sandbox; without it they
+	// are lost with their sandbox.
 	Pending Pending
 	// Connect speaks to the agent of a sandbox that was just started; default
 	// agent.Connect.
@@ -61,9 +61,9 @@ type Options struct {
 
 	MaxSandboxes int   // started at once; default 32
 	MaxMemory    int64 // bytes that all sandboxes together may use before idle ones are stopped; default 4 GiB
-	// FreeMemory is what must stay available, in bytes, of the memory of the
-	// machine or of the cgroup that the server runs in, when a sandbox starts;
-	// idle ones are stopped for it. Default 64 MiB, negative: not looked at.
+	// FreeMemory is how many bytes of memory must stay available, in the machine or the
+	// server's cgroup, when a sandbox starts; idle ones are stopped for it. Default 64 MiB;
+	// negative means no check.
 	FreeMemory  int64
 	StartMemory int64 // bytes that a sandbox counts as until it was measured; default 32 MiB
 	MaxCommands int   // running at once in one sandbox; more wait; default 32
@@ -76,15 +76,15 @@ type Options struct {
 	WallTime    time.Duration // of a command or job; default Limits.WallTime, else 10 min
 	Grace       time.Duration // between SIGTERM and SIGKILL; default 5 s
 	CollectTime time.Duration // collecting and committing, at most; default 2 min
-	// ViewTime is how long a command waits for git inside to know the newest
-	// commit, which it can do without; default 2 s.
+	// ViewTime is how long a command waits until git inside shows the newest commit; it
+	// then starts anyway. Default 2 s.
 	ViewTime   time.Duration
 	SweepEvery time.Duration // between looks at idleness and memory; default 2 s
-	// AnswerTime is how long the agent of a sandbox that is in use may take for
-	// a sign of life before the sandbox is ended as hung; default 20 s.
+	// AnswerTime is how long the agent of a used sandbox may take to answer a heartbeat
+	// before the sandbox is ended as hung; default 20 s.
 	AnswerTime time.Duration
 	AgentRest  time.Duration // after the last request, when an agent gives memory back; default 2 s
-	ReapEvery  time.Duration // between looks for what no sandbox owns; default 1 min, negative never
+	ReapEvery  time.Duration // between searches for orphans; default 1 min, negative never
 
 	OutputChars int   // characters of a command's output that the caller gets; default 30,000
 	SavedOutput int64 // bytes of each stream that stay in the sandbox; default 16 MiB
@@ -94,9 +94,8 @@ type Options struct {
 	MaxChangeFiles int   // entries of one change set; default 50,000
 	MaxApplyFiles  int   // files brought into a running sandbox at once; more restart it; default 2,000
 	MaxApplyBytes  int64 // bytes brought in at once; default 64 MiB
-	// MaxPendingFile bounds one file that is held, in bytes: a changed file over
-	// MaxFile is read up to it. Default 32 MiB, but no more than a sixteenth of a
-	// sandbox's memory and no more than MaxChange, and at least MaxFile.
+	// MaxPendingFile is the largest pending file, in bytes. Default 32 MiB, but at most a
+	// sixteenth of a sandbox's memory and MaxChange, and at least MaxFile.
 	MaxPendingFile int64
 
 	// Available reports how much memory the machine can still give, in bytes;
@@ -132,18 +131,18 @@ type StopReason string
 // The reasons.
 const (
 	StopIdle    StopReason = "idle"    // no command for IdleStop
-	StopEvicted StopReason = "evicted" // others needed the room
+	StopEvicted StopReason = "evicted" // others needed the memory
 	StopAsked   StopReason = "asked"   // StopUser, StopMember
 	StopHistory StopReason = "history" // StopSpace: a person changes the space's history
 	StopClosed  StopReason = "closed"  // the server ends
 	StopRefresh StopReason = "refresh" // too much changed in the space to bring it in
 	StopMemory  StopReason = "memory"  // out of memory
-	StopFull    StopReason = "full"    // what changed in it is committed and filled it
-	StopHung    StopReason = "hung"    // it gave no sign of life
-	StopDied    StopReason = "died"    // it ended by itself
+	StopFull    StopReason = "full"    // its committed changes filled it
+	StopHung    StopReason = "hung"    // it did not answer heartbeats
+	StopDied    StopReason = "died"    // it ended unexpectedly
 )
 
-// DefaultLimits returns the limits of a sandbox where none are given.
+// DefaultLimits returns the default limits of a sandbox.
 func DefaultLimits() space.Limits {
 	return WithDisk(space.Limits{
 		Memory:    512 << 20,
@@ -154,18 +153,18 @@ func DefaultLimits() space.Limits {
 	}, 256<<20)
 }
 
-// WithDisk returns l for sandboxes in which files of so many bytes may change. Of
-// them one may have half and /tmp a quarter as much besides, and there may be
-// 100,000 for 256 MiB.
+// WithDisk returns l with room for disk bytes of changed files. One file may have half of
+// it, /tmp has a quarter as much in addition, and the number of files is 100,000 for 256
+// MiB.
 func WithDisk(l space.Limits, disk int64) space.Limits {
 	l.Disk, l.FileSize, l.Tmp = disk, disk/2, disk/4
 	l.Inodes = disk / (1 << 20) * 100_000 / 256
 	return l
 }
 
-// DefaultEnv returns what is added to the environment that the agent gives to
-// every command (PATH, HOME, LANG, TERM and who the user is) where nothing else
-// is asked for. It holds nothing of the server's.
+// DefaultEnv returns the default additions to the environment that the agent gives to every
+// command (PATH, HOME, LANG, TERM and the user). It contains nothing from the server's
+// environment.
 func DefaultEnv() []string {
 	return []string{
 		"PAGER=cat",

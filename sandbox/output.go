@@ -8,27 +8,25 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// Output is one stream of a command's output as a caller may be shown it:
-// valid UTF-8 without terminal control sequences, cut in the middle where it
-// is long, with a line that says so.
+// Output is one stream of a command's output in displayable form: valid UTF-8 without
+// terminal control sequences. Long output is cut in the middle, with a line that says so.
 type Output struct {
 	Text string
-	// Cut is how many bytes of the output Text does not hold; 0 if it is
-	// whole.
+	// Cut is the number of bytes that Text lacks; 0 if it is complete.
 	Cut int64
 	// Saved is the file inside the sandbox that holds more; may be empty.
 	Saved string
 }
 
-// markRoom is what the line about a cut may take of the characters allowed, and
-// maxSaved what the name of a file in it may.
+// markRoom is the maximum length of the line about a cut, and maxSaved that of the file
+// name in it.
 const (
 	markRoom = 240
 	maxSaved = 100
 )
 
-// prepareOutput cleans both streams and fits them into max characters. Standard
-// error gives way to standard output, down to a third of the room.
+// prepareOutput cleans both streams and fits them into max characters. If they do not fit,
+// standard error is cut first, down to a third of max.
 func prepareOutput(stdout, stderr agent.Output, max int) (Output, Output) {
 	o, e := newExcerpt(stdout), newExcerpt(stderr)
 	if o.chars()+e.chars() <= max && o.dropped == 0 && e.dropped == 0 {
@@ -39,7 +37,7 @@ func prepareOutput(stdout, stderr agent.Output, max int) (Output, Output) {
 	return o.fit(max - utf8.RuneCountInString(errOut.Text)), errOut
 }
 
-// excerpt is a cleaned stream; where nothing was dropped all of it is in head.
+// excerpt is a cleaned stream; if nothing was dropped, all of it is in head.
 type excerpt struct {
 	head, tail         string
 	headChars, tailLen int
@@ -76,7 +74,7 @@ func (x excerpt) fit(max int) Output {
 		return Output{Cut: x.dropped + int64(len(x.head)+len(x.tail)), Saved: x.saved}
 	}
 	head, tail := x.head, x.tail
-	if x.dropped == 0 { // cut here, where the agent did not
+	if x.dropped == 0 { // this function cuts; the agent did not
 		head, tail = x.head, x.head
 	}
 	room := max - markRoom
@@ -120,8 +118,7 @@ func lastChars(s string, n int) string {
 	return s[i:]
 }
 
-// wholeRunes takes off the parts of a character that a cut left at the end of
-// the head and at the beginning of the tail.
+// wholeRunes removes parts of characters at the end of head and at the beginning of tail.
 func wholeRunes(head, tail []byte) ([]byte, []byte) {
 	for i := 1; i <= utf8.UTFMax && i <= len(head); i++ {
 		c := head[len(head)-i]
@@ -182,8 +179,8 @@ func Clean(b []byte) string {
 			}
 			continue
 		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
-			// They put text of the reader's own in another order than is read
-			// (CVE-2021-42574), so they are shown, as less does.
+			// They can make text appear in another order than it has (CVE-2021-42574), so
+			// they are shown, as less does.
 			fmt.Fprintf(&out, "<%U>", r)
 			i += size
 			continue
@@ -197,14 +194,14 @@ func Clean(b []byte) string {
 	return out.String()
 }
 
-// cleaner remembers how far it has looked for the end of a control string, so
-// that many that are never closed are not each looked through again.
+// cleaner remembers how far it has searched for the end of a control string, so that many
+// unterminated ones do not each cause a new search.
 type cleaner struct {
 	noST  int // no ST begins between the last place looked from and here
 	noBEL int // likewise for ST and BEL
 }
 
-// escape returns where the escape sequence that begins at i ends.
+// escape returns the end of the escape sequence that begins at i.
 func (c *cleaner) escape(b []byte, i int) int {
 	if i+1 >= len(b) {
 		return i + 1
@@ -220,8 +217,8 @@ func (c *cleaner) escape(b []byte, i int) int {
 	return i + 1
 }
 
-// control returns where the control function ch (in its 7-bit form's second
-// character) ends that b goes on with at i.
+// control returns the end of the control function ch (the second character of its 7-bit
+// form), whose rest begins at i.
 func (c *cleaner) control(ch byte, b []byte, i int) int {
 	switch ch {
 	case '[': // CSI: parameters, intermediates, a final
@@ -234,7 +231,7 @@ func (c *cleaner) control(ch byte, b []byte, i int) int {
 	return i
 }
 
-// skip returns the first place from i on that is not between lo and hi.
+// skip returns the first position from i whose byte is not between lo and hi.
 func skip(b []byte, i int, lo, hi byte) int {
 	for i < len(b) && b[i] >= lo && b[i] <= hi {
 		i++
@@ -242,7 +239,7 @@ func skip(b []byte, i int, lo, hi byte) int {
 	return i
 }
 
-// skipFinal skips one final byte, where there is one.
+// skipFinal skips one final byte, if there is one.
 func skipFinal(b []byte, i int, lo byte) int {
 	if i < len(b) && b[i] >= lo && b[i] <= 0x7e {
 		return i + 1
@@ -250,9 +247,8 @@ func skipFinal(b []byte, i int, lo byte) int {
 	return i
 }
 
-// stringEnd returns where the control string that begins at i ends: after ST
-// or, where allowed, BEL; i itself where neither comes soon. There is none
-// before *none.
+// stringEnd returns the end of the control string that begins at i: after ST or, if
+// allowed, BEL; i itself if neither follows soon. There is none before *none.
 func stringEnd(b []byte, i int, bel bool, none *int) int {
 	limit := min(len(b), i+maxControlString)
 	for n := max(i, *none); n < limit; n++ {

@@ -16,8 +16,8 @@ import (
 	"satchel/sandbox/pending"
 )
 
-// pendingFile is what an instance knows of a path that could not be committed and is
-// held for its user. Guarded by instance.tree.
+// pendingFile is an instance's record of a file that could not be committed and is kept for
+// its user. Guarded by instance.tree.
 type pendingFile struct {
 	sum  [sha256.Size]byte
 	mode space.Mode
@@ -25,13 +25,13 @@ type pendingFile struct {
 	why  string
 	code fault.Code
 	lost string
-	// unkept says why Options.Pending does not have it. Each collection that reports
-	// it offers it again.
+	// unkept says why Options.Pending did not store it. Each collection that reports the
+	// file tries again.
 	unkept string
 	// acked means that the agent reports the path only when it changes; otherwise each
 	// collection reports it.
 	acked bool
-	// outside means that it could not be put back into the sandbox.
+	// outside means that it could not be restored in the sandbox.
 	outside bool
 	seen    uint64 // the last collection that reported it
 }
@@ -48,7 +48,7 @@ func (h pendingFile) same(o pendingFile) bool {
 	return h.sum == o.sum && h.mode == o.mode && h.base == o.base && h.why == o.why && h.lost == o.lost
 }
 
-// hold notes what of a draft is to be held beside what is refused in it.
+// keep adds a rejected entry to the draft's pending files.
 func (d *draft) keep(e agent.Entry, base file, err error) {
 	if !possible(e.Path) {
 		return
@@ -59,8 +59,8 @@ func (d *draft) keep(e agent.Entry, base file, err error) {
 	})
 }
 
-// possible reports whether a file system can have a file at a path below the
-// space. Any other path is a lie of the agent's, and is ignored.
+// possible reports whether a file system can have a file at a path below the space. Other
+// paths cannot come from an honest agent, and are ignored.
 func possible(p string) bool {
 	if len(p) > maxHeldPath || strings.IndexByte(p, 0) >= 0 {
 		return false
@@ -73,15 +73,15 @@ func possible(p string) bool {
 	return true
 }
 
-// Bounds of what an instance holds, so that a command that makes many files with bad
-// names costs the server no more than that.
+// Limits of an instance's pending files, because a command can create many files with bad
+// names.
 const (
 	maxHeldPath  = 4096 // bytes
-	maxHeldFiles = 2000 // that are known of; Options.Pending has bounds of its own
+	maxHeldFiles = 2000 // in the instance; Options.Pending has its own limits
 )
 
-// keepChange is hold for what the Committer did not take. A delete needs no
-// keeping: what it deletes is in the space.
+// keepChange is keep for a change that the Committer rejected. It ignores a deletion,
+// because the space has the file.
 func (d *draft) keepChange(c space.Change, why string, err error) {
 	if c.Op != space.Write {
 		return
@@ -92,10 +92,10 @@ func (d *draft) keepChange(c space.Change, why string, err error) {
 	})
 }
 
-// keepBack brings Options.Pending in step with a batch: it keeps what the draft holds
-// and forgets what the batch tells to be resolved. That is durable when it
-// returns, so the caller acknowledges the batch after it, but for the paths
-// that keepBack returns: they are not kept, and are to be told again.
+// keepBack updates Options.Pending after a batch: it stores the draft's pending files and
+// drops those that the batch resolves. This is durable when it returns, so the caller then
+// acknowledges the batch, except for the returned paths: these were not stored, and the
+// agent must report them again.
 func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []string {
 	if b.pool.o.Pending == nil || len(d.pending) == 0 && len(b.pending) == 0 {
 		return nil
@@ -128,21 +128,21 @@ func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []
 	return again
 }
 
-// resolved lists the held paths that a batch tells to be something else now.
-func (b *instance) resolved(reported tells, still map[string]bool) []string {
+// resolved lists the pending paths that a batch reports as changed.
+func (b *instance) resolved(reported reports, still map[string]bool) []string {
 	if len(b.pending) == len(still) {
 		return nil // still is part of pending
 	}
 	var list []string
 	for p, h := range b.pending {
-		if !still[p] && !h.outside && reported.otherwise(p) {
+		if !still[p] && !h.outside && reported.changed(p) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// unacked notes the paths that were refused their acknowledgement.
+// unacked records the paths that are not acknowledged.
 func (b *instance) unacked(except []string) {
 	for _, p := range except {
 		if h, ok := b.pending[p]; ok {
@@ -152,8 +152,8 @@ func (b *instance) unacked(except []string) {
 	}
 }
 
-// settle forgets, after a whole collection, the held files that are no more and
-// of which the agent never had to tell.
+// settle drops, after a complete collection, the pending files that no longer exist and
+// that the agent did not have to report.
 func (b *instance) settle(ctx context.Context) {
 	var drop []string
 	for p, h := range b.pending {
@@ -166,8 +166,8 @@ func (b *instance) settle(ctx context.Context) {
 	}
 }
 
-// export tells Options.Pending, notes what it does not take, and returns the paths
-// of put that it does not have.
+// export updates Options.Pending, records what it does not store, and returns the paths of
+// put that were not stored.
 func (b *instance) export(ctx context.Context, put []pending.File, drop []string) []string {
 	for _, p := range drop {
 		delete(b.pending, p)
@@ -202,7 +202,7 @@ func (b *instance) export(ctx context.Context, put []pending.File, drop []string
 	return again
 }
 
-// show publishes what is held, for every answer.
+// show publishes the list of pending files, for every answer.
 func (b *instance) show() {
 	if b.pool.o.Pending == nil {
 		return
@@ -212,8 +212,8 @@ func (b *instance) show() {
 		return
 	}
 	list := make([]space.Rejection, 0, len(b.pending))
-	// The worst comes first, for a long text may be cut; by what is refused, a
-	// path or a directory above it.
+	// The worst comes first, because a long text may be cut. The keys are rejected paths,
+	// or directories above them.
 	lost, gone := map[string]string{}, map[string]bool{}
 	for _, p := range slices.Sorted(maps.Keys(b.pending)) {
 		h := b.pending[p]
@@ -248,7 +248,7 @@ func (b *instance) show() {
 	b.shown.Store(&list)
 }
 
-// stillPending names what is held, for an answer that has no list of it.
+// stillPending names the pending files, for an error, which has no list of them.
 func (b *instance) stillPending() string {
 	list := b.shown.Load()
 	if list == nil {
@@ -262,7 +262,7 @@ func (b *instance) stillPending() string {
 		}
 		names = append(names, shown(r.Path))
 	}
-	return fmt.Sprintf("Not committed, and kept as earlier answers said: %s. ", strings.Join(names, ", "))
+	return fmt.Sprintf("Not committed, but kept, as earlier answers said: %s. ", strings.Join(names, ", "))
 }
 
 func (b *instance) hasUnder(dir string) bool {
@@ -285,9 +285,9 @@ func (b *instance) refusedAt(p string) (string, bool) {
 	return "", false
 }
 
-// uncommitted reports whether the sandbox has, at a path or in place of a
-// directory above it, what could not be committed. The agent was told that the
-// host has seen it, so it would let it be replaced.
+// uncommitted reports whether a path, or a file in place of a directory above it, could not
+// be committed. The agent would let an apply replace it, because the host has acknowledged
+// it.
 func (b *instance) uncommitted(p string) bool {
 	if len(b.pending)+len(b.refused) == 0 {
 		return false

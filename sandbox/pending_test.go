@@ -256,7 +256,7 @@ func TestDroppingMeetsASandboxThatStarts(t *testing.T) {
 	}
 }
 
-// liar tells of paths that no file system has.
+// liar reports paths that no file system can have.
 type liar struct{ sandbox.Agent }
 
 func (l liar) Collect(ctx context.Context, limits agent.CollectLimits) (agent.Batch, error) {
@@ -297,8 +297,8 @@ func TestAttackOfAnAgentThatLiesAboutPaths(t *testing.T) {
 	}
 }
 
-// TestAttackOfManyBadNames: what a server keeps in mind and on disk of one
-// sandbox has a bound, and what goes over it is told.
+// TestAttackOfManyBadNames: a server stores a limited amount for one sandbox, in memory and
+// on disk, and reports what exceeds it.
 func TestAttackOfManyBadNames(t *testing.T) {
 	b, h := newPendingBench(t, nil)
 	r := b.must("a", `mkdir -p x/.git; for i in {1..3000}; do echo > x/.git/$i; echo > $'bad\n'$i; done`)
@@ -324,8 +324,8 @@ func TestAttackOfManyBadNames(t *testing.T) {
 // crashDir is the variable that makes the test binary the server to be killed.
 const crashDir = "SANDBOX_CRASH_DIR"
 
-// TestCrashChild is no test: it runs commands until it is killed, and says what
-// their answers named as held.
+// TestCrashChild is not a test: it runs commands until it is killed, and prints the pending
+// files in their answers.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {

@@ -15,14 +15,14 @@ import (
 // goroutines.
 type Pool struct {
 	o    Options
-	hard context.Context // ends when Close gives up on order
+	hard context.Context // ends when Close stops waiting
 	kill context.CancelFunc
 	wg   sync.WaitGroup
 
 	mu        sync.Mutex
 	closed    bool
 	instances map[key]*instance // started and not yet gone
-	starts    map[key]*startup  // queued or under way
+	starts    map[key]*startup  // queued or in progress
 	lives     map[key]life
 	queue     *queue
 	starting  int
@@ -56,8 +56,8 @@ func (c *counters) stopped(why StopReason) {
 	}
 }
 
-// New returns a Pool and starts its housekeeping. Call Reap before the first
-// Exec, and Close in the end. The Runtime stays the caller's to close.
+// New returns a Pool and starts its housekeeping. Call Reap before the first Exec, and
+// Close at the end. Close does not close the Runtime.
 func New(o Options) (*Pool, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -79,8 +79,8 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// Reap destroys what no sandbox of this pool owns, and returns how many
-// sandboxes left it: called before the first Exec, those of an earlier process.
+// Reap destroys the remains of sandboxes that this pool does not own, such as those of an
+// earlier process, and returns the number of these sandboxes.
 func (p *Pool) Reap(ctx context.Context) (int, error) {
 	n, err := p.o.Runtime.Reap(ctx)
 	if ctx.Err() == nil {
@@ -92,11 +92,11 @@ func (p *Pool) Reap(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// reapTime bounds one look for what no sandbox owns.
+// reapTime limits one search for orphans.
 const reapTime = time.Minute
 
-// reapOrphans reaps until the pool is closed: what a failed stop, a killed part
-// or a bug left behind must not stay until the next start.
+// reapOrphans reaps until the pool is closed, so that the remains of a failed stop, a
+// killed process or a bug do not stay until the next start.
 func (p *Pool) reapOrphans() {
 	t := time.NewTicker(p.o.ReapEvery)
 	defer t.Stop()
@@ -127,10 +127,9 @@ func errClosed() error {
 	return fault.New(fault.Unavailable, "The server is shutting down. Try again in a moment.")
 }
 
-// Close lets nothing new start, gives running commands Grace, commits what
-// changed and stops every sandbox. When ctx ends first, what is left is killed
-// without being collected, and ctx's error returned. Close may be called more
-// than once.
+// Close starts nothing more, gives running commands the time Grace, commits the changes and
+// stops every sandbox. If ctx ends first, Close kills the rest without collecting changes,
+// and returns ctx's error. Close may be called more than once.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
@@ -162,8 +161,8 @@ func (p *Pool) Close(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// drain waits until done is closed, and returns false if ctx ends first. The
-// housekeeping is over by then, so it looks after what hangs.
+// drain waits until done is closed, and returns false if ctx ends first. The housekeeping
+// has ended by then, so drain checks for sandboxes that hang.
 func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
 	t := time.NewTicker(p.o.SweepEvery)
 	defer t.Stop()
@@ -220,8 +219,8 @@ func (p *Pool) stop(ctx context.Context, match func(key) bool, why StopReason) e
 	return nil
 }
 
-// stopLocked stops what matches, whether it runs, starts or waits, and returns
-// what is closed when it is gone.
+// stopLocked stops the sandboxes that match, whether they run, start or wait, and returns
+// channels that are closed when they are gone.
 func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{} {
 	err := error(fault.New(fault.Unavailable, "The sandbox was stopped before the command began."))
 	if why == StopClosed {
@@ -282,7 +281,7 @@ type Status struct {
 	Evictions   uint64 `json:"evictions"`
 	Deaths      uint64 `json:"deaths"`
 	OutOfMemory uint64 `json:"out_of_memory"`
-	Reaped      uint64 `json:"reaped"` // left by no sandbox of this pool
+	Reaped      uint64 `json:"reaped"` // orphans of earlier processes or failed stops
 }
 
 // Status returns the pool's status.
@@ -303,7 +302,7 @@ func (p *Pool) Status() Status {
 	return s
 }
 
-// housekeep looks after idleness and memory until the pool is closed.
+// housekeep calls sweep periodically until the pool is closed.
 func (p *Pool) housekeep() {
 	t := time.NewTicker(p.o.SweepEvery)
 	defer t.Stop()
@@ -317,7 +316,7 @@ func (p *Pool) housekeep() {
 	}
 }
 
-// sweep stops what idled until now, looks after what hangs, measures memory and acts on it.
+// sweep stops idle sandboxes and those that hang, measures memory and relieves it.
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
 	var doubtful, measure []*instance
@@ -353,11 +352,11 @@ func (p *Pool) sweep(now time.Time) {
 	p.dispatch()
 }
 
-// measureTime bounds one look at a sandbox's memory.
+// measureTime limits one measurement of a sandbox's memory.
 const measureTime = 2 * time.Second
 
-// measure notes what an instance uses and ends it where it is over its limit: the
-// last resort where no cgroup does that.
+// measure records an instance's memory, and ends it over its limit: the last resort if
+// there is no cgroup.
 func (p *Pool) measure(b *instance) {
 	ctx, cancel := context.WithTimeout(p.hard, measureTime)
 	defer cancel()

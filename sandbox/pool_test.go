@@ -167,7 +167,7 @@ func TestUsersAreServedInTurn(t *testing.T) {
 	if s := b.Pool.Status(); s.Starting != 1 || s.Queued != 5 {
 		t.Errorf("%+v", s)
 	}
-	// One start at a time: the next goes on when the one before was served.
+	// One start at a time: the next continues when the previous one is done.
 	var order []string
 	for range 6 {
 		b.gate <- struct{}{}
@@ -420,7 +420,7 @@ func TestLargeChangesAreSeveralCommits(t *testing.T) {
 	if len(r.Commits) != 3 {
 		t.Errorf("%d commits", len(r.Commits))
 	}
-	// What the committer refuses does not stop what comes after it.
+	// A rejected change does not stop the following ones.
 	b.Store.RefusePath = func(p string) error {
 		if strings.HasPrefix(p, "a") {
 			return fault.New(fault.Invalid, "No.")

@@ -17,8 +17,7 @@ const (
 	lineBuffer    = 4 * progressLine
 )
 
-// reporter turns output as it comes into calls of Request.OnProgress. A nil
-// reporter does nothing.
+// reporter turns new output into calls of Request.OnProgress. A nil reporter does nothing.
 type reporter struct {
 	began time.Time
 	done  chan struct{}
@@ -40,7 +39,7 @@ func newReporter(f func(Progress)) *reporter {
 	return r
 }
 
-// stop returns when no call of OnProgress will come any more.
+// stop returns when there will be no more calls of OnProgress.
 func (r *reporter) stop() {
 	if r != nil {
 		close(r.done)

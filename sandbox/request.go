@@ -13,11 +13,11 @@ type Request struct {
 	User    space.UserID
 	Space   space.SpaceID
 	Command string // for bash -c
-	Comment string // the message of the commits that it leads to
+	Comment string // the message of its commits
 	// ReadOnly runs the command with a space that it cannot write to.
 	ReadOnly bool
-	// Background makes the command a job at once. Attached keeps it from ever
-	// becoming one: it ends by its time limit at the latest.
+	// Background makes the command a job at once. Attached keeps it from becoming one: it
+	// ends at its time limit at the latest.
 	Background, Attached bool
 	// WallTime of the command and IdleStop of its sandbox replace the pool's; zero
 	// means the pool's.
@@ -69,16 +69,15 @@ type Result struct {
 	// Commits changed the space since the command began, oldest first. They include
 	// those that the end of another command made.
 	Commits []space.Commit
-	// Refused lists what could not be committed and no earlier answer named. It
-	// stays in the sandbox until the sandbox ends.
+	// Refused lists files that could not be committed and that no earlier answer named.
+	// They stay in the sandbox until it ends.
 	Refused []space.Rejection
-	// Pending lists everything that could not be committed, of this command and of
-	// earlier ones, until it is committed, deleted or dropped: also in the answer
-	// of a command that changes nothing. Refused is part of it. It stays empty
+	// Pending lists all files that could not be committed, of this command and of earlier
+	// ones, until they are committed, deleted or dropped. It includes Refused, and is empty
 	// without Options.Pending.
 	Pending []space.Rejection
-	// Conflicts lists the paths that someone else had changed as well. Both
-	// versions are in the space and, by now, in the sandbox.
+	// Conflicts lists the paths that somebody else changed too. Both versions are in the
+	// space and in the sandbox.
 	Conflicts []space.Conflict
 	// NotSaved is why no change could be committed; nil if they were. The changes
 	// stay in the sandbox, and the end of the next command tries again.
@@ -92,7 +91,7 @@ type Result struct {
 	// of the same user and space; Notes then say what is gone.
 	Restarted  bool
 	Generation uint64 // counts the sandboxes of this user and space
-	// Limits are those that the command met, as far as its output and its files show.
+	// Limits are those that the command reached, as far as its output and its files show.
 	// Notes explain each.
 	Limits []Limit
 	// Notes are other sentences for the caller.

@@ -54,7 +54,7 @@ func (b *instance) restore(ctx context.Context) error {
 			if moved {
 				put = append(put, f)
 				back.drop = append(back.drop, from)
-				b.notices = append(b.notices, fmt.Sprintf("%s has changed in the space since; what was held of it is now in %s.", shown(from), shown(f.Path)))
+				b.notices = append(b.notices, fmt.Sprintf("%s has changed in the space meanwhile; your unsaved version is now in %s.", shown(from), shown(f.Path)))
 			}
 		case moved:
 			f.Path = from
@@ -66,7 +66,7 @@ func (b *instance) restore(ctx context.Context) error {
 	}
 	b.notices = append(b.notices, back.notes...)
 	if n := len(b.notices) - maxNotices; n > 0 {
-		b.notices = append(b.notices[:maxNotices], fmt.Sprintf("And %s more of what was held.", count(n, "file")))
+		b.notices = append(b.notices[:maxNotices], fmt.Sprintf("And %s more that could not be saved.", count(n, "file")))
 	}
 	b.export(ctx, put, back.drop)
 	b.show()
@@ -81,15 +81,15 @@ func problemOf(r agent.ApplyResult) string {
 	return strings.TrimSuffix(Clean([]byte(r.Problem)), ".")
 }
 
-// returning is what becomes of the held files when a sandbox starts.
+// returning says what happens to the pending files when a sandbox starts.
 type returning struct {
 	files []pending.File
-	moved map[string]string // new path → the one that it is held for
+	moved map[string]string // new path → original path
 	drop  []string
 	notes []string
 }
 
-// plan says where each held file goes.
+// plan decides where each pending file goes.
 func (b *instance) plan(ctx context.Context, files []pending.File) (returning, error) {
 	back := returning{moved: map[string]string{}}
 	taken := make(map[string]bool, len(files))
@@ -103,7 +103,7 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 	for _, f := range files {
 		if f.Lost != "" {
 			back.drop = append(back.drop, f.Path)
-			back.notes = append(back.notes, fmt.Sprintf("%s, which could not be committed, is gone with the sandbox that had it: %s.", shown(f.Path), f.Lost))
+			back.notes = append(back.notes, fmt.Sprintf("%s could not be committed, and was lost with its sandbox: %s.", shown(f.Path), f.Lost))
 			continue
 		}
 		if !possible(f.Path) {
@@ -117,13 +117,13 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 		}
 		now, free, err := at(ctx, r, p)
 		switch {
-		case fault.CodeOf(err) == fault.Damaged: // the space's version is not known
+		case fault.CodeOf(err) == fault.Damaged: // the space's version cannot be read
 			back.files = append(back.files, f)
 			continue
 		case err != nil:
 			return back, err
 		case now.exists() && now == (file{blobOf(f.Content), f.Mode}) && !b.view.lacks(p):
-			back.drop = append(back.drop, f.Path) // someone has committed it
+			back.drop = append(back.drop, f.Path) // somebody has committed it
 			continue
 		case !free || now != (file{f.Base, f.BaseMode}):
 			from := f.Path
@@ -153,11 +153,10 @@ func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err 
 	return file{}, err == nil && len(under) == 0, err
 }
 
-// maxBeside bounds the names that are tried.
+// maxBeside is how many names are tried.
 const maxBeside = 1000
 
-// beside returns a free path for a copy of p that gave way to what the commit
-// has there.
+// beside returns a free path for a copy of p, because the commit has another file there.
 func beside(ctx context.Context, r *reader, p space.Path, commit space.CommitID, taken map[string]bool) (string, error) {
 	above, err := r.filesAbove(ctx, p)
 	if err != nil {
@@ -183,7 +182,7 @@ func beside(ctx context.Context, r *reader, p space.Path, commit space.CommitID,
 		if taken[q] {
 			continue
 		}
-		// A path that no space can have is taken by nothing.
+		// No file of a space can have an invalid path.
 		if valid, err := space.ParsePath(q); err == nil {
 			now, free, err := at(ctx, r, valid)
 			if err != nil {
@@ -198,7 +197,7 @@ func beside(ctx context.Context, r *reader, p space.Path, commit space.CommitID,
 	return "", errors.New("no name is free for a copy of a held file")
 }
 
-// cutName shortens a name to n bytes, to the beginning of a character.
+// cutName shortens a name to at most n bytes, between two characters.
 func cutName(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -209,10 +208,9 @@ func cutName(s string, n int) string {
 	return s[:n]
 }
 
-// DropPending drops what is held of a user at a path, and everything under it,
-// also inside a sandbox that runs: there the path becomes again what the space
-// has. It returns how many files were dropped; fault.NotFound if none is
-// held.
+// DropPending drops a user's pending files at and under a path. In a running sandbox it
+// restores the space's version of the path. It returns the number of dropped files;
+// fault.NotFound if there are none.
 func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	if p.o.Pending == nil {
 		return 0, nothingPending(path)
@@ -227,7 +225,7 @@ func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID
 		return n, err
 	}
 	n += m
-	// A sandbox that began to start meanwhile may have been given it.
+	// A sandbox that started meanwhile may have the file.
 	m, err = p.forgetInside(ctx, key{u, id}, path)
 	if n += m; n == 0 && err == nil {
 		err = nothingPending(path)
@@ -236,10 +234,10 @@ func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID
 }
 
 func nothingPending(path string) error {
-	return fault.New(fault.NotFound, "Nothing is held at %s.", shown(path))
+	return fault.New(fault.NotFound, "There is no unsaved file at %s.", shown(path))
 }
 
-// forgetInside is DropPending in the key's sandbox, where one runs or starts.
+// forgetInside is DropPending in the key's sandbox, if one runs or starts.
 func (p *Pool) forgetInside(ctx context.Context, k key, path string) (int, error) {
 	for {
 		var wait <-chan struct{}
@@ -275,7 +273,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 	b.pool.mu.Lock()
 	meta, wrote := b.last, b.wrote
 	b.pool.mu.Unlock()
-	if wrote { // what was mended or deleted since is none of it any more
+	if wrote { // files that were fixed or deleted since are no longer pending
 		var s saved
 		if b.collect(ctx, meta, &s); s.agent {
 			return 0, s.err
@@ -297,7 +295,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 		}
 		entries = append(entries, e)
 	}
-	// What lies deeper first, so that directories can go.
+	// Deeper paths first, so that directories can be removed.
 	slices.SortFunc(entries, func(x, y agent.ApplyEntry) int { return strings.Compare(y.Path, x.Path) })
 	results, err := b.agent.Apply(ctx, entries)
 	if err != nil {
@@ -317,7 +315,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 	return len(drop), err
 }
 
-// asInSpace returns what makes a path again what the sandbox had of the space.
+// asInSpace returns the entries that restore the space's version of a path.
 func (b *instance) asInSpace(ctx context.Context, p string) (agent.ApplyEntry, error) {
 	valid, err := space.ParsePath(p)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// Who stops a sandbox does what must not be done beside it, such as removing
-// its space: also one that had only begun to start is gone then.
+// Callers stop a sandbox before they do something that must not happen next to it, such as
+// removing its space. So a sandbox that has only begun to start must be gone too.
 func TestStoppingWaitsForWhatStarts(t *testing.T) {
 	for name, stop := range map[string]func(*bench) error{
 		"the space": func(b *bench) error { return b.Pool.StopSpace(t.Context(), b.space) },
@@ -42,12 +42,12 @@ func TestStoppingWaitsForWhatStarts(t *testing.T) {
 	}
 }
 
-// deaf dies when it is told that its changes are committed.
+// deaf dies at the acknowledgement of its changes.
 type deaf struct{ sandbox.Agent }
 
 func (deaf) Ack(context.Context, uint64, []string) error { return errors.New("gone") }
 
-// What is committed is not told as lost, whatever becomes of the sandbox then.
+// Committed changes are not reported as lost, whatever happens to the sandbox then.
 func TestACommitStandsWhereTheSandboxDoesNotHearOfIt(t *testing.T) {
 	b := newBench(t, func(o *sandbox.Options) {
 		connect := o.Connect

@@ -17,10 +17,9 @@ import (
 // errTooMuch means that updating the sandbox to head would take too long.
 var errTooMuch = errors.New("too much changed in the space")
 
-// syncToHead brings the sandbox's files to head, but for those that have changes
-// of their own, which stay as they are until they are committed beside head's.
-// With bounded it returns errTooMuch, having done nothing, where that is more
-// than the options allow.
+// syncToHead updates the sandbox's files to head, except those with local changes, which
+// stay until they are committed. If bounded is set and the update exceeds the limits in
+// Options, it does nothing and returns errTooMuch.
 func (b *instance) syncToHead(ctx context.Context, bounded bool) (applied []space.FileChange, notes []string, err error) {
 	head, err := b.view.seeder.Head(ctx, b.key.space)
 	if err != nil {
@@ -87,19 +86,19 @@ func (b *instance) syncToHead(ctx context.Context, bounded bool) (applied []spac
 	return applied, notes, nil
 }
 
-// maxOutside bounds the rejected files that one note names.
+// maxOutside is how many rejected files one note names.
 const maxOutside = 3
 
-// rejectedPaths gathers what a commit of others holds that no sandbox can have:
-// paths that no space takes, and links that lead out of it.
+// rejectedPaths collects files in others' commits that no sandbox can have: those with
+// invalid paths, and links that lead out of the space.
 type rejectedPaths struct {
 	instance *instance
-	list     []space.FileChange // the others
+	list     []space.FileChange // the accepted ones
 	names    []string
 	reported int
 }
 
-// rejectPaths parts a list into what a sandbox can have and the rest.
+// rejectPaths splits a list into files that a sandbox can have and the rest.
 func (b *instance) rejectPaths(list []space.FileChange) *rejectedPaths {
 	o := &rejectedPaths{instance: b}
 	for _, c := range list {
@@ -116,7 +115,7 @@ func (b *instance) rejectPaths(list []space.FileChange) *rejectedPaths {
 	return o
 }
 
-// add notes a path once, until it changes.
+// add records a path once, until it changes.
 func (o *rejectedPaths) add(p space.Path, err error) {
 	if o.instance.outside[p] {
 		return
@@ -137,34 +136,34 @@ func (o *rejectedPaths) notes() []string {
 	if more := o.reported - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can mend that, in the repository.", strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can fix this, in the repository.", strings.Join(names, ", "))}
 }
 
-// smallEnough leaves out what is too large to be brought into a sandbox that
-// runs: its content would be held in memory, here and inside.
+// smallEnough leaves out files that are too large for a running sandbox: their contents
+// would be in memory, here and inside.
 func (b *instance) smallEnough(list []space.FileChange) (small []space.FileChange, notes []string) {
 	for _, c := range list {
 		if c.New == "" || c.Size <= b.pool.o.MaxApplyBytes {
 			small = append(small, c)
 			continue
 		}
-		why := fmt.Sprintf("it has %s, and %s can be brought into a sandbox that runs", bytesize.Text(c.Size), bytesize.Text(b.pool.o.MaxApplyBytes))
+		why := fmt.Sprintf("it has %s, and a running sandbox accepts %s", bytesize.Text(c.Size), bytesize.Text(b.pool.o.MaxApplyBytes))
 		notes = b.behindFor(notes, c.Path, why)
 	}
 	return small, notes
 }
 
-// behindFor notes once why a file in the sandbox stays older than head.
+// behindFor adds a note, once, that says why a file in the sandbox stays older than head.
 func (b *instance) behindFor(notes []string, p space.Path, why string) []string {
 	if b.failed[p] == why {
 		return notes
 	}
 	b.failed[p] = why
-	return append(notes, fmt.Sprintf("The newer version of %s could not be brought into the sandbox: %s.", shown(string(p)), why))
+	return append(notes, fmt.Sprintf("The newer version of %s could not be copied into the sandbox: %s.", shown(string(p)), why))
 }
 
-// wanted lists what differs between the sandbox and head: deletions first, so
-// that a file can become a directory, else by path.
+// wanted lists the differences between the sandbox and head: deletions first, so that a
+// file can become a directory, then by path.
 func (b *instance) wanted(ctx context.Context, head space.CommitID) ([]space.FileChange, error) {
 	var list []space.FileChange
 	if head != b.head {
@@ -206,7 +205,7 @@ func (b *instance) wanted(ctx context.Context, head space.CommitID) ([]space.Fil
 	return append(deletes, writes...), nil
 }
 
-// atHead returns what head has at a path, with its size, as a change.
+// atHead returns head's version of a path as a change, with its size.
 func (b *instance) atHead(ctx context.Context, head space.CommitID, p space.Path) (space.FileChange, error) {
 	_, _, ok, err := b.view.seeder.Blob(ctx, b.key.space, head, p)
 	if err != nil || !ok {
@@ -224,14 +223,14 @@ func (b *instance) atHead(ctx context.Context, head space.CommitID, p space.Path
 	return c, nil
 }
 
-// Bounds of one call of Apply.
+// Limits of one call of Apply.
 const (
 	applyFiles = 500
 	applyBytes = 4 << 20
 )
 
-// applyEntries reads the contents for one call of Apply, of the first n of
-// list, whose sizes were checked before. Damaged files stay unchanged inside.
+// applyEntries reads the contents of the first n files of list, for one call of Apply. The
+// caller has checked their sizes. Damaged files stay unchanged inside.
 func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, out *rejectedPaths) (n int, entries []agent.ApplyEntry, damaged []space.Path, err error) {
 	var bytes int
 	for ; n < len(list) && n < applyFiles && bytes < applyBytes; n++ {
@@ -249,9 +248,8 @@ func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, ou
 	return n, entries, damaged, nil
 }
 
-// applyEntry makes what brings one file to head. A link that leads out of the
-// space is left out, as it is where a sandbox starts from a checkout: what was
-// there before goes.
+// applyEntry returns the entry that updates one file to head. It deletes a link that leads
+// out of the space, because checkouts leave out such links too.
 func (b *instance) applyEntry(ctx context.Context, c space.FileChange, out *rejectedPaths) (agent.ApplyEntry, error) {
 	e := agent.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
 	if e.Delete {

@@ -15,16 +15,16 @@ import (
 // treeState is what the host knows about a sandbox's files. Guarded by instance.tree.
 type treeState struct {
 	view    view
-	head    space.CommitID          // what the sandbox was last brought to
-	behind  map[space.Path]struct{} // older than head inside: changed there too, or not written
-	failed  map[space.Path]string   // of behind: why it was not written, as it was told
-	outside map[space.Path]bool     // told that no sandbox can have it
+	head    space.CommitID          // the commit to which the sandbox was last updated
+	behind  map[space.Path]struct{} // older inside than in head: changed there too, or not written
+	failed  map[space.Path]string   // why a path of behind was not written, as reported
+	outside map[space.Path]bool     // reported as impossible in a sandbox
 	refused map[string]space.Rejection
-	retry   map[string]bool // of refused: the Committer's, told again by each collection
+	retry   map[string]bool // paths of refused that each collection reports again
 	pending map[string]pendingFile
-	// collections counts them, to tell what a whole one did not find.
+	// collections counts the collections, to find paths that a complete one did not report.
 	collections uint64
-	commits     []space.Commit // made from this sandbox, the newest ones
+	commits     []space.Commit // the newest commits of this sandbox
 	made        int            // how many there were before commits
 }
 
@@ -42,20 +42,20 @@ func newTreeState(s space.Checkouts, id space.SpaceID, seed *space.Checkout) tre
 
 // saved is the outcome of a collection.
 type saved struct {
-	refused    []space.Rejection // not told before
+	refused    []space.Rejection // not reported before
 	conflicts  []space.Conflict
 	unreported int // refusals beyond maxRefused
 	notes      []string
 	err        error // why changes stay uncommitted
-	agent      bool  // err is the agent's: the sandbox is broken
-	some       bool  // what came before err is committed
+	agent      bool  // err comes from the agent: the sandbox is broken
+	some       bool  // some changes were committed before err
 }
 
-// maxRounds bounds the batches of one collection.
+// maxRounds limits the batches of one collection.
 const maxRounds = 1000
 
-// save commits what changed in the sandbox since the last save. It must finish even
-// if the caller has gone, so ctx is the pool's.
+// save commits the changes in the sandbox since the last save. It must finish even if the
+// caller has gone, so ctx is the pool's.
 func (b *instance) save(ctx context.Context, meta space.Meta) saved {
 	var s saved
 	if err := b.tree.lock(ctx); err != nil {
@@ -75,7 +75,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	}
 	b.collections++
 	defer b.show()
-	keep := true // leave what a Committer refused to a later try
+	keep := true // paths that the Committer rejected wait for a later collection
 	whole := false
 	retry := map[string]bool{}
 	for range maxRounds {
@@ -93,7 +93,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		b.pool.o.Metrics.collected(time.Since(began), len(batch.Entries), err)
 		if err != nil {
 			if s.err, s.agent = err, errors.Is(err, agent.ErrProtocol); s.agent {
-				b.die(err) // whoever speaks for the sandbox is not our agent any more
+				b.die(err) // the peer is no longer our agent
 			}
 			return
 		}
@@ -104,7 +104,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		s.some = s.some || len(except) < len(batch.Entries)
 		if err := b.agent.Ack(ctx, batch.ID, except); err != nil {
 			if len(except) == 0 && !batch.More {
-				// All of it is committed, whatever becomes of the sandbox.
+				// Everything is committed, so the error only concerns the sandbox.
 				b.pool.o.Logger.Warn("the sandbox does not take note of a commit", "space", b.key.space, "err", err)
 				return
 			}
@@ -118,8 +118,8 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 			break
 		}
 		if len(except) == len(batch.Entries) {
-			// Nothing moves on: the next batch would be the same. What was
-			// refused is named already, and is told again when it changes.
+			// There is no progress: the next batch would be the same. The rejected paths
+			// are already reported, and will be again when they change.
 			if !keep {
 				break
 			}
@@ -128,7 +128,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	}
 	for p := range b.retry {
 		if !retry[p] {
-			delete(b.refused, p) // it is gone, or was committed
+			delete(b.refused, p) // it was deleted or committed
 		}
 	}
 	if b.retry = retry; !keep {
@@ -145,7 +145,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		if err != nil {
 			b.pool.o.Logger.Warn("a conflict could not be brought into the sandbox", "space", b.key.space, "err", err)
 		}
-		s.notes = append(s.notes, notes...) // each is told once
+		s.notes = append(s.notes, notes...) // each is reported once
 	}
 }
 
@@ -156,10 +156,10 @@ func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.C
 		return nil, err
 	}
 	if len(b.refused)+len(b.pending) > 0 {
-		d.reported = tellsOf(batch)
+		d.reported = reportsOf(batch)
 	}
-	for p := range b.refused { // what the Committer refuses again is noted again
-		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.reported.otherwise(p) {
+	for p := range b.refused { // a repeated rejection is added again
+		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.reported.changed(p) {
 			delete(b.refused, p)
 		}
 	}
@@ -191,7 +191,7 @@ func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.C
 	}
 	for p := range d.changes {
 		delete(b.refused, string(p))
-		b.view.set(p, d.writes[p]) // the zero file where it was deleted
+		b.view.set(p, d.writes[p]) // the zero file if it was deleted
 	}
 	for _, conflict := range c.Conflicts {
 		b.behind[conflict.Path] = struct{}{}
@@ -203,7 +203,7 @@ func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.C
 	if c.Changed {
 		b.remember(c)
 		if c.Parent == b.head {
-			b.head = c.ID // nothing of others' came between
+			b.head = c.ID // no other commit came between
 		}
 	}
 	return append(except, b.keepBack(ctx, batch, d)...), nil
@@ -214,7 +214,7 @@ func (b *instance) refuse(s *saved, r space.Rejection) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
 		return
 	}
-	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // it was put back
+	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // it was restored
 		b.refused[r.Path] = r
 		return
 	}
@@ -228,10 +228,10 @@ func (b *instance) refuse(s *saved, r space.Rejection) {
 	}
 }
 
-// maxRefused bounds the rejections that are remembered and reported.
+// maxRefused is how many rejections are remembered and reported.
 const maxRefused = 1000
 
-// maxRemembered bounds the commits that are kept for commands that still run.
+// maxRemembered is how many commits are kept for running commands.
 const maxRemembered = 256
 
 func (b *instance) remember(c space.Commit) {
@@ -248,7 +248,7 @@ func (b *instance) forget() {
 	b.commits = nil
 }
 
-// mark returns the place in the row of commits where since begins.
+// mark returns the position in the list of commits from which since starts.
 func (b *instance) mark() int { return b.made + len(b.commits) }
 
 // since returns the commits made after mark was called.
@@ -265,5 +265,5 @@ func notSaved(err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	return fault.Wrap(err, fault.Unavailable, "The changes could not be committed now. They stay in the sandbox and are tried again at the end of the next command.")
+	return fault.Wrap(err, fault.Unavailable, "The changes could not be committed now. They stay in the sandbox, and the next command tries again to commit them.")
 }

@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// file is what one path of a space holds; the zero file is none.
+// file is the file at a path of a space; the zero file means that there is none.
 type file struct {
 	blob space.BlobID
 	mode space.Mode
@@ -29,9 +29,9 @@ func blobOf(content []byte) space.BlobID {
 	return space.BlobID(hex.EncodeToString(h.Sum(nil)))
 }
 
-// view is what a sandbox's files were made from, as far as the host knows: the
-// tree that it was seeded with, and over it what was committed from it and
-// applied to it since. It is guarded by its instance's tree lock.
+// view is the host's knowledge of a sandbox's files: the tree with which it started,
+// overlaid with the later commits from it and updates of it. It is guarded by its
+// instance's tree lock.
 type view struct {
 	seeder space.Checkouts
 	id     space.SpaceID
@@ -42,8 +42,8 @@ type view struct {
 	damaged []space.Path
 }
 
-// lacks reports whether the sandbox was started without a damaged path of the seed
-// and has not received it since. The absence of such a path is no deletion.
+// lacks reports whether the sandbox was started without a damaged path of the seed and has
+// not received it since. The absence of such a path does not mean that it was deleted.
 func (v *view) lacks(p space.Path) bool {
 	if _, given := v.over[p]; given {
 		return false
@@ -75,13 +75,12 @@ func (v *view) get(ctx context.Context, p space.Path) (file, error) {
 // is cheaper than asking for each.
 const loadAbove = 128
 
-// reader answers questions about a view while one batch is looked at, when the
-// view does not change.
+// reader reads a view during one batch, while the view does not change.
 type reader struct {
 	*view
-	seedFiles map[space.Path]file // the whole seed, where loaded
+	seedFiles map[space.Path]file // the whole seed, if loaded
 	seedPaths []space.Path        // its paths, sorted
-	overPaths []space.Path        // the sorted keys of over, where loaded
+	overPaths []space.Path        // the sorted keys of over, if loaded
 	ancestors map[space.Path]file // of paths asked for by ancestor
 }
 
@@ -114,7 +113,7 @@ func (r *reader) get(ctx context.Context, p space.Path) (file, error) {
 	return r.seedFiles[p], nil
 }
 
-// fileAbove returns the files that the view has where p needs directories.
+// filesAbove returns the view's files at paths where p needs directories.
 func (r *reader) filesAbove(ctx context.Context, p space.Path) ([]space.Path, error) {
 	var found []space.Path
 	for i := range len(p) {
@@ -137,8 +136,8 @@ func (r *reader) filesAbove(ctx context.Context, p space.Path) ([]space.Path, er
 	return found, nil
 }
 
-// under returns the files that the view has below the directory p. With
-// seedOnly those are left out that were committed or applied since the seed.
+// under returns the files that the view has below the directory p. With seedOnly it leaves
+// out files that were committed or applied since the start.
 func (r *reader) under(ctx context.Context, p space.Path, seedOnly bool) (map[space.Path]file, error) {
 	found := map[space.Path]file{}
 	if r.seedFiles != nil {

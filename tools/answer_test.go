@@ -86,8 +86,8 @@ func TestAnswersAsTheyAreSent(t *testing.T) {
 	golden(t, "answers.txt", all.String())
 }
 
-// TestAnswersKeepTheirBudget: what is sent costs no more than was asked for,
-// marks of JSON and all, and uses most of it where there is enough to tell.
+// TestAnswersKeepTheirBudget: an answer, including its JSON syntax, costs no more than the
+// budget, and uses most of it if there is enough content.
 func TestAnswersKeepTheirBudget(t *testing.T) {
 	files := pages()
 	for i := range 40 {
@@ -151,9 +151,9 @@ func TestAsManyHitsAsWereWanted(t *testing.T) {
 			}
 			var want []string
 			if n < limit && n > 1 {
-				want = []string{fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", n)}
+				want = []string{fmt.Sprintf("Only the best %d hits fit into the token budget.", n)}
 			} else if n < limit {
-				want = []string{"Only the best hit is given: the budget of tokens has no room for more."}
+				want = []string{"Only the best hit is shown: the token budget has no room for more."}
 			}
 			if !slices.Equal(v.Notes, want) {
 				t.Errorf("limit %d in %d: %d hits and the notes %q", limit, budget, n, v.Notes)

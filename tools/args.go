@@ -71,7 +71,7 @@ func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *argumen
 	if _, err := dec.Token(); err != nil {
 		a.problem("The arguments are not valid JSON.")
 	} else if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		a.problem("Something follows the arguments' JSON object.")
+		a.problem("There is text after the arguments' JSON object.")
 	}
 	return a
 }

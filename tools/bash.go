@@ -50,24 +50,25 @@ func (s *Registry) describeRunner(text string) string {
 	return text
 }
 
-// describeBashOff stands for the two below if no command can run.
+// describeBashOff replaces the two below if no command can run.
 const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up; nothing can be saved with bash here.`
 
 const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
 
-Runs in a private sandbox without network, in /space (the files, with their git history); /library holds the shared sources and /tmp may be written. Output over 30,000 characters keeps its head and tail, and the answer names the file that holds more.
+Runs in a private sandbox without network, in /space (the files, with their git history); /library holds the shared sources, and /tmp is writable. Output over 30,000 characters keeps its head and tail, and the answer names the file that holds more.
 
-A command that takes longer than about 45 seconds goes on as a background job; the answer says where its output goes. An exit code other than 0 is told, and is no error of the tool.`
+A command that takes longer than about 45 seconds continues as a background job; the answer says where its output goes. The answer reports the exit code; a code other than 0 is not an error of the tool.`
 
 const describeBash = `Run bash to save, change, move or delete files in the user's space, or to compute something from them. Everything that a command changes in /space is committed to the user's git repository when it ends. Say why in "comment"; it becomes the commit's message.
 
 Runs in a private sandbox without network, as a local shell would, in /space: bash, coreutils, grep and git, and python3, jq and rg where the machine has them; /library holds shared sources, read-only. /tmp and background processes last while the sandbox does.
 
-Put notes under knowledge/, facts under memory/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To take a change back, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
+Put notes under knowledge/, facts under memory/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To undo a change, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
 
-The answer has stdout and stderr, the exit code, the commit and the files that changed, and what became of the push where there is a remote; paths that were refused or met a newer version are named with what to do. A command that takes longer than about 45 seconds, or with background: true, goes on as a job. An exit code other than 0 is told, and is no error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
+The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
 
-// What both forms of bash take, before and after what one alone does.
+// The input schema that both forms of bash share, before and after the argument of only
+// one.
 const (
 	bashInputHead = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -93,7 +94,7 @@ const bashReadonlyInput = bashInputHead + bashInputTail
 const bashInput = bashInputHead + `
     "comment": {
       "type": "string",
-      "description": "Why, in one line: the message of the commit, should the command change files."
+      "description": "The reason in one line. It becomes the commit message if the command changes files."
     },` + bashInputTail
 
 func (s *Registry) bash(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
@@ -104,9 +105,9 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
-// runBash answers with an error if the command did not run, a limit ended it, its end
-// is not known, or its changes were not saved. A command that ran and failed is no
-// error: grep exits with 1 if nothing matches.
+// runBash answers with an error if the command did not run, a limit ended it, its end is
+// not known, or its changes were not saved. A command that ran and failed is not an error:
+// grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
 	q := bashCall{readOnly: name == nameBashReadonly, RunCommandInput: service.RunCommandInput{
@@ -124,7 +125,7 @@ func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p
 		a.problem("The argument \"command\" has %s, and %s are allowed: write long content in several commands.",
 			plural(len(q.Command), "byte", "bytes"), thousands(int64(s.o.Limits.CommandBytes)))
 	case strings.ContainsRune(q.Command, 0):
-		a.problem("The argument \"command\" holds a NUL character, which no shell command can.")
+		a.problem("The argument \"command\" contains a NUL character, which a shell command cannot contain.")
 	}
 	if err := a.err(); err != nil {
 		return Result{}, err

@@ -28,8 +28,8 @@ func someCommit(files int) space.Commit {
 	return c
 }
 
-// TestBashAnswers snapshots what a model reads for each way in which a command
-// can go, and the machine-readable part beside it.
+// TestBashAnswers snapshots what a model reads for each outcome of a command, and the
+// machine-readable part.
 func TestBashAnswers(t *testing.T) {
 	local := service.PushState{State: "local"}
 	tests := []struct {
@@ -47,18 +47,18 @@ func TestBashAnswers(t *testing.T) {
 		{name: "cut", result: sandbox.Result{End: service.Exited, Stdout: sandbox.Output{Text: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Cut: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}},
 		{name: "limits", result: sandbox.Result{End: service.Exited, ExitCode: 1, Stderr: sandbox.Output{Text: "cp: error writing 'b': No space left on device\n"}, Duration: 2 * time.Second,
 			Limits: []sandbox.Limit{"sandbox.disk", "sandbox.inodes"},
-			Notes: []string{"The sandbox is full: the files that change in it may take 256 MiB (the server's operator can raise sandbox.disk).",
-				"The sandbox is full: 100000 files may change in it (the server's operator can raise sandbox.disk)."}}},
+			Notes: []string{"The sandbox is full: the changed files in it can have 256 MiB (the server's operator can raise sandbox.disk).",
+				"The sandbox is full: it can have 100000 changed files (the server's operator can raise sandbox.disk)."}}},
 		{name: "timed-out", result: sandbox.Result{End: service.TimedOut, Stdout: sandbox.Output{Text: "so far\n"}, Duration: 10 * time.Minute, Limits: []sandbox.Limit{"sandbox.wall_time"},
 			Notes: []string{"The command was ended after 10m0s, the time limit (the server's operator can raise sandbox.wall_time)."}}, isError: true},
-		{name: "out-of-memory", result: sandbox.Result{End: service.OutOfMemory, Duration: 2 * time.Second, Limits: []sandbox.Limit{"sandbox.memory"}}, detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", isError: true},
+		{name: "out-of-memory", result: sandbox.Result{End: service.OutOfMemory, Duration: 2 * time.Second, Limits: []sandbox.Limit{"sandbox.memory"}}, detail: "The sandbox ran out of memory (512 MB). The command's changes are lost.", isError: true},
 		{name: "out-of-memory-plain", result: sandbox.Result{End: service.OutOfMemory, Duration: 2 * time.Second}, isError: true},
 		{name: "lost", result: sandbox.Result{End: service.Lost, Duration: 2 * time.Second}, isError: true},
 		{name: "stopped", result: sandbox.Result{End: service.Stopped, Commits: []space.Commit{someCommit(1)}, Duration: 2 * time.Second}, push: local, isError: true},
 		{name: "conflict-without-commit", result: sandbox.Result{End: service.Exited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}},
-		{name: "job", result: sandbox.Result{End: service.Detached, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: sandbox.Output{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}},
+		{name: "job", result: sandbox.Result{End: service.Detached, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: sandbox.Output{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command continues as job 3; its output is in /run/satchel/jobs/3. Its changes are committed when it ends."}}},
 		{name: "not-saved", result: sandbox.Result{End: service.Exited, Stdout: sandbox.Output{Text: "written\n"}, Commits: []space.Commit{someCommit(1)}, Duration: 30 * time.Millisecond,
-			NotSaved: fault.New(fault.Unavailable, "The sandbox ended. What the command had changed is lost.")}, push: local, isError: true},
+			NotSaved: fault.New(fault.Unavailable, "The sandbox ended. The command's changes are lost.")}, push: local, isError: true},
 		{name: "commit", result: sandbox.Result{End: service.Exited, Commits: []space.Commit{someCommit(3)}, Duration: 30 * time.Millisecond}, push: local},
 		{name: "many-files", result: sandbox.Result{End: service.Exited, Commits: []space.Commit{someCommit(26)}, Duration: 30 * time.Millisecond}, push: service.PushState{State: "queued"}},
 		{name: "push-failed", result: sandbox.Result{End: service.Exited, Commits: []space.Commit{someCommit(1)},
@@ -178,7 +178,7 @@ func TestBashWithoutSandbox(t *testing.T) {
 			t.Errorf("%s is described as: %s", l.Name, l.Description)
 		}
 	}
-	// Bad arguments are told first: they are wrong anywhere.
+	// Bad arguments are reported first, because they are wrong on every server.
 	check(t, b.call(t, "my_bash", `{}`), true, `"command" is missing`)
 }
 
@@ -213,7 +213,7 @@ func TestBadArguments(t *testing.T) {
 		{"bash", `[]`, `must be one JSON object with the names command, comment, background`},
 		{"bash", `"ls"`, `must be one JSON object`},
 		{"bash", `{"command":"ls"`, `not valid JSON`},
-		{"bash", `{"command":"ls"} {}`, `Something follows`},
+		{"bash", `{"command":"ls"} {}`, `There is text after`},
 		{"bash", `{"command":}`, `not valid JSON`},
 		{"bash", "{\"command\":\"\xff\"}", `not valid UTF-8`},
 		{"bash", `{"command":"` + strings.Repeat("x", 1<<20) + `"}`, `are allowed`},

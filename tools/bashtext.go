@@ -21,8 +21,8 @@ const (
 	maxMetaFiles      = 200
 )
 
-// The most characters of one sentence: more than those who write them use, so
-// that what to do is never cut out of them.
+// The maximum length of one sentence, in characters. It is longer than any sentence that
+// other packages write, so that a remedy is never cut off.
 const (
 	maxReasonChars = 1000 // why a path was not committed
 	maxNoteChars   = 1500
@@ -30,9 +30,9 @@ const (
 )
 
 // bashText writes a command's answer: its output, then one bracketed line for each thing
-// worth knowing. Lost changes come first: a model that reads of a commit further down
-// would take them for saved. writer is the tool that can save; empty if the caller has
-// none.
+// worth knowing. Lost changes come first: otherwise a model that reads about a commit below
+// would assume that they are saved. writer is the tool that can save; empty if the caller
+// has none.
 func bashText(q bashCall, r service.CommandResult, writer string) string {
 	var b strings.Builder
 	if r.NotSaved != nil {
@@ -86,19 +86,18 @@ func outputText(s string) string {
 	return s
 }
 
-// notSavedText says that what a command changed was not committed. The sandbox's own
-// errors also say what becomes of the changes: those of one that ended are lost. An error
-// of the commit knows nothing of sandboxes.
+// notSavedText says that a command's changes were not committed. The sandbox's own errors
+// also say what happens to the changes; errors of a commit do not.
 func notSavedText(err error) string {
-	text := "What changed could not be committed: " + fault.PublicOf(err)
+	text := "The changes could not be committed: " + fault.PublicOf(err)
 	if fault.CodeOf(err) == fault.Unavailable {
 		return text
 	}
-	return text + " It stays in the sandbox and is tried again after the next command."
+	return text + " They stay in the sandbox, and the next command tries again to commit them."
 }
 
 // lostText says what is gone with a sandbox that ended under a command.
-const lostText = "What the command had changed is lost, as are background processes and /tmp; the next command starts a new sandbox."
+const lostText = "The command's changes, the background processes and /tmp are lost. The next command starts a new sandbox."
 
 func endText(q bashCall, r service.CommandResult) string {
 	took := durationText(r.Duration)
@@ -108,11 +107,11 @@ func endText(q bashCall, r service.CommandResult) string {
 	}
 	switch r.End {
 	case service.Detached:
-		kept := " What it changes is committed when it ends."
+		kept := " Its changes are committed when it ends."
 		if q.readOnly {
 			kept = ""
 		}
-		return fmt.Sprintf("job %s, still running after %s%s. Its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and all it started: kill -- -$(cat %s/pid).%s",
+		return fmt.Sprintf("job %s, still running after %s%s. Its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and everything it started: kill -- -$(cat %s/pid).%s",
 			r.JobID, took, why, r.JobDir, r.JobDir, r.JobDir, r.JobDir, kept)
 	case service.TimedOut:
 		return fmt.Sprintf("TIMED OUT after %s%s", took, why)
@@ -121,11 +120,11 @@ func endText(q bashCall, r service.CommandResult) string {
 	case service.OutOfMemory:
 		return fmt.Sprintf("OUT OF MEMORY after %s: %s", took, cmp.Or(r.Detail, "The sandbox reached its memory limit and was ended. "+lostText))
 	case service.Stopped:
-		saved := " What it had changed until then was saved."
+		saved := " The changes that it had made were saved."
 		if q.readOnly || r.NotSaved != nil {
 			saved = ""
 		}
-		return fmt.Sprintf("STOPPED after %s: the sandbox is being stopped, and the command was ended before it was done.%s", took, saved)
+		return fmt.Sprintf("STOPPED after %s: the sandbox is shutting down, so the command was ended early.%s", took, saved)
 	case service.Lost:
 		return fmt.Sprintf("SANDBOX LOST after %s: %s", took, cmp.Or(r.Detail, "It ended before the command did. "+lostText))
 	}
@@ -200,15 +199,15 @@ func problemsText(b *strings.Builder, r service.CommandResult) {
 	}
 	refused, earlier := notCommitted(r)
 	all := append(refused, earlier...)
-	list("NOT COMMITTED, and kept in /space until you mend, rename or remove it, unless it is said to be lost; keep what need not last in /tmp",
+	list("NOT COMMITTED. Unless marked as lost, these files stay in /space until you fix, rename or remove them; use /tmp for temporary files",
 		len(all), min(len(refused), maxListedProblems)+maxListedEarlier, ": satchel space status", func(i int) string {
 			return fmt.Sprintf("%s: %s", quotePath(all[i].Path), clip(all[i].Why, maxReasonChars))
 		})
 	warnings := allWarnings(r)
-	list("WARNING: committed, with what looks like a secret", len(warnings), maxListedProblems, "", func(i int) string {
+	list("WARNING: committed, but with something that looks like a secret", len(warnings), maxListedProblems, "", func(i int) string {
 		return fmt.Sprintf("%s: %s", quotePath(warnings[i].Path), clip(warnings[i].Why, maxReasonChars))
 	})
-	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), maxListedProblems, "", func(i int) string {
+	list("CONFLICT: somebody else changed these files meanwhile, and both versions were kept. Merge them into the first and delete the second", len(conflicts), maxListedProblems, "", func(i int) string {
 		if conflicts[i].Kept == "" {
 			return fmt.Sprintf("%s was not deleted: it has a newer version", conflicts[i].Path)
 		}
@@ -298,9 +297,9 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// bashMeta is the machine-readable part. Lists in it are bounded. What is not
-// there is not the case: "limits", for one, are the keys of the limits that the
-// command met (sandbox.Result.Limits).
+// bashMeta is the machine-readable part. Lists in it are bounded. A missing key means that
+// nothing applies: for example, "limits" are the keys of the limits that the command
+// reached (sandbox.Result.Limits).
 func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	m := map[string]any{
 		"end":         r.End.String(),

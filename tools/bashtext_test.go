@@ -26,10 +26,10 @@ func TestBashSaysWhatBecomesOfChangesThatWereNotSaved(t *testing.T) {
 		err   error
 		stays bool
 	}{
-		"the sandbox ended": {fault.Wrap(space.ErrSandboxEnded, fault.Unavailable, "The sandbox ended. What the command had changed is lost."), false},
+		"the sandbox ended": {fault.Wrap(space.ErrSandboxEnded, fault.Unavailable, "The sandbox ended. The command's changes are lost."), false},
 		"the space is full": {fault.New(fault.TooLarge, "The space is full."), true},
 	} {
-		stays := "It stays in the sandbox"
+		stays := "They stay in the sandbox"
 		if !c.stays {
 			stays = "!" + stays
 		}
@@ -52,8 +52,8 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 	check(t, r, false, why, note, `"new.md": `+c.Rejected[0].Why)
 }
 
-// TestBashSaysWhatBecomesOfARefusedFile: that it is lost with the sandbox, which
-// the list of what is held knows, is told where the commit's refusal is.
+// TestBashSaysWhatBecomesOfARefusedFile: the answer says next to the rejection whether the
+// file is lost with the sandbox, which the list of pending files shows.
 func TestBashSaysWhatBecomesOfARefusedFile(t *testing.T) {
 	c := someCommit(1)
 	c.Rejected = []space.Rejection{{Path: "a.md", Why: "It holds a secret."}}

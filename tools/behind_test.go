@@ -92,8 +92,8 @@ func (a latch) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) (
 	return a.gate.ReadBlob(ctx, id, b)
 }
 
-// Where an import takes longer to index than a search may wait, the answer says
-// by how many pages the index is behind, and claims nothing of what they lack.
+// If indexing an import takes longer than a search may wait, the answer says how many pages
+// the index is behind, and claims nothing about the missing pages.
 func TestASearchWhileAnImportIsIndexedSaysHowFarTheIndexIs(t *testing.T) {
 	g := latch{&gate{reached: make(chan struct{}, 1), opened: make(chan struct{})}, new(atomic.Bool)}
 	l := newLive(t, map[string]string{"readme.md": "start here with hydrangeas"}, func(s *gitstore.Store) index.Source {

@@ -152,7 +152,7 @@ func (v view) skills(ctx context.Context) ([]skill, error) {
 	return list, nil
 }
 
-// linkedSkills names the symbolic links that stand in the place of skills.
+// linkedSkills names the symbolic links in place of skills.
 func (v view) linkedSkills(ctx context.Context) ([]string, error) {
 	entries, err := v.files(ctx, skillsDir)
 	if err != nil {

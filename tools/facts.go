@@ -44,7 +44,7 @@ func (v view) facts(ctx context.Context, today time.Time) (list []fact, left int
 			continue
 		}
 		if f.Value == "" {
-			// The file is there, and a person may want to mend it.
+			// List the file, so that a person can fix it.
 			f.Value = "(no value; read " + string(e.Path) + ")"
 		}
 		list = append(list, f)

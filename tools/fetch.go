@@ -27,7 +27,7 @@ func (s *Registry) fetchTool() tool {
 
 const describeFetch = `Fetch one whole document that {search} found, by its id, when you need more of it than the search showed.
 
-Answers with its title, text, url and metadata. A document of more than 20,000 tokens is cut at its end; metadata.next is then the id that fetches what follows.`
+Answers with its title, text, url and metadata. A document of more than 20,000 tokens is cut at its end; metadata.next is then the id that fetches the rest.`
 
 // The forms that ChatGPT demands, as for search.
 const (
@@ -67,7 +67,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		return fetched{}, err
 	}
 	if e.Dir {
-		return fetched{}, fault.New(fault.Invalid, "%s is a directory: fetch a file of it, by an id that search gave.", r)
+		return fetched{}, fault.New(fault.Invalid, "%s is a directory: fetch a file in it, by an id from search.", r)
 	}
 	if e.Size > v.s.o.Limits.FileBytes {
 		return fetched{}, fault.New(fault.TooLarge, "%s has %s, too much to fetch.", r, bytesText(e.Size))
@@ -116,7 +116,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		if spent += present.EstimateTokens(l) + 1; spent > limit && n > from {
 			next := fmt.Sprintf("%s:%d-", r, n)
 			f.Metadata["truncated"], f.Metadata["next"] = "true", next
-			fmt.Fprintf(&out, "\n[cut after line %d of %d; fetch the id %s to go on]", n-1, len(lines), next)
+			fmt.Fprintf(&out, "\n[cut after line %d of %d; fetch the id %s to continue]", n-1, len(lines), next)
 			break
 		}
 		out.WriteString(l)

@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// isGlob reports whether a path is to be matched and not looked up.
+// isGlob reports whether a path is a pattern.
 func isGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob is a pattern over whole paths: *, ? and [a-z] within a name, and ** for

@@ -9,12 +9,13 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// sections lists the headings of a file, in as much of it as they are looked for.
+// sections lists the headings in the first Limits.HeadingBytes of a file.
 func (v view) sections(e space.Entry, b []byte) []parse.Section {
 	return parse.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
 }
 
-// findSection finds a heading by its anchor or its words; if there is none, by its letters and digits alone, since not everyone makes anchors alike.
+// findSection finds a heading by its anchor or its words; if there is none, only by its
+// letters and digits, because anchors are not made in the same way everywhere.
 func findSection(all []parse.Section, want string) (parse.Section, bool) {
 	anchor := parse.Anchor(want)
 	loose := func(s string) string { return strings.Map(letterOrDigit, strings.ToLower(s)) }

@@ -79,8 +79,8 @@ func TestInstructionsGolden(t *testing.T) {
 	}
 }
 
-// What a new space says of itself is not told once something is known, and what a
-// person wrote is not said to be their AIs'.
+// The initial text of a new space is not shown once something is known, and a person's text
+// is not attributed to their AIs.
 func TestInstructionsOfANewSpace(t *testing.T) {
 	seed, err := os.ReadFile("../gitstore/seed/resources/context.md")
 	if err != nil {
@@ -93,13 +93,13 @@ func TestInstructionsOfANewSpace(t *testing.T) {
 		t.Errorf("a new space's overview has no %q", tools.Seeded)
 	}
 	fact := "---\nvalue: Is called Ann\nsource: user_explicit\nclient: browser\nlast_confirmed: 2026-11-02\n---\n"
-	const nothing, asMade, answered = "Nothing is known yet", "is as it was made. What is known stands under the remembered facts", "- Name, and what to call you: Ann"
+	const nothing, asMade, answered = "Nothing is known yet", "is unchanged since the space was created. See the remembered facts below for what is known", "- Name, and what to call you: Ann"
 	for _, c := range []struct {
 		name, context, fact string
 		wants, nots         []string
 	}{
 		{"as it was made", untouched, "", []string{nothing, "- What you do:"}, []string{asMade}},
-		{"facts alone", untouched, fact, []string{asMade, "Is called Ann", "What people wrote down here"}, []string{nothing, "- What you do:", "this user's AIs"}},
+		{"facts alone", untouched, fact, []string{asMade, "Is called Ann", "Facts that people wrote here"}, []string{nothing, "- What you do:", "this user's AIs"}},
 		{"a question answered", strings.Replace(untouched, "- Name, and what to call you:", answered, 1), "", []string{answered, "- What you do:"}, []string{nothing, asMade}},
 		{"a question answered, and facts", strings.Replace(untouched, "- Name, and what to call you:", answered, 1), fact, []string{answered, "Is called Ann"}, []string{nothing, asMade}},
 		{"its own words", "# Ann\n\nWorks on compilers:\n", fact, []string{"Works on compilers:"}, []string{nothing, asMade}},
@@ -212,7 +212,7 @@ func TestAttackInstructionsBehindALink(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		files map[string]string
-		told  string
+		want  string
 	}{
 		{"instructions", map[string]string{"resources/instructions.md": "-> ../knowledge/x.md"}, "resources/instructions.md is a link"},
 		{"context", map[string]string{"resources/context.md": "-> ../knowledge/x.md"}, "resources/context.md is a link"},
@@ -231,7 +231,7 @@ func TestAttackInstructionsBehindALink(t *testing.T) {
 			b := newBench(t, tt.files, nil)
 			r := b.call(t, "instructions", "{}")
 			check(t, r, false)
-			if s := textOf(r); strings.Contains(s, "EVIL") || !strings.Contains(s, tt.told) {
+			if s := textOf(r); strings.Contains(s, "EVIL") || !strings.Contains(s, tt.want) {
 				t.Error(s)
 			}
 			list, err := b.Resources(t.Context(), editor())

@@ -15,8 +15,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Library is what others share with a user, for reading alone. Its Workspace
-// reads sources by their collections, and nothing else.
+// Library is what others share with a user, read-only. Its Workspace only reads sources, by
+// their collections.
 type Library interface {
 	// Sources lists what the user may read now, by id. It is asked once in each
 	// call that has to do with the library.
@@ -24,7 +24,7 @@ type Library interface {
 	Workspace
 }
 
-// LibraryOnly is the space of callers that have the library alone: an empty one.
+// LibraryOnly is the empty space of callers that only have the library.
 const LibraryOnly = space.SpaceID("l_library")
 
 // docsDir is the directory of the library in which sources of documents are.
@@ -36,9 +36,8 @@ type shared struct {
 	sources []space.Source
 }
 
-// Seen is the library as calls of one user see it that are made one after the
-// other: the snapshots that the first one found are those of all. The zero value has
-// seen nothing yet.
+// Seen is the library for successive calls of one user: all use the snapshots that the
+// first call found. The zero value has no snapshots yet.
 type Seen struct{ library shared }
 
 // Of returns the library as it was opened.
@@ -130,7 +129,7 @@ func (v view) missingShared(ctx context.Context, s string, r ref) error {
 	}
 	quoted := strconv.Quote(clip(s, 200))
 	if len(all) == 0 {
-		return fault.New(fault.NotFound, "There is no %s: the library is empty, as nobody has shared anything with this user.", quoted)
+		return fault.New(fault.NotFound, "There is no %s: the library is empty, because nobody has shared anything with this user.", quoted)
 	}
 	id, rest, ok := r.inLibrary()
 	i := slices.IndexFunc(all, func(s space.Source) bool { return s.ID == id })

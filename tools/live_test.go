@@ -270,8 +270,8 @@ func (g *gate) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) (
 	}
 }
 
-// A rebuild delays a search by no more than SearchLimits.Wait, and one that began
-// longer ago than that not at all: were it otherwise, this would not end.
+// A rebuild delays a search by at most SearchLimits.Wait, and not at all if it began
+// earlier than that: otherwise this test would not end.
 func TestSearchDoesNotWaitForARebuild(t *testing.T) {
 	g := &gate{reached: make(chan struct{}, 1), opened: make(chan struct{})}
 	l := newLive(t, map[string]string{"readme.md": "heliotrope"}, func(s *gitstore.Store) index.Source {

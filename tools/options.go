@@ -95,8 +95,8 @@ type Registry struct {
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 }
 
-// plainName reports whether s has at most max characters, of those alone that every
-// client takes in the name of a tool or a prompt.
+// plainName reports whether s has at most max characters, and only those that every client
+// accepts in the name of a tool or a prompt.
 func plainName(s string, max int) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	return len(s) <= max && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) })

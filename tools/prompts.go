@@ -15,8 +15,8 @@ const promptOnboarding = "onboarding"
 
 const describeOnboarding = "Set up your memory: three questions, then a first overview of you and your work for every AI to read."
 
-// onboardingText asks for what context.md needs and no more; one question at a
-// time, because people answer the first of several and leave the rest.
+// onboardingText only asks for what context.md needs. It asks one question at a time,
+// because people answer the first of several and ignore the rest.
 const onboardingText = `Help me set up my memory in Satchel, so that every AI I use knows me from now on. Today is %s.
 
 First call {instructions} and {read} ["resources/context.md", "resources/instructions.md"]. If the overview is filled in already, tell me in a few lines what it says and ask what to correct instead of starting over.
@@ -126,8 +126,8 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 	return "", "", fault.New(fault.NotFound, "There is no prompt %q.", clip(name, 64))
 }
 
-// skillPrompt is a skill's text with the person's request: in place of
-// $ARGUMENTS if the skill says so, otherwise behind it.
+// skillPrompt is a skill's text with the person's request: in place of $ARGUMENTS if the
+// skill has that, otherwise after the text.
 func (v view) skillPrompt(ctx context.Context, k skill, request string) (string, error) {
 	b, err := v.content(ctx, k.entry)
 	if err != nil {

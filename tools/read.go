@@ -31,7 +31,7 @@ const describeRead = `Read files, sections or lines when you know the path, from
 
 paths takes several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/ or knowledge/**/*.md. Paths are relative to the user's space (/space/… means the same); /library/… is the shared, read-only library.
 
-Text comes with line numbers, the total number of lines and the etag (the version that you saw). PNG, JPEG, GIF and WebP files come as images. What does not fit max_tokens is cut, and the answer names the path that reads on from there.`
+Text comes with line numbers, the total number of lines and the etag (the version that you saw). PNG, JPEG, GIF and WebP files come as images. Text beyond max_tokens is cut, and the answer names the path to continue with.`
 
 const readInput = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -41,7 +41,7 @@ const readInput = `{
       "type": "array",
       "items": {"type": "string"},
       "minItems": 1,
-      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180; :120- goes on to its end, :120 gives 40 lines from there), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
+      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180; :120- is everything from line 120, :120 is 40 lines from there), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
     },
     "max_tokens": {
       "type": "integer",
@@ -94,7 +94,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// readOne looks at one path. An error that the caller can mend is in the item.
+// readOne reads one path. An error that the caller can fix is in the item.
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error
@@ -187,7 +187,7 @@ const maxNearHeadings = 500
 // may have changed since the search that gave the id.
 func noHeading(f ref, all []parse.Section) error {
 	if len(all) == 0 {
-		return fault.New(fault.NotFound, "%s has no headings, and so no %q. Read it without one.", f, clip(f.heading, 80))
+		return fault.New(fault.NotFound, "%s has no headings, so it has no %q. Read it without a heading.", f, clip(f.heading, 80))
 	}
 	var anchors []string
 	for _, s := range all[:min(len(all), maxNearHeadings)] {
@@ -296,7 +296,7 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta
 			next += fmt.Sprint(x.to)
 		}
 		meta["next"] = next
-		fmt.Fprintf(b, "[cut after line %d to keep to the token budget; read %q with %s to go on]\n", last, next, s.o.Prefix+nameRead)
+		fmt.Fprintf(b, "[cut after line %d to keep to the token budget; read %q with %s to continue]\n", last, next, s.o.Prefix+nameRead)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 		{"no such line", `["knowledge/long.md:500-"]`, true, []string{"412 lines; there is no line 500"}},
 		{"lines backwards", `["knowledge/long.md:20-10"]`, true, []string{"counted from 1"}},
 		{"line zero", `["knowledge/long.md:0-3"]`, true, []string{"counted from 1"}},
-		{"a number that is none", `["knowledge/long.md:99999999999999999999"]`, true, []string{"There is no"}},
+		{"an invalid number", `["knowledge/long.md:99999999999999999999"]`, true, []string{"There is no"}},
 		{"a file with a colon wins", `["knowledge/a:2"]`, false, []string{"the file with the colon", "!line 2"}},
 		{"lines of a file where no such file is", `["knowledge/a:4"]`, false, []string{"4\tline 4"}},
 		{"lines of a file with a colon", `["knowledge/a:3.md:1-1"]`, false, []string{"colon"}},
@@ -101,14 +101,14 @@ func TestRead(t *testing.T) {
 		{"a glob", `["knowledge/**/*.md"]`, false, []string{"knowledge/deep/x/y.md\n", "knowledge/notes.md", "!README", "!long.txt"}},
 		{"a glob of one level", `["*.md"]`, false, []string{"(matches 1 file)\nREADME.md"}},
 		{"a glob that matches nothing", `["knowledge/*.rs"]`, false, []string{"(matches 0 files)", "[** matches any"}},
-		{"a glob that is none", `["knowledge/["]`, true, []string{"a [ needs its ]"}},
+		{"an invalid glob", `["knowledge/["]`, true, []string{"a [ needs its ]"}},
 		{"a file with brackets wins over a glob", `["knowledge/[draft] x.md"]`, false, []string{"1\tbrackets"}},
 		{"the library", `["/library/"]`, false, []string{"== /library/ (directory, empty)", "nobody has shared anything with this user"}},
 		{"something in the library", `["/library/docs/nuxt/x.md"]`, true, []string{"the library is empty"}},
 		{"a link", `["knowledge/link.md"]`, false, []string{"[a symbolic link to knowledge/notes.md]", "# Notes"}},
 		{"a link to a directory", `["knowledge/dirlink"]`, false, []string{"x/"}},
 		{"attack: a link out of the space", `["knowledge/out.md"]`, true, []string{"leaves the space", "!root:"}},
-		{"attack: a link to itself", `["knowledge/loop.md"]`, true, []string{"leads on too often"}},
+		{"attack: a link to itself", `["knowledge/loop.md"]`, true, []string{"leads through too many other links"}},
 		{"attack: dots", `["../secret.md"]`, true, []string{`segment ".."`}},
 		{"attack: dots behind /space", `["/space/../etc/passwd"]`, true, []string{`segment ".."`}},
 		{"attack: the host", `["/etc/passwd"]`, true, []string{"outside of the space"}},
@@ -154,7 +154,7 @@ func TestReadGoesOn(t *testing.T) {
 			t.Error("truncated and next do not agree")
 		}
 		if next != "" {
-			check(t, r, false, fmt.Sprintf("read %q with read to go on", next))
+			check(t, r, false, fmt.Sprintf("read %q with read to continue", next))
 		}
 	}
 	if got.String() != numbered(412) {

@@ -7,7 +7,7 @@ import (
 )
 
 // gitNote says what to do instead of what git cannot do in a space.
-const gitNote = "git cannot write, since .git is read-only. To take a change back: git show COMMIT:path > path. What changes in /space is committed when the command ends"
+const gitNote = "git cannot write, because .git is read-only. To undo a change: git show COMMIT:path > path. Changes in /space are committed when the command ends"
 
 // readOnlyHint says what works instead if a command met a file system that cannot be
 // written; otherwise it is empty. writer is as for bashText.

@@ -109,10 +109,9 @@ func lineNumber(s string) (int, bool) {
 	return n, err == nil
 }
 
-// resolve finds what a caller's path names. A file whose name holds a colon or
-// a # wins over lines or a heading of another one. The view is the one that has
-// it: of the space or of a source. The error is a fault.Invalid or a
-// fault.NotFound with the nearest paths.
+// resolve finds what a caller's path names. A file whose name contains a colon or a # wins
+// over lines or a heading of another file. The returned view is that of the space or of the
+// source. The error is a fault.Invalid or a fault.NotFound with the nearest paths.
 func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, error) {
 	whole, err := parseRef(s)
 	if err != nil {
@@ -136,7 +135,7 @@ func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, er
 		}
 		part.from, part.to, part.heading = try.from, try.to, try.heading
 		if part.heading == "" && (part.from == 0 || part.to != 0 && part.to < part.from) {
-			return in, part, e, fault.New(fault.Invalid, "The lines of %s make no sense: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
+			return in, part, e, fault.New(fault.Invalid, "The line range of %s is invalid: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
 		}
 		return in, part, e, nil
 	}
@@ -197,7 +196,7 @@ func (v view) findIn(ctx context.Context, r ref) (space.Entry, error) {
 			return space.Entry{}, err
 		}
 	}
-	return space.Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads on too often.", r.path)
+	return space.Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads through too many other links.", r.path)
 }
 
 // missing says that nothing is at a path, with the nearest ones.

@@ -14,8 +14,8 @@ import (
 )
 
 // tool is a tool as the registry has it: what clients list, and the function that runs it.
-// Its Name has no prefix, and {name} in its description stands for the listed name of
-// a tool.
+// Its Name has no prefix, and {name} in its description is replaced by the listed name of a
+// tool.
 type tool struct {
 	Tool
 	run func(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error)
@@ -81,10 +81,10 @@ func (s *Registry) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// Call runs a tool. An error that the model can mend (bad arguments, a missing file, a
-// limit, no sandbox) is a Result with IsError. The errors are
-// fault.NotFound (no such tool), fault.Forbidden (the caller lacks the scope),
-// fault.Canceled, and others that are internal. p may be nil.
+// Call runs a tool. An error that the model can fix (bad arguments, a missing file, a
+// limit, no sandbox) is a Result with IsError. The errors are fault.NotFound (no such
+// tool), fault.Forbidden (the caller lacks the scope), fault.Canceled, and others that are
+// internal. p may be nil.
 func (s *Registry) Call(ctx context.Context, c Caller, name string, args json.RawMessage, p Progress) (Result, error) {
 	t, ok := s.find(name)
 	if !ok {
@@ -118,7 +118,7 @@ func need(c Caller, scope space.Scope, what string) error {
 	return fault.New(fault.Forbidden, "%s needs the scope %q, which this connection was not given.", what, scope)
 }
 
-// failed makes a Result of a fault that the caller can mend, and returns other errors.
+// failed returns a fault that the caller can fix as a Result, and other errors as they are.
 func (s *Registry) failed(ctx context.Context, name string, err error) (Result, error) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")

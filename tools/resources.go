@@ -164,10 +164,10 @@ func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
 	return space.Entry{}, none
 }
 
-// Skills lists the entries of the skills extension (SEP-2640): every skill with
-// a readable front matter, a description and the name of its directory, at most
-// Limits.SkillFiles files and Limits.SkillBytes. What is wrong with others is
-// shown by GetSkill and, but for their size, by the index of instructions.
+// Skills lists the entries of the skills extension (SEP-2640): every skill with a readable
+// front matter, a description and the name of its directory, at most Limits.SkillFiles
+// files and Limits.SkillBytes. GetSkill reports what is wrong with others, and so does the
+// index of instructions, except for their size.
 func (s *Registry) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	if err := need(c, space.ScopeRead, "Listing skills"); err != nil {
 		return nil, err

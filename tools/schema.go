@@ -3,9 +3,9 @@ package tools
 import "encoding/json"
 
 // schema returns a JSON Schema 2020-12 of a tool. The schemas are written by hand: closed,
-// and without null among the types, which strict clients refuse. Upper bounds stand in the
-// descriptions and not as "maximum", so that a client that validates sends the call. The tool lowers the
-// number, and its answer says so.
+// and without null among the types, which strict clients refuse. Upper limits are in the
+// descriptions and not in "maximum", so that a validating client sends the call anyway. The
+// tool lowers the number, and its answer says so.
 func schema(s string) json.RawMessage { return json.RawMessage(s) }
 
 const noArguments = `{

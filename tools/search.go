@@ -27,7 +27,7 @@ const describeSearch = `Search before you answer anything about the user, their 
 
 Ask with the words you would expect on the page, an identifier (useAsyncData) or a plain question; one search per question works better than one long query. Qualifiers narrow it: source:nuxt, path:knowledge/**, kind:memory, lang:en, version:5.1, tag:howto, since:2026-01-01 or since:2w, sort:recent, "exact phrase", -word; each may be negated (-path:old/**).
 
-Each result has the path and lines, the heading, and a snippet that shows why; the first ones carry more text as far as max_tokens allows. Give an id to {read} to see the page; also names other versions and languages of it, related the files that it is about. total, truncated and scope say what was searched and whether there is more; an empty answer suggests other terms.
+Each result has the path and lines, the heading, and a snippet with the matching lines; the first results have more text, as far as max_tokens allows. Give an id to {read} to see the page; "also" lists its other versions and languages, "related" the files that it is about. total, truncated and scope report what was searched and whether there are more results; an empty answer suggests other terms.
 
 For an exact string or a regular expression, use grep or rg in {bash_readonly} instead.`
 
@@ -48,7 +48,7 @@ const searchInput = `{
     "limit": {
       "type": "integer",
       "minimum": 1,
-      "description": "How many documents to give, at most 50. Default 10."
+      "description": "The number of results, at most 50. Default 10."
     },
     "source": {
       "type": "string",
@@ -56,7 +56,7 @@ const searchInput = `{
     },
     "since": {
       "type": "string",
-      "description": "Only what changed on or after this date, such as 2026-01-31."
+      "description": "Only pages that changed on or after this date, such as 2026-01-31."
     },
     "max_tokens": {
       "type": "integer",
@@ -78,33 +78,33 @@ const searchOutput = `{
       "items": {
         "type": "object",
         "properties": {
-          "id": {"type": "string", "description": "Give it to read, as it is."},
+          "id": {"type": "string", "description": "Pass it to read unchanged."},
           "title": {"type": "string"},
-          "url": {"type": "string", "description": "The page upstream, for people; only where it has one."},
+          "url": {"type": "string", "description": "The original page on the web, for people, if there is one."},
           "path": {"type": "string"},
-          "lines": {"type": "string", "description": "Where the snippet is, such as 12-40."},
+          "lines": {"type": "string", "description": "The lines of the snippet, such as 12-40."},
           "heading": {"type": "string"},
           "description": {"type": "string"},
-          "snippet": {"type": "string", "description": "The lines that match; of the first results the passage or the page around them."},
+          "snippet": {"type": "string", "description": "The lines that match; in the first results, the passage or the page around them."},
           "score": {"type": "number"},
           "source": {"type": "string", "description": "\"space\", or a source's id."},
           "version": {"type": "string"},
           "lang": {"type": "string"},
           "date": {"type": "string"},
           "etag": {"type": "string"},
-          "also": {"type": "array", "items": {"type": "string"}, "description": "Other versions, languages or copies of it, which are not listed by themselves."},
-          "also_total": {"type": "integer", "description": "How many there are, where that is more."},
+          "also": {"type": "array", "items": {"type": "string"}, "description": "Other versions, languages or copies of it, which are not results of their own."},
+          "also_total": {"type": "integer", "description": "Their number, if also has fewer."},
           "related": {"type": "array", "items": {"type": "string"}, "description": "The files that a page is about, or the pages about a file."}
         },
         "required": ["id", "title", "path", "snippet", "score", "source"],
         "additionalProperties": false
       }
     },
-    "total": {"type": "integer", "description": "How many documents matched."},
-    "truncated": {"type": "boolean", "description": "Whether more matched than are given."},
+    "total": {"type": "integer", "description": "The number of documents that match."},
+    "truncated": {"type": "boolean", "description": "Whether more documents match than the answer has."},
     "scope": {"type": "string", "description": "What was searched."},
     "index_commit": {"type": "string"},
-    "index_age": {"type": "number", "description": "For how many seconds the index has been behind the newest commit; 0 where it is not."},
+    "index_age": {"type": "number", "description": "The number of seconds for which the index has been behind the newest commit; 0 if it is current."},
     "notes": {"type": "array", "items": {"type": "string"}},
     "suggestions": {"type": "array", "items": {"type": "string"}}
   },

@@ -15,8 +15,8 @@ type Workspace interface {
 	// Lookup finds what is at a path; fault.NotFound if there is nothing.
 	// The empty path is the root directory.
 	Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error)
-	// Children lists one directory, sorted by path; fault.NotFound if dir is
-	// no directory. The empty path is the root.
+	// Children lists one directory, sorted by path; fault.NotFound if dir is not a
+	// directory. The empty path is the root.
 	Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error)
 	// Files lists every file at or under a path, at any depth, sorted by path;
 	// none if nothing is there. The empty path is the root.

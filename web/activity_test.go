@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"satchel/internal/fault"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/transport"
 	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -84,7 +87,7 @@ func TestActivityHasPages(t *testing.T) {
 	}
 	next := htmlAttr(t, first, "Older changes")
 	second := b.get(next).body
-	if strings.Count(second, `<li id="c-`) != 16 || strings.Contains(second, "Change 15") || !strings.Contains(second, "Change 14") || strings.Contains(second, "Older changes") {
+	if strings.Count(second, `<li id="c-`) != 17 || strings.Contains(second, "Change 15") || !strings.Contains(second, "Change 14") || strings.Contains(second, "Older changes") {
 		t.Error("the second page has not the rest")
 	}
 	want(t, "a commit that is none", b.get(a.in("activity?after=%s", strings.Repeat("0", 40))), http.StatusNotFound)
@@ -159,7 +162,8 @@ func TestActivityIsTheMembers(t *testing.T) {
 	c := a.by("claude-code", "Secret plan", "skills/a/SKILL.md", "evil\n")
 	blob, _, _, err := a.git.Blob(t.Context(), a.space.ID, "", "skills/a/SKILL.md")
 	must(t, err)
-	a.remotes.status = statusAt(space.RemoteFailed, "https://git.test/me.git")
+	a.connect(a.space.ID, "https://git.test/me.git")
+	calls := a.origin.calls()
 	review := url.Values{"path": {"skills/a/SKILL.md"}, "blob": {string(blob)}}
 	for _, tt := range []struct {
 		name, method, target string
@@ -205,7 +209,7 @@ func TestActivityIsTheMembers(t *testing.T) {
 	want(t, "an editor sets a remote", carol.send(a.in("remote"), url.Values{"url": {"https://evil.test/x.git"}}), http.StatusForbidden)
 	want(t, "an editor removes the remote", carol.send(a.in("remote/remove"), nil), http.StatusForbidden)
 	want(t, "an editor renames", carol.send(a.in("name"), url.Values{"name": {"x"}}), http.StatusForbidden)
-	if a.text("skills/a/SKILL.md") != "evil\n" || a.head() != c.ID || len(a.remotes.set)+a.remotes.gone+a.remotes.synced > 0 {
+	if a.text("skills/a/SKILL.md") != "evil\n" || a.head() != c.ID || a.origin.calls() != calls || !a.service.Remotes.Has(a.space.ID) {
 		t.Error("something was changed")
 	}
 }
@@ -252,7 +256,7 @@ func TestActivityFormsAreOurs(t *testing.T) {
 			t.Errorf("%s by GET does something", target)
 		}
 	}
-	if a.head() != c.ID || len(a.remotes.set)+a.remotes.gone+a.remotes.synced > 0 {
+	if a.head() != c.ID || a.origin.calls() > 0 || a.service.Remotes.Has(a.space.ID) {
 		t.Error("something was changed")
 	}
 }
@@ -264,10 +268,8 @@ func TestScriptIsText(t *testing.T) {
 	c := a.commitAs(space.Meta{Author: space.Person{Name: script, Email: "x"}, Message: script + "\u202e", Tool: "bash", Client: script, Time: a.clock()},
 		"skills/"+strings.ReplaceAll(script, "/", "")+".md", script+"\n", "a.md", script)
 	b := a.as(a.ada)
-	a.remotes.status = space.RemoteStatus{
-		State: space.RemoteFailed, Remote: &space.Remote{URL: "https://git.test/" + script, Branch: script, Chosen: true, Username: script}, Detail: script, Remedy: script,
-		Locations: []space.RemoteLocation{{Path: script, Rule: script, Commit: script}}, Notes: []space.RemoteNote{{Text: script}},
-	}
+	a.connect(a.space.ID, "https://git.test/x.git")
+	a.sync(a.space.ID, &transport.Error{Problem: transport.Rejected, Op: "push", Host: "git.test", Said: []string{script}, Paths: []space.RemoteLocation{{Path: script, Rule: script, Commit: script}}})
 	for _, target := range []string{"activity", "activity?client=" + url.QueryEscape(script), "revert?commit=" + string(c.ID), "revert?since=2020-01-01&client=" + url.QueryEscape(script), "reviews", "remote"} {
 		res := b.get(a.in("%s", target))
 		want(t, target, res, http.StatusOK)
@@ -332,7 +334,7 @@ func TestRemotePage(t *testing.T) {
 	b := a.as(a.ada)
 	res := b.get(a.in("remote"))
 	checkPage(t, "local", res)
-	if !strings.Contains(res.body, "on this server alone") || strings.Contains(res.body, "/github") {
+	if !strings.Contains(res.body, "on this server alone") {
 		t.Error(res.body)
 	}
 	form := func(pairs ...string) url.Values {
@@ -352,46 +354,41 @@ func TestRemotePage(t *testing.T) {
 			t.Errorf("%s: the page shows the token", name)
 		}
 	}
-	a.remotes.found = []service.FoundSecret{{Path: "notes/keys.md", Line: 3, Description: "AWS key", Fingerprint: keyPrint}}
+	a.commit("Write a key", "notes/keys.md", "a\nb\n"+awsKey+"\n")
+	keyPrint := a.service.Secrets.Scan("", []byte(awsKey))[0].Fingerprint
 	res = b.send(a.in("remote"), form())
 	checkPage(t, "secrets", res)
-	if len(a.remotes.set) > 0 || !strings.Contains(res.body, "keys.md") || !strings.Contains(res.body, "AWS key") {
+	if a.service.Remotes.Has(a.space.ID) || !strings.Contains(res.body, "keys.md") || !strings.Contains(res.body, "AWS") {
 		t.Error("the remote was set, or nobody is told of the secrets")
 	}
 	want(t, "set", b.send(a.in("remote"), form("secrets", keyPrint)), http.StatusSeeOther)
-	if len(a.remotes.set) != 1 || a.remotes.set[0].Token != "canary-token" || a.remotes.set[0].Space.ID != a.space.ID {
-		t.Errorf("%+v", a.remotes.set)
+	a.stands(a.space.ID, space.RemotePushed)
+	if r, has, err := a.service.Remotes.Get(t.Context(), a.space.ID); err != nil || !has || r.URL != "https://git.test/me.git" || !slices.Contains(a.origin.secrets, "canary-token") {
+		t.Errorf("%+v, %v", r, err)
 	}
-	a.remotes.found, a.remotes.err = nil, fault.New(fault.Invalid, "A token is missing: give the one for git.test.")
-	res = b.send(a.in("remote"), form("token", ""))
-	if res.StatusCode != http.StatusBadRequest || !strings.Contains(res.body, `aria-describedby="problem remote-token-hint"`) {
-		t.Error(res.StatusCode)
-	}
-	a.remotes.err = nil
-	a.remotes.status = space.RemoteStatus{
-		State: space.RemoteFailed, Remote: &space.Remote{URL: "https://git.test/me.git", Kind: space.KindToken}, Unpushed: 2, Detail: "The repository refused a file.", Remedy: "Take it out.", NextTry: a.clock().Add(time.Hour), Attempts: 3,
-		Locations: []space.RemoteLocation{{Commit: a.head(), Path: "notes/keys.md", Line: 3, Rule: "AWS key"}}, Notes: []space.RemoteNote{{At: a.clock(), Text: "It was rewritten."}},
-	}
+	a.commit("More", "b.md", "b")
+	a.commit("Still more", "c.md", "c")
+	a.sync(a.space.ID, &transport.Error{Problem: transport.Secret, Op: "push", Host: "git.test", Paths: []space.RemoteLocation{{Commit: a.head(), Path: "notes/keys.md", Line: 3, Rule: "AWS key"}}})
 	res = b.get(a.in("remote"))
 	checkPage(t, "failed", res)
-	for _, s := range []string{"The repository refused a file.", "Take it out.", "2 changes are", "tried 3 times", "notes/keys.md", "satchel space purge --user ada", "satchel space allow --user ada", "It was rewritten.", "Sync now"} {
+	for _, s := range []string{"2 changes are", "notes/keys.md", "satchel space purge --user ada", "satchel space allow --user ada", "Sync now"} {
 		if !strings.Contains(res.body, s) {
 			t.Errorf("the page lacks %q", s)
 		}
 	}
 	want(t, "sync", a.as(a.carol).send(a.in("remote/sync"), nil), http.StatusSeeOther)
-	a.remotes.status.Remote.Kind = space.KindGitHub
+	must(t, a.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: a.space.ID, URL: "https://github.test/ada/x.git", Kind: space.KindGitHub, Trusted: true}))
 	if body := b.get(a.in("remote")).body; strings.Contains(body, `id="remote-url"`) || !strings.Contains(body, "the GitHub App") {
 		t.Error("what GitHub connects can be set here")
 	}
 	want(t, "remove", b.send(a.in("remote/remove"), nil), http.StatusSeeOther)
-	if a.remotes.gone != 1 || a.remotes.synced != 1 {
-		t.Errorf("%d removed, %d synced", a.remotes.gone, a.remotes.synced)
+	if a.service.Remotes.Has(a.space.ID) {
+		t.Error("it is not removed")
 	}
 }
 
 func TestSpaces(t *testing.T) {
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Service = newService(*o, 2) })
+	a := newActiveOf(t, servicetest.Setup{Service: func(o *service.Options) { o.MaxSpaces = 2 }}, web.LiveOptions{})
 	b := a.as(a.bob)
 	res := b.get("/spaces")
 	checkPage(t, "spaces", res)
@@ -435,10 +432,7 @@ func TestSpaces(t *testing.T) {
 		t.Error("the field is not named")
 	}
 	for i := range 55 {
-		id := space.NewSpaceID()
-		a.start(id)
-		_, err := a.CreateSpace(t.Context(), cli, a.ada.ID, id, fmt.Sprintf("s%02d", i))
-		must(t, err)
+		a.newSpace(a.ada, fmt.Sprintf("s%02d", i))
 	}
 	res = ada.get("/spaces")
 	checkPage(t, "many", res)

@@ -107,7 +107,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 // The address names what was done with one of a few words, never with its text.
 func TestWhatWasDoneIsSaid(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
-	a.remotes.status = statusAt(space.RemotePushed, "https://git.test/x")
+	a.connect(a.space.ID, "https://git.test/x")
 	b := a.as(a.ada)
 	for _, tt := range []struct{ page, done, says string }{
 		{"activity", "undone", "Undone, as a new change."},
@@ -125,12 +125,13 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 			t.Errorf("%s after %s", tt.page, tt.done)
 		}
 	}
-	for target, to := range map[string]string{"remote/sync": "remote?done=synced", "remote/remove": "remote?done=removed"} {
-		if got := b.send(a.in("%s", target), nil).Header.Get("Location"); !strings.HasSuffix(got, to) {
-			t.Errorf("%s leads to %s", target, got)
+	for _, act := range []struct{ target, to string }{{"remote/sync", "remote?done=synced"}, {"remote/remove", "remote?done=removed"}} {
+		if got := b.send(a.in("%s", act.target), nil).Header.Get("Location"); !strings.HasSuffix(got, act.to) {
+			t.Errorf("%s leads to %s", act.target, got)
 		}
 	}
-	a.remotes.status.State = "failed"
+	a.connect(a.space.ID, "https://git.test/x")
+	a.sync(a.space.ID, errDown)
 	if strings.Contains(b.get(a.in("remote?done=synced")).body, "Synced.") {
 		t.Error("it says so though it failed")
 	}

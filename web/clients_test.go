@@ -25,7 +25,7 @@ func section(a answer, id string) string {
 // its name and how to end it. Each run has its own key.
 func TestStdioClientsStandAmongTheOthers(t *testing.T) {
 	c := callers{}
-	h, _, _ := newcomer(t, func(o *web.Options) { o.Called = c.of })
+	h := newHubWorld(t, func(o *web.Options) { o.Called = c.of })
 	b := h.as(h.ada)
 	run := auth.StdioKey + "desk"
 	end := func(id space.GrantID) { must(t, h.RevokeKey(t.Context(), cli, id, "")) }
@@ -72,7 +72,7 @@ func TestStdioClientsStandAmongTheOthers(t *testing.T) {
 
 // Every page asks for confirmation before it ends a client or a key.
 func TestDisconnectingAsks(t *testing.T) {
-	h, _, _ := newcomer(t)
+	h := newHubWorld(t)
 	b := h.as(h.ada)
 	code := h.consented(b)
 	_, err := h.Redeem(t.Context(), auth.Redemption{Code: code, Client: "client", RedirectURI: redirect, Verifier: verifier, Resource: issuer + "/mcp"})

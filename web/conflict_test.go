@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"satchel/internal/space"
-	"satchel/web"
 )
 
 // TestConflict checks that two people who edit one file lose nothing, however often it
@@ -92,15 +91,7 @@ func TestConflict(t *testing.T) {
 		h := newHeld(t, "a.md", "one\ntwo\nthree\n")
 		b := h.as(h.ada)
 		form := b.edit(h, "a.md")
-		changes := []string{"ONE\ntwo\nthree\n", "\x00"}
-		h.serve(func(o *web.Options) {
-			o.Operations = meanwhile{o.Operations, func() {
-				if len(changes) > 0 {
-					h.commit("Meanwhile", "a.md", changes[0])
-					changes = changes[1:]
-				}
-			}}
-		})
+		h.meanwhile(func() { h.commit("Meanwhile", "a.md", "ONE\ntwo\nthree\n") }, func() { h.commit("Meanwhile", "a.md", "\x00") })
 		a := b.save(h, "a.md", form, "one\ntwo\nTHREE\n")
 		want(t, "save", a, http.StatusConflict)
 		if got := shownText(a.body); got != "ONE\ntwo\nTHREE\n" {

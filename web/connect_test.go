@@ -150,7 +150,7 @@ func TestTheCommandIsSeenWhole(t *testing.T) {
 // Before admins create the App, the page says that other people need it to be public.
 func TestAnAppForOthersIsAskedFor(t *testing.T) {
 	h := newHubWorld(t)
-	h.app.made = false
+	h.noApp()
 	if a := h.as(h.ada).get(h.path); strings.Contains(a.body, "everybody here can connect") || !strings.Contains(a.body, "GitHub lets you alone connect") {
 		t.Error("it promises everybody")
 	}

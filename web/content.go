@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // Limits of the pages of files.
@@ -24,8 +24,8 @@ const (
 )
 
 // ReadContent reads a file. If the file is damaged, the error names its path.
-func ReadContent(ctx context.Context, w tools.Workspace, id space.SpaceID, e space.Entry) ([]byte, error) {
-	data, err := w.ReadBlob(ctx, id, e.Blob)
+func ReadContent(ctx context.Context, m service.View, e space.Entry) ([]byte, error) {
+	data, err := m.ReadBlob(ctx, e.Blob)
 	if fault.CodeOf(err) == fault.Damaged {
 		err = space.Damaged(e.Path, err)
 	}

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"fmt"
 	"html"
 	"net/http"
@@ -9,10 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"satchel/internal/service"
-	"satchel/internal/space"
-	"satchel/web"
 )
 
 // ask opens a page that moves or deletes, and returns the fields of its form.
@@ -224,28 +219,9 @@ func TestUpload(t *testing.T) {
 // meanwhile.
 func TestUploadMeetsAnother(t *testing.T) {
 	h := newHeld(t, "d/x", "x")
-	first := true
-	h.serve(func(o *web.Options) {
-		o.Operations = meanwhile{o.Operations, func() {
-			if first {
-				first = false
-				h.commit("Meanwhile", "d/a", "theirs")
-			}
-		}}
-	})
+	h.meanwhile(func() { h.commit("Meanwhile", "d/a", "theirs") })
 	a := h.as(h.ada).upload(h, url.Values{"dir": {"d"}}, "a", "mine", "b", "b")
 	want(t, "upload", a, http.StatusUnprocessableEntity)
 	h.holds("d/a", "theirs")
 	h.holds("d/b", "b")
-}
-
-// meanwhile runs a function right before each commit.
-type meanwhile struct {
-	web.Operations
-	happens func()
-}
-
-func (m meanwhile) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
-	m.happens()
-	return m.Operations.WriteFiles(ctx, a, in)
 }

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"bytes"
-	"context"
 	"html"
 	"mime/multipart"
 	"net/http"
@@ -11,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/gitstore"
 	"satchel/internal/fault"
-	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/pages"
@@ -264,7 +263,7 @@ func TestScreened(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	b := h.as(h.ada)
 	form := b.edit(h, "a.md")
-	h.serve(func(o *web.Options) { o.Operations = screening{o.Operations} })
+	h.screen = screening
 	form.Set("message", "note")
 	a := b.save(h, "a.md", form, "token=abc\n")
 	want(t, "save", a, http.StatusForbidden)
@@ -278,7 +277,12 @@ func TestScreened(t *testing.T) {
 // change is saved.
 func TestScreenedNote(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
-	h.serve(func(o *web.Options) { o.Operations = silencing{o.Operations} })
+	h.screen = func(p space.Path, _ []byte) error {
+		if p == space.CommentPath {
+			return screening(p, nil)
+		}
+		return nil
+	}
 	b := h.as(h.ada)
 	form := b.edit(h, "a.md")
 	form.Set("message", "token=abc")
@@ -293,7 +297,7 @@ func TestScreenedNote(t *testing.T) {
 // TestWarnedText checks that the page reports what looks like a secret in a saved text.
 func TestWarnedText(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
-	h.serve(func(o *web.Options) { o.Operations = warning{o.Operations} })
+	h.screen = func(space.Path, []byte) error { return gitstore.Warned{Why: "Line 1 looks like a secret."} }
 	b := h.as(h.ada)
 	a := b.save(h, "a.md", b.edit(h, "a.md"), "two\n")
 	want(t, "save", a, http.StatusOK)
@@ -303,51 +307,20 @@ func TestWarnedText(t *testing.T) {
 	h.holds("a.md", "two\n")
 }
 
-// warning is a store that reports a secret in every file.
-type warning struct{ web.Operations }
-
-func (w warning) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
-	c, err := w.Operations.WriteFiles(ctx, a, in)
-	for _, f := range c.Files {
-		c.Warnings = append(c.Warnings, space.Warning{Path: string(f.Path), Why: "Line 1 looks like a secret."})
-	}
-	return c, err
-}
-
-// silencing is a store that leaves out every note.
-type silencing struct{ web.Operations }
-
-func (s silencing) WriteFiles(ctx context.Context, a service.Actor, in service.WriteFilesInput) (space.Commit, error) {
-	in.Message = ""
-	c, err := s.Operations.WriteFiles(ctx, a, in)
-	c.Rejected = append(c.Rejected, space.Rejection{Path: "(comment)", Why: "The change was saved without its comment.", Err: fault.New(fault.Invalid, "A key.")})
-	return c, err
-}
-
-// screening is a store that rejects every file.
-type screening struct{ web.Operations }
-
-func (screening) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {
-	return refuse(in, fault.New(fault.Forbidden, "It holds what looks like a key. Take it out."))
-}
-
-// refuse returns the service's error if the first file was rejected.
-func refuse(in service.WriteFilesInput, err *fault.Error) (space.Commit, error) {
-	if !in.Partial {
-		return space.Commit{}, err
-	}
-	return space.Commit{Rejected: []space.Rejection{{Path: in.Changes[0].Path, Why: err.Public, Err: err}}}, nil
+// screening rejects every content.
+func screening(space.Path, []byte) error {
+	return fault.New(fault.Forbidden, "It holds what looks like a key. Take it out.")
 }
 
 // serve restarts the server with other options.
-func (h *held) serve(change func(*web.Options)) {
-	h.t.Helper()
-	o := h.made
+func (w *world) serve(change func(*web.Options)) {
+	w.t.Helper()
+	o := w.made
 	change(&o)
 	s, err := pages.New(o)
-	must(h.t, err)
-	h.t.Cleanup(s.Close)
-	h.server = s
+	must(w.t, err)
+	w.t.Cleanup(s.Close)
+	w.server = s
 }
 
 // TestWhoMayEdit checks that readers see no way to change anything, and people who are not

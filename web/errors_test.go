@@ -58,7 +58,7 @@ func TestInternalError(t *testing.T) {
 func TestOverHTTP(t *testing.T) {
 	const local = "http://localhost:8080"
 	w := newWorld(t)
-	s, err := pages.New(web.Options{Issuer: local + "/", MCPURL: local + "/mcp", Accounts: w.Store, People: w.people, Service: w.made.Service})
+	s, err := pages.New(web.Options{Issuer: local + "/", MCPURL: local + "/mcp", Accounts: w.Store, Service: w.made.Service, App: w.made.App})
 	must(t, err)
 	defer s.Close()
 	r := httptest.NewRequest("POST", local+w.link(w.ada), strings.NewReader(""))

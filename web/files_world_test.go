@@ -1,29 +1,19 @@
 package web_test
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
-	"time"
 
-	"satchel/gitstore"
-	"satchel/gitstore/remotes"
-	"satchel/gitstore/reviews"
-	"satchel/gitstore/sources"
-	"satchel/internal/seal"
+	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/sandbox/pending"
 	"satchel/tools/index"
 	"satchel/web"
 )
 
-// held is a world whose spaces hold files: a real store of spaces, and search over it.
+// held is a world whose spaces hold files, with search over them.
 type held struct {
 	*world
-	dir   string // of the spaces
-	git   *gitstore.Store
 	index *index.Index
 }
 
@@ -35,59 +25,32 @@ func newHeld(t *testing.T, files ...string) *held {
 
 func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	t.Helper()
-	h := &held{dir: t.TempDir()}
+	h := &held{}
 	var err error
-	h.git, err = gitstore.Open(gitstore.Options{Dir: h.dir})
-	must(t, err)
-	t.Cleanup(func() { _ = h.git.Close() })
 	h.index, err = index.Open(index.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { h.index.Close() })
-	ws := h.git
-	published := sources.New(sources.Options{
-		Store: h.git, Dir: t.TempDir(), LookEvery: time.Hour,
-		Owned: func(context.Context, space.UserID) ([]space.SpaceID, error) { return nil, nil },
-	})
-	t.Cleanup(published.Close)
-	h.world = newWorld(t, func(o *web.Options) {
-		o.Workspace, o.History, o.Operations = ws, h.git, operations(t, o, h.git, nil)
-		o.Service = service.New(service.Options{Accounts: o.Accounts, Git: h.git, Sources: published, Now: o.Now})
-		o.Service.Attach(service.Running{Index: h.index})
-		with(o)
-	})
-	for _, id := range []space.SpaceID{h.space.ID, h.evil.ID} {
-		_, err = h.git.Create(t.Context(), id, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Begin", Time: h.now.Add(-time.Hour)})
-		must(t, err)
-	}
+	h.world = newWorld(t, with)
+	h.attach(func(r *service.Running) { r.Index = h.index })
 	if len(files) > 0 {
 		h.commit("Write what there is", files...)
 	}
 	return h
 }
 
-// operations are those of a real service on the store of spaces.
-func operations(t *testing.T, o *web.Options, git *gitstore.Store, r *reviews.Reviews) web.Operations {
-	t.Helper()
-	box, err := seal.Load(filepath.Join(t.TempDir(), "server.key"))
-	must(t, err)
-	pending, err := pending.Open(pending.Options{Dir: t.TempDir(), Seal: box})
-	must(t, err)
-	return service.New(service.Options{Accounts: o.Accounts, Git: git, Remotes: remotes.New(remotes.Options{}), Held: pending, Reviews: r})
-}
-
 // commit writes files of ada's space as an AI; the content "\x00" deletes a file.
-func (h *held) commit(message string, files ...string) space.Commit {
-	h.t.Helper()
-	return h.commitAs(space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: message, Tool: "bash", Client: "claude-code", Time: h.now}, files...)
+func (w *world) commit(message string, files ...string) space.Commit {
+	w.t.Helper()
+	return w.commitAs(space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: message, Tool: "bash", Client: "claude-code", Time: w.now}, files...)
 }
 
-func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
-	h.t.Helper()
+func (w *world) commitAs(m space.Meta, files ...string) space.Commit {
+	w.t.Helper()
 	var cs space.ChangeSet
 	for i := 0; i+1 < len(files); i += 2 {
 		c := space.Change{Path: files[i], Content: []byte(files[i+1])}
-		b, mode, ok, err := h.git.Blob(h.t.Context(), h.space.ID, "", space.Path(files[i]))
-		must(h.t, err)
+		b, mode, ok, err := w.git.Blob(w.t.Context(), w.space.ID, "", space.Path(files[i]))
+		must(w.t, err)
 		if ok {
 			c.Base, c.BaseMode = b, mode
 		}
@@ -96,10 +59,10 @@ func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
 		}
 		cs.Changes = append(cs.Changes, c)
 	}
-	c, err := h.git.Commit(h.t.Context(), h.space.ID, cs, m)
-	must(h.t, err)
+	c, err := w.git.Commit(w.t.Context(), w.space.ID, cs, m)
+	must(w.t, err)
 	if len(c.Rejected) > 0 {
-		h.t.Fatalf("refused: %+v", c.Rejected)
+		w.t.Fatalf("refused: %+v", c.Rejected)
 	}
 	return c
 }
@@ -113,6 +76,30 @@ func (h *held) indexed() *held {
 }
 
 // in returns an address of ada's space.
-func (h *held) in(format string, args ...any) string {
-	return "/spaces/" + string(h.space.ID) + "/" + fmt.Sprintf(format, args...)
+func (w *world) in(format string, args ...any) string {
+	return "/spaces/" + string(w.space.ID) + "/" + fmt.Sprintf(format, args...)
+}
+
+// text returns the content of a file of ada's space; "" if there is none.
+func (w *world) text(path string) string {
+	w.t.Helper()
+	_, data, err := w.git.Open(w.t.Context(), w.space.ID, "", space.Path(path))
+	if fault.CodeOf(err) == fault.NotFound {
+		return ""
+	}
+	must(w.t, err)
+	return string(data)
+}
+
+// meanwhile runs each function once, between the look of a page and its commit.
+func (w *world) meanwhile(happens ...func()) {
+	w.screen = func(space.Path, []byte) error {
+		if len(happens) > 0 {
+			f, screen := happens[0], w.screen
+			happens, w.screen = happens[1:], nil
+			f()
+			w.screen = screen
+		}
+		return nil
+	}
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"satchel/auth"
-	"satchel/internal/space"
 )
 
 // Attack: the parameters of GitHub's setup page say whose installation it is, which other
 // programs believed. With this browser's state, every number leads to the same place:
 // GitHub is asked who the person is. None reaches GitHub or the App.
 func TestAttackSpoofedInstallation(t *testing.T) {
+	h := newHubWorld(t)
 	for name, query := range map[string]string{
 		"unclaimed":                  "installation_id=2",
 		"claimed by another user":    "installation_id=1",
@@ -32,7 +32,6 @@ func TestAttackSpoofedInstallation(t *testing.T) {
 	} {
 		for _, path := range []string{"/github/setup?", "/github/callback?"} {
 			t.Run(name+" "+path, func(t *testing.T) {
-				h := newHubWorld(t)
 				b := h.as(h.ada)
 				a := b.get(path + query + "&state=" + h.state(b, "/install"))
 				want(t, name, a, http.StatusSeeOther)
@@ -59,7 +58,7 @@ func TestAttackApprovalReturnWithoutState(t *testing.T) {
 		} {
 			a := b.get(target)
 			want(t, who+" "+target, a, http.StatusOK)
-			if len(b.flows()) > 0 || h.app.begun > 0 || len(h.app.asked) > 0 {
+			if len(b.flows()) > 0 {
 				t.Fatalf("%s %s: something was begun", who, target)
 			}
 			if leads.MatchString(a.body) || strings.Contains(a.body, "eve") && who != "a stranger" {
@@ -88,8 +87,8 @@ func TestRequestForApproval(t *testing.T) {
 		b := h.as(h.ada)
 		a := b.get(query + "&state=" + h.state(b, "/install"))
 		want(t, name, a, http.StatusSeeOther)
-		if a.location() != issuer+h.path || len(h.app.links) > 0 || strings.Join(h.app.writes, ",") != "ask "+string(h.ada.ID) {
-			t.Errorf("%s: %s %v", name, a.location(), h.app.writes)
+		if did := h.did(); a.location() != issuer+h.path || h.linked(h.space.ID).Repository != 0 || did != "" {
+			t.Errorf("%s: %s %s", name, a.location(), did)
 		}
 		if page := b.get(h.path); heading(page.body) != "Waiting for approval" {
 			t.Errorf("%s: %s", name, heading(page.body))
@@ -106,6 +105,10 @@ func TestAttackStates(t *testing.T) {
 		{"connect", "/connect", "/github/callback?code=ada"},
 		{"manifest", "", "/admin/github/created?code=good"},
 	} {
+		h := newHubWorld(t)
+		if route.begin == "" {
+			h.noApp()
+		}
 		for _, attack := range []struct {
 			name string
 			do   func(h *hubWorld, b *browser, state string) (*browser, string) // who comes back, with what
@@ -142,22 +145,20 @@ func TestAttackStates(t *testing.T) {
 			}},
 		} {
 			t.Run(route.name+", "+attack.name, func(t *testing.T) {
-				h := newHubWorld(t)
 				b := h.as(h.ada)
-				h.app.made = route.begin != ""
+				must(t, h.SetAdmin(t.Context(), cli, h.eve.ID, false))
 				var state string
 				if route.begin == "" {
 					state = manifestState(t, b.send("/admin/github/manifest", nil))
 				} else {
 					state = h.state(b, route.begin)
 				}
-				h.app.begun = 0
 				o, query := attack.do(h, b, url.QueryEscape(state))
 				a := o.get(route.finish + query)
 				if a.StatusCode == http.StatusSeeOther && !strings.HasPrefix(a.location(), issuer+"/signin") {
 					t.Errorf("it went on to %s", a.location())
 				}
-				if h.app.begun > 0 || len(h.app.asked) > 0 || !h.app.made && route.begin != "" || h.app.made && route.begin == "" {
+				if h.hasApp() != (route.begin != "") {
 					t.Error("it was finished")
 				}
 				h.untouched(attack.name)
@@ -173,23 +174,22 @@ func TestAttackReplay(t *testing.T) {
 	state := h.state(b, "/connect")
 	flow := b.flows()
 	want(t, "once", b.get("/github/callback?code=ada&state="+state), 303)
-	h.app.writes = nil
+	h.did()
 	maps.Copy(b.cookies, flow)
 	want(t, "twice", b.get("/github/callback?code=ada&state="+state), 400)
 	h.untouched("a replayed callback")
 
 	state = h.state(b, "/install")
 	want(t, "setup once", b.get("/github/setup?state="+state), 303)
-	begun := h.app.begun
-	want(t, "setup twice", b.get("/github/setup?state="+state), 200)
-	if h.app.begun != begun {
+	if a := b.get("/github/setup?state=" + state); a.StatusCode != http.StatusOK || leads.MatchString(a.body) {
 		t.Error("a used state began a second visit")
 	}
 
 	h.choosing(b, "ada")
 	flow = b.flows()
 	want(t, "choose", b.send(h.path+"/pick", url.Values{"repository": {"11"}}), 303)
-	h.app.writes, h.app.links = nil, map[space.SpaceID]auth.RepositoryLink{}
+	h.did()
+	must(t, h.UnlinkRepository(t.Context(), h.ada.ID, "test", h.space.ID))
 	maps.Copy(b.cookies, flow)
 	want(t, "choose again from a list that was used", b.send(h.path+"/pick", url.Values{"repository": {"12"}}), 400)
 	h.untouched("a used list")
@@ -199,20 +199,18 @@ func TestAttackReplay(t *testing.T) {
 func TestAttackMixedFlows(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
-	h.app.made = false
+	h.noApp()
 	manifest := manifestState(t, b.send("/admin/github/manifest", nil))
-	h.app.made = true
+	h.setApp(func(*auth.GitHubApp) {})
 	install := h.state(b, "/install")
-	h.app.begun = 0
-	want(t, "a manifest's state at the setup page", b.get("/github/setup?setup_action=request&state="+manifest), 200)
-	want(t, "a manifest's state at the callback", b.get("/github/callback?code=ada&state="+manifest), 400)
-	h.app.made = false
-	want(t, "an installation's state for a manifest", b.get("/admin/github/created?code=good&state="+install), 400)
-	if h.app.begun > 0 {
-		t.Error("something was begun")
+	if a := b.get("/github/setup?setup_action=request&state=" + manifest); a.StatusCode != http.StatusOK || leads.MatchString(a.body) {
+		t.Errorf("a manifest's state at the setup page: %d", a.StatusCode)
 	}
+	want(t, "a manifest's state at the callback", b.get("/github/callback?code=ada&state="+manifest), 400)
+	h.noApp()
+	want(t, "an installation's state for a manifest", b.get("/admin/github/created?code=good&state="+install), 400)
 	h.untouched("mixed flows")
-	h.app.made = true
+	h.setApp(func(*auth.GitHubApp) {})
 	connect := h.state(b, "/connect")
 	want(t, "a sign-in finished with it", b.get("/signin/github/callback?code=ada&state="+connect), 400)
 	if len(b.flows()) == 0 {
@@ -234,7 +232,7 @@ func TestAttackLoginCSRF(t *testing.T) {
 	want(t, "ada follows eve's link in her own visit", ada.get("/github/callback?code=eve&state="+state), 400)
 	h.untouched("ada in a visit of hers")
 	want(t, "hers goes on", ada.get("/github/callback?code=ada&state="+hers), 303)
-	h.app.writes = nil
+	h.did()
 	// Eve's cookie is planted by a page of the same site.
 	maps.Copy(ada.cookies, eve.flows())
 	want(t, "with eve's cookie", ada.get("/github/callback?code=eve&state="+state), 400)
@@ -242,9 +240,6 @@ func TestAttackLoginCSRF(t *testing.T) {
 	// A link cannot begin a visit: a page that ada is sent to cannot begin one for her.
 	for _, way := range []string{"/connect", "/install", "/create", "/disconnect", "/check"} {
 		want(t, "GET "+way, ada.get(h.path+way), 404)
-	}
-	if h.app.begun != 2 {
-		t.Errorf("%d visits were begun", h.app.begun)
 	}
 }
 
@@ -264,7 +259,7 @@ func TestAttackSelectRepository(t *testing.T) {
 		h := newHubWorld(t)
 		b := h.as(h.ada)
 		h.choosing(b, "ada")
-		h.app.writes = nil
+		h.did()
 		a := b.send(h.path+"/pick", form)
 		want(t, name, a, 400)
 		h.untouched(name)
@@ -273,7 +268,7 @@ func TestAttackSelectRepository(t *testing.T) {
 			t.Errorf("%s: the list is gone", name)
 		}
 		want(t, name+", then a right one", b.send(h.path+"/pick", url.Values{"repository": {"11"}, "installation_id": {"2"}, "repository_id": {"21"}}), 303)
-		if l := h.app.links[h.space.ID]; l.Repository != 11 || l.Installation != 1 {
+		if l := h.linked(h.space.ID); l.Repository != 11 || l.Installation != 1 {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
@@ -282,9 +277,7 @@ func TestAttackSelectRepository(t *testing.T) {
 // Attack: a list of another space, another session or another time.
 func TestAttackListOfAnother(t *testing.T) {
 	h := newHubWorld(t)
-	ctx := t.Context()
-	second, err := h.CreateSpace(ctx, cli, h.ada.ID, space.NewSpaceID(), "second")
-	must(t, err)
+	second := h.newSpace(h.ada, "second")
 	pick := url.Values{"repository": {"11"}}
 	for name, tt := range map[string]struct {
 		change func(b *browser) *browser
@@ -301,7 +294,7 @@ func TestAttackListOfAnother(t *testing.T) {
 	} {
 		b := h.as(h.ada)
 		h.choosing(b, "ada")
-		h.app.writes = nil
+		h.did()
 		want(t, name, tt.change(b).send(tt.path, pick), 400)
 		h.untouched(name)
 	}

@@ -1,20 +1,30 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
-	"errors"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"satchel/auth"
 	"satchel/auth/github/app"
-	"satchel/internal/fault"
+	"satchel/gitstore/remotes"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -24,165 +34,156 @@ const (
 	canaryKey = "-----BEGIN RSA PRIVATE KEY-----\nCANARYPEM\n-----END RSA PRIVATE KEY-----\n"
 )
 
-// fakeApp is a GitHub App whose GitHub identifies people by their codes.
-type fakeApp struct {
-	app    auth.GitHubApp
-	made   bool
-	links  map[space.SpaceID]auth.RepositoryLink
-	asked  map[space.SpaceID]time.Time
-	people map[string]app.Found // by code
-	broken error                // what everything answers
-	begun  int
-	writes []string // what changed something, or used a code
-	now    func() time.Time
-	taken  map[int64]space.SpaceID
-	// conflict is the error that Link returns.
-	conflict error
+// fakeGitHub answers requests as GitHub does. The code of a person, and the token that
+// they get for it, is their name here.
+type fakeGitHub struct {
+	t *testing.T
+
+	mu     sync.Mutex
+	people map[string]app.Found
+	down   bool     // every request fails
+	lost   bool     // nobody may push any more
+	did    []string // the requests that used a code or changed something
 }
 
-var _ web.GitHubApp = (*fakeApp)(nil)
-
-func (f *fakeApp) note(format string, args ...any) {
-	f.writes = append(f.writes, fmt.Sprintf(format, args...))
-}
-
-func (f *fakeApp) App(context.Context) (auth.GitHubApp, bool, error) { return f.app, f.made, nil }
-
-func (f *fakeApp) Manifest(state string, n app.NewApp) (string, []byte, error) {
-	path := "/settings/apps/new"
-	if org := n.Organisation; org != "" {
-		path = "/organizations/" + org + path
+// RoundTrip implements http.RoundTripper.
+func (f *fakeGitHub) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
-	m, err := json.Marshal(map[string]any{"name": `<b>"`, "creates": n.Creates, "public": n.Public})
-	return hubURL + path + "?state=" + state, m, err
-}
-
-func (f *fakeApp) Create(_ context.Context, _ space.UserID, code string) (auth.GitHubApp, error) {
-	f.note("create %s", code)
-	switch {
-	case f.made:
-		return auth.GitHubApp{}, fault.New(fault.Conflict, "There is one.")
-	case code != "good":
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "GitHub does not know the code any more.")
+	status, answer := f.answer(r, body)
+	if f.down {
+		status, answer = http.StatusBadGateway, map[string]any{}
 	}
-	f.make()
-	return f.app, nil
+	b, err := json.Marshal(answer)
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(b)), Request: r}, err
 }
 
-// make puts secrets where a careless implementation might leak them.
-func (f *fakeApp) make() {
-	f.made = true
-	f.app = auth.GitHubApp{URL: hubURL, ID: 7, ClientID: "Iv1.x", Slug: "satchel", Name: "Satchel", Owner: "ada-l", HTMLURL: hubURL + "/apps/satchel", Created: f.now(), Creates: true,
-		Secrets: auth.GitHubSecrets{ClientSecret: "canary-client-secret", PrivateKey: canaryKey, Webhook: "canary-webhook"}}
-}
-
-func (f *fakeApp) Enter(_ context.Context, _ space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
-	f.note("enter %d", a.ID)
-	if a.Secrets.PrivateKey != canaryKey {
-		return a, fault.New(fault.Invalid, "GitHub says that the key is not the App's.")
+func (f *fakeGitHub) answer(r *http.Request, body []byte) (int, any) {
+	type object = map[string]any
+	path := strings.TrimPrefix(r.URL.Path, "/api/v3")
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	p, known := f.people[strings.TrimPrefix(token, "ghu_")]
+	all := func(fit func(app.Repository) bool) (list []object) {
+		for _, found := range f.people {
+			for _, x := range found.Repositories {
+				if fit(x) {
+					list = append(list, object{"id": x.ID, "full_name": x.FullName, "private": x.Private, "archived": x.Archived, "default_branch": x.DefaultBranch, "permissions": object{"push": x.Push}})
+				}
+			}
+		}
+		return list
 	}
-	f.make()
-	return f.app, nil
-}
-
-func (f *fakeApp) Forget(context.Context, space.UserID) error {
-	f.note("forget")
-	f.made, f.app = false, auth.GitHubApp{}
-	return nil
-}
-
-func (f *fakeApp) InstallURL(_ context.Context, state string) (string, error) {
-	return hubURL + "/apps/satchel/installations/new?state=" + state, f.broken
-}
-
-func (f *fakeApp) Begin(_ context.Context, redirectURI, state string) (string, []byte, error) {
-	f.begun++
-	q := url.Values{"state": {state}, "redirect_uri": {redirectURI}, "code_challenge_method": {"S256"}}
-	return hubURL + "/login/oauth/authorize?" + q.Encode(), []byte("verifier of " + state), f.broken
-}
-
-func (f *fakeApp) Finish(_ context.Context, redirectURI string, flow []byte, q url.Values) (app.Found, error) {
-	f.note("finish %s", q.Get("code"))
-	if redirectURI != issuer+"/github/callback" || string(flow) != "verifier of "+q.Get("state") {
-		return app.Found{}, errors.New("another flow")
+	installations := func(fit func(app.Installation) bool) (list []object) {
+		for _, found := range f.people {
+			for _, x := range found.Installations {
+				if fit(x) {
+					list = append(list, object{"id": x.ID, "app_id": 7, "account": object{"login": x.Account, "type": x.AccountType}, "html_url": x.ManageURL, "repository_selection": x.Selection})
+				}
+			}
+		}
+		return list
 	}
-	found, ok := f.people[q.Get("code")]
-	if !ok {
-		return app.Found{}, fault.New(fault.Unauthenticated, "GitHub does not take the code.")
+	made := object{"id": 7, "client_id": "Iv1.x", "slug": "satchel", "name": "Satchel", "html_url": hubURL + "/apps/satchel", "owner": object{"login": "ada-l"},
+		"permissions": object{"contents": "write", "administration": "write"}, "client_secret": "canary-client-secret", "pem": appKey(), "webhook_secret": "canary-webhook"}
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	number, _ := strconv.ParseInt(segments[len(segments)-1], 10, 64)
+	switch pattern := r.Method + " " + numbers.ReplaceAllString(path, "/N"); {
+	case pattern == "POST /login/oauth/access_token":
+		q, _ := url.ParseQuery(string(body))
+		f.did = append(f.did, "finish "+q.Get("code"))
+		if _, ok := f.people[q.Get("code")]; !ok {
+			return http.StatusOK, object{"error": "bad_verification_code"}
+		}
+		return http.StatusOK, object{"access_token": "ghu_" + q.Get("code"), "token_type": "bearer"}
+	case pattern == "GET /user" && known:
+		return http.StatusOK, object{"id": p.GitHubUser, "login": p.Login, "type": "User"}
+	case pattern == "GET /user/installations" && known:
+		return http.StatusOK, object{"installations": installations(func(x app.Installation) bool { return slices.Contains(p.Installations, x) })}
+	case strings.HasPrefix(pattern, "GET /user/installations/N/repositories") && known:
+		id, _ := strconv.ParseInt(segments[2], 10, 64)
+		return http.StatusOK, object{"repositories": all(func(x app.Repository) bool { return x.Installation == id && slices.Contains(p.Repositories, x) })}
+	case pattern == "POST /user/repos" && known:
+		var n struct {
+			Name    string
+			Private bool
+		}
+		must(f.t, json.Unmarshal(body, &n))
+		f.did = append(f.did, fmt.Sprintf("make %s private=%t", n.Name, n.Private))
+		p.Repositories = append(slices.Clone(p.Repositories), app.Repository{ID: 99, FullName: p.Login + "/" + n.Name, Private: n.Private, Push: true, Installation: 1})
+		f.people[strings.TrimPrefix(token, "ghu_")] = p
+		return http.StatusCreated, object{"id": 99}
+	case strings.HasPrefix(pattern, "DELETE /applications/"):
+		return http.StatusNoContent, nil
+	case pattern == "POST /app-manifests/good/conversions":
+		f.did = append(f.did, "create good")
+		return http.StatusCreated, made
+	case pattern == "GET /app":
+		return http.StatusOK, made
+	case pattern == "GET /app/installations/N":
+		if list := installations(func(x app.Installation) bool { return x.ID == number }); len(list) > 0 {
+			return http.StatusOK, list[0]
+		}
+	case pattern == "POST /app/installations/N/access_tokens":
+		var want struct {
+			IDs []int64 `json:"repository_ids"`
+		}
+		must(f.t, json.Unmarshal(body, &want))
+		return http.StatusCreated, object{"token": "ghs_test", "expires_at": time.Now().Add(time.Hour), "permissions": object{"contents": "write", "metadata": "read"},
+			"repositories": all(func(x app.Repository) bool { return slices.Contains(want.IDs, x.ID) })}
+	case pattern == "GET /repositories/N":
+		if list := all(func(x app.Repository) bool { return x.ID == number }); len(list) > 0 {
+			return http.StatusOK, list[0]
+		}
+	case pattern == "GET /user/N":
+		for _, found := range f.people {
+			if found.GitHubUser == number {
+				return http.StatusOK, object{"id": number, "login": found.Login}
+			}
+		}
+	case strings.HasSuffix(pattern, "/permission") && !f.lost:
+		for _, found := range f.people {
+			if len(segments) > 4 && found.Login == segments[4] {
+				return http.StatusOK, object{"permission": "write", "user": object{"id": found.GitHubUser}}
+			}
+		}
 	}
-	return found, nil
+	return http.StatusNotFound, object{"message": "Not Found"}
 }
 
-func (f *fakeApp) FinishCreate(ctx context.Context, redirectURI string, flow []byte, q url.Values, n app.NewRepository) (app.Found, error) {
-	found, err := f.Finish(ctx, redirectURI, flow, q)
+var numbers = regexp.MustCompile(`/\d+`)
+
+// appKey returns a private key, which takes long to make.
+var appKey = sync.OnceValue(func() string {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return found, err
+		panic(err)
 	}
-	f.note("make %s/%s private=%t", n.Owner, n.Name, n.Private)
-	found.Created = 99
-	found.Repositories = append(slices.Clone(found.Repositories), app.Repository{ID: 99, FullName: found.Login + "/" + n.Name, Private: n.Private, Push: true, Installation: 1})
-	return found, nil
-}
-
-func (f *fakeApp) Link(_ context.Context, by space.UserID, id space.SpaceID, found app.Found, repository int64) (auth.RepositoryLink, error) {
-	f.note("link %d", repository)
-	if f.conflict != nil {
-		return auth.RepositoryLink{}, f.conflict
-	}
-	i := slices.IndexFunc(found.Repositories, func(r app.Repository) bool { return r.ID == repository && r.Push })
-	if i < 0 {
-		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "You may not push there.")
-	}
-	l := auth.RepositoryLink{Space: id, User: by, GitHubUser: found.GitHubUser, GitHubLogin: found.Login, Installation: found.Repositories[i].Installation, Account: found.Login,
-		Repository: repository, FullName: found.Repositories[i].FullName, State: auth.LinkConnected, Since: f.now(), Checked: f.now(), Created: f.now()}
-	f.links[id] = l
-	return l, nil
-}
-
-func (f *fakeApp) Taken(context.Context, space.SpaceID) (map[int64]space.SpaceID, error) {
-	return f.taken, nil
-}
-
-func (f *fakeApp) Linked(_ context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
-	l, ok := f.links[id]
-	return l, ok, nil
-}
-
-func (f *fakeApp) Unlink(_ context.Context, _ space.UserID, id space.SpaceID) error {
-	f.note("unlink")
-	delete(f.links, id)
-	return nil
-}
-
-func (f *fakeApp) Recheck(_ context.Context, id space.SpaceID) (auth.RepositoryLink, error) {
-	f.note("recheck")
-	return f.links[id], f.broken
-}
-
-func (f *fakeApp) AskApproval(_ context.Context, id space.SpaceID, user space.UserID) error {
-	f.note("ask %s", user)
-	f.asked[id] = f.now()
-	return nil
-}
-
-func (f *fakeApp) Waiting(_ context.Context, id space.SpaceID) (time.Time, bool, error) {
-	t, ok := f.asked[id]
-	return t, ok, nil
-}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}))
+})
 
 // hubWorld is a world with an App.
 type hubWorld struct {
 	*world
-	app  *fakeApp
+	hub  *fakeGitHub
 	path string // of the pages of ada's space
 }
 
 func newHubWorld(t *testing.T, with ...func(*web.Options)) *hubWorld {
 	t.Helper()
-	f := &fakeApp{links: map[space.SpaceID]auth.RepositoryLink{}, asked: map[space.SpaceID]time.Time{}}
-	w := newWorld(t, append(with, func(o *web.Options) { o.App, f.now = f, o.Now })...)
-	f.make()
-	f.people = map[string]app.Found{
+	return newHubWorldOf(t, servicetest.Setup{}, with...)
+}
+
+// newHubWorldOf is newHubWorld with other engines.
+func newHubWorldOf(t *testing.T, s servicetest.Setup, with ...func(*web.Options)) *hubWorld {
+	t.Helper()
+	f := &fakeGitHub{t: t, people: map[string]app.Found{
 		"ada": {GitHubUser: 1, Login: "ada-l", Installations: []app.Installation{{ID: 1, Account: "ada-l", AccountType: "User", ManageURL: hubURL + "/settings/installations/1", Selection: "selected"}},
 			Repositories: []app.Repository{
 				{ID: 11, FullName: "ada-l/notes", Private: true, Push: true, Installation: 1},
@@ -192,8 +193,75 @@ func newHubWorld(t *testing.T, with ...func(*web.Options)) *hubWorld {
 			}},
 		"eve":  {GitHubUser: 2, Login: "eve", Installations: []app.Installation{{ID: 2, Account: "eve", Selection: "all"}}, Repositories: []app.Repository{{ID: 21, FullName: "eve/trap", Push: true, Installation: 2}}},
 		"none": {GitHubUser: 3, Login: "newbie"},
+	}}
+	h := &hubWorld{hub: f}
+	h.world = newWorldOf(t, s, append(with, func(o *web.Options) {
+		var err error
+		o.App, err = app.New(app.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Store: o.Accounts, URL: hubURL, Public: o.Issuer, Transport: f, Now: o.Now, OnState: func(ctx context.Context, l auth.RepositoryLink) error {
+			if l.State != auth.LinkConnected {
+				return h.service.Remotes.Remove(ctx, l.Space)
+			}
+			return h.service.Remotes.Set(ctx, remotes.SetRequest{Space: l.Space, URL: hubURL + "/" + l.FullName + ".git", Kind: space.KindGitHub, Trusted: true})
+		}})
+		must(t, err)
+		t.Cleanup(o.App.Close)
+	})...)
+	h.path = "/spaces/" + string(h.space.ID) + "/github"
+	h.setApp(func(*auth.GitHubApp) {})
+	return h
+}
+
+// setApp replaces the App.
+func (h *hubWorld) setApp(change func(*auth.GitHubApp)) {
+	h.t.Helper()
+	h.noApp()
+	a := auth.GitHubApp{URL: hubURL, ID: 7, ClientID: "Iv1.x", Slug: "satchel", Name: "Satchel", Owner: "ada-l", HTMLURL: hubURL + "/apps/satchel", Created: h.clock(), Creates: true,
+		Secrets: auth.GitHubSecrets{ClientSecret: "canary-client-secret", PrivateKey: appKey(), Webhook: "canary-webhook"}}
+	change(&a)
+	must(h.t, h.SetGitHubApp(h.t.Context(), h.ada.ID, "test", a))
+}
+
+// noApp removes the App.
+func (h *hubWorld) noApp() {
+	h.t.Helper()
+	must(h.t, h.RemoveGitHubApp(h.t.Context(), h.ada.ID, "test"))
+}
+
+func (h *hubWorld) hasApp() bool {
+	h.t.Helper()
+	_, ok, err := h.GitHubApp(h.t.Context())
+	must(h.t, err)
+	return ok
+}
+
+// link connects a repository to a space in the store alone.
+func (h *hubWorld) link(id space.SpaceID, state auth.LinkState, change ...func(*auth.RepositoryLink)) auth.RepositoryLink {
+	h.t.Helper()
+	sp, err := h.Space(h.t.Context(), id)
+	must(h.t, err)
+	l := auth.RepositoryLink{Space: id, User: sp.Owner, GitHubUser: 1, GitHubLogin: "ada-l", Installation: 1, Account: "ada-l", Repository: 11, FullName: "ada-l/notes", State: state, Checked: h.clock()}
+	for _, f := range change {
+		f(&l)
 	}
-	return &hubWorld{world: w, app: f, path: "/spaces/" + string(w.space.ID) + "/github"}
+	must(h.t, h.LinkRepository(h.t.Context(), sp.Owner, "test", l))
+	return h.linked(id)
+}
+
+// linked returns the repository of a space.
+func (h *hubWorld) linked(id space.SpaceID) auth.RepositoryLink {
+	h.t.Helper()
+	l, _, err := h.RepositoryLink(h.t.Context(), id)
+	must(h.t, err)
+	return l
+}
+
+// did returns what GitHub was asked to do since the last call.
+func (h *hubWorld) did() string {
+	h.hub.mu.Lock()
+	defer h.hub.mu.Unlock()
+	all := strings.Join(h.hub.did, ", ")
+	h.hub.did = nil
+	return all
 }
 
 var leads = regexp.MustCompile(`href="(https://github\.test/[^"]*)"`)
@@ -229,11 +297,14 @@ func (h *hubWorld) choosing(b *browser, code string) {
 	}
 }
 
-// untouched fails if anything was written since.
+// untouched fails if a code was used, a repository connected or an approval asked for.
 func (h *hubWorld) untouched(what string) {
 	h.t.Helper()
-	if len(h.app.writes) > 0 || len(h.app.links) > 0 {
-		h.t.Errorf("%s: it did %v, links %v", what, h.app.writes, h.app.links)
+	links, err := h.RepositoryLinks(h.t.Context())
+	must(h.t, err)
+	_, asked, err := h.PendingApproval(h.t.Context(), h.space.ID)
+	must(h.t, err)
+	if did := h.did(); did != "" || len(links) > 0 || asked {
+		h.t.Errorf("%s: it did %s, links %v", what, did, links)
 	}
-	h.app.writes = nil
 }

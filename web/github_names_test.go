@@ -24,8 +24,8 @@ func TestAttackHostileNamesFromGitHub(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHubWorld(t)
-			h.app.app.Name, h.app.app.Owner, h.app.app.ClientID, h.app.app.Slug = evil, evil, evil, evil
-			h.app.people["ada"] = app.Found{GitHubUser: 1, Login: evil,
+			h.setApp(func(a *auth.GitHubApp) { a.Name, a.Owner, a.ClientID, a.Slug = evil, evil, evil, evil })
+			h.hub.people["ada"] = app.Found{GitHubUser: 1, Login: "ada-l",
 				Installations: []app.Installation{{ID: 1, Account: evil, AccountType: evil, Selection: evil, ManageURL: "javascript:alert(1)"}},
 				Repositories: []app.Repository{
 					{ID: 11, FullName: evil, Push: true, Installation: 1, DefaultBranch: evil},
@@ -66,12 +66,12 @@ func TestAttackHostileNamesFromGitHub(t *testing.T) {
 			}
 			look("the App", b.get("/admin/github"))
 			look("before", b.get(h.path))
+			h.setApp(func(a *auth.GitHubApp) { a.Name, a.Owner = evil, evil })
 			h.choosing(b, "ada")
 			look("the list", b.get(h.path+"/pick"))
 			look("the list, filtered", b.get(h.path+"/pick?q="+url.QueryEscape(shortOf(evil))))
 			for _, state := range []auth.LinkState{auth.LinkConnected, auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
-				h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, User: h.ada.ID, GitHubUser: 1, GitHubLogin: evil, Installation: 1, Account: evil, Repository: 11, FullName: evil,
-					State: state, Since: h.now, Checked: h.now, Created: h.now}
+				h.link(h.space.ID, state, func(l *auth.RepositoryLink) { l.GitHubLogin, l.Account, l.FullName = evil, evil, evil })
 				look("the connection, "+string(state), b.get(h.path))
 				look("the connection for a reader, "+string(state), h.as(h.bob).get(h.path))
 				look("the space, "+string(state), b.get("/spaces/"+string(h.space.ID)))

@@ -16,11 +16,10 @@ import (
 // admins.
 func TestAttackOthersIDs(t *testing.T) {
 	h := newHubWorld(t)
-	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", State: auth.LinkConnected}
+	h.link(h.space.ID, auth.LinkConnected)
 	ada := h.as(h.ada)
 	h.choosing(ada, "ada")
-	h.app.writes = nil
-	begun := h.app.begun
+	h.did()
 	routes := []struct {
 		method, path     string
 		stranger, reader int
@@ -67,8 +66,8 @@ func TestAttackOthersIDs(t *testing.T) {
 			t.Errorf("nobody %s: %d", r.path, a.StatusCode)
 		}
 	}
-	if len(h.app.writes) > 0 || h.app.begun != begun || len(h.app.links) != 1 {
-		t.Errorf("they did %v", h.app.writes)
+	if did := h.did(); did != "" || h.linked(h.space.ID).Repository != 11 {
+		t.Errorf("they did %s", did)
 	}
 }
 
@@ -76,7 +75,7 @@ func TestAttackOthersIDs(t *testing.T) {
 // session.
 func TestAttackCrossSiteGitHub(t *testing.T) {
 	h := newHubWorld(t)
-	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", State: auth.LinkConnected}
+	h.link(h.space.ID, auth.LinkConnected)
 	b := h.as(h.ada)
 	token := b.token()
 	in := "/spaces/" + string(h.space.ID)
@@ -97,8 +96,8 @@ func TestAttackCrossSiteGitHub(t *testing.T) {
 		}
 		want(t, "without the token "+path, b.request(http.MethodPost, path, "repository=11&name=x"), http.StatusForbidden)
 	}
-	if len(h.app.writes) > 0 || len(h.app.links) != 1 || h.app.begun > 0 {
-		t.Errorf("they did %v", h.app.writes)
+	if did := h.did(); did != "" || h.linked(h.space.ID).Repository != 11 || len(b.flows()) > 0 {
+		t.Errorf("they did %s", did)
 	}
 }
 
@@ -148,13 +147,13 @@ func TestAttackSpaceLostMeanwhile(t *testing.T) {
 func TestAttackHostileNames(t *testing.T) {
 	h := newHubWorld(t)
 	evil := `</option><script>alert(1)</script>"'`
-	h.app.app.Name, h.app.app.Owner, h.app.app.HTMLURL = evil, evil, "javascript:alert(1)"
-	h.app.people["evil"] = app.Found{Login: evil, Installations: []app.Installation{{ID: 1, Account: evil, ManageURL: "javascript:alert(1)", Selection: evil}},
+	h.setApp(func(a *auth.GitHubApp) { a.Name, a.Owner, a.HTMLURL = evil, evil, "javascript:alert(1)" })
+	h.hub.people["evil"] = app.Found{GitHubUser: 4, Login: "evil", Installations: []app.Installation{{ID: 1, Account: evil, ManageURL: "javascript:alert(1)", Selection: evil}},
 		Repositories: []app.Repository{{ID: 11, FullName: evil + "\u202e\n", Push: true, Installation: 1}}}
 	b := h.as(h.ada)
 	h.choosing(b, "evil")
 	pages := []answer{b.get(h.path + "/pick"), b.get("/admin/github")}
-	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: evil, GitHubLogin: evil, Account: evil, State: auth.LinkSuspended}
+	h.link(h.space.ID, auth.LinkSuspended, func(l *auth.RepositoryLink) { l.FullName, l.GitHubLogin, l.Account = evil, evil, evil })
 	pages = append(pages, b.get(h.path), b.get("/"))
 	for i, a := range pages {
 		want(t, "page", a, 200)

@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	"satchel/auth"
-	"satchel/internal/space"
 )
 
 // Two tabs connect two spaces at once and return in any order.
 func TestTwoSpacesAreConnectedAtOnce(t *testing.T) {
 	h := newHubWorld(t)
-	second, err := h.CreateSpace(t.Context(), cli, h.ada.ID, space.NewSpaceID(), "second")
-	must(t, err)
+	second := h.newSpace(h.ada, "second")
 	b := h.as(h.ada)
 	other := "/spaces/" + string(second.ID) + "/github"
 	one := h.state(b, "/connect")
@@ -25,8 +23,8 @@ func TestTwoSpacesAreConnectedAtOnce(t *testing.T) {
 	want(t, "the second list", b.get(other+"/pick"), 200)
 	want(t, "the first choice", b.send(h.path+"/pick", url.Values{"repository": {"11"}}), 303)
 	want(t, "the second choice", b.send(other+"/pick", url.Values{"repository": {"12"}}), 303)
-	if h.app.links[h.space.ID].Repository != 11 || h.app.links[second.ID].Repository != 12 {
-		t.Errorf("links: %+v", h.app.links)
+	if h.linked(h.space.ID).Repository != 11 || h.linked(second.ID).Repository != 12 {
+		t.Errorf("links: %+v, %+v", h.linked(h.space.ID), h.linked(second.ID))
 	}
 	if left := b.flows(); len(left) > 0 {
 		t.Errorf("cookies are left: %v", left)
@@ -40,7 +38,7 @@ func TestAttackLinkEndsNobodysFlow(t *testing.T) {
 	b := h.as(h.ada)
 	install, connect := h.state(b, "/install"), h.state(b, "/connect")
 	h.choosing(b, "ada")
-	h.app.writes = nil
+	h.did()
 	for _, target := range []string{
 		"/github/callback?state=x", "/github/callback?state=", "/github/callback?state=x&code=y", "/github/callback?code=y&error=access_denied&state=x",
 		"/github/callback?state=x&state=" + connect, "/github/callback?state=" + auth.NewSecret(auth.KindFlow).Reveal(), "/github/callback?state=" + string(h.space.ID),
@@ -64,8 +62,8 @@ func TestAttackLinkEndsNobodysFlow(t *testing.T) {
 	want(t, "the installation goes on", b.get("/github/setup?state="+install), http.StatusSeeOther)
 	want(t, "the visit goes on", b.get("/github/callback?code=ada&state="+connect), http.StatusSeeOther)
 	want(t, "the choice goes on", b.send(h.path+"/pick", url.Values{"repository": {"11"}}), http.StatusSeeOther)
-	if h.app.links[h.space.ID].Repository != 11 {
-		t.Errorf("links: %+v", h.app.links)
+	if h.linked(h.space.ID).Repository != 11 {
+		t.Errorf("the link: %+v", h.linked(h.space.ID))
 	}
 }
 

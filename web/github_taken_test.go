@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/internal/fault"
+	"satchel/auth"
 	"satchel/internal/space"
 )
 
@@ -17,17 +17,15 @@ var disabled = regexp.MustCompile(`value="(\d+)" required disabled`)
 // space it is.
 func TestTakenRepositoriesAreShown(t *testing.T) {
 	h := newHubWorld(t)
-	second, err := h.CreateSpace(t.Context(), cli, h.ada.ID, space.NewSpaceID(), "plans")
-	must(t, err)
-	hidden, err := h.CreateSpace(t.Context(), cli, h.eve.ID, space.NewSpaceID(), "eves-own-plans")
-	must(t, err)
+	second, hidden := h.newSpace(h.ada, "plans"), h.newSpace(h.eve, "eves-own-plans")
 	must(t, h.AddMember(t.Context(), cli, hidden.ID, h.ada.ID, space.Editor))
-	h.app.taken = map[int64]space.SpaceID{11: second.ID, 12: hidden.ID}
+	h.link(second.ID, auth.LinkConnected)
+	h.link(hidden.ID, auth.LinkConnected, func(l *auth.RepositoryLink) { l.Repository, l.FullName = 12, "ada-l/blog" })
 	b := h.as(h.ada)
 	h.choosing(b, "ada")
 	a := b.get(h.path + "/pick")
 	want(t, "the list", a, 200)
-	if got := disabled.FindAllStringSubmatch(a.body, -1); len(got) != 2 || got[0][1] != "11" || got[1][1] != "12" {
+	if got := disabled.FindAllStringSubmatch(a.body, -1); len(got) != 2 || got[0][1] != "12" || got[1][1] != "11" {
 		t.Errorf("what cannot be chosen: %v", got)
 	}
 	if !strings.Contains(a.body, "/spaces/"+string(second.ID)+"/github") || !strings.Contains(a.body, "plans") {
@@ -38,10 +36,9 @@ func TestTakenRepositoriesAreShown(t *testing.T) {
 	}
 
 	// Attack: the form is sent anyway.
-	h.app.conflict = fault.New(fault.Conflict, "It is taken.")
 	a = b.send(h.path+"/pick", url.Values{"repository": {"11"}})
 	want(t, "a taken one is chosen", a, http.StatusConflict)
-	if !strings.Contains(a.body, "It is taken.") || len(h.app.links) > 0 {
-		t.Errorf("links %v: %s", h.app.links, heading(a.body))
+	if h.linked(h.space.ID).Repository != 0 || h.linked(second.ID).Repository != 11 {
+		t.Error("it changed its space")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"satchel/auth/github/app"
 	"satchel/auth/store"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/web"
 )
 
@@ -44,7 +44,7 @@ func TestConnectARepository(t *testing.T) {
 	before := b.cookies["__Host-satchel"]
 	a = b.send(h.path+"/pick", url.Values{"repository": {"11"}})
 	want(t, "the choice", a, 303)
-	if l := h.app.links[h.space.ID]; l.Repository != 11 || l.GitHubLogin != "ada-l" || l.User != h.ada.ID {
+	if l := h.linked(h.space.ID); l.Repository != 11 || l.GitHubLogin != "ada-l" || l.User != h.ada.ID {
 		t.Fatalf("it connected %+v", l)
 	}
 	// A secret that was seen before is worthless afterwards.
@@ -62,7 +62,7 @@ func TestConnectARepository(t *testing.T) {
 	}
 	want(t, "check", b.send(h.path+"/check", nil), 303)
 	want(t, "disconnect", b.send(h.path+"/disconnect", nil), 303)
-	if len(h.app.links) != 0 {
+	if h.linked(h.space.ID).Repository != 0 {
 		t.Error("it is still connected")
 	}
 }
@@ -71,9 +71,7 @@ func TestConnectARepository(t *testing.T) {
 // do not.
 func TestEveryStateHasAWayOn(t *testing.T) {
 	link := func(s auth.LinkState) func(*hubWorld) {
-		return func(h *hubWorld) {
-			h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", GitHubLogin: "ada-l", Account: "ada-l", State: s, Since: h.clock(), Checked: h.clock()}
-		}
+		return func(h *hubWorld) { h.link(h.space.ID, s) }
 	}
 	ada := func(h *hubWorld) store.User { return h.ada }
 	bob := func(h *hubWorld) store.User { return h.bob }
@@ -84,16 +82,16 @@ func TestEveryStateHasAWayOn(t *testing.T) {
 		ways        []string // addresses of forms and links that are there
 		not         []string
 	}{
-		{"no App, an admin", "GitHub is not set up yet", ada, func(h *hubWorld) { h.app.made = false }, []string{`href="/admin/github"`}, nil},
-		{"no App, a member", "GitHub is not set up yet", bob, func(h *hubWorld) { h.app.made = false }, []string{"ask them"}, []string{`href="/admin/github"`}},
+		{"no App, an admin", "GitHub is not set up yet", ada, func(h *hubWorld) { h.noApp() }, []string{`href="/admin/github"`}, nil},
+		{"no App, a member", "GitHub is not set up yet", bob, func(h *hubWorld) { h.noApp() }, []string{"ask them"}, []string{`href="/admin/github"`}},
 		{"not installed", "Connect GitHub", ada, func(*hubWorld) {}, []string{"/github/install", "/github/connect"}, nil},
 		{"not installed, a reader", "Connect GitHub", bob, func(*hubWorld) {}, []string{"who owns the space"}, []string{"/github/install", "/github/connect"}},
-		{"waiting", "Waiting for approval", ada, func(h *hubWorld) { h.app.asked[h.space.ID] = h.clock() }, []string{"/github/install", "/github/connect", `href="/"`}, nil},
+		{"waiting", "Waiting for approval", ada, func(h *hubWorld) { must(t, h.AskForApproval(t.Context(), h.space.ID, h.ada.ID)) }, []string{"/github/install", "/github/connect", `href="/"`}, nil},
 		{"connected", "Connected to GitHub", ada, link(auth.LinkConnected), []string{"/github/check", "/github/disconnect", "/github/connect"}, nil},
 		{"connected, a reader", "Connected to GitHub", bob, link(auth.LinkConnected), []string{"ada-l/notes", "who owns the space"}, []string{"/github/check", "/github/disconnect"}},
 		{"suspended", "The GitHub App is suspended", ada, link(auth.LinkSuspended), []string{"/github/install", "/github/check", "/github/disconnect"}, nil},
 		{"removed", "The repository is out of reach", ada, link(auth.LinkRemoved), []string{"/github/install", "/github/connect", "/github/disconnect"}, nil},
-		{"removed with the App, an admin", "The repository is out of reach", ada, func(h *hubWorld) { link(auth.LinkRemoved)(h); h.app.made = false }, []string{`href="/admin/github"`, "/github/disconnect"}, []string{"/github/install"}},
+		{"removed with the App, an admin", "The repository is out of reach", ada, func(h *hubWorld) { link(auth.LinkConnected)(h); h.noApp() }, []string{`href="/admin/github"`, "/github/disconnect"}, []string{"/github/install"}},
 		{"access lost", "Access to the repository was lost", ada, link(auth.LinkLost), []string{"/github/connect", "/github/check", "/github/disconnect"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +133,7 @@ func TestALongListIsFiltered(t *testing.T) {
 	for i := range 400 {
 		f.Repositories = append(f.Repositories, app.Repository{ID: int64(100 + i), FullName: fmt.Sprintf("ada-l/r%03d", i), Push: true, Installation: 1})
 	}
-	h.app.people["many"] = f
+	h.hub.people["many"] = f
 	b := h.as(h.ada)
 	h.choosing(b, "many")
 	a := b.get(h.path + "/pick")
@@ -151,7 +149,7 @@ func TestALongListIsFiltered(t *testing.T) {
 		t.Error("the filter comes back as it was sent")
 	}
 	want(t, "one that is not shown", b.send(h.path+"/pick", url.Values{"repository": {"450"}}), 303)
-	if h.app.links[h.space.ID].Repository != 450 {
+	if h.linked(h.space.ID).Repository != 450 {
 		t.Error("it was not connected")
 	}
 }
@@ -171,13 +169,13 @@ func TestCreateARepository(t *testing.T) {
 	}
 	a := b.send(h.path+"/create", url.Values{"owner": {"ada-l"}, "name": {"memory"}, "visibility": {"private"}})
 	state := away(t, a).Query().Get("state")
-	h.app.writes = nil
+	h.did()
 	want(t, "made", b.get("/github/callback?code=ada&state="+state), 303)
-	if l := h.app.links[h.space.ID]; l.FullName != "ada-l/memory" || strings.Join(h.app.writes, ", ") != "finish ada, make /memory private=true, link 99" {
-		t.Errorf("%+v %v", l, h.app.writes)
+	if l, did := h.linked(h.space.ID), h.did(); l.FullName != "ada-l/memory" || did != "finish ada, make memory private=true" {
+		t.Errorf("%+v %s", l, did)
 	}
 
-	h.app.app.Creates = false
+	h.setApp(func(a *auth.GitHubApp) { a.Creates = false })
 	h.choosing(b, "ada")
 	if page := b.get(h.path + "/pick"); !strings.Contains(page.body, `href="https://github.test/new?`) || strings.Contains(page.body, "/github/create") {
 		t.Error("an App that may not make repositories does not lead to GitHub's page for that")
@@ -201,14 +199,14 @@ func TestGitHubFails(t *testing.T) {
 		"no code":               {url.Values{}, 400},
 		"an empty code":         {url.Values{"code": {""}}, 400},
 		"Attack: two codes":     {url.Values{"code": {"ada", "eve"}}, 400},
-		"a code that is no one": {url.Values{"code": {"forged"}}, 401},
+		"a code that is no one": {url.Values{"code": {"forged"}}, 400},
 	} {
 		a := back(tt.q)
 		want(t, name, a, tt.status)
 		if !strings.Contains(a.body, h.path+"/connect") || strings.Contains(a.body, "<b>no") {
 			t.Errorf("%s: no way on, or GitHub's own words", name)
 		}
-		if len(h.app.links) > 0 {
+		if h.linked(h.space.ID).Repository != 0 {
 			t.Errorf("%s: it was connected", name)
 		}
 	}
@@ -217,7 +215,7 @@ func TestGitHubFails(t *testing.T) {
 // An admin creates the App with one click, once.
 func TestMakeTheApp(t *testing.T) {
 	h := newHubWorld(t)
-	h.app.made = false
+	h.noApp()
 	b := h.as(h.ada)
 	want(t, "the page", b.get("/admin/github"), 200)
 	for _, org := range []string{"", "a/b", "-a", "a b", strings.Repeat("a", 40), `"><script>`} {
@@ -228,7 +226,7 @@ func TestMakeTheApp(t *testing.T) {
 	if csp := a.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "form-action 'self' https://github.test;") && !strings.HasSuffix(csp, "form-action 'self' https://github.test") {
 		t.Errorf("the form may lead to %q", csp)
 	}
-	if !strings.Contains(a.body, `action="https://github.test/organizations/acme/settings/apps/new?state=`) || !strings.Contains(a.body, `&#34;creates&#34;:true`) {
+	if !strings.Contains(a.body, `action="https://github.test/organizations/acme/settings/apps/new?state=`) || !strings.Contains(a.body, `&#34;administration&#34;:&#34;write&#34;`) {
 		t.Errorf("the form: %.3000s", a.body)
 	}
 	// Attack: GitHub, or somebody who reads its requests, learns the token of the
@@ -239,16 +237,16 @@ func TestMakeTheApp(t *testing.T) {
 	}
 	state := manifestState(t, a)
 	want(t, "the callback", b.get("/admin/github/created?code=good&state="+state), 303)
-	if !h.app.made {
+	if !h.hasApp() {
 		t.Fatal("it is not made")
 	}
-	h.app.writes = nil
+	h.did()
 	want(t, "once", b.get("/admin/github/created?code=good&state="+state), 400)
 	want(t, "a second App", b.send("/admin/github/manifest", nil), 409)
 	want(t, "a second App by hand", b.send("/admin/github/enter", url.Values{"id": {"1"}, "client-id": {"x"}, "client-secret": {"y"}, "private-key": {canaryKey}}), 409)
 	h.untouched("a second App")
 	want(t, "forget", b.send("/admin/github/forget", nil), 303)
-	if h.app.made {
+	if h.hasApp() {
 		t.Error("it is not forgotten")
 	}
 }
@@ -266,11 +264,11 @@ func manifestState(t *testing.T, a answer) string {
 // An invalid code is not a dead end, and a valid one that lives for a while suffices.
 func TestManifestCodes(t *testing.T) {
 	h := newHubWorld(t)
-	h.app.made = false
+	h.noApp()
 	b := h.as(h.ada)
 	begin := func() string { return manifestState(t, b.send("/admin/github/manifest", nil)) }
 	a := b.get("/admin/github/created?code=dead&state=" + begin())
-	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "/admin/github/manifest") || h.app.made {
+	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "/admin/github/manifest") || h.hasApp() {
 		t.Errorf("a dead code: %d", a.StatusCode)
 	}
 	state := begin()
@@ -283,19 +281,19 @@ func TestSecretsAreNeverRendered(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.ada)
 	bodies := []string{b.get("/admin/github").body, b.get("/admin/github?made").body, b.get(h.path).body}
-	h.app.made = false
+	h.noApp()
 	for _, form := range []url.Values{
-		{"id": {"x"}}, {"id": {"7"}}, {"id": {"7"}, "client-id": {"c"}}, {"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}},
-		{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {"CANARYPEM"}},
-		{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.Replace(canaryKey, "PEM", "PEM2", 1)}, "webhook-secret": {"canary-webhook"}},
+		{"id": {"x"}}, {"id": {"7"}}, {"id": {"7"}, "client-id": {"Iv1.x"}}, {"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}},
+		{"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}, "private-key": {"CANARYPEM"}},
+		{"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}, "private-key": {canaryKey}, "webhook-secret": {"canary-webhook"}},
 	} {
 		a := b.send("/admin/github/enter", form)
 		want(t, "a wrong form", a, 400)
 		bodies = append(bodies, a.body)
 	}
-	h.app.made = false
-	bodies = append(bodies, b.send("/admin/github/enter", url.Values{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.ReplaceAll(canaryKey, "\n", "\r\n")}, "webhook-secret": {"canary-webhook"}}).body)
-	if !h.app.made {
+	h.noApp()
+	bodies = append(bodies, b.send("/admin/github/enter", url.Values{"id": {"7"}, "client-id": {"Iv1.x"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.ReplaceAll(appKey(), "\n", "\r\n")}, "webhook-secret": {"canary-webhook"}}).body)
+	if !h.hasApp() {
 		t.Error("the right form was not taken")
 	}
 	for i, body := range bodies {
@@ -304,18 +302,6 @@ func TestSecretsAreNeverRendered(t *testing.T) {
 				t.Errorf("page %d shows %s", i, canary)
 			}
 		}
-	}
-}
-
-// If Options has no App, these pages do not exist.
-func TestNoAppNoPages(t *testing.T) {
-	w := newWorld(t)
-	b := w.as(w.ada)
-	for _, path := range []string{"/admin/github", "/github/setup", "/github/callback", "/spaces/" + string(w.space.ID) + "/github"} {
-		want(t, path, b.get(path), 404)
-	}
-	if strings.Contains(b.get("/").body, "GitHub") {
-		t.Error("the first page names GitHub")
 	}
 }
 
@@ -332,8 +318,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 		"asked by use only": {0, false, "is fetched when a client uses the space."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, setup := newcomer(t, func(o *web.Options) { o.PollEvery, o.Webhooks = tt.every, tt.hooks })
-			setup.status = gitHubStatus(space.RemotePushed, "")
+			h := newHubWorld(t, func(o *web.Options) { o.PollEvery, o.Webhooks = tt.every, tt.hooks })
 			b := h.as(h.ada)
 			if a := b.get(h.path); !strings.Contains(a.body, tt.says) || !strings.Contains(a.body, "If GitHub does not find the App, it is private") {
 				t.Errorf("before: it does not say %q, or what to do about a private App", tt.says)
@@ -343,16 +328,18 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 			if !strings.Contains(b.get(h.path).body, tt.says) {
 				t.Errorf("connected: it does not say %q", tt.says)
 			}
+			h.stands(h.space.ID, space.RemotePushed)
+			before := h.origin.calls()
 			a := b.send(h.path+"/check", nil)
-			if !slices.Equal(setup.fetched, []space.SpaceID{h.space.ID}) {
-				t.Errorf("it had %v fetched", setup.fetched)
-			}
+			testenv.WaitFor(t, "the remote is asked", func() bool { return h.origin.calls() > before })
 			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "New changes at GitHub are being fetched") {
 				t.Error("it does not say that it is done")
 			}
 			// Attack: a stranger makes the server fetch.
+			h.stands(h.space.ID, space.RemotePushed)
+			before = h.origin.calls()
 			want(t, "a stranger", h.as(h.eve).send(h.path+"/check", nil), 404)
-			if len(setup.fetched) != 1 {
+			if h.origin.calls() != before {
 				t.Error("a stranger had it fetched")
 			}
 			a = b.send(h.path+"/disconnect", nil)

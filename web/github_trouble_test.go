@@ -6,27 +6,19 @@ import (
 	"testing"
 
 	"satchel/auth"
+	"satchel/gitstore/remotes"
 	"satchel/internal/space"
 )
-
-func gitHubStatus(state space.RemoteState, remedy string) space.RemoteStatus {
-	st := space.RemoteStatus{State: state, Remote: &space.Remote{URL: "https://github.test/ada-l/notes", Kind: space.KindGitHub}}
-	if state == space.RemoteFailed {
-		st.Detail, st.Remedy = "Other words.", remedy
-	}
-	return st
-}
 
 // Every page describes a problem with a connection in one sentence, with one remedy. The
 // first page never ticks the step or cuts the text.
 func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
 		t.Run(string(state), func(t *testing.T) {
-			h, _, setup := newcomer(t)
-			setup.status = gitHubStatus(space.RemoteFailed, "Another way: satchel space sync.")
-			l := auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", GitHubLogin: "ada-l", Account: "ada-l", State: state, Since: h.clock(), Checked: h.clock()}
-			h.app.links[h.space.ID] = l
-			what, way := l.Trouble()
+			h := newHubWorld(t)
+			must(t, h.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: h.space.ID, URL: hubURL + "/ada-l/notes.git", Kind: space.KindGitHub, Trusted: true}))
+			h.sync(h.space.ID, errDown)
+			what, way := h.link(h.space.ID, state).Trouble()
 			b := h.as(h.ada)
 			tells := func(name, path string) answer {
 				a := b.get(path)
@@ -34,7 +26,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 				if !strings.Contains(body, what) || !strings.Contains(body, way) {
 					t.Errorf("%s does not say it whole", name)
 				}
-				for _, other := range []string{"Other words", "Another way", "cannot be reached", "space sync", "Everything is pushed", "On its way"} {
+				for _, other := range []string{"git.test", "cannot be reached", "space sync", "Everything is pushed", "On its way"} {
 					if strings.Contains(body, other) {
 						t.Errorf("%s says %q, too", name, other)
 					}
@@ -51,12 +43,11 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 			if a := tells("the overview", "/"); len(checklist(a)) > 0 {
 				t.Error("the overview says it in its list of what is to do, too")
 			}
-			l.State = auth.LinkConnected
-			h.app.links[h.space.ID] = l
+			l := h.link(h.space.ID, auth.LinkConnected)
 			if what, way := l.Trouble(); what+way != "" {
 				t.Error("one that stands is in trouble")
 			}
-			setup.status = gitHubStatus(space.RemotePushed, "")
+			h.sync(h.space.ID, nil)
 			if a := b.get("/"); !strings.Contains(a.body, "See the connection") || !strings.Contains(a.body, "Everything is pushed") {
 				t.Error("it is not said that it stands again")
 			}

@@ -9,44 +9,43 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
-	"satchel/web"
 )
 
-// fakeHealth is a server with a check in every state.
-type fakeHealth struct{ asked [][]store.User }
-
-func (f *fakeHealth) Report(context.Context) (web.HealthReport, error) {
-	return web.HealthReport{
-		Started: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
-		Checks: []web.HealthCheck{
-			{Name: "Database", State: web.HealthGood, Detail: "sqlite answers."},
-			{Name: "Disk", State: web.HealthBad, Detail: "<b>full</b>", Remedy: "Make room."},
-			{Name: "Search", State: web.HealthNote, Detail: "behind", Remedy: "Wait."},
-			{Name: "GitHub App", State: web.HealthOff, Detail: "none"},
-		},
-		Totals: []web.HealthTotal{{Name: "People", Value: "3"}},
-	}, nil
+// healthy is a server with a check in every state. asked gets the people whose usage is
+// read.
+func (w *world) healthy(asked *[][]space.UserID) {
+	w.attach(func(r *service.Running) {
+		r.Health = func(context.Context) (service.Health, error) {
+			return service.Health{
+				Started: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
+				Checks: []service.HealthCheck{
+					{Name: "Database", State: service.HealthGood, Detail: "sqlite answers."},
+					{Name: "Disk", State: service.HealthBad, Detail: "<b>full</b>", Remedy: "Make room."},
+					{Name: "Search", State: service.HealthNote, Detail: "behind", Remedy: "Wait."},
+					{Name: "GitHub App", State: service.HealthOff, Detail: "none"},
+				},
+				Totals: []service.HealthTotal{{Name: "People", Value: "3"}},
+			}, nil
+		}
+		r.Usage = func(_ context.Context, people []space.UserID) ([]service.Usage, error) {
+			*asked = append(*asked, people)
+			var out []service.Usage
+			for _, p := range people {
+				out = append(out, service.Usage{User: p, Spaces: 2, Commits: 1000, More: true, Bytes: 1_500_000})
+			}
+			return out, nil
+		}
+		r.Access = service.Access{Registration: true, File: "/etc/satchel.yaml"}
+	})
 }
-
-func (f *fakeHealth) Usage(_ context.Context, people []store.User) ([]web.Usage, error) {
-	f.asked = append(f.asked, people)
-	var out []web.Usage
-	for _, p := range people {
-		out = append(out, web.Usage{User: p.ID, Spaces: 2, Commits: 1000, More: true, Bytes: 1_500_000})
-	}
-	return out, nil
-}
-
-func (f *fakeHealth) Access() web.Access {
-	return web.Access{Allow: auth.AllowList{Emails: []string{"x@<i>.test"}, Domains: []string{"Example.com"}}, Registration: true, File: "/etc/satchel.yaml"}
-}
-
-func withHealth(f *fakeHealth) func(*web.Options) { return func(o *web.Options) { o.Health = f } }
 
 func TestHealthPage(t *testing.T) {
-	f := &fakeHealth{}
-	w := newWorld(t, withHealth(f))
+	var asked [][]space.UserID
+	w := newWorld(t)
+	w.healthy(&asked)
 	a := w.as(w.ada).get("/admin/health")
 	want(t, "health", a, 200)
 	for _, text := range []string{
@@ -61,12 +60,12 @@ func TestHealthPage(t *testing.T) {
 	for i := range 40 {
 		w.user("user"+strings.Repeat("x", i+1), false)
 	}
-	f.asked = nil
-	if a = w.as(w.ada).get("/admin/health"); !strings.Contains(a.body, "/admin/health?from=30#usage") || len(f.asked[0]) != 30 {
-		t.Errorf("%d people were looked at", len(f.asked[0]))
+	asked = nil
+	if a = w.as(w.ada).get("/admin/health"); !strings.Contains(a.body, "/admin/health?from=30#usage") || len(asked[0]) != 30 {
+		t.Errorf("%d people were looked at", len(asked[0]))
 	}
-	if a = w.as(w.ada).get("/admin/health?from=30"); strings.Contains(a.body, "?from=") || len(f.asked[1]) != 13 {
-		t.Errorf("then %d", len(f.asked[1]))
+	if a = w.as(w.ada).get("/admin/health?from=30"); strings.Contains(a.body, "?from=") || len(asked[1]) != 13 {
+		t.Errorf("then %d", len(asked[1]))
 	}
 	for _, from := range []string{"-1", "x", "99999999999999999999", "1000"} {
 		want(t, "from "+from, w.as(w.ada).get("/admin/health?from="+from), 200)
@@ -74,7 +73,10 @@ func TestHealthPage(t *testing.T) {
 }
 
 func TestAccessPage(t *testing.T) {
-	w := newWorld(t, withHealth(&fakeHealth{}))
+	w := newWorldOf(t, servicetest.Setup{Service: func(o *service.Options) {
+		o.Allow = auth.AllowList{Emails: []string{"x@<i>.test"}, Domains: []string{"Example.com"}}
+	}})
+	w.healthy(new([][]space.UserID))
 	for _, admitted := range []string{"domain:example.com", "email:gone@example.com"} {
 		_, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "by" + admitted[:5], Admitted: admitted})
 		must(t, err)
@@ -95,7 +97,8 @@ func TestAccessPage(t *testing.T) {
 }
 
 func TestAnAdminDeletesAClient(t *testing.T) {
-	w := newWorld(t, withHealth(&fakeHealth{}))
+	w := newWorld(t)
+	w.healthy(new([][]space.UserID))
 	b := w.as(w.ada)
 	if a := b.send("/admin/clients/delete", url.Values{"id": {"client"}}); a.StatusCode != 303 || !strings.HasSuffix(a.location(), "/admin/access#clients") || len(w.ended) == 0 {
 		t.Errorf("%d %s %v", a.StatusCode, a.location(), w.ended)
@@ -108,7 +111,8 @@ func TestAnAdminDeletesAClient(t *testing.T) {
 
 // Only admins learn that these pages exist.
 func TestAttackAdminPagesByOthers(t *testing.T) {
-	w := newWorld(t, withHealth(&fakeHealth{}))
+	w := newWorld(t)
+	w.healthy(new([][]space.UserID))
 	for _, page := range []string{"/admin", "/admin/access", "/admin/health", "/admin/health?from=1"} {
 		want(t, page+" by a member", w.as(w.bob).get(page), 404)
 		if a := w.browser().get(page); a.StatusCode != 303 || !strings.HasPrefix(a.location(), issuer+"/signin") {

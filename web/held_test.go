@@ -1,79 +1,80 @@
 package web_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
-	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/sandbox/pending"
 	"satchel/web"
 )
 
-// fakeHeld holds pending files for people in spaces.
-type fakeHeld struct {
-	web.Operations
-	files map[string][]space.PendingFile // by user and space
-	err   error
-	asked []string // what was allowed and discarded
-}
-
-func heldAt(u space.UserID, id space.SpaceID) string { return string(u) + "/" + string(id) }
-
-func (f *fakeHeld) ListPendingFiles(_ context.Context, a service.Actor, in service.ListPendingFilesInput) ([]space.PendingFile, error) {
-	return f.files[heldAt(a.User(), in.Space.ID)], f.err
-}
-
-func (f *fakeHeld) find(u space.UserID, id space.SpaceID, path string) int {
-	return slices.IndexFunc(f.files[heldAt(u, id)], func(h space.PendingFile) bool { return h.Path == path })
-}
-
-func (f *fakeHeld) AllowPendingSecrets(_ context.Context, a service.Actor, in service.AllowPendingSecretsInput) (service.None, error) {
-	f.asked = append(f.asked, fmt.Sprint("allow ", in.Path, " ", in.Fingerprints))
-	i := f.find(a.User(), in.Space.ID, in.Path)
-	if i < 0 {
-		return service.None{}, fault.New(fault.NotFound, "No such file is held.")
+// hold keeps a file of a person that could not be committed.
+func (w *world) hold(u space.UserID, id space.SpaceID, files ...pending.File) {
+	w.t.Helper()
+	left, err := w.service.Held.Save(w.t.Context(), u, id, files, nil)
+	must(w.t, err)
+	if len(left) > 0 {
+		w.t.Fatalf("not held: %+v", left)
 	}
-	h := &f.files[heldAt(a.User(), in.Space.ID)][i]
-	h.Secrets, h.Allowed = nil, true
-	return service.None{}, nil
 }
 
-func (f *fakeHeld) DiscardPendingFile(_ context.Context, a service.Actor, in service.DiscardPendingFileInput) (int, error) {
-	f.asked = append(f.asked, "discard "+in.Path)
-	i := f.find(a.User(), in.Space.ID, in.Path)
-	if i < 0 {
-		return 0, fault.New(fault.NotFound, "No such file is held.")
+// heldFiles lists a person's files in ada's space that could not be committed.
+func (w *world) heldFiles(u space.UserID) (paths []string) {
+	w.t.Helper()
+	list, err := w.service.Held.List(w.t.Context(), u, w.space.ID)
+	must(w.t, err)
+	for _, f := range list {
+		paths = append(paths, f.Path)
 	}
-	k := heldAt(a.User(), in.Space.ID)
-	f.files[k] = slices.Delete(f.files[k], i, i+1)
-	return 1, nil
+	return paths
 }
 
-const canaryPrint = "0123456789abcdef0123"
+// breakPending makes the pending files of a person unreadable, until repair is called.
+func (w *world) breakPending(u space.UserID) (repair func()) {
+	w.t.Helper()
+	dir := filepath.Join(w.service.Dir, "held", string(u))
+	must(w.t, os.RemoveAll(dir+".aside"))
+	if err := os.Rename(dir, dir+".aside"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	must(w.t, os.WriteFile(dir, []byte("canary of a disk"), 0o600))
+	return func() {
+		must(w.t, os.Remove(dir))
+		if err := os.Rename(dir+".aside", dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// awsKey looks like a secret.
+const awsKey = "AKIA" + "Z7QPL3MNRT5VXW2B"
+
+func secretFile(path string) pending.File {
+	return pending.File{Path: path, Content: []byte("a\nb\n" + awsKey + "\n"), Why: "Line 3 looks like a secret.", Code: fault.Forbidden}
+}
 
 // newHolding returns a world in which ada's space is pushed, but one of her files could
-// not be committed.
-func newHolding(t *testing.T) (*active, *fakeHeld) {
+// not be committed. print is the fingerprint of what looks like a secret in it.
+func newHolding(t *testing.T) (a *active, print string) {
 	t.Helper()
-	h := &fakeHeld{files: map[string][]space.PendingFile{}}
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
-		h.Operations, o.Operations = o.Operations, h
-	})
-	a.remotes.status = statusAt(space.RemotePushed, "https://git.test/x.git")
-	h.files[heldAt(a.ada.ID, a.space.ID)] = []space.PendingFile{{
-		Path: "notes/keys.md", Shown: "notes/keys.md", Size: 120, Since: a.clock(), Why: "Line 3 looks like a secret.",
-		Secrets: []space.PendingSecret{{Line: 3, Description: "AWS access key", Fingerprint: canaryPrint}},
-	}}
-	return a, h
+	a = newActive(t, web.LiveOptions{})
+	a.connect(a.space.ID, "https://git.test/x.git")
+	a.hold(a.ada.ID, a.space.ID, secretFile("notes/keys.md"))
+	found := a.service.Secrets.Scan("", []byte(awsKey))
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	return a, found[0].Fingerprint
 }
 
 var heldKey = regexp.MustCompile(`name="file" value="([0-9a-f]{32})"`)
@@ -90,7 +91,7 @@ func keyIn(t *testing.T, body string) string {
 // TestWhatIsNotSavedIsSaid checks that pages say that everything is pushed exactly if no
 // file of the visitor is pending.
 func TestWhatIsNotSavedIsSaid(t *testing.T) {
-	a, h := newHolding(t)
+	a, _ := newHolding(t)
 	b := a.as(a.ada)
 	_, secret, err := a.CreateKey(t.Context(), cli, store.NewKey{User: a.ada.ID, Space: a.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "Claude Code"})
 	must(t, err)
@@ -109,18 +110,19 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 		t.Error("Activity does not count it")
 	}
 	body := b.get(pages["remote"]).body
-	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: AWS access key", "Allow: it is no secret", "Yes, discard it"} {
+	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: it is no secret", "Yes, discard it"} {
 		if !strings.Contains(body, s) {
 			t.Errorf("the page lacks %q", s)
 		}
 	}
-	h.err = errors.New("canary of a disk")
+	repair := a.breakPending(a.ada.ID)
 	if body := b.get(pages["activity"]).body; strings.Contains(body, "Everything is pushed") || !strings.Contains(body, "cannot be told now") || strings.Contains(body, "canary") {
 		t.Error("what cannot be read counts as nothing")
 	}
 	want(t, "what cannot be read", b.get(pages["remote"]), http.StatusOK)
-	h.err = nil
-	h.files = map[string][]space.PendingFile{}
+	repair()
+	_, err = a.service.Held.Drop(t.Context(), a.ada.ID, a.space.ID, "notes")
+	must(t, err)
 	for name, target := range pages {
 		if body := b.get(target).body; !strings.Contains(body, "Everything is pushed") || strings.Contains(body, "Not saved: ") || strings.Contains(body, "file is not saved") {
 			t.Errorf("%s does not say that everything is pushed", name)
@@ -129,10 +131,10 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 }
 
 func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
-	a, h := newHolding(t)
+	a, print := newHolding(t)
 	b := a.as(a.ada)
 	key := keyIn(t, b.get(a.in("remote")).body)
-	res := b.send(a.in("held/allow"), url.Values{"file": {key}, "secrets": {canaryPrint}})
+	res := b.send(a.in("held/allow"), url.Values{"file": {key}, "secrets": {print}})
 	want(t, "allow", res, http.StatusSeeOther)
 	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "It is allowed") || strings.Contains(body, "Allow: it is") || strings.Contains(body, "Everything is pushed") {
 		t.Error("the page does not say what became of it")
@@ -142,8 +144,8 @@ func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
 	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "Discarded.") || strings.Contains(body, "keys.md") || !strings.Contains(body, "Everything is pushed") {
 		t.Error("the page does not say that it is gone")
 	}
-	if got := strings.Join(h.asked, "; "); got != "allow notes/keys.md ["+canaryPrint+"]; discard notes/keys.md" {
-		t.Error(got)
+	if allowed, err := a.service.Secrets.List(t.Context(), a.space.ID); err != nil || len(allowed) != 1 || allowed[0].Fingerprint != print || len(a.heldFiles(a.ada.ID)) > 0 {
+		t.Errorf("allowed: %+v, %v; held: %v", allowed, err, a.heldFiles(a.ada.ID))
 	}
 	want(t, "discard again", b.send(a.in("held/discard"), url.Values{"file": {key}}), http.StatusNotFound)
 	want(t, "nothing by a GET", b.get(a.in("held/discard")), http.StatusNotFound)
@@ -151,11 +153,10 @@ func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
 
 // TestAttackOnHeldFiles checks that only their owner reaches pending files.
 func TestAttackOnHeldFiles(t *testing.T) {
-	a, h := newHolding(t)
+	a, print := newHolding(t)
 	key := keyIn(t, a.as(a.ada).get(a.in("remote")).body)
-	form := url.Values{"file": {key}, "secrets": {canaryPrint}}
-	mine := h.files[heldAt(a.ada.ID, a.space.ID)][0]
-	h.files[heldAt(a.bob.ID, a.space.ID)] = []space.PendingFile{{Path: "bobs.md", Shown: "bobs.md", Secrets: mine.Secrets}}
+	form := url.Values{"file": {key}, "secrets": {print}}
+	a.hold(a.bob.ID, a.space.ID, secretFile("bobs.md"))
 	for name, b := range map[string]*browser{"an editor": a.as(a.carol), "a reader": a.as(a.bob), "a stranger": a.as(a.eve), "nobody": a.browser()} {
 		for _, target := range []string{"activity", "remote", "github"} {
 			if body := b.get(a.in("%s", target)).body; strings.Contains(body, "keys.md") || strings.Contains(body, key) {
@@ -173,7 +174,7 @@ func TestAttackOnHeldFiles(t *testing.T) {
 	if strings.Contains(bob.get(a.in("remote")).body, "Allow: it is") {
 		t.Error("a reader is offered to allow a secret")
 	}
-	want(t, "a reader allows", bob.send(a.in("held/allow"), url.Values{"file": {own}, "secrets": {canaryPrint}}), http.StatusForbidden)
+	want(t, "a reader allows", bob.send(a.in("held/allow"), url.Values{"file": {own}, "secrets": {print}}), http.StatusForbidden)
 	ada := a.as(a.ada)
 	for name, c := range map[string]struct {
 		target string
@@ -182,7 +183,7 @@ func TestAttackOnHeldFiles(t *testing.T) {
 		"in another space":       {"/spaces/" + string(a.evil.ID) + "/held/discard", form},
 		"by its path":            {a.in("held/discard"), url.Values{"file": {"notes/keys.md"}}},
 		"all of them":            {a.in("held/discard"), url.Values{"file": {""}}},
-		"a reader's, by its key": {a.in("held/allow"), url.Values{"file": {own}, "secrets": {canaryPrint}}},
+		"a reader's, by its key": {a.in("held/allow"), url.Values{"file": {own}, "secrets": {print}}},
 	} {
 		want(t, name, ada.send(c.target, c.form), http.StatusNotFound)
 	}
@@ -198,30 +199,33 @@ func TestAttackOnHeldFiles(t *testing.T) {
 		}
 	}
 	want(t, "without the session's token", ada.request(http.MethodPost, a.in("held/discard"), form.Encode()), http.StatusForbidden)
-	if len(h.asked) > 0 {
-		t.Errorf("attacks did %q", h.asked)
+	allowed, err := a.service.Secrets.List(t.Context(), a.space.ID)
+	must(t, err)
+	if len(allowed) > 0 || len(a.heldFiles(a.ada.ID)) != 1 || len(a.heldFiles(a.bob.ID)) != 1 {
+		t.Errorf("attacks allowed %+v, or discarded a file", allowed)
 	}
 }
 
 // TestAttackByTheNameOfAHeldFile checks that no page contains the raw path, which a
 // sandbox chooses and which may have any bytes and length.
 func TestAttackByTheNameOfAHeldFile(t *testing.T) {
-	a, h := newHolding(t)
-	k := heldAt(a.ada.ID, a.space.ID)
+	a := newActive(t, web.LiveOptions{})
+	a.connect(a.space.ID, "https://git.test/x.git")
 	script := `"><script>alert(1)</script><img src=x onerror=alert(1)>`
-	h.files[k] = nil
 	for _, p := range []string{script, "\xff\xfe\n.md", "../../etc/passwd", strings.Repeat("a/", 2000) + "x", "\u202egnp.exe"} {
-		h.files[k] = append(h.files[k], space.PendingFile{Path: p + "canary-secret", Shown: p, Why: script, Secrets: []space.PendingSecret{{Description: script, Fingerprint: canaryPrint}}})
+		f := secretFile(p + "=" + awsKey)
+		f.Why = script
+		a.hold(a.ada.ID, a.space.ID, f)
 	}
 	for i := range 200 {
-		h.files[k] = append(h.files[k], space.PendingFile{Path: fmt.Sprint("f", i), Shown: fmt.Sprint("f", i)})
+		a.hold(a.ada.ID, a.space.ID, pending.File{Path: fmt.Sprint("f", i)})
 	}
 	b := a.as(a.ada)
 	for _, target := range []string{"remote", "activity"} {
 		res := b.get(a.in("%s", target))
 		want(t, target, res, http.StatusOK)
 		checkPage(t, target, res)
-		if strings.Contains(res.body, "<script>alert") || strings.Contains(res.body, "<img src=x") || strings.Contains(res.body, "canary-secret") {
+		if strings.Contains(res.body, "<script>alert") || strings.Contains(res.body, "<img src=x") || strings.Contains(res.body, awsKey) {
 			t.Errorf("%s shows what it must not", target)
 		}
 		if len(res.body) > 100<<10 {
@@ -233,7 +237,7 @@ func TestAttackByTheNameOfAHeldFile(t *testing.T) {
 		t.Error("the rest is not counted")
 	}
 	want(t, "discard by key", b.send(a.in("held/discard"), url.Values{"file": {keyIn(t, body)}}), http.StatusSeeOther)
-	if len(h.asked) != 1 || h.asked[0] != "discard "+script+"canary-secret" {
-		t.Errorf("%q", h.asked)
+	if n := len(a.heldFiles(a.ada.ID)); n != 204 {
+		t.Errorf("%d are left", n)
 	}
 }

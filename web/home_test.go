@@ -18,7 +18,7 @@ import (
 // A program that only checks whether a key is valid, as a server does at startup, does not
 // count as a client.
 func TestAKeyThatIsOnlyCheckedIsNoClient(t *testing.T) {
-	h, _, _ := newcomer(t)
+	h := newHubWorld(t)
 	_, secret, err := h.CreateKey(t.Context(), cli, store.NewKey{User: h.ada.ID, Space: h.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "first key"})
 	must(t, err)
 	_, err = h.CheckKey(t.Context(), secret.Reveal())
@@ -40,7 +40,7 @@ func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 		"the use is not yet written": func(*hubWorld) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, _ := newcomer(t)
+			h := newHubWorld(t)
 			h.use(h.ada, h.space.ID, "Claude Code")
 			settle(h)
 			grants, err := h.Grants(t.Context(), h.ada.ID)
@@ -63,7 +63,7 @@ func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 
 // People can bring existing content at any time, from any page.
 func TestBringIsReachedAgain(t *testing.T) {
-	h, _, _ := newcomer(t)
+	h := newHubWorld(t)
 	h.use(h.ada, h.space.ID, "Claude Code")
 	link := `href="/spaces/` + string(h.space.ID) + `/bring"`
 	b := h.as(h.ada)
@@ -79,7 +79,7 @@ func TestBringIsReachedAgain(t *testing.T) {
 
 // The first page lists first the space that the person was invited to.
 func TestFirstPageAfterAnInvitation(t *testing.T) {
-	h, _, _ := newcomer(t)
+	h := newHubWorld(t)
 	b := h.as(h.bob) // a reader of ada's, with a space of his own
 	shared := "/spaces/" + string(h.space.ID) + "/files/"
 	a := b.get("/")
@@ -108,8 +108,8 @@ func TestFirstPageAfterAnInvitation(t *testing.T) {
 
 // The GitHub page offers to stay local.
 func TestStayLocalOnTheGitHubPage(t *testing.T) {
-	h, _, _ := newcomer(t)
-	h.app.made = false
+	h := newHubWorld(t)
+	h.noApp()
 	for who, u := range map[string]store.User{"an admin": h.ada, "anybody": h.eve} {
 		all, err := h.SpacesOf(t.Context(), u.ID)
 		must(t, err)

@@ -50,7 +50,7 @@ func TestNewPersonJoins(t *testing.T) {
 			}
 		}
 	}
-	for name, problem := range map[string]string{"": "Choose a user name.", "Grace Hopper": "is no name", "eve": "There is a user eve already", "<script>": "is no name"} {
+	for name, problem := range map[string]string{"": "Choose a user name.", "Grace Hopper": "is no name", "eve": "There is a user", "<script>": "is no name"} {
 		a := b.send(path, url.Values{"name": {name}})
 		want(t, name, a, http.StatusBadRequest)
 		if !strings.Contains(a.body, problem) || strings.Contains(a.body, "<script>") || !strings.Contains(a.body, `aria-invalid="true"`) {
@@ -206,10 +206,10 @@ func TestInvitationGoneMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := withGitHub(t)
 			path := w.invitation(space.Editor)
-			w.people.before = func() {
+			w.meanwhile(func() {
 				_, err := w.AcceptInvitation(t.Context(), cli, strings.TrimPrefix(path, "/invite/"), w.eve.ID)
 				must(t, err)
-			}
+			})
 			b := w.browser()
 			var a answer
 			if tt.code == "" {
@@ -315,12 +315,18 @@ func TestKeyIsShownOnce(t *testing.T) {
 func TestNewNeedsAnOrigin(t *testing.T) {
 	w := newWorld(t)
 	for _, bad := range []string{"", "satchel.test", "ftp://satchel.test", "https://satchel.test/path", "https://u@satchel.test", "https://satchel.test?x", "https://"} {
-		if s, err := pages.New(web.Options{Issuer: bad, Accounts: w.Store, People: w.people, Service: w.made.Service}); err == nil {
+		if s, err := pages.New(web.Options{Issuer: bad, Accounts: w.Store, Service: w.made.Service, App: w.made.App}); err == nil {
 			s.Close()
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	if _, err := pages.New(web.Options{Issuer: issuer}); err == nil {
-		t.Error("no accounts are needed")
+	for name, without := range map[string]func(*web.Options){
+		"Accounts": func(o *web.Options) { o.Accounts = nil }, "Service": func(o *web.Options) { o.Service = nil }, "App": func(o *web.Options) { o.App = nil },
+	} {
+		o := w.made
+		without(&o)
+		if _, err := pages.New(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: %v", name, err)
+		}
 	}
 }

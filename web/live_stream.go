@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -52,7 +53,7 @@ func (s *Site) Events(v *Visit) error {
 		since = v.R.URL.Query().Get("since")
 	}
 	// This comes after the subscription, so that no commit is missed in between.
-	missed, whole := s.missed(ctx, m.ID, since)
+	missed, whole := missedSince(ctx, m, since)
 
 	h := v.W.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -92,13 +93,13 @@ func (s *Site) Events(v *Visit) error {
 	return nil
 }
 
-// missed returns the commits after since, newest first. whole is false if there are too
+// missedSince returns the commits after since, newest first. whole is false if there are too
 // many, or since is not in the history.
-func (s *Site) missed(ctx context.Context, id space.SpaceID, since string) (_ []space.Commit, whole bool) {
+func missedSince(ctx context.Context, m service.View, since string) (_ []space.Commit, whole bool) {
 	if since == "" {
 		return nil, true
 	}
-	list, err := s.History.Log(ctx, id, space.LogQuery{Limit: missedEvents + 1})
+	list, err := m.Log(ctx, space.LogQuery{Limit: missedEvents + 1})
 	if err != nil {
 		return nil, false
 	}

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
 // Location is a path of a space at a commit, read from the address of a page.
 type Location struct {
-	Space store.Membership
+	Space service.View
 	Path  space.Path // "" for the whole space
 	Slash bool       // the address ends in a slash
 	// Commit is the commit to show: the one in the address, or head. At is "" for head.
@@ -38,17 +38,17 @@ func (s *Site) Locate(v *Visit) (Location, error) {
 			return l, ErrGone
 		}
 	}
-	l.Commit, l.At, err = s.CommitOf(v, l.Space.ID, v.R.URL.Query().Get("at"))
+	l.Commit, l.At, err = CommitOf(v, l.Space, v.R.URL.Query().Get("at"))
 	return l, err
 }
 
 // CommitOf finds the commit in an address; "" means head.
-func (s *Site) CommitOf(v *Visit, id space.SpaceID, named string) (commit, at space.CommitID, err error) {
+func CommitOf(v *Visit, m service.View, named string) (commit, at space.CommitID, err error) {
 	if named == "" {
-		commit, err = s.Workspace.Head(v.R.Context(), id)
+		commit, err = m.Head(v.R.Context())
 		return commit, "", err
 	}
-	commit, err = s.History.Resolve(v.R.Context(), id, named)
+	commit, err = m.Resolve(v.R.Context(), named)
 	if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid {
 		err = ErrGone
 	}
@@ -83,9 +83,6 @@ func (l Location) Name() string {
 	return ShownPath(path.Base(string(l.Path)), 120)
 }
 
-// MayWrite reports whether the visitor can change the space.
-func (l Location) MayWrite() bool { return l.Space.Role != space.Reader }
-
 // SubjectOf returns the first line of a commit message.
 func SubjectOf(message string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
@@ -103,11 +100,11 @@ const MaxMoved = 2000
 
 // MovedTo returns the path to which a commit moved the file at p. It is "" if the commit
 // did not move the file, or has copies of it at several paths.
-func (s *Site) MovedTo(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
+func MovedTo(v *Visit, m service.View, p space.Path, c space.Commit) (to space.Path, err error) {
 	if c.Parent == "" {
 		return "", nil
 	}
-	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", MaxMoved)
+	files, total, err := m.Changes(v.R.Context(), c.Parent, c.ID, "", MaxMoved)
 	if err != nil || total > len(files) {
 		return "", err
 	}

@@ -7,17 +7,15 @@ import (
 	"path"
 	"slices"
 
-	"satchel/auth"
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
 // Spaces returns the visitor's spaces, their own first.
-func (s *Site) Spaces(v *Visit) ([]store.Membership, error) {
+func (s *Site) Spaces(v *Visit) ([]service.View, error) {
 	if v.spaces == nil {
-		all, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
+		all, err := s.Service.OpenSpaces(v.R.Context(), v.Actor(), service.None{})
 		if err != nil {
 			return nil, err
 		}
@@ -26,22 +24,22 @@ func (s *Site) Spaces(v *Visit) ([]store.Membership, error) {
 	return v.spaces, nil
 }
 
-// Space returns the visitor's membership in the space of the path. If they are not
-// a member, the space does not exist for them.
-func (s *Site) Space(v *Visit) (store.Membership, error) {
+// Space returns the space of the path as the visitor may read it. If they are not a
+// member, the space does not exist for them.
+func (s *Site) Space(v *Visit) (service.View, error) {
 	id := space.SpaceID(v.R.PathValue("id"))
 	all, err := s.Spaces(v)
 	if err != nil {
-		return store.Membership{}, err
+		return service.View{}, err
 	}
-	if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id }); i >= 0 {
+	if i := slices.IndexFunc(all, func(m service.View) bool { return m.ID == id }); i >= 0 {
 		return all[i], nil
 	}
-	return store.Membership{}, ErrGone
+	return service.View{}, ErrGone
 }
 
 // WritableSpace is Space for actions that readers are not allowed.
-func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
+func (s *Site) WritableSpace(v *Visit) (service.View, error) {
 	m, err := s.Space(v)
 	if err == nil && m.Role == space.Reader {
 		return m, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
@@ -49,50 +47,41 @@ func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
 	return m, err
 }
 
-// Meta returns the author, tool and message of a commit that the visitor makes.
-func (v *Visit) Meta(tool, message string) space.Meta {
-	p := auth.Principal{UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
-	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
-}
-
 // OwnedSpace is Space for actions that only owners are allowed.
-func (s *Site) OwnedSpace(v *Visit) (store.Membership, error) {
+func (s *Site) OwnedSpace(v *Visit) (service.View, error) {
 	m, err := s.Space(v)
 	if err == nil && m.Role != space.Owner {
-		return store.Membership{}, fault.New(fault.Forbidden, "Only the owner of the space %s can do that.", m.Name)
+		return service.View{}, fault.New(fault.Forbidden, "Only the owner of the space %s can do that.", m.Name)
 	}
 	return m, err
 }
 
 // Waiting returns how many files of a space wait for the visitor's review. It is 0 for
 // readers.
-func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
-	if s.Reviews == nil || m == nil || m.Role == space.Reader {
+func Waiting(ctx context.Context, m *service.View) int {
+	if m == nil || !m.CanWrite() {
 		return 0
 	}
-	list, _, err := s.Reviews.Waiting(ctx, m.ID)
+	known, err := m.Reviews(ctx)
 	if err != nil {
 		return 0 // pages that only show the number do without it
 	}
-	return len(list)
+	return len(known.Waiting)
 }
 
 // ReviewsIn lists the changes of a space that wait for review. Files that instruct every
 // client come first, so that other files cannot hide them. Among equal ones, files that
 // existed before come first. behind reports that the history is still being read.
-func (s *Site) ReviewsIn(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
-	if s.Reviews == nil {
-		return nil, false, nil
-	}
-	known, behind, err := s.Reviews.Waiting(ctx, id)
+func ReviewsIn(ctx context.Context, m service.View) (list []space.Review, behind bool, err error) {
+	known, err := m.Reviews(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	list = slices.Clone(known)
+	list = slices.Clone(known.Waiting)
 	slices.SortStableFunc(list, func(a, b space.Review) int {
 		return cmp.Or(cmp.Compare(urgency(a.Path), urgency(b.Path)), cmp.Compare(number(a.Was == ""), number(b.Was == "")), cmp.Compare(a.Path, b.Path))
 	})
-	return list, behind, nil
+	return list, known.Behind, nil
 }
 
 // urgency is 0 for files that clients receive without asking, and higher for files that
@@ -117,10 +106,7 @@ func number(b bool) int {
 // Pending lists the visitor's files in a space that could not be committed. The first
 // inspect entries include what looks like a secret in the file.
 func (s *Site) Pending(v *Visit, id space.SpaceID, inspect int) ([]space.PendingFile, error) {
-	if s.Operations == nil {
-		return nil, nil
-	}
-	return s.Operations.ListPendingFiles(v.R.Context(), v.Actor(), service.ListPendingFilesInput{Space: service.SpaceRef{ID: id}, Inspect: inspect})
+	return s.Service.ListPendingFiles(v.R.Context(), v.Actor(), service.ListPendingFilesInput{Space: service.SpaceRef{ID: id}, Inspect: inspect})
 }
 
 // PendingIn counts the visitor's files in a space that could not be committed. It is -1 if
@@ -136,6 +122,6 @@ func (s *Site) PendingIn(v *Visit, id space.SpaceID) int {
 
 // JoinedIn returns a function that reports whether the visitor has just joined a space,
 // according to the query.
-func JoinedIn(q url.Values) func(store.Membership) bool {
-	return func(m store.Membership) bool { return m.Role != space.Owner && string(m.ID) == q.Get("joined") }
+func JoinedIn(q url.Values) func(service.View) bool {
+	return func(m service.View) bool { return m.Role != space.Owner && string(m.ID) == q.Get("joined") }
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,68 +14,14 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/internal/fault"
+	"satchel/gitstore/remotetest"
+	"satchel/gitstore/transport"
+	"satchel/internal/egress"
 	"satchel/internal/frontmatter"
 	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
-	"satchel/tools"
-	"satchel/web"
 )
-
-// kept is the content of spaces as the first steps see it: files by path, and the number
-// of commits.
-type kept struct {
-	tools.Workspace
-	web.History
-	web.Operations
-	files   map[space.Path]string
-	commits []space.Commit
-	last    []space.Change
-	stale   bool
-}
-
-func (k *kept) Head(context.Context, space.SpaceID) (space.CommitID, error) { return "head", nil }
-
-func (k *kept) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (space.Entry, error) {
-	if _, ok := k.files[p]; !ok {
-		return space.Entry{}, fault.New(fault.NotFound, "Nothing.")
-	}
-	return space.Entry{Path: p, Blob: space.BlobID("blob of " + string(p))}, nil
-}
-
-func (k *kept) Log(_ context.Context, _ space.SpaceID, q space.LogQuery) ([]space.Commit, error) {
-	return k.commits[:min(len(k.commits), q.Limit)], nil
-}
-
-func (k *kept) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {
-	if k.stale {
-		return space.Commit{}, fault.New(fault.Conflict, "Changed.")
-	}
-	k.last = in.Changes
-	for _, c := range in.Changes {
-		k.files[space.Path(c.Path)] = string(c.Content)
-	}
-	c := space.Commit{ID: "c", Message: in.Message}
-	k.commits = slices.Insert(k.commits, 0, c)
-	return c, nil
-}
-
-func (k *kept) ListPendingFiles(context.Context, service.Actor, service.ListPendingFilesInput) ([]space.PendingFile, error) {
-	return nil, nil
-}
-
-// Files resolves an ambiguity between embedded types.
-func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]space.Entry, error) {
-	return nil, nil
-}
-
-// newcomer is a hub whose spaces have content.
-func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fakeRemotes) {
-	t.Helper()
-	k := &kept{files: map[space.Path]string{}, commits: []space.Commit{{ID: "first", Message: "Begin"}}}
-	s := &fakeRemotes{status: space.RemoteStatus{State: space.RemoteLocal}}
-	return newHubWorld(t, append(with, func(o *web.Options) { o.Workspace, o.History, o.Operations, o.Remotes = k, k, k, s })...), k, s
-}
 
 // checklist returns the class of each step on the page.
 func checklist(a answer) (out []string) {
@@ -98,7 +45,7 @@ func (h *hubWorld) use(u store.User, id space.SpaceID, name string) {
 
 // The first page leads from step to step, and then becomes an overview.
 func TestFirstSteps(t *testing.T) {
-	h, k, _ := newcomer(t)
+	h := newHubWorld(t)
 	b := h.as(h.ada)
 	steps := func(what string, want ...string) {
 		t.Helper()
@@ -120,18 +67,18 @@ func TestFirstSteps(t *testing.T) {
 	if a := b.get("/"); !strings.Contains(a.body, "ada-l/notes") {
 		t.Error("it does not say where it is kept")
 	}
-	k.commits = append([]space.Commit{{ID: "second", Message: "Remember", Client: "<i>evil", Tool: "bash"}}, k.commits...)
+	second := h.commitAs(space.Meta{Message: "Remember", Client: "<i>evil", Tool: "bash"}, "memory/a.md", "a")
 	steps("with content", "done", "done", "done", "next")
 	h.use(h.ada, h.space.ID, "Claude Code")
 	a := b.get("/")
-	if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Claude Code") || !strings.Contains(a.body, "Remember") || !strings.Contains(a.body, "/commits/second") || strings.Contains(a.body, "<i>evil") {
+	if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Claude Code") || !strings.Contains(a.body, "Remember") || !strings.Contains(a.body, "/commits/"+string(second.ID)) || strings.Contains(a.body, "<i>evil") {
 		t.Errorf("the overview: %s", heading(a.body))
 	}
 }
 
 // Readers are not asked to do what they cannot do.
 func TestFirstStepsOfAReader(t *testing.T) {
-	h, _, _ := newcomer(t)
+	h := newHubWorld(t)
 	must(t, h.AddMember(t.Context(), cli, h.evil.ID, h.bob.ID, space.Reader))
 	if a := h.as(h.bob).get("/"); strings.Contains(a.body, "/spaces/"+string(h.space.ID)+"/bring") {
 		t.Error("a reader is led to bring something into ada's space")
@@ -139,7 +86,7 @@ func TestFirstStepsOfAReader(t *testing.T) {
 }
 
 func TestThreeQuestions(t *testing.T) {
-	h, k, _ := newcomer(t)
+	h := newHubWorld(t)
 	b := h.as(h.ada)
 	bring := "/spaces/" + string(h.space.ID) + "/bring"
 	want(t, "the page", b.get(bring), 200)
@@ -152,10 +99,7 @@ func TestThreeQuestions(t *testing.T) {
 	evil := "Ada\n---\nsource: inferred\n\"quoted\" \\ back: slash # no comment"
 	a = b.send(bring+"/questions", url.Values{"name": {evil}, "answers": {"Short: in British English"}})
 	want(t, "answered", a, 303)
-	if len(k.last) != 2 {
-		t.Fatalf("%+v %+v", k.last, k.commits[0])
-	}
-	fields, err := frontmatter.Parse([]byte(k.files["memory/person/name.md"]))
+	fields, err := frontmatter.Parse([]byte(h.text("memory/person/name.md")))
 	must(t, err)
 	for key, v := range map[string]string{"value": `Ada --- source: inferred "quoted" \ back: slash # no comment`, "source": "user_explicit", "client": "browser", "first_seen": "2026-11-20", "last_confirmed": "2026-11-20"} {
 		if got := fields.String(key); got != v {
@@ -165,18 +109,24 @@ func TestThreeQuestions(t *testing.T) {
 	if n, ok := fields.Number("confidence"); !ok || n != 1 {
 		t.Errorf("confidence %v", n)
 	}
-	// Answering again replaces the earlier answer, with the version that the person saw as
-	// base.
 	want(t, "again", b.send(bring+"/questions", url.Values{"name": {"Ada Lovelace"}}), 303)
-	if k.last[0].Base != "blob of memory/person/name.md" {
-		t.Errorf("the base is %q", k.last[0].Base)
+	if fields, err = frontmatter.Parse([]byte(h.text("memory/person/name.md"))); err != nil || fields.String("value") != "Ada Lovelace" {
+		t.Errorf("%s, %v", fields.String("value"), err)
 	}
-	k.stale = true
+	h.meanwhile(func() { h.commit("Meanwhile", "memory/person/name.md", "Other") })
 	want(t, "changed meanwhile", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 409)
 }
 
+// An import goes on after its request. The page looks again until the import has ended.
 func TestImportFromAnAddress(t *testing.T) {
-	h, _, s := newcomer(t)
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
+	remote.Create("x")
+	remote.Push("x", "main", map[string]string{"a.md": "A"})
+	h := importing(t, remote)
+	work := make(chan func(context.Context), 1)
+	h.attach(func(r *service.Running) {
+		r.Background = func(f func(context.Context)) error { work <- f; return nil }
+	})
 	b := h.as(h.ada)
 	bring := "/spaces/" + string(h.space.ID) + "/bring"
 	for name, u := range map[string]string{
@@ -185,27 +135,27 @@ func TestImportFromAnAddress(t *testing.T) {
 	} {
 		want(t, name, b.send(bring+"/import", url.Values{"url": {u}}), 400)
 	}
-	if len(s.asked) > 0 {
-		t.Fatalf("it began %v", s.asked)
+	if len(work) > 0 {
+		t.Fatal("it began")
 	}
-	a := b.send(bring+"/import", url.Values{"url": {" https://example.com/x.git "}})
-	want(t, "begin", a, 303)
-	if a.location() != issuer+bring+"/import" || s.asked[0] != "https://example.com/x.git" {
-		t.Fatalf("%s %v", a.location(), s.asked)
+	begin := func(name string) {
+		t.Helper()
+		a := b.send(bring+"/import", url.Values{"url": {" " + remote.URL(name) + " "}})
+		if a.StatusCode != 303 {
+			t.Fatalf("begin: %d %s", a.StatusCode, problemOf(a.body))
+		}
+		if a.location() != issuer+bring+"/import" || !strings.Contains(b.get(bring+"/import").body, `http-equiv="refresh"`) {
+			t.Errorf("%s, or the page does not look again", a.location())
+		}
+		want(t, "a second one", b.send(bring+"/import", url.Values{"url": {remote.URL("x")}}), 409)
+		(<-work)(t.Context())
 	}
-	s.state.Line = "Receiving <b>"
-	a = b.get(bring + "/import")
-	if !strings.Contains(a.body, `http-equiv="refresh"`) || !strings.Contains(a.body, "Receiving &lt;b&gt;") {
-		t.Error("the page does not look again, or shows no progress")
-	}
-	s.refuse = fault.New(fault.Conflict, "An import is under way.")
-	want(t, "a second one", b.send(bring+"/import", url.Values{"url": {"https://example.com/y.git"}}), 409)
-	*s.state = service.ImportState{From: "x", Problem: "There is none."}
-	if a = b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, "There is none.") {
+	begin("nosuch")
+	if a := b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, `role="alert"`) {
 		t.Error("a failure is not shown")
 	}
-	*s.state = service.ImportState{From: "x", Files: 12, Left: 1}
-	if a = b.get(bring + "/import"); !strings.Contains(a.body, "12 files are") || !strings.Contains(a.body, "1 file was") {
+	begin("x")
+	if a := b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, "1 file is") {
 		t.Error("the end is not shown")
 	}
 	// Attack: another person's import.
@@ -298,4 +248,18 @@ func (h *hubWorld) consented(b *browser) string {
 	u, err := url.Parse(a.location())
 	must(h.t, err)
 	return u.Query().Get("code")
+}
+
+// importing returns a world that may import from a server on this machine.
+func importing(t *testing.T, remote *remotetest.Server) *hubWorld {
+	t.Helper()
+	port, err := strconv.ParseUint(remote.Host()[strings.LastIndexByte(remote.Host(), ':')+1:], 10, 16)
+	must(t, err)
+	proxy, err := egress.NewProxy(t.Context(), egress.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Ports: []uint16{uint16(port)}})
+	must(t, err)
+	t.Cleanup(func() { _ = proxy.Close() })
+	return newHubWorldOf(t, servicetest.Setup{
+		Transport: func(o *transport.Options) { o.Egress = proxy },
+		Service:   func(o *service.Options) { o.Imports.CAFile = remote.CAFile() },
+	})
 }

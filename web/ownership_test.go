@@ -2,41 +2,35 @@ package web_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"satchel/auth/store"
-	"satchel/gitstore"
 	"satchel/internal/service"
-	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/web"
 )
 
-// owners is a world whose service has a library and deletes spaces.
+// owners is a world whose service deletes spaces.
 type owners struct {
 	*active
-	library *service.Service
-	before  func() // called right before a deletion, if it is set
+	before func() // called right before a deletion, if it is set
 }
 
 func newOwners(t *testing.T, with ...func(*web.Options)) *owners {
 	t.Helper()
-	o := &owners{}
-	o.active = newActive(t, web.LiveOptions{}, append([]func(*web.Options){func(opt *web.Options) {
-		o.library, _ = servicetest.Library(t, opt.Accounts, opt.Workspace.(*gitstore.Store), opt.Now)
-		opt.Service = o.library
-	}}, with...)...)
-	o.library.Attach(service.Running{DeleteSpace: func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
-		if o.before != nil {
-			o.before()
+	o := &owners{active: newActive(t, web.LiveOptions{}, with...)}
+	o.attach(func(r *service.Running) {
+		r.DeleteSpace = func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
+			if o.before != nil {
+				o.before()
+			}
+			_, err := o.DeleteSpace(ctx, by, id, owner)
+			return nil, err
 		}
-		_, err := o.DeleteSpace(ctx, by, id, owner)
-		return nil, err
-	}})
+	})
 	return o
 }
 
@@ -63,10 +57,9 @@ func (a *active) garden() store.Space {
 }
 
 func TestDeleteASpace(t *testing.T) {
-	files := &fakeHeld{files: map[string][]space.PendingFile{}}
-	a := newOwners(t, func(o *web.Options) { files.Operations, o.Operations = o.Operations, files })
+	a := newOwners(t)
 	a.commit("Write a note", "knowledge/a.md", "A note")
-	_, err := a.library.PublishSource(t.Context(), service.Person(a.ada), service.PublishSourceInput{
+	_, err := a.service.PublishSource(t.Context(), service.Person(a.ada), service.PublishSourceInput{
 		Space: service.SpaceRef{ID: a.space.ID}, Source: space.Source{ID: "notes", SourceText: space.SourceText{Title: "Team <notes>"}, Dir: "knowledge", Everybody: true},
 	})
 	must(t, err)
@@ -82,28 +75,25 @@ func TestDeleteASpace(t *testing.T) {
 	shows(t, ada.get("/spaces/"+string(a.space.ID)), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
 	first := ada.get(page)
 	shows(t, first, http.StatusOK, "cannot be undone", "on this server alone", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
-	for _, tt := range []struct {
-		name   string
-		status space.RemoteStatus
-		want   string
-	}{
-		{"pushed", statusAt("pushed", "https://git.example.com/garden.git"), "Everything that is saved is pushed to <bdi>https://git.example.com/garden.git</bdi>"},
-		{"not pushed", space.RemoteStatus{State: space.RemoteFailed, Remote: &space.Remote{URL: "https://git.example.com/garden.git"}, Unpushed: 3}, "3 changes were not pushed"},
-		{"not known", statusAt("queued", "https://git.example.com/garden.git"), "That is not certain."},
-		{"ATTACK: an address with script", statusAt("pushed", "https://x/<script>alert(1)</script>"), "&lt;script&gt;"},
-	} {
-		a.remotes.status = tt.status
-		got := ada.get("/spaces/" + string(sp.ID) + "/end")
-		shows(t, got, http.StatusOK, tt.want, "1 other person")
-		lacks(t, "the page", got.body, "<script>alert", "It is your first space")
+	end := "/spaces/" + string(sp.ID) + "/end"
+	said := func(text string) {
+		t.Helper()
+		got := ada.get(end)
+		shows(t, got, http.StatusOK, text, "1 other person")
+		lacks(t, "the page", got.body, "It is your first space")
 	}
-	a.remotes.status = statusAt("pushed", "https://git.example.com/garden.git")
-	files.err = errors.New("the disk is gone")
-	broken := ada.get("/spaces/" + string(sp.ID) + "/end")
-	shows(t, broken, http.StatusOK, "Files that were not saved yet. Whether there are any cannot be told now.", "Everything that is saved is pushed")
-	lacks(t, "the page", broken.body, "the disk is gone")
-	files.err = nil
-	a.remotes.status = space.RemoteStatus{State: space.RemoteLocal}
+	const address = "https://git.example.com/garden.git"
+	a.connect(sp.ID, address)
+	said("Everything that is saved is pushed to <bdi>" + address + "</bdi>")
+	broken := a.breakPending(a.ada.ID)
+	shows(t, ada.get(end), http.StatusOK, "Files that were not saved yet. Whether there are any cannot be told now.", "Everything that is saved is pushed")
+	broken()
+	_, err = a.git.Commit(t.Context(), sp.ID, space.ChangeSet{Changes: []space.Change{{Path: "b.md", Content: []byte("b")}}}, space.Meta{})
+	must(t, err)
+	said("1 change was not pushed")
+	a.sync(sp.ID, errDown)
+	said("1 change was not pushed")
+	must(t, a.service.Remotes.Remove(t.Context(), sp.ID))
 
 	page = "/spaces/" + string(sp.ID) + "/end"
 	for _, wrong := range []string{"", "Garden", "gard", a.space.Name} {
@@ -140,7 +130,7 @@ func TestGiveASpace(t *testing.T) {
 
 	sp := a.garden()
 	page := "/spaces/" + string(sp.ID) + "/give"
-	a.remotes.status = statusAt("pushed", "https://git.example.com/garden.git")
+	a.connect(sp.ID, "https://git.example.com/garden.git")
 	shows(t, ada.get(page), http.StatusOK, "you become an editor", "is disconnected", `value="`+string(a.bob.ID)+`"`)
 	for _, tt := range []struct {
 		name string
@@ -155,8 +145,7 @@ func TestGiveASpace(t *testing.T) {
 	} {
 		shows(t, ada.send(page, tt.form), http.StatusBadRequest, "Nothing was changed", tt.want)
 	}
-	mine, err := a.CreateSpace(t.Context(), cli, a.bob.ID, space.NewSpaceID(), "garden")
-	must(t, err)
+	mine := a.newSpace(a.bob, "garden")
 	form := url.Values{"to": {string(a.bob.ID)}, "sure": {"1"}}
 	shows(t, ada.send(page, form), http.StatusBadRequest, "bob has a space of this name already")
 	must(t, a.RenameSpace(t.Context(), cli, mine.ID, "bobs-garden"))

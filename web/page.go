@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // Page is the data of the layout. Body is the data of the page's own template.
@@ -29,7 +29,7 @@ type Page struct {
 	// Wide is for pages with tables.
 	Wide bool
 	// Space is the space that the page is about; nil if there is none.
-	Space *store.Membership
+	Space *service.View
 	// Problem says what is wrong with the submitted form; Field is the ID of the input.
 	Problem, Field string
 	// Done confirms the last action, above the rest of the page.
@@ -41,11 +41,11 @@ type Page struct {
 	User    string
 	In      bool
 	Admin   bool
-	Spaces  int               // how many spaces the person has
-	Nav     *store.Membership // the space in the navigation; nil if there is none
-	Waiting int               // files of the space that wait for the person's review
-	Form    string            // the token of forms
-	Times   string            // the address of the script for times; "" if the page has no times
+	Spaces  int           // how many spaces the person has
+	Nav     *service.View // the space in the navigation; nil if there is none
+	Waiting int           // files of the space that wait for the person's review
+	Form    string        // the token of forms
+	Times   string        // the address of the script for times; "" if the page has no times
 	Version string
 }
 
@@ -54,7 +54,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	p.In, p.Version = v.In, s.Version
 	if v.In {
 		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, formToken(v.Secret)
-		p.Nav, p.Waiting = p.Space, s.Waiting(v.R.Context(), p.Space)
+		p.Nav, p.Waiting = p.Space, Waiting(v.R.Context(), p.Space)
 		// If the database fails, the error page is shown without the navigation.
 		if all, err := s.Spaces(v); err == nil && len(all) > 0 {
 			p.Spaces = len(all)

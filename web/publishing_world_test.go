@@ -3,30 +3,23 @@ package web_test
 import (
 	"testing"
 
-	"satchel/gitstore"
 	"satchel/gitstore/sources"
 	"satchel/internal/service"
-	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/tools/index"
 	"satchel/web"
 )
 
-// shelf is a world with a library: a real service with real spaces.
+// shelf is a world whose library a test looks into.
 type shelf struct {
 	*held
 	*sources.Manager
-	service *service.Service
 }
 
 func newShelf(t *testing.T, files ...string) *shelf {
 	t.Helper()
-	s := &shelf{}
-	s.held = newHeldWith(t, func(o *web.Options) {
-		s.service, s.Manager = servicetest.Library(t, o.Accounts, o.Workspace.(*gitstore.Store), o.Now)
-		o.Service = s.service
-	}, files...)
-	return s
+	h := newHeldWith(t, func(*web.Options) {}, files...)
+	return &shelf{h, h.service.Sources}
 }
 
 // publish publishes knowledge/ of ada's space as "notes", for everybody or for some

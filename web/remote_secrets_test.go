@@ -1,20 +1,19 @@
 package web_test
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
-
-// keyPrint is the fingerprint of a secret in a space.
-const keyPrint = "00112233445566778899"
 
 var keptField = regexp.MustCompile(`name="kept" value="([^"]+)"`)
 
@@ -26,10 +25,20 @@ var secretsField = regexp.MustCompile(`name="secrets" value="([^"]*)"`)
 func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	b := a.as(a.ada)
+	found := map[string]space.Path{} // by fingerprint
+	commits := map[space.Path]space.CommitID{}
 	add := func(name string, n int) {
+		var files []string
 		for i := range n {
-			at := len(a.remotes.found)
-			a.remotes.found = append(a.remotes.found, service.FoundSecret{Path: space.Path(fmt.Sprintf("%s-%03d.md", name, i)), Line: i, Commit: a.head(), Description: "a key", Fingerprint: fmt.Sprintf("%020x", at)})
+			path, key := fmt.Sprintf("%s-%03d.md", name, i), keyOf(fmt.Sprint(name, i))
+			found[a.service.Secrets.Scan("", []byte(key))[0].Fingerprint] = space.Path(path)
+			files = append(files, path, key+"\n")
+		}
+		c := a.commit("Write keys", files...)
+		for _, p := range found {
+			if commits[p] == "" {
+				commits[p] = c.ID
+			}
 		}
 	}
 	add("x", 300)
@@ -45,16 +54,16 @@ func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 			t.Fatalf("%s: %s", name, heading(res.body))
 		}
 		prints := strings.Fields(box[1])
-		listed := strings.Count(res.body, ": a key</li>")
-		if len(prints) != n || listed != n || strings.Contains(res.body, "There are more") != more || len(a.remotes.set) > 0 {
+		listed := strings.Count(res.body, ": AWS access key ID</li>")
+		if len(prints) != n || listed != n || strings.Contains(res.body, "There are more") != more || a.service.Remotes.Has(a.space.ID) {
 			t.Errorf("%s: %d listed, %d allowed", name, listed, len(prints))
 		}
-		for _, f := range a.remotes.found {
-			if strings.Contains(box[1], f.Fingerprint) != strings.Contains(res.body, `"><bdi>`+string(f.Path)+`</bdi>`) {
-				t.Errorf("%s: %s is shown or allowed alone", name, f.Path)
+		for print, path := range found {
+			if strings.Contains(box[1], print) != strings.Contains(res.body, `"><bdi>`+string(path)+`</bdi>`) {
+				t.Errorf("%s: %s is shown or allowed alone", name, path)
 			}
-			if strings.Contains(box[1], f.Fingerprint) && !strings.Contains(res.body, string(f.Path)+"?at="+string(f.Commit)) {
-				t.Errorf("%s: the link to %s leads to what it has now", name, f.Path)
+			if strings.Contains(box[1], print) && !strings.Contains(res.body, string(path)+"?at="+string(commits[path])) {
+				t.Errorf("%s: the link to %s leads to what it has now", name, path)
 			}
 		}
 		for _, p := range prints {
@@ -77,19 +86,27 @@ func TestAttackSecretsThatTheFormDidNotShow(t *testing.T) {
 	add("late", 1)
 	fourth := round("late", third, 1, false)
 	want(t, "the last", b.send(a.in("remote"), fourth), http.StatusSeeOther)
-	if s := a.remotes.set; len(s) != 1 || len(s[0].AllowSecrets) != 302 || s[0].Token != "canary-other" {
-		t.Errorf("%+v", s)
+	a.stands(a.space.ID, space.RemotePushed)
+	allowed, err := a.service.Secrets.List(t.Context(), a.space.ID)
+	if err != nil || len(allowed) != 302 || slices.Contains(a.origin.secrets, "canary-token") || !slices.Contains(a.origin.secrets, "canary-other") {
+		t.Errorf("%d are allowed, %v", len(allowed), err)
 	}
+}
+
+// keyOf returns a text that looks like a secret, another one for each name.
+func keyOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "AKIA" + base32.StdEncoding.EncodeToString(sum[:])[:16]
 }
 
 // Attack: a form without fingerprints, as an earlier page sent that allowed everything.
 func TestAttackAllowWithoutNames(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
-	a.remotes.found = []service.FoundSecret{{Path: "key.md", Line: 1, Description: "a key", Fingerprint: keyPrint}}
+	a.commit("Write a key", "key.md", awsKey+"\n")
 	for _, box := range []string{"1", "on", "*", "00", strings.ToUpper("aa112233445566778899"), strings.Repeat("f", 4000)} {
 		want(t, box[:min(len(box), 20)], a.as(a.ada).send(a.in("remote"), url.Values{"url": {"https://git.test/me.git"}, "secrets": {box}}), http.StatusBadRequest)
 	}
-	if len(a.remotes.set) > 0 {
-		t.Errorf("%+v", a.remotes.set)
+	if a.service.Remotes.Has(a.space.ID) {
+		t.Error("the remote was set")
 	}
 }

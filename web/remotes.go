@@ -1,24 +1,11 @@
 package web
 
 import (
-	"context"
 	"time"
 
 	"satchel/internal/service"
 	"satchel/internal/space"
 )
-
-// Remotes are the operations on remotes and imports; *service.Service has them.
-type Remotes interface {
-	GetRemote(ctx context.Context, a service.Actor, in service.GetRemoteInput) (space.RemoteStatus, error)
-	ListRemoteStates(ctx context.Context, a service.Actor, in service.ListRemoteStatesInput) (map[space.SpaceID]space.RemoteState, error)
-	SyncRemote(ctx context.Context, a service.Actor, in service.SyncRemoteInput) (service.SpaceStatus, error)
-	SetRemote(ctx context.Context, a service.Actor, in service.SetRemoteInput) (service.SpaceStatus, error)
-	RemoveRemote(ctx context.Context, a service.Actor, in service.RemoveRemoteInput) (service.None, error)
-	FetchRemote(ctx context.Context, a service.Actor, in service.FetchRemoteInput) (service.None, error)
-	StartImport(ctx context.Context, a service.Actor, in service.StartImportInput) (service.None, error)
-	GetImport(ctx context.Context, a service.Actor, in service.GetImportInput) (*service.ImportState, error)
-}
 
 // RemoteView is the status of a remote as templates show it.
 type RemoteView struct {
@@ -47,6 +34,6 @@ func (s *Site) viewOf(st space.RemoteStatus) RemoteView {
 
 // RemoteOf returns the status of a space's remote.
 func (s *Site) RemoteOf(v *Visit, id space.SpaceID) (RemoteView, error) {
-	st, err := s.Remotes.GetRemote(v.R.Context(), v.Actor(), service.GetRemoteInput{Space: service.SpaceRef{ID: id}})
+	st, err := s.Service.GetRemote(v.R.Context(), v.Actor(), service.GetRemoteInput{Space: service.SpaceRef{ID: id}})
 	return s.viewOf(st), err
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/internal/space"
 	"satchel/web"
@@ -26,7 +27,7 @@ func TestAttackNothingIsKeptUnseen(t *testing.T) {
 		{"the end of a long line", "start\n" + strings.Repeat("be kind ", 500) + "EVIL\n", []string{"EVIL"}, true},
 		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "/edit/resources/x.md", "text of 2 lines", "39.1 KiB"}, false},
 		{"too many lines", "start\n" + strings.Repeat("\n", 3000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "text of 3002 lines"}, false},
-		{"what cannot be seen in too many lines", "start\n" + strings.Repeat("\n", 3000) + "\u200bEVIL\u202e\n", []string{"2 characters that cannot be seen in it"}, false},
+		{"what cannot be seen in too many lines", "start\n" + strings.Repeat("\n", 3000) + "\u200bEVIL\u202e\n", []string{"2 characters in it that you cannot see"}, false},
 		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"no text", "/raw/resources/x.md?at=", "/files/resources/x.md?at=", "&amp;download"}, false},
 		{"what looks like a picture", "\x89PNG\x0D\x0A\x1A\x0A\x00\x00EVIL", []string{"no text, but looks like image/png"}, false},
 	} {
@@ -82,7 +83,7 @@ func TestWhatCannotBeShownIsKept(t *testing.T) {
 			}
 			a.by("claude-code", "Obey as before", "resources/x.bin", tc.text)
 			want(t, "keep", b.send(a.in("reviews/keep"), seen), http.StatusSeeOther)
-			if list, _, err := a.reviews.Waiting(t.Context(), a.space.ID); err != nil || len(list) > 0 {
+			if list, _, err := a.service.Reviews.Waiting(t.Context(), a.space.ID); err != nil || len(list) > 0 {
 				t.Errorf("%+v, %v", list, err)
 			}
 		})
@@ -144,7 +145,7 @@ func TestAttackOtherActsConfirmNothing(t *testing.T) {
 			if a.head() == before {
 				t.Fatal("nothing was done")
 			}
-			list, _, err := a.reviews.Waiting(t.Context(), a.space.ID)
+			list, _, err := a.service.Reviews.Waiting(t.Context(), a.space.ID)
 			must(t, err)
 			if len(list) != 1 || string(list[0].Path) != tc.want {
 				t.Errorf("%+v", list)
@@ -169,14 +170,14 @@ func TestAttackTheEditorConfirmsNothingUnseen(t *testing.T) {
 	if !strings.Contains(page.body, link) {
 		t.Error("the form does not say that it waits")
 	}
-	list, _, err := a.reviews.Waiting(t.Context(), a.space.ID)
+	list, _, err := a.service.Reviews.Waiting(t.Context(), a.space.ID)
 	must(t, err)
 	if len(list) != 1 {
 		t.Fatalf("%+v", list)
 	}
 	was := list[0]
 	want(t, "save", b.send(a.in("edit/%s", file), url.Values{"base": {string(was.Blob)}, "mode": {"regular"}, "text": {"start\nevil\u200b\nmine\n"}}), http.StatusSeeOther)
-	list, _, err = a.reviews.Waiting(t.Context(), a.space.ID)
+	list, _, err = a.service.Reviews.Waiting(t.Context(), a.space.ID)
 	must(t, err)
 	if len(list) != 1 || list[0].Was != was.Was || list[0].Blob == was.Blob {
 		t.Errorf("%+v", list)
@@ -185,8 +186,7 @@ func TestAttackTheEditorConfirmsNothingUnseen(t *testing.T) {
 
 // A page says if it is not yet known what waits.
 func TestReviewsThatAreBehind(t *testing.T) {
-	a := newActive(t, web.LiveOptions{})
-	a.behind = true
+	a := newActiveOf(t, stuckReviews(t, time.Nanosecond), web.LiveOptions{})
 	for _, p := range []string{"reviews", "activity"} {
 		res := a.as(a.ada).get(a.in("%s", p))
 		checkPage(t, p, res)

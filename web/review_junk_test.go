@@ -3,7 +3,6 @@ package web_test
 import (
 	"fmt"
 	"html"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -115,36 +114,5 @@ func TestAttackPathsThatLookAlike(t *testing.T) {
 				t.Error("what was decided is not told as it is")
 			}
 		})
-	}
-}
-
-// Attack: each page compares large waiting files again, only to find that they do not fit.
-func TestAttackLongReviewsAreComparedOnce(t *testing.T) {
-	var asked int
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.History = countedPatches{o.History, &asked} })
-	var files []string
-	for i := range 3 {
-		var text strings.Builder
-		r := rand.New(rand.NewPCG(1, uint64(i)))
-		for range 80_000 {
-			fmt.Fprintln(&text, r.IntN(1e8))
-		}
-		files = append(files, fmt.Sprintf("resources/%d.md", i), text.String())
-	}
-	a.by("claude-code", "Much", files...)
-	b := a.as(a.ada)
-	b.get(a.in("activity"))
-	if asked != 0 {
-		t.Errorf("a page that names the files alone compared %d", asked)
-	}
-	for range 3 {
-		body := b.get(a.in("reviews")).body
-		if strings.Count(body, "longer than fits") != 3 || strings.Contains(body, "/reviews/keep") {
-			t.Error("it does not say that they are too long")
-		}
-		b.get(a.in("reviews?path=resources/1.md"))
-	}
-	if asked != 3 {
-		t.Errorf("three were compared %d times", asked)
 	}
 }

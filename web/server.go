@@ -43,8 +43,8 @@ func New(o Options) (*Site, error) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the origin of the pages is %q, and not of the form https://example.com", o.Issuer)
 	}
-	if o.Accounts == nil || o.People == nil || o.Service == nil {
-		return nil, errors.New("the pages need Accounts, People and Service")
+	if o.Accounts == nil || o.Service == nil || o.App == nil {
+		return nil, errors.New("the pages need Accounts, Service and App")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

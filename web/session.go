@@ -24,7 +24,7 @@ type Visit struct {
 	taken   []string // names of the flows that this request has used up
 	spooled func()   // frees the place of a large form; nil if there is none
 
-	spaces []store.Membership // of the user; read on first use
+	spaces []service.View // of the user; read on first use
 }
 
 // Actor returns the visitor as the actor of operations.

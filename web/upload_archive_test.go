@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"satchel/internal/fault"
-	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -324,7 +322,7 @@ func TestUnpackBounds(t *testing.T) {
 // TestUnpackScreened checks that files of archives are scanned for secrets like others.
 func TestUnpackScreened(t *testing.T) {
 	h := newHeld(t)
-	h.serve(func(o *web.Options) { o.Operations = screening{o.Operations} })
+	h.screen = screening
 	a := h.as(h.ada).unpack(h, "x.zip", zipOf(t, packed{name: "k", text: "token=abc"}))
 	want(t, "unpack", a, http.StatusUnprocessableEntity)
 	if !strings.Contains(a.body, "what looks like a key") {
@@ -337,7 +335,9 @@ func TestNamedRefusals(t *testing.T) {
 	h := newHeld(t, "a.md", "one\n")
 	b := h.as(h.ada)
 	form := b.edit(h, "a.md")
-	h.serve(func(o *web.Options) { o.Operations = commanding{o.Operations} })
+	h.screen = func(space.Path, []byte) error {
+		return fault.New(fault.Forbidden, "It looks like a key. Where it is none: satchel space allow --user NAME 0123abcd")
+	}
 	const says = "satchel space allow --user ada 0123abcd"
 	if a := b.save(h, "a.md", form, "token=abc\n"); !strings.Contains(problemOf(a.body), says) {
 		t.Errorf("an edit says %q", problemOf(a.body))
@@ -345,11 +345,4 @@ func TestNamedRefusals(t *testing.T) {
 	if a := b.upload(h, url.Values{}, "k.txt", "token=abc"); !strings.Contains(a.body, says) {
 		t.Error("an upload says otherwise")
 	}
-}
-
-// commanding rejects every file with a command.
-type commanding struct{ web.Operations }
-
-func (commanding) WriteFiles(_ context.Context, _ service.Actor, in service.WriteFilesInput) (space.Commit, error) {
-	return refuse(in, fault.New(fault.Forbidden, "It looks like a key. Where it is none: satchel space allow --user NAME 0123abcd"))
 }

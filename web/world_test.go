@@ -21,14 +21,17 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/auth"
+	"satchel/auth/github/app"
 	"satchel/auth/oauth"
 	"satchel/auth/passkey"
 	"satchel/auth/store"
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/transport"
 	"satchel/internal/database"
-	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/pages"
@@ -43,18 +46,24 @@ const (
 
 var cli = store.Actor{Via: "command line"}
 
-// world is a server with real accounts and a real authorization server. Its clock stands
+// world is a server with a real service and a real authorization server. Its clock stands
 // still until a test moves it.
 type world struct {
 	*store.Store
-	t      *testing.T
-	db     *database.DB
-	server *web.Site
-	made   web.Options // of which the server is
-	oauth  *oauth.Server
-	github *fakeProvider
-	post   *fakeMail
-	people *admitter
+	t       *testing.T
+	service *servicetest.World
+	db      *database.DB
+	git     *gitstore.Store
+	dir     string // of the spaces
+	server  *web.Site
+	made    web.Options // of which the server is
+	running service.Running
+	oauth   *oauth.Server
+	github  *fakeProvider
+	post    *fakeMail
+	origin  *origin
+	// screen judges the contents and the messages of commits, if it is set.
+	screen func(p space.Path, content []byte) error
 
 	mu    sync.Mutex
 	now   time.Time
@@ -79,44 +88,70 @@ func (w *world) pass(d time.Duration) {
 
 func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	t.Helper()
-	db := databasetest.Open(t, databasetest.SQLite(t))
-	if _, err := db.Migrate(t.Context(), store.Migrations()...); err != nil {
-		t.Fatal(err)
+	return newWorldOf(t, servicetest.Setup{}, with...)
+}
+
+// newWorldOf is newWorld with other engines.
+func newWorldOf(t *testing.T, s servicetest.Setup, with ...func(*web.Options)) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), github: &fakeProvider{label: "GitHub"}, post: &fakeMail{sent: make(chan string, 9)}, origin: &origin{t: t, dir: t.TempDir()}}
+	s.Accounts = func(o *store.Options) { o.Flush = time.Hour }
+	s.Remotes = func(o *remotes.Options) {
+		w.origin.Store, w.origin.client = o.Git.(*gitstore.Store), o.Transport.(*transport.Client)
+		o.Git, o.Transport, o.Credentials = w.origin, w.origin, w.origin
 	}
-	w := &world{t: t, db: db, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), github: &fakeProvider{label: "GitHub"}, post: &fakeMail{sent: make(chan string, 9)}}
-	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: make([]byte, 32)})
-	t.Cleanup(func() { _ = w.Close() })
+	change := s.Git
+	s.Git = func(o *gitstore.Options) {
+		o.Screen = func(_ context.Context, _ space.SpaceID, p space.Path, content []byte, _ func() ([]byte, error)) error {
+			if w.screen == nil {
+				return nil
+			}
+			return w.screen(p, content)
+		}
+		if change != nil {
+			change(o)
+		}
+	}
+	limits := s.Service
+	s.Service = func(o *service.Options) {
+		o.Allow, o.MembersInvite = auth.AllowList{Domains: []string{"listed.test"}}, true
+		if limits != nil {
+			limits(o)
+		}
+	}
+	w.service = servicetest.Empty(t, w.clock, s)
+	w.Store, w.db, w.git, w.dir = w.service.Accounts, w.service.DB, w.service.Git, w.service.Options.SpacesDir
 	var err error
 	w.oauth, err = oauth.New(oauth.Options{Issuer: issuer, Resource: issuer + "/mcp", Store: w.Store, Now: w.clock})
 	must(t, err)
 	t.Cleanup(w.oauth.Close)
-	w.people = &admitter{store: w.Store}
 	o := web.Options{
-		Issuer: issuer, MCPURL: issuer + "/mcp", Accounts: w.Store, OAuth: w.oauth, People: w.people, GitHub: w.github, Mail: w.post, Remotes: &fakeRemotes{status: space.RemoteStatus{State: space.RemoteLocal}}, Passkeys: fakePasskeys{},
-		Address: func(*http.Request) string { return "192.0.2.7" }, Now: w.clock,
+		Issuer: issuer, MCPURL: issuer + "/mcp", Accounts: w.Store, OAuth: w.oauth, Service: w.service.Service, GitHub: w.github, Mail: w.post, Passkeys: fakePasskeys{},
+		Address: func(*http.Request) string { return "192.0.2.7" }, Now: w.clock, WaitingTime: time.Hour,
 		Limit: func(_ *http.Request, what string) (time.Duration, bool) { return 90 * time.Second, what != w.limit },
 	}
 	for _, f := range with {
 		f(&o)
 	}
-	own := o.Service == nil
-	if own {
-		o.Service = newService(o, 0)
+	if o.App == nil {
+		o.App, err = app.New(app.Options{Store: w.Store, Public: o.Issuer})
+		must(t, err)
+		t.Cleanup(o.App.Close)
 	}
 	w.made = o
 	w.server, err = pages.New(o)
 	must(t, err)
 	t.Cleanup(w.server.Close)
-	if own {
-		o.Service.Attach(service.Running{
+	w.attach(func(r *service.Running) {
+		*r = service.Running{
 			PagesURL: o.Issuer, LinkMade: w.server.NotifyOfLink,
 			UserRemoved:   func(context.Context, space.UserID) { w.ended = append(w.ended, "person") },
 			GrantsRevoked: func() { w.ended = append(w.ended, "grant") },
 			MemberChanged: func(_ context.Context, _ space.UserID, _ space.SpaceID, role space.Role) {
 				w.ended = append(w.ended, "member "+string(role))
 			},
-		})
-	}
+		}
+	})
 
 	w.ada, w.space = w.user("ada", true)
 	w.bob, _ = w.user("bob", false)
@@ -126,11 +161,10 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	return w
 }
 
-// newService returns the service of pages without a library. People can create a number of
-// spaces; 0 means the default.
-func newService(o web.Options, spaces int) *service.Service {
-	git, _ := o.Workspace.(*gitstore.Store)
-	return service.New(service.Options{Accounts: o.Accounts, Git: git, MaxSpaces: spaces, Now: o.Now})
+// attach changes the parts of a running server.
+func (w *world) attach(change func(*service.Running)) {
+	change(&w.running)
+	w.service.Attach(w.running)
 }
 
 func must(t *testing.T, err error) {
@@ -144,31 +178,24 @@ func (w *world) user(name string, admin bool) (store.User, store.Space) {
 	w.t.Helper()
 	u, sp, err := w.CreateUser(w.t.Context(), cli, store.NewUser{Name: name, Admin: admin, Email: name + "@example.com"})
 	must(w.t, err)
+	w.begin(sp.ID)
 	return u, sp
 }
 
-// admitter admits people with an invitation or a listed address.
-type admitter struct {
-	store  *store.Store
-	before func() // what happens right before the user is made
+// newSpace creates another space for a user.
+func (w *world) newSpace(owner store.User, name string) store.Space {
+	w.t.Helper()
+	sp, err := w.CreateSpace(w.t.Context(), cli, owner.ID, space.NewSpaceID(), name)
+	must(w.t, err)
+	w.begin(sp.ID)
+	return sp
 }
 
-func (a *admitter) Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error) {
-	if invitation == "" && !strings.HasSuffix(c.Email, "@listed.test") {
-		return store.User{}, fault.New(fault.Forbidden, "Nobody lets you in.")
-	}
-	if name == "" {
-		name = c.Login
-	}
-	n := store.NewUser{Name: name, Email: c.Email, Admitted: "invitation", Invitation: invitation}
-	if c.Issuer != "" {
-		n.Identity = &store.Identity{Issuer: c.Issuer, Subject: c.Subject, Label: c.Login, Email: c.Email}
-	}
-	if a.before != nil {
-		a.before()
-	}
-	u, _, err := a.store.CreateUser(ctx, store.Actor{Via: "web"}, n)
-	return u, err
+// begin creates the repository of a space, without files.
+func (w *world) begin(id space.SpaceID) {
+	w.t.Helper()
+	_, err := w.git.Create(w.t.Context(), id, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Begin", Tool: "satchel", Time: w.clock().Add(-time.Hour)})
+	must(w.t, err)
 }
 
 // fakeProvider identifies a person by a code: the identity of that name.

@@ -1,14 +1,12 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"path"
 	"regexp"
 	"strings"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -47,31 +45,13 @@ func ParentOf(p space.Path) space.Path {
 	return ""
 }
 
-// Lookup returns the entry at a path of head; ok is false if there is none.
-func (s *Site) Lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
-	at, err := s.Workspace.Head(ctx, id)
-	if err != nil {
-		return space.Entry{}, false, err
-	}
-	return s.LookupAt(ctx, id, at, p)
-}
-
-// LookupAt returns the entry at a path of a commit; ok is false if there is none.
-func (s *Site) LookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, bool, error) {
-	f, err := s.Workspace.Lookup(ctx, id, at, p)
-	if fault.CodeOf(err) == fault.NotFound {
-		return space.Entry{}, false, nil
-	}
-	return f, err == nil, err
-}
-
 // PathTaken says why no new file can be created at a path. It returns "" if one can.
-func (s *Site) PathTaken(v *Visit, id space.SpaceID, p space.Path) (string, error) {
-	at, err := s.Workspace.Head(v.R.Context(), id)
+func PathTaken(v *Visit, m service.View, p space.Path) (string, error) {
+	at, err := m.Head(v.R.Context())
 	if err != nil {
 		return "", err
 	}
-	f, ok, err := s.LookupAt(v.R.Context(), id, at, p)
+	f, ok, err := m.Find(v.R.Context(), at, p)
 	switch {
 	case err != nil:
 		return "", err
@@ -81,7 +61,7 @@ func (s *Site) PathTaken(v *Visit, id space.SpaceID, p space.Path) (string, erro
 		return "There is already a file at that path. Choose another path, or edit the file.", nil
 	}
 	for d := ParentOf(p); d != ""; d = ParentOf(d) {
-		f, ok, err := s.LookupAt(v.R.Context(), id, at, d)
+		f, ok, err := m.Find(v.R.Context(), at, d)
 		if err != nil {
 			return "", err
 		}
@@ -102,7 +82,7 @@ type Problem struct{ Text, Field string }
 // commit. If IsRefusal is true for the error, the changes were rejected; a fault.Conflict
 // means that a file changed meanwhile.
 func (s *Site) WriteFiles(v *Visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
-	c, err := s.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{
+	c, err := s.Service.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{
 		Space: service.SpaceRef{ID: id}, Changes: changes, Message: message, Move: tool == space.ToolWebMove,
 	})
 	if err != nil {
@@ -123,7 +103,7 @@ func IsRefusal(err error) bool {
 
 // Saved answers after a change: it redirects to the result, or shows the remark if there
 // is one.
-func (s *Site) Saved(v *Visit, m store.Membership, remark, where string) error {
+func (s *Site) Saved(v *Visit, m service.View, remark, where string) error {
 	if remark == "" {
 		return s.See(v, where)
 	}

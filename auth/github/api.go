@@ -147,8 +147,8 @@ func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	return found, err
 }
 
-// pages calls each with every entry of a list. A list that the person did not let
-// this server see is empty: what is not known is no reason to let anybody in.
+// pages calls each with every entry of a list. A list that the person does not let this
+// server see counts as empty: nobody is admitted because of unknown entries.
 func pages[T any](ctx context.Context, p *Provider, token, path string, each func(T)) error {
 	for page := 1; page <= p.o.MaxPages; page++ {
 		var entries []T
@@ -164,8 +164,8 @@ func pages[T any](ctx context.Context, p *Provider, token, path string, each fun
 		for _, e := range entries {
 			each(e)
 		}
-		// Only whether there is a next page is taken from the header: where it
-		// points to is not followed.
+		// The header is used only to see whether there is a next page. Its URL is not
+		// followed.
 		if !strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`) {
 			return nil
 		}
@@ -201,8 +201,8 @@ func (p *Provider) suspended(err error) error {
 	return fault.Wrap(err, fault.Forbidden, "%s says that this account is suspended.", p.o.Label)
 }
 
-// limited tells an answer that asks to wait from other refusals: GitHub uses 403
-// for both.
+// limited reports whether a response is a rate limit. GitHub uses 403 for other refusals
+// too.
 func limited(resp *http.Response) bool {
 	return resp != nil && (resp.StatusCode == http.StatusTooManyRequests ||
 		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0"))

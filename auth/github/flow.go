@@ -103,12 +103,12 @@ func (p *Provider) revoke(ctx context.Context, token string) {
 
 // again is for what is cured by beginning again.
 func again(why error) error {
-	return fault.Wrap(why, fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+	return fault.Wrap(why, fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 }
 
 func (p *Provider) misconfigured(cause error) error {
 	p.o.Logger.Error("sign-in with GitHub is not set up properly", "url", p.o.URL, "error", cause)
-	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell who runs this server.", p.o.Label)
+	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell the people who run this server.", p.o.Label)
 }
 
 func (p *Provider) unavailable(cause error) error {

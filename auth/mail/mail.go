@@ -143,7 +143,7 @@ func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 		err = errors.New(s[:maxReason] + "…")
 	}
 	m.o.Logger.Error("a mail could not be sent", "server", m.address, "error", err)
-	return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Unavailable, "The mail could not be sent. Please try again later, or tell who runs this server.")
+	return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Unavailable, "The mail could not be sent. Please try again later, or tell the people who run this server.")
 }
 
 // checkAddress returns the domain of an address that can go into an SMTP command

@@ -22,14 +22,13 @@ const (
 	maxState    = 4096
 	maxScope    = 1024 // bytes of the parameter
 	maxResource = 8    // resource parameters
-	// challengeSize is of a SHA-256 in base64url; a verifier may be longer (RFC
+	// challengeSize is the size of a SHA-256 in base64url. A verifier may be longer (RFC
 	// 7636 sections 4.1 and 4.2).
 	challengeSize, maxVerifier = 43, 128
 )
 
-// PageError is an authorization request that is shown to the person and never
-// redirected: the client or where it would be sent is not known (RFC 6749
-// section 4.1.2.1).
+// PageError is an error that is shown to the person and never redirected, because the
+// client or the redirect URI is unknown (RFC 6749 section 4.1.2.1).
 type PageError struct {
 	Status      int
 	Title, Text string
@@ -37,7 +36,7 @@ type PageError struct {
 	Err error
 }
 
-// Error returns the page's words with the cause, for logs.
+// Error returns the page's text with the cause, for logs.
 func (e *PageError) Error() string {
 	if e.Err != nil {
 		return e.Title + ": " + e.Text + ": " + e.Err.Error()
@@ -48,29 +47,27 @@ func (e *PageError) Error() string {
 // Unwrap returns the cause.
 func (e *PageError) Unwrap() error { return e.Err }
 
-// RedirectError is a wrong authorization request, as its client learns it.
+// RedirectError is an error that is returned to the client by a redirect.
 type RedirectError struct {
-	// URL is where to send the browser: a redirect of the client's, checked.
+	// URL is where to send the browser: a checked redirect of the client.
 	URL string
 	// Code is the error of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
-	// Known is Request.Known. Where any other client is, nobody has said that they
-	// want to go there: sent by itself, the server would be an open redirector for
-	// whoever registers (RFC 9700 section 4.11.2).
+	// Known is Request.Known. For any other client, no person has agreed to go there: with
+	// an automatic redirect, the server would be an open redirector for anyone who
+	// registers (RFC 9700 section 4.11.2).
 	Known bool
 }
 
 // Error returns the error without the URL, which has the client's state.
 func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }
 
-// Request is an authorization request that is right, and asks for a person's
-// consent.
+// Request is a valid authorization request, which needs a person's consent.
 type Request struct {
 	Client      auth.Client
 	RedirectURI string
-	// RedirectHost is where the browser goes, to show: a host, with its port
-	// where it is not the usual one, or the scheme of an application with a
-	// colon, such as "cursor:".
+	// RedirectHost shows people where the browser goes: a host, with its port if it is not
+	// the default, or an application's scheme with a colon, such as "cursor:".
 	RedirectHost string
 	// RedirectOrigin is for a form-action of a content security policy; empty
 	// for an application's scheme, to which a page can only link.
@@ -88,9 +85,9 @@ type Request struct {
 	// Issuer is the issuer in the metadata that the client read. The client compares
 	// it with iss in the answer (RFC 9207 section 2.4).
 	Issuer string
-	// Known: the client is a pinned one of a vendor's, and the browser goes to
-	// that vendor. Any other name is a claim: on the person's own machine any
-	// program may say that it is Claude Code.
+	// Known reports that the client is a vendor's pinned one, and that the browser goes to
+	// that vendor. Other names are unproven: on the person's machine, any program can claim
+	// to be Claude Code.
 	Known bool
 }
 
@@ -145,15 +142,15 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	return r, nil
 }
 
-// vouched reports whether the vendor of a pinned document is who gets the answer: not
-// on loopback, which any program of the person's may listen on, and not where the
-// vendor's own page hands it on to a program, as VS Code's does.
+// vouched reports whether the vendor of a pinned document gets the answer. Loopback does
+// not count, since any program can listen there, nor does a vendor's page that passes the
+// answer to a program, as VS Code's does.
 func vouched(u parsedURL) bool {
 	return u.scheme == "https" && !strings.EqualFold(u.host, "vscode.dev") && !strings.EqualFold(u.host, "insiders.vscode.dev")
 }
 
-// check is of a request whose redirect is good. It fills in the rest of r, and
-// takes out a state that cannot be returned.
+// check checks a request with a valid redirect. It fills in the rest of r, and removes a
+// state that cannot be returned.
 func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	if len(q["state"]) > 1 || len(r.State) > maxState {
 		r.State = ""
@@ -161,7 +158,7 @@ func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	}
 	for name, values := range q {
 		if len(values) > 1 && name != "resource" {
-			// Which name is not said: it is the request's own bytes.
+			// The name is left out: it comes from the request.
 			return "invalid_request", "A parameter is sent twice."
 		}
 	}
@@ -210,8 +207,8 @@ func isVerifier(s string) bool {
 	return true
 }
 
-// isVisible reports whether s has at most most bytes, all of them VSCHAR (RFC 6749
-// appendix A), of which all ids, codes and tokens are made.
+// isVisible reports whether s has at most most bytes, all VSCHAR (RFC 6749 appendix A), as
+// IDs, codes and tokens have.
 func isVisible(s string, most int) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > 0x7e {
@@ -221,9 +218,9 @@ func isVisible(s string, most int) bool {
 	return len(s) <= most
 }
 
-// askedScopes returns the known ones of a list (RFC 6749 section 3.3), and all
-// that are offered where none is known: clients add openid and offline_access
-// whether or not a server has them. ok is false for what is no list.
+// askedScopes returns the known scopes of a list (RFC 6749 section 3.3), or all offered
+// ones if it has none: clients add openid and offline_access even if a server lacks them.
+// ok is false if s is malformed.
 func askedScopes(s string) (scopes []space.Scope, ok bool) {
 	scopes, ok = knownScopes(s)
 	if len(scopes) == 0 {
@@ -245,11 +242,10 @@ func knownScopes(s string) (scopes []space.Scope, ok bool) {
 	return scopes, true
 }
 
-// Approve returns where to send the browser once the person has granted scopes
-// of r.Scopes on a space. The caller has checked that it is the person who
-// answers. The error is a fault of the store, such as a fault.Forbidden for who
-// is no member of the space, or a fault.Invalid for scopes that were not asked
-// for.
+// Approve returns where to send the browser once the person has granted scopes of r.Scopes
+// on a space. The caller checks that the person is answering. The error is a fault of the
+// store, such as a fault.Forbidden if the user is not a member of the space, or a
+// fault.Invalid for scopes that were not asked for.
 func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp space.SpaceID, scopes []space.Scope) (redirect string, err error) {
 	if len(scopes) == 0 {
 		return "", fault.New(fault.Invalid, "Choose what the application may do.")
@@ -281,7 +277,7 @@ func (s *Server) errorURL(r *Request, code, description string) string {
 	return withQuery(r.RedirectURI, "error", code, "error_description", describe(description), "state", r.State, "iss", r.Issuer)
 }
 
-// grantName is what the grant is called in lists.
+// grantName returns the name of the grant in lists.
 func grantName(r *Request) string {
 	if r.Client.Name != "" {
 		return r.Client.Name
@@ -293,7 +289,7 @@ func badRequest(text string, err error) *PageError {
 	return &PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: text, Err: err}
 }
 
-// pageOf is the page for a client that cannot be had.
+// pageOf returns the page for a client that cannot be loaded.
 func pageOf(err error) *PageError {
 	p := &PageError{Title: "The application is not known", Text: fault.PublicOf(err), Err: err}
 	switch fault.CodeOf(err) {

@@ -14,13 +14,12 @@ import (
 
 const (
 	maxRedirects         = 10  // of a registration
-	maxDocumentRedirects = 100 // of a document, which its vendor answers for
+	maxDocumentRedirects = 100 // of a document, for which its vendor is responsible
 	maxName              = 100 // characters
 	maxNameBytes         = 200
 )
 
-// clientMetadata is what is read of RFC 7591 section 2. The rest is of no use
-// here, and no URL in it is ever fetched.
+// clientMetadata has the used members of RFC 7591 section 2. No URL in it is ever fetched.
 type clientMetadata struct {
 	clientID, name, uri, authMethod string
 	hasSecret                       bool
@@ -29,8 +28,8 @@ type clientMetadata struct {
 
 var errNotMetadata = errors.New("it is no JSON object of client metadata")
 
-// parseClientMetadata reads one JSON object. Names of members are compared
-// exactly, as encoding/json does not.
+// parseClientMetadata reads one JSON object. Unlike encoding/json, it compares the names of
+// members exactly.
 func parseClientMetadata(body []byte) (clientMetadata, error) {
 	var m clientMetadata
 	var members map[string]json.RawMessage
@@ -49,15 +48,15 @@ func parseClientMetadata(body []byte) (clientMetadata, error) {
 	_, expiry := members["client_secret_expires_at"]
 	m.hasSecret = secret || expiry
 	m.name = cleanName(m.name)
-	// Shown as a text at most, and left out where it is none to show.
+	// Only shown as text, and dropped if it cannot be shown.
 	if u, err := parseURL(m.uri); err != nil || u.scheme != "https" || u.userinfo || len(m.uri) > maxURL || checkHost(u.host) != nil {
 		m.uri = ""
 	}
 	return m, nil
 }
 
-// flow returns why a client could not use the server's one flow. Other grant
-// and response types are replaced by those (RFC 7591 section 3.2.1).
+// flow returns why a client cannot use the server's only flow. It replaces other grant and
+// response types (RFC 7591 section 3.2.1).
 func (m clientMetadata) flow() error {
 	if len(m.grants) > 0 && !slices.Contains(m.grants, "authorization_code") {
 		return errors.New("grant_types must have authorization_code")
@@ -97,8 +96,8 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	case m.hasSecret:
 		return auth.Client{}, errors.New("it has a client secret")
 	case m.authMethod != "" && m.authMethod != "none" && m.authMethod != "private_key_jwt":
-		// Shared secrets cannot be, as everyone reads the document; what is
-		// signed with its keys is more than is asked for here, and not checked.
+		// Shared secrets are impossible, since everyone can read the document. Signatures
+		// by its keys are not needed here, and not checked.
 		return auth.Client{}, errors.New("its token_endpoint_auth_method must be none")
 	case len(m.redirects) == 0 || len(m.redirects) > maxDocumentRedirects:
 		return auth.Client{}, errors.New("its redirect_uris must have 1 to " + strconv.Itoa(maxDocumentRedirects) + " entries")
@@ -108,7 +107,7 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	}
 	c := auth.Client{ID: id, Kind: auth.ClientDocument, Name: m.name, URI: m.uri}
 	for _, r := range m.redirects {
-		// One that is not taken here may be for another server.
+		// A redirect that is invalid here may be for another server.
 		if _, err := checkRedirect(r); err == nil {
 			c.RedirectURIs = append(c.RedirectURIs, r)
 		}
@@ -119,9 +118,9 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	return c, nil
 }
 
-// cleanName keeps of a name what can be read and cannot deceive: no control or
-// formatting characters (which turn the direction of a text, or hide in it), no
-// blanks that look like nothing, no towers of accents, and no more than a line.
+// cleanName removes from a name what people cannot read or what could deceive them: control
+// and formatting characters (which are invisible or change the direction of text),
+// invisible blanks and stacks of accents. It also cuts long names.
 func cleanName(s string) string {
 	var b strings.Builder
 	count, marks, space := 0, 0, false
@@ -154,7 +153,7 @@ func cleanName(s string) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// isBlank reports whether a letter or symbol shows as nothing.
+// isBlank reports whether a letter or symbol is invisible.
 func isBlank(r rune) bool {
 	switch r {
 	case 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:

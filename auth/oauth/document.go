@@ -17,13 +17,13 @@ import (
 	"satchel/internal/fault"
 )
 
-// client returns the client of an authorization request; known is true for a
-// vendor's that is pinned. The error is a fault for the person to read.
+// client returns the client of an authorization request. known is true for a vendor's
+// pinned client. The error is a fault for the person.
 func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client, known bool, err error) {
 	if !strings.HasPrefix(id, "https://") {
 		c, err = s.o.Store.Client(ctx, id)
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.Wrap(err, fault.NotFound, "This server does not know the application, or has forgotten it because it was not used. Remove the connection in the application and add it again.")
+			err = fault.Wrap(err, fault.NotFound, "This server does not know the application, or has removed it because it was not used. Remove the connection in the application and add it again.")
 		}
 		return c, false, err
 	}
@@ -43,14 +43,14 @@ func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client
 		return c, true, nil
 	}
 	if s.docs == nil {
-		return c, false, fault.New(fault.NotFound, "This server takes no applications that describe themselves by a document.")
+		return c, false, fault.New(fault.NotFound, "This server does not accept applications that identify themselves by a metadata document.")
 	}
 	c, err = s.docs.get(ctx, id)
 	return c, false, err
 }
 
-// checkDocumentID returns why a URL cannot be a client's id (client ID metadata
-// document draft, section 3).
+// checkDocumentID returns why a URL cannot be a client ID (client ID metadata document
+// draft, section 3).
 func checkDocumentID(id string) (host string, err error) {
 	u, err := parseURL(id)
 	switch {
@@ -80,9 +80,8 @@ func checkDocumentID(id string) (host string, err error) {
 	return strings.ToLower(u.host), nil
 }
 
-// documents fetches metadata documents and keeps them for a while. One that
-// could not be had is not kept (draft, section 5.2), only asked for no sooner
-// than RetryDocument.
+// documents fetches and caches metadata documents. Failures are not cached (draft, section
+// 5.2), but are not retried before RetryDocument.
 type documents struct {
 	o      Options
 	http   *http.Client
@@ -100,7 +99,7 @@ type documents struct {
 
 type document struct {
 	client auth.Client
-	failed bool // then only until is set
+	failed bool // only until is set then
 	until  time.Time
 }
 
@@ -112,7 +111,7 @@ type flight struct {
 
 const (
 	maxPerHost = 2
-	// defaultFresh is for a document whose host says nothing.
+	// defaultFresh is the lifetime of a document whose response states none.
 	defaultFresh = time.Hour
 )
 
@@ -124,7 +123,7 @@ func newDocuments(o Options) *documents {
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	client := *o.HTTP
-	// The draft, section 5: a redirect is not followed.
+	// Redirects are not followed (draft, section 5).
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	d.http = &client
 	return d
@@ -138,12 +137,12 @@ func (d *documents) close() {
 	d.wg.Wait()
 }
 
-// get returns a client by its document, kept or fetched: once for all who ask at
-// the same time.
+// get returns a client by its document, cached or fetched. Concurrent callers share a
+// fetch.
 func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	host, err := checkDocumentID(id)
 	if err != nil {
-		return auth.Client{}, fault.Wrap(err, fault.Invalid, "The application's id is no URL of a metadata document: %s.", err)
+		return auth.Client{}, fault.Wrap(err, fault.Invalid, "The application's id is not the URL of a metadata document: %s.", err)
 	}
 	d.mu.Lock()
 	if c, ok, err := d.kept(id); ok {
@@ -152,7 +151,7 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	}
 	f := d.flights[id]
 	if f == nil {
-		// A fetch outlives who asked for it: bound what is under way.
+		// A fetch outlives its caller, so the number of fetches is bounded.
 		if d.closed || len(d.flights) >= 8*d.o.MaxFetches || d.hosts[host] >= maxPerHost {
 			d.mu.Unlock()
 			return auth.Client{}, &fault.Error{Code: fault.Limited, RetryAfter: d.o.RetryDocument, Public: "Too many applications are being looked up. Try again in a few seconds."}
@@ -168,11 +167,11 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	case <-f.done:
 		return f.client, f.err
 	case <-ctx.Done():
-		return auth.Client{}, fault.Wrap(ctx.Err(), fault.Canceled, "The request was given up.")
+		return auth.Client{}, fault.Wrap(ctx.Err(), fault.Canceled, "The request was canceled.")
 	}
 }
 
-// kept returns what is kept of id; the caller holds the lock.
+// kept returns the cached document of id. The caller holds the lock.
 func (d *documents) kept(id string) (auth.Client, bool, error) {
 	doc, ok := d.entries.Get(id)
 	if !ok {
@@ -229,7 +228,7 @@ func (d *documents) fetch(ctx context.Context, id string) (auth.Client, time.Dur
 	req.Header.Set("User-Agent", "Satchel")
 	resp, err := d.http.Do(req)
 	if err != nil {
-		// Why is for the log: it would tell what is in the server's network.
+		// Why is only logged: it could reveal the server's network.
 		return auth.Client{}, 0, fault.Wrap(err, fault.Unavailable, cannot, id)
 	}
 	defer resp.Body.Close()
@@ -258,7 +257,7 @@ func (d *documents) fetch(ctx context.Context, id string) (auth.Client, time.Dur
 	return c, min(freshness(resp.Header), max(0, d.o.DocumentCache)), nil
 }
 
-// freshness returns how long an answer may be kept (RFC 9111 section 4.2).
+// freshness returns how long a response may be cached (RFC 9111 section 4.2).
 func freshness(h http.Header) time.Duration {
 	fresh := defaultFresh
 	for _, directive := range strings.Split(strings.Join(h.Values("Cache-Control"), ","), ",") {

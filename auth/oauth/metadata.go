@@ -9,10 +9,11 @@ import (
 	"satchel/internal/space"
 )
 
-// offered are all scopes, in the order in which they are shown.
+// offered lists all scopes in display order.
 func offered() []space.Scope { return []space.Scope{space.ScopeRead, space.ScopeWrite} }
 
-// metadata serves the server's description (RFC 8414), one for each of its names.
+// metadata serves the server's metadata (RFC 8414), which depends on the name in the
+// request.
 func (s *Server) metadata() http.Handler {
 	at := map[string]http.Handler{}
 	for issuer, resource := range s.issuers {
@@ -57,11 +58,10 @@ func (s *Server) description(issuer, resource string) map[string]any {
 	return doc
 }
 
-// ResourceMetadata serves the description of the protected resource (RFC 9728
-// section 3.2): at /.well-known/oauth-protected-resource, and there with the
-// resource's path appended. A client compares resource with the URL that its
-// user typed, byte for byte. scopes are what it is told to ask for; none if
-// the servers know no such thing.
+// ResourceMetadata serves the description of the protected resource (RFC 9728 section 3.2):
+// at /.well-known/oauth-protected-resource, and there with the resource's path appended. A
+// client compares resource with the URL that its user typed, byte for byte. scopes are
+// those that clients should ask for; empty if the servers have none.
 func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
 	doc := map[string]any{
 		"resource":                 resource,
@@ -75,12 +75,12 @@ func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
 	return cors(http.MethodGet, fixed(doc))
 }
 
-// fixed serves what is the same for everybody and changes with the
-// configuration alone.
+// fixed serves a document that is the same for everybody and only changes with the
+// configuration.
 func fixed(v any) http.HandlerFunc {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // not for maps of texts and lists
+		panic(err) // impossible for maps of texts and lists
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
@@ -92,10 +92,9 @@ func fixed(v any) http.HandlerFunc {
 	}
 }
 
-// normalResource writes a resource indicator (RFC 8707 section 2) in the one
-// form in which they are compared: scheme and host lowered, no default port and
-// no slash at the end, as URL classes of clients add these. ok is false for what
-// cannot be one.
+// normalResource normalizes a resource indicator (RFC 8707 section 2) for comparison:
+// scheme and host in lower case, without default port and final slash, which URL classes of
+// clients add. ok is false if it is invalid.
 func normalResource(s string) (string, bool) {
 	if len(s) > maxURL {
 		return "", false
@@ -117,8 +116,8 @@ func originOf(normal string) string {
 	return scheme + "://" + host
 }
 
-// resource returns the one resource of the server where every one that was
-// asked for means it (RFC 8707 section 2), and also where none was.
+// resource returns the server's resource if all requested resources mean it (RFC 8707
+// section 2), or if none is requested.
 func (s *Server) resource(asked []string) (string, bool) {
 	for _, a := range asked {
 		if a == "" {

@@ -9,9 +9,9 @@ import (
 
 const chatGPT = "https://chatgpt.com/"
 
-// pinned returns the metadata document of a known vendor's client without
-// fetching it: their hosts refuse some networks, and a sign-in should not wait
-// for them. Only what is used of them is here.
+// pinned returns the metadata document of a known vendor's client without fetching it: the
+// vendors' hosts refuse some networks, and a sign-in should not wait for them. Only the
+// used members are here.
 func pinned(id string) (auth.Client, bool) {
 	c := auth.Client{ID: id, Kind: auth.ClientDocument}
 	switch id {
@@ -31,7 +31,7 @@ func pinned(id string) (auth.Client, bool) {
 		c.Name, c.URI = "Visual Studio Code", "https://code.visualstudio.com"
 		c.RedirectURIs = []string{"http://127.0.0.1:33418/", "https://vscode.dev/redirect"}
 	default:
-		// Each connector of ChatGPT's has a document of its own, too.
+		// Each connector of ChatGPT has its own document too.
 		app, begins := strings.CutPrefix(id, chatGPT+"oauth/")
 		app, ends := strings.CutSuffix(app, "/client.json")
 		if !begins || !ends || !isName(app) {

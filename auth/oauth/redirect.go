@@ -12,10 +12,10 @@ const (
 	maxScheme = 64
 )
 
-// parsedURL is a URL as a browser would read it, for the few forms that are
-// taken; everything in which parsers differ is refused.
+// parsedURL is a URL as a browser reads it. Only a few forms are accepted: everything on
+// which parsers differ is rejected.
 type parsedURL struct {
-	scheme   string // lowered
+	scheme   string // in lower case
 	opaque   bool   // no slash after the colon
 	slashes  bool   // has an authority
 	userinfo bool
@@ -31,13 +31,13 @@ var (
 	errPort       = errors.New("its port is malformed")
 )
 
-// parseURL splits a URL. It is stricter than net/url, and does not decode
-// anything: what is compared and what is sent are the same bytes.
+// parseURL splits a URL. It is stricter than net/url, and does not decode anything, so that
+// the compared and the sent bytes are the same.
 func parseURL(s string) (parsedURL, error) {
 	var u parsedURL
 	for i := range len(s) {
 		c := s[i]
-		// What RFC 3986 does not allow anywhere. A browser takes a backslash for
+		// Characters that RFC 3986 does not allow anywhere. A browser takes a backslash for
 		// a slash, and drops tabs and line ends.
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
 			return u, errCharacters
@@ -101,9 +101,9 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f'
 }
 
-// checkHost takes names, and IP addresses in the one form that everybody reads
-// alike. A browser takes 0x7f.1 and 2130706433 for 127.0.0.1: whatever ends in
-// a number is an address to it (WHATWG URL, "ends in a number").
+// checkHost accepts names, and IP addresses in the standard form. Browsers read 0x7f.1 and
+// 2130706433 as 127.0.0.1: they take every host that ends in a number for an address
+// (WHATWG URL, "ends in a number").
 func checkHost(host string) error {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
@@ -137,16 +137,14 @@ func checkHost(host string) error {
 	return nil
 }
 
-// isLoopback reports whether a host is one of the three names of this machine
-// with which a client on it may redirect to itself (RFC 8252 sections 7.3 and
-// 8.3).
+// isLoopback reports whether a host is one of the three names of loopback that a client may
+// redirect to (RFC 8252 sections 7.3 and 8.3).
 func isLoopback(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "[::1]"
 }
 
-// checkRedirect returns why a redirect URI cannot be taken, in words for the
-// client's developer, or nil: https, http to the client's own machine, or a
-// scheme of the client's own (RFC 8252 section 7).
+// checkRedirect returns why a redirect URI is invalid, for the client's developer, or nil.
+// Valid are https, http to loopback, and a scheme of the client's own (RFC 8252 section 7).
 func checkRedirect(s string) (parsedURL, error) {
 	if s == "" || len(s) > maxURL {
 		return parsedURL{}, errors.New("it must have 1 to " + strconv.Itoa(maxURL) + " characters")
@@ -184,9 +182,8 @@ func checkRedirect(s string) (parsedURL, error) {
 	return u, nil
 }
 
-// refusedScheme says why a scheme cannot be a client's own. A list of what is
-// known to be somebody else's never is whole; so the page of consent names the
-// scheme, and never goes there by itself.
+// refusedScheme says why a scheme cannot be a client's own. The list cannot be complete, so
+// the consent page names the scheme and never redirects to it automatically.
 func refusedScheme(scheme string) string {
 	const others = "the scheme is not the client's own"
 	for _, prefix := range []string{
@@ -210,15 +207,15 @@ func refusedScheme(scheme string) string {
 	return ""
 }
 
-// sameRedirect reports whether a redirect that is asked for is the registered
-// one: the same bytes, but that the port of a loopback address may be any (RFC
-// 8252 section 7.3). localhost is not 127.0.0.1: either may be taken by another.
+// sameRedirect reports whether a requested redirect is the registered one: the same bytes,
+// except that a loopback address may have any port (RFC 8252 section 7.3). localhost does
+// not match 127.0.0.1, since another program may listen on either.
 func sameRedirect(registered, asked string) bool {
 	a, err := checkRedirect(asked)
 	if err != nil {
 		return false
 	}
-	r, err := checkRedirect(registered) // rules may have become stricter since
+	r, err := checkRedirect(registered) // the rules may be stricter now
 	if err != nil {
 		return false
 	}
@@ -229,8 +226,7 @@ func sameRedirect(registered, asked string) bool {
 		strings.HasPrefix(asked, "http:") && strings.HasPrefix(registered, "http:")
 }
 
-// withQuery adds parameters to a URL's own, which stay as they are (RFC 6749
-// section 4.1.2).
+// withQuery adds parameters to a URL and leaves its own unchanged (RFC 6749 section 4.1.2).
 func withQuery(target string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(target)
@@ -256,8 +252,8 @@ func withQuery(target string, pairs ...string) string {
 	return b.String()
 }
 
-// escape encodes a value so that every decoder reads it alike: a space as %20,
-// which a form's decoder knows too, while some of URLs do not know the plus.
+// escape encodes a value so that all decoders agree: a space is %20, because not all of
+// them decode a plus.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -272,8 +268,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// isUnreserved reports whether c is an unreserved character of RFC 3986 section
-// 2.3, which PKCE's values are made of too.
+// isUnreserved reports whether c is an unreserved character of RFC 3986 section 2.3, as in
+// PKCE's values.
 func isUnreserved(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

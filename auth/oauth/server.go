@@ -28,14 +28,13 @@ const (
 	LimitMetadata = "metadata"
 )
 
-// Store keeps clients, codes and tokens. It must make every check that
-// concerns a code or a token: whose it is, for which redirect, whether it is
-// over, and that the person is allowed still.
+// Store keeps clients, codes and tokens. It must do all checks of a code or a token: its
+// client, its redirect, its expiry, and that the person still has the right.
 type Store interface {
-	// Client returns a registered or a preset client; fault.NotFound for
+	// Client returns a registered or a preset client. The error is a fault.NotFound for
 	// others.
 	Client(ctx context.Context, id string) (auth.Client, error)
-	// RegisterClient keeps a client; fault.Limited if there are too many.
+	// RegisterClient stores a client. The error is a fault.Limited if there are too many.
 	RegisterClient(ctx context.Context, c auth.Client) error
 	// CreateCode returns a fresh authorization code.
 	CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error)
@@ -43,21 +42,19 @@ type Store interface {
 	// errors of token requests.
 	Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error)
 	Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens, error)
-	// RevokeToken ends the grant of a token of the client; nil if there is
-	// none.
+	// RevokeToken revokes the grant of the client's token, if there is one.
 	RevokeToken(ctx context.Context, client, token string) error
 }
 
-// Options says what the server is called and what it allows.
+// Options configures a Server.
 type Options struct {
 	// Issuer is an origin, such as https://satchel.example: where the routes
 	// and the pages are.
 	Issuer string
 	// Resource is what tokens are for, such as https://satchel.example/mcp.
 	Resource string
-	// Aliases are other URLs of the resource, which clients may name too. Of
-	// these and of Resource the forms with a slash at the end and without a
-	// path count as well.
+	// Aliases are other URLs of the resource, which clients may name too. For these and for
+	// Resource, the forms with a final slash and without a path are accepted too.
 	Aliases []string
 	// At returns the origin for the host of a request: Issuer or that of an alias. The
 	// metadata names that origin, since a client compares it with the URL that its
@@ -69,22 +66,21 @@ type Options struct {
 	HTTP *http.Client
 	// Registration lets clients register themselves.
 	Registration bool
-	// Documents lets clients name a metadata document that is fetched. The
-	// pinned ones of known vendors are known without.
+	// Documents lets clients name a metadata document that is fetched. The pinned documents
+	// of known vendors do not need it.
 	Documents bool
-	// DocumentCache is how long a document is kept at most; 0: not at
-	// all.
+	// DocumentCache is the longest time to cache a document; 0 means not at all.
 	DocumentCache time.Duration
-	// MaxDocuments are kept at a time; default 1000.
+	// MaxDocuments bounds the cached documents; default 1000.
 	MaxDocuments int
-	// MaxFetches run at a time, two for one host; default 8.
+	// MaxFetches bounds the concurrent fetches, of which two may go to one host; default 8.
 	MaxFetches int
 	// DocumentTimeout bounds one fetch; default 5 seconds.
 	DocumentTimeout time.Duration
 	// MaxDocumentBytes bounds a document; default 64 KiB.
 	MaxDocumentBytes int64
-	// RetryDocument is how long a document that could not be had is not asked
-	// for again; default 5 seconds.
+	// RetryDocument is the delay before a failed document is fetched again; default 5
+	// seconds.
 	RetryDocument time.Duration
 	// MaxBody bounds the body of a request; default 64 KiB.
 	MaxBody int64
@@ -124,8 +120,7 @@ func positive[T ~int | ~int64](v *T, otherwise T) {
 	}
 }
 
-// Server is the authorization server. Its methods may be called at the same
-// time.
+// Server is the authorization server. It is safe for concurrent use.
 type Server struct {
 	o         Options
 	resources map[string]bool // normalised; each stands for o.Resource
@@ -166,7 +161,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends fetches that are under way and returns when they are gone.
+// Close cancels running fetches and waits for them to end.
 func (s *Server) Close() {
 	if s.docs != nil {
 		s.docs.close()
@@ -197,7 +192,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// limited asks Options.Limit before the request is read.
+// limited calls Options.Limit before the request is read.
 func (s *Server) limited(what string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if wait, ok := s.o.Limit(r, what); !ok {

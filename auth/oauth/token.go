@@ -98,7 +98,7 @@ func (s *Server) refresh(r *http.Request, form url.Values, client, resource stri
 	return s.o.Store.Refresh(r.Context(), auth.RefreshRequest{Refresh: token, Client: client, Resource: resource, Scopes: scopes})
 }
 
-// tokenError answers what a token request fails with (RFC 6749 section 5.2).
+// tokenError answers with the error of a token request (RFC 6749 section 5.2).
 func (s *Server) tokenError(w http.ResponseWriter, r *http.Request, client string, err error) {
 	p := (*protocolError)(nil)
 	if !errors.As(err, &p) {
@@ -111,7 +111,7 @@ func (s *Server) tokenError(w http.ResponseWriter, r *http.Request, client strin
 	switch code := fault.CodeOf(err); {
 	case p != nil:
 	case code == fault.Unauthenticated || code == fault.Forbidden || code == fault.NotFound:
-		// Whoever granted it is gone or may not any more.
+		// The person who granted it was removed or lost the right.
 		p = &protocolError{"invalid_grant", fault.PublicOf(err)}
 	default:
 		s.storeError(w, r, err, "invalid_request")
@@ -121,8 +121,7 @@ func (s *Server) tokenError(w http.ResponseWriter, r *http.Request, client strin
 	writeError(w, http.StatusBadRequest, p.Code, p.Description)
 }
 
-// revoke ends what a token stands for (RFC 7009). It answers 200 for a token
-// that is none, too.
+// revoke revokes the grant of a token (RFC 7009). It answers 200 for an invalid token too.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	form, ok := s.form(w, r)
 	if !ok {
@@ -147,9 +146,9 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// form reads a form from the body alone: what is in the URL ends in logs (RFC
-// 6749 section 2.3.1). No parameter but resource may be there twice (section
-// 3.2), and one without a value is as good as none.
+// form reads a form from the body only, because URLs end up in logs (RFC 6749 section
+// 2.3.1). Only resource may occur more than once (section 3.2). A parameter without a value
+// counts as omitted.
 func (s *Server) form(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/x-www-form-urlencoded" {
 		writeError(w, http.StatusBadRequest, "invalid_request", "Send the parameters as application/x-www-form-urlencoded.")
@@ -174,10 +173,9 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request) (url.Values, bool)
 	return form, true
 }
 
-// caller returns the client that a request names. All clients are public: the
-// id proves nothing, and the code or token that comes with it is bound to it. A
-// secret that a client sends nevertheless, in the form or as Basic, is not
-// looked at, because none was ever given out that could be wrong.
+// caller returns the client that a request names. All clients are public: the ID proves
+// nothing, and the code or token of the request is bound to it. A secret in the form or in
+// a Basic header is ignored, because no client has one.
 func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values) (string, bool) {
 	id := form.Get("client_id")
 	user, _, basic := r.BasicAuth()
@@ -199,7 +197,7 @@ func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values)
 		s.unknownClient(w, r, basic, "")
 		return "", false
 	case strings.HasPrefix(id, "https://"):
-		return id, true // a document's; it is bound to what comes with it
+		return id, true // a document's; the code or token is bound to it
 	}
 	if _, err := s.o.Store.Client(r.Context(), id); fault.CodeOf(err) == fault.NotFound {
 		s.unknownClient(w, r, basic, id)
@@ -215,14 +213,14 @@ func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values)
 func (s *Server) unknownClient(w http.ResponseWriter, r *http.Request, basic bool, id string) {
 	s.o.Logger.InfoContext(r.Context(), "A client is not known.", "client", clip(id))
 	if basic {
-		// Only to who tried it (RFC 6749 section 5.2): others would read the
+		// Only if the client tried Basic (RFC 6749 section 5.2): others would read the
 		// challenge and not the error.
 		w.Header().Set("WWW-Authenticate", `Basic realm="Satchel"`)
 	}
 	writeError(w, http.StatusUnauthorized, "invalid_client", "The client is not known here. Register it again.")
 }
 
-// clip keeps a log's line short.
+// clip shortens a text for logs.
 func clip(s string) string {
 	if len(s) > 100 {
 		return s[:100] + "…"

@@ -37,8 +37,8 @@ func (c claims) verified() bool {
 	return s == "true" || s == `"true"`
 }
 
-// keys verifies signatures and remembers why the issuer's keys could not be
-// fetched, which go-oidc's verifier flattens to a text.
+// keys verifies signatures and keeps the error of fetching the issuer's keys, which
+// go-oidc's verifier turns into text.
 type keys struct {
 	*goidc.RemoteKeySet
 	err *error
@@ -51,7 +51,7 @@ func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	return payload, err
 }
 
-// identity checks the ID token as OpenID Connect Core 1.0 section 3.1.3.7 says.
+// identity checks the ID token according to OpenID Connect Core 1.0 section 3.1.3.7.
 func (p *Provider) identity(ctx context.Context, i *issuer, token *oauth2.Token, nonce string) (auth.ExternalIdentity, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
@@ -92,8 +92,8 @@ func (p *Provider) identity(ctx context.Context, i *issuer, token *oauth2.Token,
 	if err != nil {
 		return auth.ExternalIdentity{}, p.untrusted(err)
 	}
-	// With a code an issuer may keep what the scopes ask for to the userinfo
-	// endpoint (OpenID Connect Core 1.0 section 5.4).
+	// In the code flow, an issuer may return the claims of the scopes only from the
+	// userinfo endpoint (OpenID Connect Core 1.0 section 5.4).
 	if (c.Email == "" || c.Name == "") && i.userinfo != "" {
 		more, err := p.userinfo(ctx, i, token)
 		switch {
@@ -147,17 +147,17 @@ func (p *Provider) userinfo(ctx context.Context, i *issuer, token *oauth2.Token)
 func (p *Provider) untrusted(err error) error {
 	err = short(err)
 	p.o.Logger.Warn("the OpenID provider's answer cannot be trusted", "issuer", p.o.Issuer, "error", err)
-	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "What %s answered could not be verified. Please sign in again.", p.o.Label)
+	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "The answer of %s could not be verified. Please sign in again.", p.o.Label)
 }
 
-// outage reports whether a request failed for want of an answer.
+// outage reports whether a request failed because there was no answer.
 func outage(err error) bool {
 	var o *outageError
 	var t interface{ Timeout() bool } // url.Error and net.Error
 	return errors.As(err, &o) || errors.As(err, &t) || errors.Is(err, errOversized) || errors.Is(err, context.Canceled)
 }
 
-// address returns what is an e-mail address, else "".
+// address returns s if it is an e-mail address, else "".
 func address(s string) string {
 	if a, err := mail.ParseAddress(s); err != nil || a.Address != s || len(s) > 254 {
 		return ""
@@ -165,7 +165,7 @@ func address(s string) string {
 	return s
 }
 
-// label makes a text of an issuer fit for a line.
+// label converts an issuer's text to a single line.
 func label(s string) string {
 	const limit = 200 // bytes, as a user's name may have
 	s = strings.Map(func(r rune) rune {

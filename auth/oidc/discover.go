@@ -13,8 +13,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// algorithms are the signatures that are taken: those that only the issuer can
-// make.
+// algorithms are the accepted signatures: those that only the issuer can make.
 func algorithms() []string {
 	return []string{
 		goidc.ES256, goidc.ES384, goidc.ES512, goidc.EdDSA,
@@ -22,7 +21,7 @@ func algorithms() []string {
 	}
 }
 
-// issuer is what the issuer says of itself.
+// issuer is the issuer's metadata.
 type issuer struct {
 	fetched    time.Time
 	endpoint   oauth2.Endpoint
@@ -34,8 +33,8 @@ type issuer struct {
 	namesItself bool
 }
 
-// issuer returns what the issuer says of itself, asking it where that is not
-// known or old. The error is a fault.Unavailable.
+// issuer returns the issuer's metadata, and fetches it if it is missing or old. The error
+// is a fault.Unavailable.
 func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 	p.mu.Lock()
 	known, failed, cause := p.known, p.failed, p.cause
@@ -50,9 +49,9 @@ func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 		}
 		return nil, p.unavailable(cause)
 	}
-	// One request for all who wait, which the first to go away does not end.
+	// One request for all waiting callers, which does not end if one of them leaves.
 	answer := p.single.DoChan("", func() (any, error) {
-		// Another may have asked since this one looked.
+		// Another caller may have fetched it meanwhile.
 		p.mu.Lock()
 		since, again, problem := p.known, p.failed, p.cause
 		p.mu.Unlock()
@@ -130,8 +129,8 @@ func (p *Provider) discover(ctx context.Context) (*issuer, error) {
 	if len(i.algorithms) == 0 {
 		return nil, fmt.Errorf("oidc: discovery: the issuer signs with none of %v", algorithms())
 	}
-	// Basic is the default of OpenID Connect Discovery 1.0 section 3. To try one
-	// after the other would show the code twice.
+	// Basic is the default of OpenID Connect Discovery 1.0 section 3. Trying both would
+	// send the code twice.
 	i.endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.o.ClientSecret == "" || len(more.AuthMethods) > 0 && !slices.Contains(more.AuthMethods, "client_secret_basic") {
 		i.endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -146,7 +145,7 @@ func (p *Provider) unavailable(err error) error {
 	}
 }
 
-// wrap gives a failed request to the issuer its code.
+// wrap returns the fault of a failed request to the issuer.
 func (p *Provider) wrap(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fault.Wrap(err, fault.Canceled, "The sign-in was cancelled.")

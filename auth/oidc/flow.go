@@ -16,8 +16,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// flow is what Finish must know of Begin. It holds secrets: its keeper gives it
-// to nobody, once.
+// flow is the data that Begin passes to Finish. It has secrets: the caller must keep it
+// private and use it once.
 type flow struct {
 	Issuer   string `json:"issuer"`
 	Redirect string `json:"redirect"`
@@ -26,16 +26,15 @@ type flow struct {
 	Nonce    string `json:"nonce"`
 }
 
-// maxFlow and maxParameter bound, in bytes, what Finish is given.
+// maxFlow and maxParameter bound the arguments of Finish, in bytes.
 const (
 	maxFlow      = 8 << 10
 	maxParameter = 8 << 10
 )
 
-// Begin returns where to send the browser, and what Finish needs, which the
-// caller keeps for one use. The state must be a fresh one that nobody can guess
-// and that the caller ties to the browser. The error is a fault.Unavailable
-// while the issuer is down.
+// Begin returns where to send the browser, and the data for Finish, which the caller keeps
+// for one use. The state must be fresh and unguessable, and the caller must tie it to the
+// browser. The error is a fault.Unavailable while the issuer is down.
 func (p *Provider) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	i, err := p.issuer(ctx)
 	if err != nil {
@@ -55,12 +54,11 @@ func (p *Provider) config(i *issuer, redirectURI string) *oauth2.Config {
 	}
 }
 
-// Finish returns who signed in, from what Begin returned and the query of the
-// request to the redirect URI. Whoever calls it has made sure that the flow is
-// this browser's, and that it is used once. The error is a fault: Forbidden where
-// the person or the issuer said no, Invalid where the sign-in must begin again,
-// Unauthenticated where the issuer's answer cannot be trusted, and Unavailable
-// while it is down or where this server is not set up properly there.
+// Finish returns who signed in. It takes the data from Begin and the query of the request
+// to the redirect URI. The caller checks that the flow is this browser's and is used once.
+// The error is a fault: Forbidden if the person or the issuer declined, Invalid if the
+// sign-in must begin again, Unauthenticated if the issuer's answer cannot be trusted, and
+// Unavailable if the issuer is down or this server is not set up properly there.
 func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.ExternalIdentity, error) {
 	var f flow
 	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Issuer != p.o.Issuer || f.Redirect != redirectURI || f.Verifier == "" || f.Nonce == "" {
@@ -79,8 +77,7 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	if err != nil {
 		return auth.ExternalIdentity{}, err
 	}
-	// RFC 9207 section 2.4: before anything else of the response is believed, an
-	// error too.
+	// RFC 9207 section 2.4: checked before anything else in the response, even an error.
 	if iss := q.Get("iss"); (i.namesItself || q.Has("iss")) && iss != p.o.Issuer {
 		return auth.ExternalIdentity{}, again(fmt.Sprintf("the response is of the issuer %q", cut(iss, 200)))
 	}
@@ -98,14 +95,14 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	return p.identity(ctx, i, token, f.Nonce)
 }
 
-// again is for what is cured by beginning again.
+// again is the error if the sign-in must begin again.
 func again(why string) error {
-	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 }
 
-// refused names an error of the authorization response (RFC 6749 section 4.1.2.1,
-// OpenID Connect Core 1.0 section 3.1.2.6). Its description anybody can write
-// into a link, so it is for the log.
+// refused names an error of the authorization response (RFC 6749 section 4.1.2.1, OpenID
+// Connect Core 1.0 section 3.1.2.6). Anybody can write its description into a link, so it
+// is only logged.
 func (p *Provider) refused(code, description string) error {
 	cause := fmt.Errorf("oidc: the issuer answered %q: %q", cut(code, 100), cut(description, 500))
 	switch code {
@@ -127,20 +124,20 @@ func (p *Provider) exchangeError(err error) error {
 	}
 	cause := fmt.Errorf("oidc: the token endpoint answered %d, %q: %q", r.Response.StatusCode, cut(r.ErrorCode, 100), cut(r.ErrorDescription, 500))
 	if r.ErrorCode == "invalid_grant" {
-		return fault.Wrap(cause, fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+		return fault.Wrap(cause, fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 	}
 	return p.misconfigured(cause)
 }
 
 func (p *Provider) misconfigured(cause error) error {
 	p.o.Logger.Error("sign-in with the OpenID provider is not set up properly", "issuer", p.o.Issuer, "error", cause)
-	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell who runs this server.", p.o.Label)
+	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell the people who run this server.", p.o.Label)
 }
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }
 
-// short keeps a log from what an issuer can make an error's text of, such as a
-// megabyte that is no JSON.
+// short cuts an error's text for logs, since an issuer can fill it, for example with a
+// megabyte of invalid JSON.
 func short(err error) error {
 	const limit = 1000 // bytes
 	if s := err.Error(); len(s) > limit {

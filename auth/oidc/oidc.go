@@ -14,18 +14,17 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Options configure a Provider. Zero fields take the defaults.
+// Options configures a Provider. Zero fields mean the defaults.
 type Options struct {
 	// Issuer is the issuer's identifier, whose exact bytes count (OpenID Connect
 	// Discovery 1.0 section 4.3): https, or http on this machine.
 	Issuer string
-	// ClientID and ClientSecret are what the issuer gave this server; a public
-	// client has no secret.
+	// ClientID and ClientSecret come from the issuer. A public client has no secret.
 	ClientID, ClientSecret string
-	// Label is what a button says after "Sign in with"; default "single sign-on".
+	// Label is the text of a button after "Sign in with"; default "single sign-on".
 	Label string
-	// Scopes are asked for, with openid in any case; default openid, email and
-	// profile.
+	// Scopes are the requested scopes, to which openid is always added; default openid,
+	// email and profile.
 	Scopes []string
 	// Transport makes the requests to the issuer; default one with timeouts. The
 	// provider follows no redirect.
@@ -34,16 +33,16 @@ type Options struct {
 	Timeout time.Duration
 	// MaxResponse bounds an answer in bytes; default 1 MiB.
 	MaxResponse int64
-	// MetadataMaxAge is after how long what the issuer says of itself, and its
-	// keys, are fetched again; default an hour. While that fails the old is used.
+	// MetadataMaxAge is the age at which the issuer's metadata and keys are fetched again;
+	// default an hour. If that fails, the old ones are used.
 	MetadataMaxAge time.Duration
-	// RetryAfter is how long after a failure to fetch it the next one is tried;
-	// default 5 seconds. Sign-ins in between fail at once.
+	// RetryAfter is the delay between a failed fetch and the next one; default 5 seconds.
+	// Sign-ins in between fail at once.
 	RetryAfter time.Duration
 	// ClockSkew is how far the issuer's clock may be off; default one minute.
 	ClockSkew time.Duration
-	// TokenMaxAge is how long ago an ID token may have been issued; default 10
-	// minutes, since it was asked for just now.
+	// TokenMaxAge is how long ago an ID token may have been issued; default 10 minutes,
+	// since it was just requested.
 	TokenMaxAge time.Duration
 	Logger      *slog.Logger
 	Now         func() time.Time
@@ -107,11 +106,11 @@ type Provider struct {
 	mu     sync.Mutex
 	known  *issuer // nil: never reached
 	failed time.Time
-	cause  error // of the newest attempt, where it failed
+	cause  error // of the last attempt, if it failed
 }
 
-// New returns a Provider without a request to the issuer. The error says what is
-// wrong with the options.
+// New returns a Provider. It sends no request to the issuer. The error says what is wrong
+// with the options.
 func New(o Options) (*Provider, error) {
 	o = o.withDefaults()
 	if err := checkEndpoint(o.Issuer); err != nil {
@@ -124,16 +123,16 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, wire: t, client: &http.Client{
 		Transport: t,
 		Timeout:   o.Timeout,
-		// The address that a code or a secret goes to is the one that the issuer
-		// names, not one that somebody on the way names.
+		// Redirects are not followed: codes and secrets go only to addresses from the
+		// issuer's metadata.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// Close ends the requests that are under way. No sign-in works afterwards.
+// Close cancels running requests. No sign-in works afterwards.
 func (p *Provider) Close() { p.wire.close() }
 
-// Label is what a button says after "Sign in with".
+// Label returns the text of a button after "Sign in with".
 func (p *Provider) Label() string { return p.o.Label }
 
 // checkEndpoint refuses an address to which a secret must not go.
@@ -153,8 +152,8 @@ func thisMachine(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// detached is ctx without its end, bounded by a timeout: for what several callers
-// wait for.
+// detached returns ctx without its cancellation, with a timeout, for work that several
+// callers share.
 func (p *Provider) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.o.Timeout)
 }

@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// errOversized ends the reading of an answer that is too long.
+// errOversized reports a response that is too long.
 var errOversized = errors.New("oidc: the answer is too long")
 
-// outageError is an answer by which the issuer says that it cannot work now.
+// outageError is a response with which the issuer reports an outage.
 type outageError struct{ status string }
 
 func (e *outageError) Error() string { return "oidc: the issuer answered " + e.status }
 
-// transport bounds what an issuer may send, makes errors of the answers by which
-// it says that it is down, and ends with its owner: go-oidc reads whole bodies,
-// and fetches keys in a goroutine that has no context.
+// transport bounds responses, returns errors for responses that report an outage, and ends
+// with its owner: go-oidc reads bodies without a limit, and fetches keys in a goroutine
+// without a context.
 type transport struct {
 	inner http.RoundTripper
 	max   int64
@@ -69,8 +69,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	}
-	// What is fetched without a credential (the configuration, the keys) is there
-	// or is not; other answers may be refusals that say more.
+	// Documents that are fetched without a credential (the configuration, the keys) exist
+	// or not. Other responses may be refusals with a reason.
 	document := r.Method == http.MethodGet && r.Header.Get("Authorization") == ""
 	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || document && resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
@@ -85,8 +85,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := &bounded{body: resp.Body, left: t.max, done: sync.OnceFunc(done)}
 	resp.Body = body
 	if document {
-		// Read here, since go-oidc flattens an error of reading to a text, from which
-		// nobody can tell an outage.
+		// Read here, since go-oidc turns a read error into text, in which an outage cannot
+		// be recognized.
 		b, err := io.ReadAll(body)
 		body.Close()
 		if err != nil {

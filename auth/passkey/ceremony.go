@@ -62,7 +62,7 @@ func (s *Service) FinishRegistration(u User, data, response []byte) (id, credent
 	}
 	for _, known := range o.credentials {
 		if bytes.Equal(known.ID, c.ID) {
-			return nil, nil, fault.New(fault.Conflict, "You have this passkey already.")
+			return nil, nil, fault.New(fault.Conflict, "You already have this passkey.")
 		}
 	}
 	if credential, err = encode(*c); err != nil {
@@ -126,7 +126,7 @@ func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, us
 		// WebAuthn Level 3 section 6.1.1: of two copies of a key at least one is
 		// not its owner's, and nobody knows which.
 		s.o.Logger.Warn("a passkey's counter did not move on: there may be a copy of it", "counter", parsed.Response.AuthenticatorData.Counter, "kept", c.Authenticator.SignCount)
-		return nil, nil, fault.New(fault.Forbidden, "This passkey may have been copied, since its counter did not move on. Sign in another way, remove it, and add a new one.")
+		return nil, nil, fault.New(fault.Forbidden, "This passkey may have been copied, because its counter did not increase. Sign in another way, remove it, and add a new one.")
 	}
 	if credential, err = encode(*c); err != nil {
 		return nil, nil, err

@@ -22,15 +22,15 @@ func CheckEmail(s string) error {
 	a, err := mail.ParseAddress(s)
 	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if err != nil || a.Address != s || len(s) > maxEmail || strings.ContainsFunc(s, outside) {
-		return fault.New(fault.Invalid, "%q is no address; write it like ada@example.com.", short(s))
+		return fault.New(fault.Invalid, "%q is not an email address; write it like ada@example.com.", short(s))
 	}
 	return nil
 }
 
-// SetEmail changes the address at which a user gets sign-in links; empty removes
-// it. The error is a fault.Invalid as of CheckEmail, a fault.NotFound, and a
-// fault.Conflict if somebody else has the address: with two of them neither could
-// sign in by it. The caller vouches that the address is the user's.
+// SetEmail changes the address at which a user gets sign-in links; empty removes it. The
+// error is a fault.Invalid (see CheckEmail), a fault.NotFound, or a fault.Conflict if
+// somebody else has the address, because then neither could sign in with it. The caller has
+// verified that the address is the user's.
 func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email string) error {
 	if email != "" {
 		if err := CheckEmail(email); err != nil {
@@ -56,8 +56,8 @@ func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email
 	})
 }
 
-// fillEmail gives a user an address where they have none, under lockUsers. What is
-// no address or somebody else's is left out: the act that it comes with goes on.
+// fillEmail sets the address of a user who has none, under lockUsers. It ignores an invalid
+// address or somebody else's, so that the operation around it succeeds.
 func (s *Store) fillEmail(tx *gorm.DB, by Actor, u *userRow, email string) error {
 	if u.Email != "" || email == "" || CheckEmail(email) != nil {
 		return nil

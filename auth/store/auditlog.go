@@ -12,8 +12,8 @@ import (
 
 // AuditFilter says which entries AuditOf returns; the zero value means all.
 type AuditFilter struct {
-	// Users are whose acts, and acts about whom or what clients of theirs were
-	// granted.
+	// Users limits the entries to acts by these users, about them, or about grants of their
+	// clients.
 	Users []space.UserID
 	// Act is how the action begins, such as "grant." or "user.create".
 	Act string
@@ -25,15 +25,14 @@ func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]Entry, er
 	return s.AuditOf(ctx, AuditFilter{}, before, limit)
 }
 
-// AuditOf is Audit of some entries. The error is a fault.Invalid for an act that
-// none could have.
+// AuditOf is Audit of some entries. The error is a fault.Invalid for an impossible act.
 func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit int) ([]Entry, error) {
 	q := s.db.Read(ctx).Order("id DESC").Limit(min(max(limit, 1), 1000))
 	if before > 0 {
 		q = q.Where("id < ?", before)
 	}
 	if strings.ContainsFunc(f.Act, func(r rune) bool { return r != '.' && (r < 'a' || r > 'z') }) {
-		return nil, fault.New(fault.Invalid, "%q begins no act; write it like grant or user.create.", short(f.Act))
+		return nil, fault.New(fault.Invalid, "No action begins with %q; write it like grant or user.create.", short(f.Act))
 	}
 	if f.Act != "" {
 		q = q.Where("action LIKE ?", f.Act+"%")
@@ -72,9 +71,8 @@ func nameQueries() []string {
 	}
 }
 
-// NamesOf returns what people call users, spaces, clients, grants and invitations,
-// by id, at most 10,000 at once; what has no name is left out. Removed users have
-// one still.
+// NamesOf returns the names of users, spaces, clients, grants and invitations, by id, at
+// most 10,000 at once. It leaves out ids without a name. Removed users keep their names.
 func (s *Store) NamesOf(ctx context.Context, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	if len(ids) == 0 {

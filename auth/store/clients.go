@@ -14,7 +14,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Bounds of what a client may say of itself.
+// Limits of a client's data about itself.
 const (
 	maxClientID     = 2048
 	maxRedirects    = 32
@@ -52,7 +52,7 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 		n += len(u)
 	}
 	if c.ID == "" || !storable(c.ID) || len(c.ID) > maxClientID || long || n > maxClientFields {
-		return clientRow{}, fault.New(fault.Invalid, "The client has too much to say: at most %d redirect URIs of %d bytes, and %d bytes in all.", maxRedirects, maxRedirectURI, maxClientFields)
+		return clientRow{}, fault.New(fault.Invalid, "The client's data is too large: at most %d redirect URIs of %d bytes, and %d bytes in all, are allowed.", maxRedirects, maxRedirectURI, maxClientFields)
 	}
 	if c.RedirectURIs == nil {
 		c.RedirectURIs = []string{}
@@ -66,10 +66,10 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 	}, nil
 }
 
-// RegisterClient keeps a client that registered itself. Where as many as are allowed
-// are there, the oldest gives way with which nobody did anything for a while: else
-// whoever registers many would keep all others out until they are swept. The error
-// is a fault.Limited if there is none such.
+// RegisterClient stores a client that registered itself. At the limit, it replaces the
+// oldest client that was idle for a while: otherwise somebody who registers many clients
+// would keep others out until the next sweep. The error is a fault.Limited if no client was
+// idle.
 func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientRegistered)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		full, err := s.clientsFull(tx, time.Minute)
 		if err == nil && full {
-			// Others may have gone, or the sweep has not come by yet.
+			// Other clients may be gone, or their sweep may be due.
 			if _, err = s.sweepClients(tx, s.now(), sweepBatch); err == nil {
 				full, err = s.clientsFull(tx, 0)
 			}
@@ -90,7 +90,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 			return err
 		}
 		if full {
-			f := fault.New(fault.Limited, "As many clients are registered here as may be; try again later.")
+			f := fault.New(fault.Limited, "This server has reached its limit of registered clients; try again later.")
 			f.RetryAfter = time.Hour
 			return f
 		}
@@ -98,11 +98,11 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	})
 }
 
-// undisturbed is how long a client that registered keeps its place, whoever else
-// wants one: until a person can have been asked to sign in.
+// undisturbed is how long no other registration replaces a new client. It gives a person
+// time to sign in.
 const undisturbed = time.Minute
 
-// crowdedOut makes room for one more client, and reports whether there is none.
+// crowdedOut makes room for one more client; full reports that it could not.
 func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	done := tx.Exec(`DELETE FROM auth_clients WHERE id = (SELECT c.id FROM auth_clients c
 		WHERE c.kind = ? AND c.last_used = 0 AND c.created < ? AND NOT EXISTS (SELECT 1 FROM auth_codes k WHERE k.client_id = c.id)
@@ -113,16 +113,15 @@ func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	return done.RowsAffected == 0, nil
 }
 
-// clientCount remembers how many clients registered themselves, since counting
-// many takes long. It may be too high, never too low but for what other processes
-// did since.
+// clientCount caches the number of clients that registered themselves, because counting is
+// slow. It may be too high. It is too low only if other processes added clients.
 type clientCount struct {
 	n  int
 	at time.Time // when they were counted
 }
 
-// clientsFull reports whether no more clients may register; if not, it takes one more
-// into account. It counts them where it did not for longer than old.
+// clientsFull reports whether the limit of clients is reached; if not, it adds one to the
+// count. It counts again if the last count is older than old.
 func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
 	s.mu.Lock()
 	c := s.clients
@@ -146,15 +145,15 @@ func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
 func (s *Store) addClient(tx *gorm.DB, by Actor, action string, row clientRow) error {
 	if err := tx.Create(&row).Error; err != nil {
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "There is a client with this id already.")
+			return fault.New(fault.Conflict, "There is already a client with this id.")
 		}
 		return fmt.Errorf("add client: %w", err)
 	}
 	return s.record(tx, by, action, clean(row.ID, 200), map[string]any{"name": clean(row.Name, 100)})
 }
 
-// CreateClient keeps a client whose id an admin chose (a preset client); its kind
-// is set here. The error is a fault.Conflict if the id is taken.
+// CreateClient stores a client whose id an admin chose (a preset client); its kind is set
+// here. The error is a fault.Conflict if the id is taken.
 func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientPreset)
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
 	err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error
 	switch {
 	case errors.Is(err, gorm.ErrRecordNotFound):
-		return auth.Client{}, fault.New(fault.NotFound, "The client is not known here; it must register again.")
+		return auth.Client{}, fault.New(fault.NotFound, "This server does not know the client; it must register again.")
 	case err != nil:
 		return auth.Client{}, fmt.Errorf("look up client: %w", err)
 	}
@@ -195,13 +194,13 @@ func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 	return out, nil
 }
 
-// DeleteClient deletes a client and revokes all that it was granted, by anybody.
-// It takes the id of a client with a metadata document, too, of which only grants
-// are here. The error is a fault.NotFound if there is neither.
+// DeleteClient deletes a client and revokes all that it was granted, by anybody. The id can
+// also be that of a client with a metadata document, of which the store has only grants.
+// The error is a fault.NotFound if there is neither.
 func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 	id = lookup(id)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		var name string // for the audit log, in which the id alone says little
+		var name string // for the audit log
 		if err := tx.Raw("SELECT name FROM auth_clients WHERE id = ?", id).Scan(&name).Error; err != nil {
 			return fmt.Errorf("look up client: %w", err)
 		}
@@ -209,8 +208,8 @@ func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 		if gone.Error != nil {
 			return fmt.Errorf("delete client: %w", gone.Error)
 		}
-		// Codes first: a redemption that has used one is waited for here, and its
-		// grant is seen by the next statement.
+		// Codes first: this waits for a redemption in progress, and the next statement sees
+		// its grant.
 		if err := tx.Exec("DELETE FROM auth_codes WHERE client_id = ? AND used = 0", id).Error; err != nil {
 			return fmt.Errorf("delete codes: %w", err)
 		}

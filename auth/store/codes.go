@@ -31,27 +31,27 @@ type codeRow struct {
 
 func (codeRow) TableName() string { return "auth_codes" }
 
-// refuse is what a client is told whose token request fails.
+// refuse returns the error for a client whose token request fails.
 func refuse(cause error, format string, args ...any) error {
 	return fault.Wrap(cause, fault.Invalid, format, args...)
 }
 
-// CreateCode keeps what a person granted to a client until the client redeems the
-// code. The scopes become those that the person's role allows. The error is a
-// fault.NotFound if the user or the space does not exist or the user is no
-// member, a fault.Forbidden for a suspended one or where the role leaves no scope,
-// and a fault.Invalid for a malformed consent.
+// CreateCode stores a person's consent until the client redeems the code. It reduces the
+// scopes to those that the person's role allows. The error is a fault.NotFound if the user
+// or the space does not exist or the user is not a member, a fault.Forbidden if the user is
+// suspended or the role allows none of the scopes, and a fault.Invalid for a malformed
+// consent.
 func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error) {
 	if _, bad, ok := space.ParseScopes(auth.ScopeList(c.Scopes)); !ok {
 		return auth.Secret{}, fault.New(fault.Invalid, "A grant needs the scopes read, write or both; got %q.", short(bad))
 	}
 	switch {
 	case !storable(c.Client + c.RedirectURI + c.Resource + c.Challenge):
-		return auth.Secret{}, fault.New(fault.Invalid, "The request has bytes that are no text.")
+		return auth.Secret{}, fault.New(fault.Invalid, "The request has bytes that are not valid text.")
 	case c.Client == "" || len(c.Client) > maxClientID, c.RedirectURI == "" || len(c.RedirectURI) > maxRedirectURI, c.Resource == "" || len(c.Resource) > maxRedirectURI:
 		return auth.Secret{}, fault.New(fault.Invalid, "The request needs a client, a redirect URI and a resource of at most %d bytes each.", maxRedirectURI)
 	case len(c.Challenge) != base64.RawURLEncoding.EncodedLen(sha256.Size):
-		return auth.Secret{}, fault.New(fault.Invalid, "The code challenge is not one of S256.")
+		return auth.Secret{}, fault.New(fault.Invalid, "The code challenge is not a valid S256 challenge.")
 	}
 	now := s.now()
 	secret := auth.NewSecret(auth.KindCode)
@@ -70,7 +70,7 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 		}
 		scopes := auth.EffectiveScopes(inOrderOfScopes(c.Scopes), space.Role(m.Role))
 		if len(scopes) == 0 {
-			return fault.New(fault.Forbidden, "%s is a %s of the space, so that a client can have the scope read alone.", u.Name, m.Role)
+			return fault.New(fault.Forbidden, "%s is a %s of the space, so a client can only have the scope read.", u.Name, m.Role)
 		}
 		row.Scopes = auth.ScopeList(scopes)
 		if err := tx.Create(&row).Error; err != nil {
@@ -85,8 +85,8 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 	return secret, nil
 }
 
-// inOrderOfScopes returns each scope once, in one order, so that the same scopes
-// are the same text.
+// inOrderOfScopes returns each scope once, in a fixed order, so that equal sets have equal
+// texts.
 func inOrderOfScopes(scopes []space.Scope) []space.Scope {
 	var out []space.Scope
 	for _, s := range []space.Scope{space.ScopeRead, space.ScopeWrite} {
@@ -97,11 +97,10 @@ func inOrderOfScopes(scopes []space.Scope) []space.Scope {
 	return out
 }
 
-// Redeem makes a grant and its first tokens of an authorization code, once: of any
-// number of calls one succeeds. The client that redeems it again loses the grant,
-// since one of the two is a thief (RFC 6749 section 4.1.2). A code that is
-// presented with a wrong client, redirect URI, verifier or resource stays good for
-// who it was meant for.
+// Redeem makes a grant and its first tokens from an authorization code, once: only one of
+// several calls succeeds. A second redemption revokes the grant, because one of the two
+// callers stole the code (RFC 6749 section 4.1.2). If a code is presented with a wrong
+// client, redirect URI, verifier or resource, it stays valid for the right client.
 //
 // The error is a fault.Invalid of auth.ErrInvalidGrant or auth.ErrInvalidTarget.
 func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error) {
@@ -109,7 +108,7 @@ func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, err
 	if !ok {
 		return auth.Tokens{}, errUnknownCode()
 	}
-	// Outside of a transaction, so that who holds nothing keeps no writer waiting.
+	// Outside of a transaction, so that a caller without a valid code delays no writer.
 	var user string
 	if err := s.db.Read(ctx).Raw("SELECT user_id FROM auth_codes WHERE hash = ?", hash).Scan(&user).Error; err != nil {
 		return auth.Tokens{}, readError(ctx, err)
@@ -118,13 +117,13 @@ func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, err
 		return auth.Tokens{}, errUnknownCode()
 	}
 	var out auth.Tokens
-	var refused error // which keeps what was done
+	var refused error // does not roll back the transaction
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, user)
 		if err != nil {
 			return err
 		}
-		// Only now, when no other redemption of the user's is under way.
+		// Only now: no other redemption of the user's is in progress.
 		var c codeRow
 		if err := tx.Where("hash = ?", hash).Take(&c).Error; err != nil {
 			if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -160,8 +159,8 @@ func errUnknownCode() error {
 	return refuse(auth.ErrInvalidGrant, "The code is not known here, or has expired; begin again.")
 }
 
-// lockHolder is lockActive for a token request, whose client may be told no more
-// than that it must ask the person again.
+// lockHolder is lockActive for a token request. Its error only says that the client must
+// ask the person again.
 func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	u, err := s.lockActive(tx, space.UserID(id))
 	switch fault.CodeOf(err) {
@@ -173,8 +172,7 @@ func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	return u, err
 }
 
-// check reports whether the request is that of the client to which the code was
-// sent.
+// check verifies that the request comes from the client that got the code.
 func (c codeRow) check(r auth.Redemption, now int64) error {
 	switch {
 	case now >= c.Expires:
@@ -205,8 +203,8 @@ func verifies(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }
 
-// reused ends what a code gave that is redeemed again. The error that it returns
-// first is the client's.
+// reused revokes the grant of a code that is redeemed again. refused is the error for the
+// client.
 func (s *Store) reused(tx *gorm.DB, c codeRow) (refused, err error) {
 	n, err := s.revokeGrants(tx, "id = ?", c.GrantID)
 	if err == nil && n > 0 {
@@ -262,7 +260,7 @@ func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, err
 		map[string]any{"kind": g.Kind, "client": clean(g.ClientID, 200), "name": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
 }
 
-// grantEnd is when nothing of a grant is good any more that is used at now.
+// grantEnd is when a grant that is used now expires.
 func (s *Store) grantEnd(now time.Time) int64 {
 	return now.Add(max(s.o.RefreshLifetime, s.o.AccessLifetime)).UnixMilli()
 }

@@ -26,23 +26,23 @@ func (deletedRow) TableName() string { return "auth_deleted_spaces" }
 // Deleted is a space that was deleted.
 type Deleted struct {
 	ID space.SpaceID
-	// Ended reports that SpaceEnded was called: nothing is left of what it held.
+	// Ended reports that SpaceEnded was called: all data of the space is gone.
 	Ended bool
 	// Link is the repository that was connected to it, as DeleteSpace found it.
 	Link *auth.RepositoryLink
 }
 
-// DeleteSpace deletes the row of a space, and all that refers to it: its members,
-// what clients were granted of it with their keys and tokens, its invitations and
-// its connection to GitHub. From then on it is one that never was to every request.
-// What others keep of it is theirs to remove, until SpaceEnded: DeletedSpaces lists
-// it meanwhile. owner is whose it must be, empty for anyone's or nobody's; the error
-// is a fault.NotFound if it is not, and a fault.Conflict for the only space of a
-// user, who keeps one.
+// DeleteSpace deletes the row of a space and everything that refers to it: members, grants
+// with their keys and tokens, invitations and the connection to GitHub. From then on, every
+// request treats the space as one that never existed. Other packages remove their data of
+// it; DeletedSpaces lists the space until SpaceEnded is called. If owner is not empty, the
+// space must be theirs: otherwise the error is a fault.NotFound. It is a fault.Conflict for
+// a user's only space.
 func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, owner space.UserID) (Deleted, error) {
 	var out Deleted
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Two deletions of one user's last two spaces, or one and a gift, must meet.
+		// Of two deletions (or a deletion and a transfer) of a user's last two spaces, only
+		// one may succeed.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -82,8 +82,8 @@ func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, own
 	return out, nil
 }
 
-// lockMembers locks the rows of a space's members, which who grants something of it
-// locks first, too.
+// lockMembers locks the rows of a space's members. Transactions that add a grant for the
+// space lock them first too.
 func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
 	if s.db.Kind() != database.Postgres {
 		return nil
@@ -93,8 +93,8 @@ func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
 	return wrap("lock members", err)
 }
 
-// lockSpace is takeSpace for who ends it: nothing that refers to it is added until
-// the transaction ends, and then nothing can be.
+// lockSpace is takeSpace for a deletion: no row that refers to the space can be added from
+// now on.
 func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	if s.db.Kind() == database.Postgres {
 		tx = tx.Clauses(forUpdate)
@@ -102,7 +102,7 @@ func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	return takeSpace(tx, id)
 }
 
-// keepsOne refuses what would leave a user without a space of their own.
+// keepsOne returns an error if the space is the only one that its owner has.
 func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 	var u userRow
 	if err := tx.Where("id = ?", sp.OwnerID).Take(&u).Error; err != nil {
@@ -121,8 +121,8 @@ func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 	return nil
 }
 
-// dropSpace deletes a space's row and what refers to it. The grants are taken in the
-// order of revokeGrants.
+// dropSpace deletes a space's row and what refers to it. It locks the grants in the order
+// of revokeGrants.
 func (s *Store) dropSpace(tx *gorm.DB, sp spaceRow) error {
 	var grants []string
 	q := tx.Model(&grantRow{}).Where("space_id = ?", sp.ID).Order("id")
@@ -149,7 +149,7 @@ func (s *Store) dropSpace(tx *gorm.DB, sp spaceRow) error {
 	return wrap("delete space", tx.Create(&row).Error)
 }
 
-// DeletedSpaces returns the spaces that were deleted, the first one first.
+// DeletedSpaces returns the deleted spaces, the oldest deletion first.
 func (s *Store) DeletedSpaces(ctx context.Context) ([]Deleted, error) {
 	var rows []deletedRow
 	if err := s.db.Read(ctx).Order("at, id").Find(&rows).Error; err != nil {
@@ -162,7 +162,7 @@ func (s *Store) DeletedSpaces(ctx context.Context) ([]Deleted, error) {
 	return out, nil
 }
 
-// SpaceEnded remembers that nothing is left of what a deleted space held.
+// SpaceEnded records that all data of a deleted space is gone.
 func (s *Store) SpaceEnded(ctx context.Context, id space.SpaceID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		return wrap("end space", tx.Exec("UPDATE auth_deleted_spaces SET ended = ? WHERE id = ? AND ended = 0", s.now().UnixMilli(), lookup(id)).Error)
@@ -183,8 +183,8 @@ func neverUsed(tx *gorm.DB, id string) error {
 
 func errNoSpace() error { return fault.New(fault.NotFound, "There is no such space.") }
 
-// transact is database.DB.Transact for what adds rows that refer to a space, which
-// may have been deleted since it was looked at.
+// transact is database.DB.Transact for operations that add rows for a space. The space may
+// have been deleted since it was looked up.
 func (s *Store) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := s.db.Transact(ctx, fn)
 	if database.IsOrphan(err) && fault.CodeOf(err) == fault.Internal {

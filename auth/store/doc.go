@@ -1,27 +1,22 @@
-// Package store keeps who may use Satchel: users and what they sign in with
-// (sessions, one-time links, passkeys, identities at other issuers), invitations,
-// the spaces that users are members of, the clients that they granted something
-// to (an API key is such a grant, too), the tokens of these, the GitHub App and the
-// repositories that are connected by it, and a log of every change to any of it. It
-// is an auth.Verifier for the keys that it made, and checks their sessions and access
-// tokens.
+// Package store stores accounts: users, their sessions, one-time links, passkeys and
+// identities at other issuers, invitations, spaces and their members, clients, grants (an
+// API key is a grant too) and their tokens, the GitHub App and the repositories that it
+// connects, and the audit log of all changes. It is an auth.Verifier for its API keys, and
+// checks sessions and access tokens.
 //
-// It promises that a removed or suspended user, a lost membership, a lower role
-// and a revoked or expired key, token or session have effect on every request that
-// begins after, in every process on the same database: each check is one statement
-// that looks at the rows, and nothing is cached. What is good for one use (a code,
-// a link, an invitation, a sign-in under way) is used once, whoever else presents
-// it in the same moment. Of every secret only the SHA-256 is kept, and tokens that
-// must be told again come from a key that is not in the database; the secrets of the
-// GitHub App, which must be read again, are sealed with such a key. Every act that
-// changes something is in the audit log, in the same transaction, without a
-// secret.
+// If a user is removed or suspended, loses a membership or gets a lower role, or if a key,
+// token or session is revoked or expires, this affects every later request, in every
+// process on the same database: each check is one query of the rows, and nothing is cached.
+// A code, link, invitation or sign-in in progress is used once, even by simultaneous
+// requests. The database has only the SHA-256 hash of a secret. Tokens that must be
+// returned again are derived from a key that is not in the database, and the secrets of the
+// GitHub App are encrypted with such a key. Every change has an audit entry in the same
+// transaction, without secrets.
 //
-// Nothing that a stranger can make grows without bound, and what is over is
-// deleted. Ids and secrets that are not the caller's look like ones that do not
-// exist (fault.NotFound).
+// The number of rows that strangers can create is limited, and expired rows are deleted.
+// Ids and secrets of others look as if they did not exist (fault.NotFound).
 //
-// It asks nobody for permission: whoever calls an act has checked that its Actor
-// may do it; where an act takes the user beside an id, the id must be that user's.
-// What a space holds is the git store's; here is only its row.
+// The package does not check permissions: the caller has verified that the Actor may do it.
+// If a method takes a user and an id, the id must be that user's. The content of a space is
+// in the git store; this package has only its row.
 package store

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// externalRow is a space that somebody of another issuer is a member of, with
-// their client's grant of it. Without any space there is one row all the same.
+// externalRow is a space of a user of another issuer, with the grant of their client. A
+// user without a space has one row too.
 type externalRow struct {
 	User                                userRow
 	SpaceID, SpaceName, OwnerName, Role string
@@ -33,12 +33,11 @@ LEFT JOIN auth_grants g ON g.user_id = u.id AND g.space_id = s.id AND g.kind = '
 WHERE i.issuer = ? AND i.subject = ?
 ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.name, s.id`
 
-// External returns who makes a request that another issuer's token proves, by one
-// look at the database. Each client of the issuer has one grant per user and
-// space, which is made at its first request, so that a person sees the client and
-// can revoke it here. The error is a fault.NotFound if the subject is no user
-// yet, a fault.Forbidden if they have no such space, and a
-// fault.Unauthenticated if they are suspended or revoked the grant.
+// External returns the principal of a request with another issuer's token, with one query.
+// Each client of the issuer has one grant per user and space, which its first request
+// creates, so that the person sees the client and can revoke it here. The error is a
+// fault.NotFound if the subject is not a user yet, a fault.Forbidden if they have no such
+// space, and a fault.Unauthenticated if they are suspended or the grant was revoked.
 func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, error) {
 	if x.Client == "" || len(x.Client) > maxClientID || !storable(x.Client) {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")
@@ -48,7 +47,7 @@ func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, 
 		return auth.Principal{}, verifyError(ctx, err, nil)
 	}
 	if len(rows) == 0 || rows[0].User.Removed != 0 {
-		return auth.Principal{}, fault.New(fault.NotFound, "The person whom the token names is no user here.")
+		return auth.Principal{}, fault.New(fault.NotFound, "The person in the token is not a user of this server.")
 	}
 	if rows[0].User.Suspended != 0 {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token may not use this server any more.")
@@ -115,8 +114,7 @@ func chooseExternal(rows []externalRow, ref string) (externalRow, error) {
 	return externalRow{}, fmt.Errorf("space %s is not in its own list", m.ID)
 }
 
-// externalGrant makes the grant of an external client, or adds to what a list of
-// grants says that it may do.
+// externalGrant creates the grant of an external client, or adds scopes to it.
 func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.External, scopes []space.Scope) (externalRow, error) {
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockActive(tx, space.UserID(r.User.ID))
@@ -128,7 +126,7 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 			return fmt.Errorf("look up member: %w", err)
 		}
 		if member == 0 {
-			return fault.New(fault.Forbidden, "%s is no member of the space any more.", u.Name)
+			return fault.New(fault.Forbidden, "%s is no longer a member of the space.", u.Name)
 		}
 		g := grantRow{
 			ID: string(space.NewGrantID()), UserID: u.ID, SpaceID: r.SpaceID, Scopes: auth.ScopeList(scopes), Name: clean(x.Client, 200),

@@ -18,16 +18,15 @@ import (
 	"satchel/internal/space"
 )
 
-// A refresh token is followed by a successor at each use, so that a stolen one is
-// found out (RFC 9700 section 4.14.2). The family is all that follow the first
-// one of a grant, counted by generations from 1.
+// Each use of a refresh token gives a new one, so that a stolen token is detected (RFC 9700
+// section 4.14.2). The refresh tokens of a grant are its family, numbered by generation
+// from 1.
 //
-// The tokens of a generation are HMAC-SHA256 of what they are for, the grant and
-// the generation, under a key that comes from the server's key and a salt. So the
-// same pair can be told again to a client that asks twice, while the database
-// keeps hashes alone, and a crash between the commit and the answer loses nothing.
-// A family goes to the newest salt with each generation; a new salt is made every
-// 30 days.
+// The tokens of a generation are HMAC-SHA256 of their kind, the grant and the generation,
+// under a key derived from the server's key and a salt. So the server can return the same
+// pair again to a client that asks twice, although the database has only hashes, and a
+// crash between the commit and the answer loses nothing. Each generation uses the newest
+// salt; there is a new salt every 30 days.
 
 const (
 	saltLifetime = 30 * day
@@ -63,7 +62,7 @@ type tokenKeyRow struct {
 
 func (tokenKeyRow) TableName() string { return "auth_token_keys" }
 
-// tokenKey is what the tokens of a generation are derived of.
+// tokenKey is the key from which the tokens of a generation are derived.
 type tokenKey struct {
 	id  int64
 	key []byte
@@ -80,8 +79,7 @@ func (s *Store) deriveKey(r tokenKeyRow) (tokenKey, error) {
 	return tokenKey{r.ID, key}, nil
 }
 
-// newestKey returns the key for a new generation, and makes one where the newest
-// is old.
+// newestKey returns the key for a new generation; it makes a new one if the newest is old.
 func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	var rows []tokenKeyRow
 	if err := tx.Order("id DESC").Limit(1).Find(&rows).Error; err != nil {
@@ -89,7 +87,7 @@ func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	}
 	if len(rows) == 0 || now.UnixMilli() >= rows[0].Created+saltLifetime.Milliseconds() {
 		salt := make([]byte, sha256.Size)
-		rand.Read(salt) // never fails: crypto/rand.Read panics where the system has no entropy
+		rand.Read(salt) // never fails: crypto/rand.Read panics instead
 		r := tokenKeyRow{Salt: salt, Created: now.UnixMilli()}
 		if err := tx.Create(&r).Error; err != nil {
 			return tokenKey{}, fmt.Errorf("make token key: %w", err)
@@ -112,21 +110,21 @@ func (s *Store) keyByID(tx *gorm.DB, id int64) (k tokenKey, ok bool, err error) 
 	return k, err == nil, err
 }
 
-// mac has one meaning: no part holds the line end that separates them.
+// mac is unambiguous: no part contains the line break that separates them.
 func (k tokenKey) mac(what, grant string, generation int64, scopes string) []byte {
 	h := hmac.New(sha256.New, k.key)
 	fmt.Fprintf(h, "%s\n%s\n%d\n%s", what, grant, generation, scopes)
 	return h.Sum(nil)
 }
 
-// access returns the access token of a generation with the scopes: a client that
-// asks again for fewer gets another token, and the same for the same.
+// access returns the access token of a generation for these scopes. The same scopes give
+// the same token, fewer scopes give another one.
 func (k tokenKey) access(grant string, generation int64, scopes string) auth.Secret {
 	return auth.SecretOf(auth.KindAccess, k.mac("access", grant, generation, scopes))
 }
 
-// refresh returns the refresh token of a generation. It carries whose it is, so
-// that the server need not keep one that is long used to know it again.
+// refresh returns the refresh token of a generation. It contains its grant, so that the
+// server recognizes an old token without storing it.
 func (k tokenKey) refresh(grant string, generation int64) (auth.Secret, error) {
 	id, err := idBytes(grant)
 	if err != nil {
@@ -137,7 +135,7 @@ func (k tokenKey) refresh(grant string, generation int64) (auth.Secret, error) {
 	return auth.SecretOf(auth.KindRefresh, append(b, k.mac("refresh", grant, generation, "")...)), nil
 }
 
-// presented is a refresh token as a client shows it, not yet proven.
+// presented is a refresh token from a client, not yet verified.
 type presented struct {
 	keyID      int64
 	grant      string
@@ -159,9 +157,8 @@ func parseRefresh(token string) (p presented, ok bool) {
 	return p, p.generation > 0
 }
 
-// genuine reports whether this server made the token. Beside the HMAC, the hash of
-// the family's newest token proves that one, so that it outlives a change of the
-// server's key.
+// genuine reports whether this server made the token. The family's newest token is also
+// proven by its hash, so that it survives a change of the server's key.
 func (s *Store) genuine(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	if p.generation == f.Generation && subtle.ConstantTimeCompare(p.hash, f.Hash) == 1 {
 		return true, nil
@@ -187,8 +184,8 @@ func idBytes(grant string) ([]byte, error) {
 	return nil, fmt.Errorf("grant id %q", grant)
 }
 
-// issue returns the pair of the family's generation, and sees to it that the
-// access token is good: again, where the same pair is told long after.
+// issue returns the tokens of the family's generation, and makes the access token valid,
+// again if it has expired.
 func (s *Store) issue(tx *gorm.DB, k tokenKey, f familyRow, g grantRow, scopes []space.Scope, role space.Role, now time.Time) (auth.Tokens, error) {
 	list := auth.ScopeList(scopes)
 	access := k.access(f.GrantID, f.Generation, list)

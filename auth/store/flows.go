@@ -27,10 +27,9 @@ type flowRow struct {
 
 func (flowRow) TableName() string { return "auth_flows" }
 
-// PutFlow keeps what a sign-in that is under way must remember, such as a nonce,
-// for one TakeFlow of the same kind. Anybody can begin one, so that their number
-// is bounded: a new one takes the place of the one that would end first. The error
-// is a fault.TooLarge over 64 KiB.
+// PutFlow stores data of a sign-in in progress, such as a nonce, for one TakeFlow of the
+// same kind. Anybody can start a sign-in, so their number is limited: a new one replaces
+// the one that expires first. The error is a fault.TooLarge over 64 KiB.
 func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime time.Duration) (auth.Secret, error) {
 	if len(data) > maxFlowBytes {
 		return auth.Secret{}, fault.New(fault.TooLarge, "The sign-in has %d bytes to remember, and %d are allowed.", len(data), maxFlowBytes)
@@ -62,8 +61,8 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 	return secret, nil
 }
 
-// TakeFlow returns what PutFlow kept, once. The error is a fault.NotFound if it
-// was taken, has expired, was never there or is of another kind.
+// TakeFlow returns and deletes the data of PutFlow. The error is a fault.NotFound if it was
+// taken, has expired, never existed or is of another kind.
 func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
 		err = s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -73,7 +72,7 @@ func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, erro
 	})
 }
 
-// SeeFlow is TakeFlow for a look that leaves it there.
+// SeeFlow is TakeFlow without deleting the data.
 func (s *Store) SeeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
 		err = s.db.Read(ctx).Where("hash = ? AND kind = ? AND expires > ?", hash, kind, s.now().UnixMilli()).Find(&rows).Error
@@ -82,7 +81,7 @@ func (s *Store) SeeFlow(ctx context.Context, kind, secret string) ([]byte, error
 }
 
 func (s *Store) openFlow(kind, secret string, find func(hash []byte) ([]flowRow, error)) ([]byte, error) {
-	gone := fault.New(fault.NotFound, "This sign-in has expired or was finished already; begin again.")
+	gone := fault.New(fault.NotFound, "This sign-in has expired or was already completed; start again.")
 	flow, _, err := auth.ParseSecret(auth.KindFlow, secret)
 	if err != nil {
 		return nil, gone
@@ -102,9 +101,9 @@ func (s *Store) openFlow(kind, secret string, find func(hash []byte) ([]flowRow,
 	return data, wrap("open flow", err)
 }
 
-// flowBox seals what a flow remembers, such as a PKCE verifier, with what only the
-// browser has: a copy of the database does not open it. The key seals one text, so
-// that a nonce of zeros is as good as any.
+// flowBox encrypts the data of a flow, such as a PKCE verifier, with a secret that only the
+// browser has, so a copy of the database does not reveal it. Each key encrypts one text, so
+// a nonce of zeros is safe.
 func flowBox(secret auth.Secret) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret.Reveal()), nil, "satchel flow", sha256.Size)
 	if err != nil {

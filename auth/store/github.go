@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// sealApp is what the App's secrets are sealed for.
+// sealApp is the purpose for which the App's secrets are sealed.
 const sealApp = "github app"
 
 type githubAppRow struct {
@@ -34,11 +34,11 @@ type githubAppRow struct {
 
 func (githubAppRow) TableName() string { return "auth_github_app" }
 
-// subject is what the secrets are bound to: those of one App open for no other.
+// subject binds the secrets to the App: they cannot be opened for another.
 func (r githubAppRow) subject() string { return r.URL + " " + strconv.FormatInt(r.AppID, 10) }
 
 func errNoSeal() error {
-	return fault.New(fault.Unavailable, "This server has no key to keep the secrets of a GitHub App with.")
+	return fault.New(fault.Unavailable, "This server has no key to encrypt the secrets of a GitHub App.")
 }
 
 // GitHubApp returns the GitHub App with its secrets; false if there is none.
@@ -63,13 +63,13 @@ func (s *Store) GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error) {
 		return auth.GitHubApp{}, false, err
 	}
 	if err := json.Unmarshal(text, &a.Secrets); err != nil {
-		return auth.GitHubApp{}, false, errors.New("the GitHub App's secrets are no JSON") // the cause would show of them
+		return auth.GitHubApp{}, false, errors.New("the GitHub App's secrets are no JSON") // the cause could contain them
 	}
 	return a, true, nil
 }
 
-// SetGitHubApp keeps a GitHub App; fault.Conflict if there is one already. The
-// time of its making is now.
+// SetGitHubApp stores a GitHub App and sets its creation time. The error is a
+// fault.Conflict if there already is one.
 func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error {
 	if s.o.Seal == nil {
 		return errNoSeal()
@@ -88,7 +88,7 @@ func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&r).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "This server has a GitHub App already.")
+				return fault.New(fault.Conflict, "This server already has a GitHub App.")
 			}
 			return fmt.Errorf("keep the GitHub App: %w", err)
 		}
@@ -96,8 +96,8 @@ func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a
 	})
 }
 
-// RemoveGitHubApp forgets the GitHub App, and makes every repository that was
-// connected by it removed. Where there is none, nothing changes.
+// RemoveGitHubApp deletes the GitHub App, and marks every repository that it connected as
+// removed. Without an App it does nothing.
 func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var r githubAppRow
@@ -114,7 +114,7 @@ func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string
 		if done.Error != nil {
 			return fmt.Errorf("end what the GitHub App connected: %w", done.Error)
 		}
-		// After the links, as in unlink, so that no two wait for each other.
+		// After the links, as in unlink, to avoid a deadlock.
 		if err := tx.Exec("DELETE FROM auth_github_requests").Error; err != nil {
 			return fmt.Errorf("forget who waits for the GitHub App: %w", err)
 		}
@@ -122,14 +122,14 @@ func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string
 	})
 }
 
-// maxDeliveryID bounds, in bytes, what names a webhook; GitHub's have 36.
+// maxDeliveryID is the longest id of a webhook, in bytes; GitHub's have 36.
 const maxDeliveryID = 100
 
-// SeenDelivery remembers the id of a webhook; first reports that it was not known.
-// The error is a fault.Invalid for what is none.
+// SeenDelivery stores the id of a webhook; first reports that it was new. The error is a
+// fault.Invalid for an invalid id.
 func (s *Store) SeenDelivery(ctx context.Context, id string) (first bool, err error) {
 	if id == "" || len(id) > maxDeliveryID || !storable(id) {
-		return false, fault.New(fault.Invalid, "The delivery has no id, or none that GitHub gives.")
+		return false, fault.New(fault.Invalid, "The delivery has no valid id.")
 	}
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		done := tx.Exec("INSERT INTO auth_github_deliveries (id, seen) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", id, s.now().UnixMilli())
@@ -147,8 +147,8 @@ type githubRequestRow struct {
 
 func (githubRequestRow) TableName() string { return "auth_github_requests" }
 
-// AskForApproval remembers that a user waits, for a space, for somebody's approval
-// to install the GitHub App. Who asks again waits since then.
+// AskForApproval records that a user waits for somebody's approval to install the GitHub
+// App for a space. Asking again restarts the wait.
 func (s *Store) AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {

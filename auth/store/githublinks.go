@@ -40,13 +40,12 @@ func (r githubLinkRow) link() auth.RepositoryLink {
 	}
 }
 
-// LinkRepository connects a repository to a space, in the place of the one that it
-// had. The times of its making and of its state are now. The error is a
-// fault.NotFound for no such space or user, and a fault.Forbidden if the user
-// does not own the space: by another one's right to push, the space would go where
-// its owner may not look. It is a fault.Conflict if another space has the
-// repository, which is named to who owns that space too; a connection that does not
-// hold any more gives way.
+// LinkRepository connects a repository to a space, in place of its former one, and sets the
+// times of creation and state. The error is a fault.NotFound if there is no such space or
+// user, and a fault.Forbidden if the user does not own the space: otherwise the space could
+// be pushed to a repository that its owner cannot read. It is a fault.Conflict if another
+// space has the repository; it names that space only to its owner. A connection that no
+// longer works is replaced.
 func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error {
 	now := database.Millis(s.now())
 	row := githubLinkRow{
@@ -64,13 +63,13 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 			return err
 		}
 		if sp.OwnerID != row.UserID {
-			return fault.New(fault.Forbidden, "Only who owns the space %s can connect a repository to it.", sp.Name)
+			return fault.New(fault.Forbidden, "Only the owner of the space %s can connect a repository to it.", sp.Name)
 		}
 		if err := s.freeRepository(tx, Actor{by, via}, row); err != nil {
 			return err
 		}
 		err = tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "space_id"}}, UpdateAll: true}).Create(&row).Error
-		if database.IsDuplicate(err) { // in the same moment
+		if database.IsDuplicate(err) { // at the same moment
 			return errTaken("")
 		}
 		if err == nil {
@@ -85,9 +84,9 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 	})
 }
 
-// freeRepository refuses a repository that another space has, and ends a connection
-// to it that does not hold: else who lost the right to push would keep everybody
-// else from it.
+// freeRepository returns an error if another space has the repository. It ends a connection
+// that no longer works: otherwise somebody who lost the right to push would block the
+// repository for everybody.
 func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 	var other githubLinkRow
 	err := tx.Where("repository = ? AND space_id <> ?", row.Repository, row.SpaceID).Take(&other).Error
@@ -110,12 +109,12 @@ func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 	return errTaken(sp.Name)
 }
 
-// errTaken names the space to who owns it alone.
+// errTaken returns an error that names the space. Only its owner may see the name.
 func errTaken(name string) error {
 	if name == "" {
-		return fault.New(fault.Conflict, "Another space of this server is kept in this repository. Choose another repository, or have that space disconnected from it first.")
+		return fault.New(fault.Conflict, "Another space of this server already uses this repository. Choose another repository, or have that space disconnected from it first.")
 	}
-	return fault.New(fault.Conflict, "Your space %s is kept in this repository. Choose another repository, or disconnect that space from it first.", name)
+	return fault.New(fault.Conflict, "Your space %s already uses this repository. Choose another repository, or disconnect that space from it first.", name)
 }
 
 // RepositoryLink returns the repository that is connected to a space; false if
@@ -172,9 +171,9 @@ func (s *Store) unlink(tx *gorm.DB, by Actor, where string, arg any) error {
 	return nil
 }
 
-// UpdateLink keeps what GitHub said of a connection, unless that is another one by
-// now, or somebody was told something newer of it: changed tells which. What was
-// connected, by whom and when, stays as it is.
+// UpdateLink stores what GitHub reported about a connection, unless the connection was
+// replaced or has a newer report; changed reports whether it did. What was connected, by
+// whom and when stays unchanged.
 func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		since := database.Millis(was.Since)
@@ -197,8 +196,8 @@ func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (ch
 	return changed, err
 }
 
-// PendingApproval reports since when somebody waits for an approval for a space; ok
-// is false if nobody does, or for longer than that is remembered.
+// PendingApproval returns since when somebody waits for an approval for a space; ok is
+// false if nobody does, or if the request is too old.
 func (s *Store) PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	var rows []githubRequestRow
 	err = s.db.Read(ctx).Where("space_id = ? AND created > ?", lookup(id), s.now().Add(-s.o.KeepApprovals).UnixMilli()).Limit(1).Find(&rows).Error

@@ -19,9 +19,8 @@ const (
 	maxIdentityIssuer = 1000
 )
 
-// Identity is somebody at an issuer, as whom a user signs in. The subject never
-// changes there and never becomes another's; an address may, so that it names
-// nobody.
+// Identity is an account at an issuer with which a user signs in. Its subject never changes
+// and is never reused. An address may be, so it identifies nobody.
 type Identity struct {
 	User            space.UserID
 	Issuer, Subject string
@@ -51,7 +50,7 @@ func (i Identity) row(user string, now int64) identityRow {
 	return identityRow{Issuer: i.Issuer, Subject: i.Subject, UserID: user, Label: clean(i.Label, 200), Email: clean(i.Email, 200), Created: now}
 }
 
-// UserByIdentity returns who signs in as the subject of the issuer; they may be
+// UserByIdentity returns the user who signs in as the subject of the issuer; they may be
 // suspended. The error is a fault.NotFound.
 func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	var u userRow
@@ -62,9 +61,8 @@ func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (Use
 	return u.user(), nil
 }
 
-// UserByEmail returns the user with the address, whatever the case of its ASCII
-// letters; they may be suspended. The error is a fault.NotFound if there is
-// none, and where two have it.
+// UserByEmail returns the user with the address, whatever the case of its ASCII letters;
+// they may be suspended. The error is a fault.NotFound if there is none, or more than one.
 func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	var rows []userRow
 	if email != "" {
@@ -79,10 +77,10 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	return rows[0].user(), nil
 }
 
-// LinkIdentity lets i.User sign in as the subject, too. Linking again changes the
-// label and the address. A user without an address gets that of the identity, which
-// the issuer verified, unless somebody else has it. The error is a fault.Conflict if it is somebody
-// else's, and a fault.Limited over 50 of one user.
+// LinkIdentity lets i.User also sign in as the subject. Linking again changes the label and
+// the address. A user without an address gets that of the identity, which the issuer
+// verified, unless somebody else has it. The error is a fault.Conflict if the identity is
+// somebody else's, and a fault.Limited over 50 identities of one user.
 func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	if err := i.check(); err != nil {
 		return err
@@ -101,7 +99,7 @@ func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 			return fmt.Errorf("count identities: %w", err)
 		}
 		if n >= maxIdentities {
-			return fault.New(fault.Limited, "There are %d sign-ins already; remove one first.", n)
+			return fault.New(fault.Limited, "There are already %d sign-ins; remove one first.", n)
 		}
 		added, err := linkIdentity(tx, i.row(string(i.User), s.now().UnixMilli()))
 		if err != nil {
@@ -114,7 +112,7 @@ func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	})
 }
 
-// linkIdentity reports whether the user had the identity not yet.
+// linkIdentity reports whether the identity is new for the user.
 func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
 	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
 	if added.Error != nil {
@@ -124,14 +122,14 @@ func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
 		same := tx.Model(&identityRow{}).Where("issuer = ? AND subject = ? AND user_id = ?", row.Issuer, row.Subject, row.UserID).
 			Updates(map[string]any{"label": row.Label, "email": row.Email})
 		if same.Error == nil && same.RowsAffected == 0 {
-			return false, fault.New(fault.Conflict, "Somebody else signs in with this already.")
+			return false, fault.New(fault.Conflict, "Somebody else already signs in with this.")
 		}
 		return false, wrap("link identity", same.Error)
 	}
 	return true, nil
 }
 
-// Identities returns as whom a user signs in, by issuer.
+// Identities returns the identities of a user, by issuer.
 func (s *Store) Identities(ctx context.Context, user space.UserID) ([]Identity, error) {
 	var rows []identityRow
 	if err := s.db.Read(ctx).Where("user_id = ?", string(user)).Order("issuer, created, subject").Find(&rows).Error; err != nil {
@@ -144,9 +142,8 @@ func (s *Store) Identities(ctx context.Context, user space.UserID) ([]Identity, 
 	return out, nil
 }
 
-// UnlinkIdentity ends a way in which a user signs in, which may be the last one:
-// then a sign-in link remains. Another's is a fault.NotFound, as one that does not
-// exist.
+// UnlinkIdentity removes an identity of a user. If it is their last way to sign in, only
+// sign-in links remain. The error is a fault.NotFound if the user does not have it.
 func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID, issuer, subject string) error {
 	issuer, subject = lookup(issuer), lookup(subject)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -160,7 +157,7 @@ func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID,
 		if done.RowsAffected == 0 {
 			return fault.New(fault.NotFound, "There is no such sign-in.")
 		}
-		// The user's own row would keep the identity from ever being anybody else's.
+		// The user's own row would reserve the identity for ever.
 		err := tx.Exec("UPDATE auth_users SET issuer = ?, subject = id WHERE id = ? AND issuer = ? AND subject = ?", LocalIssuer, string(user), issuer, subject).Error
 		if err != nil {
 			return fmt.Errorf("unlink identity: %w", err)

@@ -18,16 +18,16 @@ import (
 // maxInvitations bounds the open invitations of one person.
 const maxInvitations = 1000
 
-// Invitation lets whoever holds its link in: to the server, and to a space where
-// one is named.
+// Invitation lets the first person who opens its link in: to the server, and to a space if
+// it names one.
 type Invitation struct {
-	ID          string // no secret: to list and to revoke it
+	ID          string // identifies it in lists; not secret
 	By          space.UserID
 	ByName      string
-	Note, Email string // what the inviter wrote; Email does not bind it
-	vouched     bool   // Email is of somebody who may say whose it is
-	Admin       bool   // who accepts becomes an admin
-	// Space is empty for an invitation to the server alone.
+	Note, Email string // by the inviter; anybody may accept, whatever Email says
+	vouched     bool   // an admin or a command set Email
+	Admin       bool   // the person becomes an admin
+	// Space is empty for an invitation to the server only.
 	Space     space.SpaceID
 	SpaceName string
 	Role      space.Role
@@ -37,16 +37,16 @@ type Invitation struct {
 	UsedBy    space.UserID
 }
 
-// NewInvitation is what CreateInvitation makes.
+// NewInvitation is the input of CreateInvitation.
 type NewInvitation struct {
-	// By is who invites; empty if a command does, which may do everything.
+	// By is the inviter; it is empty for a command, which may do everything.
 	By   space.UserID
 	Note string
-	// Email becomes the address of whoever becomes a user by the invitation and has
-	// none. Only an admin's does: whoever reads the mail can sign in as the user.
+	// Email becomes the address of a new user who has none, if an admin made the
+	// invitation: people who can read mail to an address can sign in as its user.
 	Email    string
 	Admin    bool
-	Space    space.SpaceID // empty: to the server alone
+	Space    space.SpaceID // empty: to the server only
 	Role     space.Role    // Editor or Reader; empty with an empty Space
 	Lifetime time.Duration
 }
@@ -63,7 +63,7 @@ type invitationRow struct {
 
 func (invitationRow) TableName() string { return "auth_invitations" }
 
-// namedInvitation is a row with what people call its ids.
+// namedInvitation is a row with the names of its ids.
 type namedInvitation struct {
 	Row                       invitationRow `gorm:"embedded"`
 	ByName, SpaceName, OwnsIt string
@@ -81,7 +81,7 @@ func (r namedInvitation) invitation() Invitation {
 	}
 }
 
-// mayInvite reports whether the inviter may still let somebody in by it.
+// mayInvite reports whether the inviter still has the right to this invitation.
 func (r namedInvitation) mayInvite() bool {
 	switch {
 	case r.Row.SpaceID != "" && r.OwnsIt == "": // it was deleted
@@ -100,10 +100,9 @@ FROM auth_invitations i
 LEFT JOIN auth_users u ON u.id = i.by_user
 LEFT JOIN auth_spaces s ON s.id = i.space_id `
 
-// CreateInvitation makes an invitation. The error is a fault.Forbidden if the
-// inviter is no admin but invites to the server alone or to be an admin, a
-// fault.NotFound for a space that they do not own, and a fault.Invalid for a role
-// that cannot be given.
+// CreateInvitation makes an invitation. The error is a fault.Forbidden if the inviter is
+// not an admin and invites to the server only or makes an admin, a fault.NotFound for a
+// space that they do not own, and a fault.Invalid for an invalid role.
 func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation) (auth.Secret, Invitation, error) {
 	err := checkLabel("note", n.Note)
 	if err == nil && n.Email != "" {
@@ -116,7 +115,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(n.Role)))
 	}
 	if n.Lifetime <= 0 {
-		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The invitation would expire before it is made.")
+		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The expiry time of the invitation is in the past.")
 	}
 	if n.By == "" && by.User != "" {
 		return auth.Secret{}, Invitation{}, fmt.Errorf("an invitation of nobody by %s", by.User)
@@ -164,23 +163,23 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 	}
 	switch {
 	case n.Space != "" && owner != u.ID:
-		return fault.New(fault.NotFound, "There is no such space of yours.")
+		return fault.New(fault.NotFound, "You have no such space.")
 	case (n.Space == "" || n.Admin) && !u.Admin:
-		return fault.New(fault.Forbidden, "Only an admin invites to the server; invite to a space of yours.")
+		return fault.New(fault.Forbidden, "Only an admin can invite to the server; you can invite to a space that you own.")
 	}
 	var open int64
 	if err := tx.Model(&invitationRow{}).Where("by_user = ? AND used = 0", u.ID).Count(&open).Error; err != nil {
 		return fmt.Errorf("count invitations: %w", err)
 	}
 	if open >= maxInvitations {
-		return fault.New(fault.Limited, "There are %d open invitations already; revoke some first.", open)
+		return fault.New(fault.Limited, "There are already %d open invitations; revoke some first.", open)
 	}
 	return nil
 }
 
-// PeekInvitation reports what an invitation is to, without using it. The error is a
-// fault.NotFound if it is unknown, was used or revoked, has expired, or where
-// the inviter may not invite any more.
+// PeekInvitation returns an invitation without using it. The error is a fault.NotFound if
+// it is unknown, was used or revoked, has expired, or if its inviter has lost the right to
+// invite.
 func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, error) {
 	r, err := s.takeInvitation(s.db.Read(ctx), secret)
 	if err != nil {
@@ -190,11 +189,11 @@ func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, 
 }
 
 func errInvitationUsed() error {
-	return fault.New(fault.NotFound, "This invitation was accepted already; ask for a new one.")
+	return fault.New(fault.NotFound, "This invitation was already accepted; ask for a new one.")
 }
 
 func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, error) {
-	unknown := fault.New(fault.NotFound, "This invitation is not known here, or was revoked; ask for a new one.")
+	unknown := fault.New(fault.NotFound, "This server does not know the invitation, or it was revoked; ask for a new one.")
 	var r namedInvitation
 	hash, ok := parseHash(auth.KindInvitation, secret)
 	if !ok {
@@ -216,10 +215,9 @@ func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, err
 	return r, nil
 }
 
-// AcceptInvitation uses an invitation up, once, and gives the user what it
-// promises in the same transaction: the membership, which never gets a lower role
-// than they have, and the admin's rights. The error is as of PeekInvitation, and a
-// fault.Conflict for the inviter's own.
+// AcceptInvitation uses an invitation, once, and in the same transaction makes the user a
+// member or an admin. It never lowers a role. The errors are those of PeekInvitation, and a
+// fault.Conflict for the inviter's own invitation.
 func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, user space.UserID) (Invitation, error) {
 	var out Invitation
 	err := s.transact(ctx, func(tx *gorm.DB) error {
@@ -273,7 +271,7 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 	return r.invitation(), s.record(tx, by, "invitation.accept", r.Row.ID, map[string]any{"user": u.ID, "by": r.Row.ByUser})
 }
 
-// raiseMember makes a member, or gives one a higher role.
+// raiseMember adds a member, or raises the role of one.
 func (s *Store) raiseMember(tx *gorm.DB, by Actor, m memberRow) error {
 	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&m)
 	if added.Error == nil && added.RowsAffected == 0 && m.Role == string(space.Editor) {
@@ -308,8 +306,8 @@ func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation,
 	return out, nil
 }
 
-// RevokeInvitation takes an open invitation back. owner is whose it must be, empty
-// for anyone's; another's is a fault.NotFound, as one that does not exist.
+// RevokeInvitation revokes an open invitation. If owner is not empty, the invitation must
+// be theirs: otherwise the error is a fault.NotFound.
 func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		q := tx.Where("id = ? AND used = 0", lookup(id))

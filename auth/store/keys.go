@@ -18,24 +18,23 @@ import (
 
 var _ auth.Verifier = (*Store)(nil)
 
-// maxKeys bounds the good keys of one user.
+// maxKeys is the maximum number of valid keys of one user.
 const maxKeys = 1000
 
-// NewKey is what CreateKey makes.
+// NewKey is the input of CreateKey.
 type NewKey struct {
 	User   space.UserID
 	Space  space.SpaceID
 	Scopes []space.Scope
-	// Name is what a person calls the client; may be empty.
+	// Name is the person's name for the client; may be empty.
 	Name    string
 	Expires time.Time // zero: never
 }
 
-// CreateKey makes an API key. The secret is returned here alone and stored
-// nowhere. The error is a fault.NotFound for a user or a space that does not
-// exist or that the user is no member of, and a fault.Invalid for no scope, an
-// unknown one, one that the user's role forbids, or an expiry that has passed, and
-// a fault.Limited over 1000 keys.
+// CreateKey makes an API key. The secret is only returned here, and not stored. The error
+// is a fault.NotFound if the user or the space does not exist or the user is not a member,
+// a fault.Invalid if the scopes are missing, unknown or not allowed by the user's role, or
+// if the expiry has passed, and a fault.Limited over 1000 keys.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Secret, error) {
 	if err := checkLabel("name of the key", n.Name); err != nil {
 		return space.Grant{}, auth.Secret{}, err
@@ -45,7 +44,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 	}
 	now := s.now()
 	if !n.Expires.IsZero() && !n.Expires.After(now) {
-		return space.Grant{}, auth.Secret{}, fault.New(fault.Invalid, "The key would expire before it is made.")
+		return space.Grant{}, auth.Secret{}, fault.New(fault.Invalid, "The expiry time of the key is in the past.")
 	}
 	key := auth.NewKey()
 	hash := key.Hash()
@@ -64,7 +63,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 			return notFound(err, "%s is no member of such a space.", u.Name)
 		}
 		if len(auth.EffectiveScopes(n.Scopes, space.Role(m.Role))) != len(n.Scopes) {
-			return fault.New(fault.Invalid, "%s is a %s of the space, so that a key can have the scope read alone.", u.Name, m.Role)
+			return fault.New(fault.Invalid, "%s is a %s of the space, so a key can only have the scope read.", u.Name, m.Role)
 		}
 		var good int64
 		err = tx.Model(&grantRow{}).Where("user_id = ? AND key_hash IS NOT NULL AND revoked = 0 AND (expires = 0 OR expires > ?)", u.ID, now.UnixMilli()).Count(&good).Error
@@ -72,7 +71,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 			return fmt.Errorf("count keys: %w", err)
 		}
 		if good >= maxKeys {
-			return fault.New(fault.Limited, "%s has %d keys already; revoke one first.", u.Name, good)
+			return fault.New(fault.Limited, "%s already has %d keys; revoke one first.", u.Name, good)
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("create key: %w", err)
@@ -110,9 +109,8 @@ func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) 
 	return out, nil
 }
 
-// RevokeKey ends a key at once. user is whose it must be, empty for anyone's;
-// another's is a fault.NotFound, as one that does not exist. Revoking again
-// changes nothing.
+// RevokeKey ends a key at once. If user is not empty, the key must be theirs: otherwise the
+// error is a fault.NotFound. Revoking again changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var g grantRow
@@ -128,8 +126,7 @@ func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user 
 	})
 }
 
-// verifyRow is all that a check needs, read by one statement, so that it sees
-// one moment of the database.
+// verifyRow is everything that a check needs. One query reads it, so that it is consistent.
 type verifyRow struct {
 	GrantID, Scopes, GrantName       string
 	KeyHash                          []byte
@@ -159,8 +156,8 @@ func (r verifyRow) principal() auth.Principal {
 	}
 }
 
-// Verify proves an API key; see auth.Verifier. An unknown key is told nothing;
-// who holds a good secret is told why it works no more.
+// Verify proves an API key; see auth.Verifier. For an unknown key, the error says nothing
+// more; for a known one, it says why the key no longer works.
 func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, error) {
 	p, err := s.CheckKey(ctx, bearer)
 	if err == nil {
@@ -169,8 +166,7 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 	return p, err
 }
 
-// CheckKey is Verify for who only asks whether a key is good: it does not count as
-// a use.
+// CheckKey is Verify without counting as a use.
 func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, error) {
 	key, err := auth.ParseKey(bearer)
 	if err != nil {
@@ -184,8 +180,8 @@ func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, er
 	if err != nil {
 		return auth.Principal{}, verifyError(ctx, err, errUnknown())
 	}
-	// The index has compared already, in a time that tells of the hash and
-	// nothing of the key; this guards against a column that compares loosely.
+	// The index has already compared the hashes; its timing reveals nothing about the key.
+	// This guards against a column that ignores case.
 	if subtle.ConstantTimeCompare(r.KeyHash, hash[:]) != 1 {
 		return auth.Principal{}, errUnknown()
 	}
@@ -210,11 +206,11 @@ func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, er
 }
 
 func errUnknown() error {
-	return fault.New(fault.Unauthenticated, "The key is not known here; it may belong to another server.")
+	return fault.New(fault.Unauthenticated, "This server does not know the key; it may belong to another server.")
 }
 
-// verifyError turns the error of a check's query into a fault: unknown where there
-// is no row.
+// verifyError turns the error of a check's query into a fault; it is unknown if there is no
+// row.
 func verifyError(ctx context.Context, err, unknown error) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -225,7 +221,7 @@ func verifyError(ctx context.Context, err, unknown error) error {
 	return fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")
 }
 
-// readError is verifyError for what has its own answer where there is no row.
+// readError is verifyError for an error that may already be a fault.
 func readError(ctx context.Context, err error) error {
 	if fault.CodeOf(err) != fault.Internal {
 		return err

@@ -32,24 +32,23 @@ type linkNoticeRow struct {
 
 func (linkNoticeRow) TableName() string { return "auth_link_notices" }
 
-// LinkNotice tells somebody of a one-time link to their account that another
-// person made, or who has the server's command line.
+// LinkNotice notifies a person of a one-time link to their account that somebody else made,
+// on the pages or on the server's command line.
 type LinkNotice struct {
 	ID   string
 	User space.UserID
-	// By is who made it, and ByName what they are called; both are empty for the
-	// command line.
+	// By and ByName are the maker's id and name; both are empty for the command line.
 	By     space.UserID
 	ByName string
-	// Expires is until when it is or was good; Used is zero if nobody used it.
+	// Expires is when it expires or expired; Used is zero if nobody used it.
 	Created, Expires, Used time.Time
-	// Own reports that it was made on the command line of a server that nobody else
-	// uses: its person is told on the page Account alone.
+	// Own reports that it was made on the command line of a server that nobody else uses.
+	// Only the page Account shows such a link.
 	Own bool
 }
 
-// noticeOfLink has the person told of a link that is being made for them. Whoever
-// has the command line of a server that only one person uses is that person.
+// noticeOfLink adds the notice of a new link. If a server has only one user, that person is
+// assumed to be the one at its command line.
 func noticeOfLink(tx *gorm.DB, row linkRow) error {
 	if row.Method != "link" || row.ByUser == row.UserID {
 		return nil
@@ -67,14 +66,14 @@ func noticeOfLink(tx *gorm.DB, row linkRow) error {
 	return wrap("note a link", tx.Create(&n).Error)
 }
 
-// endNotices tells of the unused links of a user that they are over.
+// endNotices marks the notices of a user's unused links as ended.
 func endNotices(tx *gorm.DB, user string, now int64) error {
 	err := tx.Exec("UPDATE auth_link_notices SET expires = ? WHERE user_id = ? AND state = ? AND expires > ?", now, user, linkMade, now).Error
 	return wrap("note the end of links", err)
 }
 
-// noticeOfUse tells of a link that it was used. One that was made before there were
-// notices has none yet.
+// noticeOfUse marks the notice of a link as used. It adds the notice if the link is older
+// than the table of notices.
 func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
 	var known int64
 	if err := tx.Model(&linkNoticeRow{}).Where("hash = ?", row.Hash).Count(&known).Error; err != nil {
@@ -89,8 +88,8 @@ func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
 	return wrap("note the use of a link", err)
 }
 
-// endLinksOf ends the unused links that somebody made who is no admin from now on, for
-// good: they are told of as over.
+// endLinksOf ends the unused links of somebody who is no longer an admin, for good, and
+// marks their notices as ended.
 func (s *Store) endLinksOf(tx *gorm.DB, maker string) error {
 	now := s.now().UnixMilli()
 	for _, stmt := range []string{
@@ -128,18 +127,18 @@ func (s *Store) readNotices(ctx context.Context, where string, args ...any) ([]L
 	return out, nil
 }
 
-// LinkNotices returns at most so many notices of a user: first those of links that
-// were used, so that no number of others hides them, and of each the newest first.
+// LinkNotices returns at most limit notices of a user: used links first, so that others
+// cannot hide them, and then the newest first.
 func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
 	return s.readNotices(ctx, "n.user_id = ? ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
 }
 
 // noticeTime is how long the first page shows a notice after its link was made or used.
-// Nobody can put it away: whoever came in by the link could.
+// Nobody can dismiss it, because the person who used the link could do so.
 const noticeTime = 30 * day
 
-// RecentLinks returns at most so many notices, as LinkNotices does, of the links that
-// others made or used in the last 30 days, and how many more there are.
+// RecentLinks returns at most limit notices, as LinkNotices does, of the links that others
+// made or used in the last 30 days, and the number of further ones.
 func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (list []LinkNotice, more int, err error) {
 	const recent = "n.user_id = ? AND n.seen <> ? AND (n.created > ? OR n.used > ?)"
 	since := s.now().Add(-noticeTime).UnixMilli()
@@ -153,13 +152,13 @@ func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (
 	return list, n - len(list), err
 }
 
-// CountLinkNotices returns how many LinkNotices has without a limit.
+// CountLinkNotices returns the number of all notices of a user.
 func (s *Store) CountLinkNotices(ctx context.Context, user space.UserID) (n int64, err error) {
 	err = s.db.Read(ctx).Model(&linkNoticeRow{}).Where("user_id = ?", lookup(user)).Count(&n).Error
 	return n, wrap("count what is told of links", err)
 }
 
-// NoticeOf returns the notice of a link; ok is false if nobody is told of it.
+// NoticeOf returns the notice of a link; ok is false if it has none.
 func (s *Store) NoticeOf(ctx context.Context, link string) (n LinkNotice, ok bool, err error) {
 	hash, ok := parseHash(auth.KindLogin, link)
 	if !ok {

@@ -14,27 +14,26 @@ import (
 	"satchel/internal/space"
 )
 
-// maxMailed bounds the mailed links of one user that are open: whoever knows an
-// address may ask for mails to it. They must neither flood the person nor end the
-// link that the person waits for.
+// maxMailed is the maximum number of open mailed links of one user. Anybody who knows an
+// address can request mails to it; this must neither flood the person nor end the link that
+// the person waits for.
 const maxMailed = 5
 
 type linkRow struct {
 	Hash                   []byte `gorm:"primaryKey"`
 	UserID, Method         string
 	Created, Expires, Used int64
-	// ByUser is the admin who made it for somebody; empty if no user did.
+	// ByUser is the admin who made it; empty if no user did.
 	ByUser string
 }
 
 func (linkRow) TableName() string { return "auth_links" }
 
-// CreateLink makes a one-time link with which a user signs in. method is "link"
-// for one that a person hands over, of which a new one ends the older ones of the
-// user, or "mail". A user who makes the former must be an admin, and it is good as
-// long as they are: whoever has it is let in as that person. The error is a
-// fault.NotFound for no such user, a fault.Forbidden for a suspended one or where by
-// is no admin, and a fault.Limited if five mailed ones are open.
+// CreateLink makes a one-time link with which a user signs in. method is "link" for a link
+// that a person hands over, or "mail". A new "link" ends the older ones of the user. A user
+// who makes one must be an admin, and it ends if they no longer are. The error is a
+// fault.NotFound if there is no such user, a fault.Forbidden if they are suspended or by is
+// not an admin, and a fault.Limited if five mailed links are open.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
 	if method != "link" && method != "mail" || lifetime <= 0 {
 		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
@@ -74,7 +73,7 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 	return secret, nil
 }
 
-// checkMaker refuses a link of a user who may make none, or no longer.
+// checkMaker returns an error if the maker of a link is not an admin.
 func (s *Store) checkMaker(tx *gorm.DB, row linkRow) error {
 	if row.ByUser == "" {
 		return nil
@@ -85,19 +84,19 @@ func (s *Store) checkMaker(tx *gorm.DB, row linkRow) error {
 	case err != nil:
 		return fmt.Errorf("look up who made a link: %w", err)
 	case admins == 0:
-		return fault.New(fault.Forbidden, "Only an admin makes links for others.")
+		return fault.New(fault.Forbidden, "Only an admin can make links for others.")
 	}
 	return nil
 }
 
-// EndLink forgets a link that did not reach its person.
+// EndLink deletes a link that could not be delivered.
 func (s *Store) EndLink(ctx context.Context, link auth.Secret) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		return wrap("end link", tx.Exec("DELETE FROM auth_links WHERE hash = ? AND used = 0", hashOf(link)).Error)
 	})
 }
 
-// roomForLink ends older links that are handed over, and counts mailed ones.
+// roomForLink ends the older links of method "link", and counts mailed ones.
 func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	if row.Method == "link" {
 		err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0", row.UserID, row.Method).Error
@@ -117,8 +116,8 @@ func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	return nil
 }
 
-// PeekLink tells whose a link is without using it, since programs that check
-// mails follow links too. The error is as of UseLink.
+// PeekLink returns the user of a link without using it, because mail scanners also follow
+// links. The errors are those of UseLink.
 func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method string, err error) {
 	r, err := s.takeLink(s.db.Read(ctx), secret)
 	if err != nil {
@@ -134,10 +133,10 @@ func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method str
 	return u, r.Method, nil
 }
 
-// UseLink uses a link up and returns who signs in with it: of any number of calls
-// one succeeds. The error is a fault.NotFound if the link is unknown, was used,
-// has expired, its user was removed or its maker is no admin any more, and a
-// fault.Forbidden if they are suspended.
+// UseLink uses a link and returns the user who signs in with it; only one of several calls
+// succeeds. The error is a fault.NotFound if the link is unknown, was used or has expired,
+// if its user was removed or if its maker is no longer an admin, and a fault.Forbidden if
+// the user is suspended.
 func (s *Store) UseLink(ctx context.Context, secret string) (u User, method string, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		r, err := s.takeLink(tx, secret)
@@ -168,11 +167,11 @@ func (s *Store) UseLink(ctx context.Context, secret string) (u User, method stri
 }
 
 func errLinkUsed() error {
-	return fault.New(fault.NotFound, "This link was used already; ask for a new one.")
+	return fault.New(fault.NotFound, "This link was already used; ask for a new one.")
 }
 
 func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
-	unknown := fault.New(fault.NotFound, "This link is not known here, or a newer one has taken its place.")
+	unknown := fault.New(fault.NotFound, "This server does not know the link, or a newer link has replaced it.")
 	hash, ok := parseHash(auth.KindLogin, secret)
 	if !ok {
 		return linkRow{}, unknown
@@ -190,7 +189,7 @@ func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
 	err = s.checkMaker(tx, r)
 	switch {
 	case fault.CodeOf(err) == fault.Forbidden:
-		err = fault.New(fault.NotFound, "This link has ended, since who made it is no admin any more; ask for a new one.")
+		err = fault.New(fault.NotFound, "This link has ended, because its maker is no longer an admin; ask for a new one.")
 	case err == nil && s.now().UnixMilli() >= r.Expires:
 		err = fault.New(fault.NotFound, "This link has expired; ask for a new one.")
 	}

@@ -32,7 +32,7 @@ ALTER TABLE auth_users DROP COLUMN email_set;
 	}
 }
 
-// migration is a step in Postgres's words, with SERIAL_KEY for a counted key.
+// migration is a step in PostgreSQL's dialect, with SERIAL_KEY for an autoincrement key.
 func migration(version int, name, sql string) database.Migration {
 	return database.Migration{
 		Package: "auth/store", Version: version, Name: name,
@@ -41,9 +41,9 @@ func migration(version int, name, sql string) database.Migration {
 	}
 }
 
-// signIn is the step that adds what people sign in with and what clients are
-// granted by it. It lowers only the ASCII letters of addresses: under a language's
-// collation, Postgres could turn I into another letter than i.
+// signIn is the step that adds ways to sign in, and grants of clients. It lowers only the
+// ASCII letters of addresses: under a language's collation, Postgres could turn I into
+// another letter than i.
 func signIn() database.Migration {
 	const column = "ALTER TABLE auth_users ADD COLUMN email_key TEXT NOT NULL DEFAULT '';\n"
 	m := migration(2, "sessions, links, invitations, identities, passkeys, clients, tokens", signInTables)
@@ -52,10 +52,9 @@ func signIn() database.Migration {
 	return m
 }
 
-// Rows of removed users stay, so that the audit log and the authors of commits
-// keep their names; a name may be given again. A grant without a key hash is proven
-// in another way than by an API key; both databases allow any number of NULLs in a
-// unique index.
+// Rows of removed users stay, so that the audit log and the authors of commits keep their
+// names; a name can be used again. A grant without a key hash is not an API key; both
+// databases allow any number of NULLs in a unique index.
 const usersTables = `
 CREATE TABLE auth_users (
 	id TEXT PRIMARY KEY,

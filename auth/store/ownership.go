@@ -22,8 +22,8 @@ func membership(sp Space, owner string, removed int64, role string) Membership {
 	return m
 }
 
-// OwnerLabel is whose a space is, for people: the owner's name, or "nobody (was
-// gil)" where the owner was removed.
+// OwnerLabel names the owner for people: by name, or as "nobody (was gil)" if the owner was
+// removed.
 func (m Membership) OwnerLabel() string { return OwnerLabel(m.OwnerName, m.OwnerWas) }
 
 // OwnerLabel is Membership.OwnerLabel of these names.
@@ -34,8 +34,8 @@ func OwnerLabel(owner, was string) string {
 	return owner
 }
 
-// path is what names the space alone: OWNER/NAME, or its id where nobody owns it,
-// since the name of a removed owner may be somebody else's.
+// path identifies the space: OWNER/NAME, or its id if nobody owns it, because the name of a
+// removed owner may be in use again.
 func (m Membership) path() string {
 	if m.OwnerName == "" {
 		return string(m.ID)
@@ -43,11 +43,11 @@ func (m Membership) path() string {
 	return m.OwnerName + "/" + m.Name
 }
 
-// FindSpace returns the space that a user means by a reference: an id, NAME, or
-// OWNER/NAME where NAME alone names two; empty for the only one they have, else
-// the first of their own. An owner who was removed names none. Spaces that the user
-// is no member of do not exist for it. The error is a fault.NotFound, which names
-// those that the user has, or a fault.Invalid for a reference that could mean two.
+// FindSpace returns the space that a user means by a reference: an id, NAME, or OWNER/NAME
+// if several have the name. An empty reference means their only space, or else the first
+// that they own. The name of a removed owner finds nothing, and neither do spaces of which
+// the user is not a member. The error is a fault.NotFound that names the user's spaces, or
+// a fault.Invalid for an ambiguous reference.
 func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (Membership, error) {
 	all, err := s.SpacesOf(ctx, user)
 	if err != nil {
@@ -71,7 +71,7 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	var found []Membership
 	for _, m := range all {
 		if ref == string(m.ID) {
-			return m, nil // whatever others are called
+			return m, nil // an id wins over names
 		}
 	}
 	for _, m := range all {
@@ -89,7 +89,7 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 		}
 		return Membership{}, fault.New(fault.Invalid, "%q could be %s; write one of these.", short(ref), strings.Join(names, " or "))
 	case ref == "":
-		return Membership{}, fault.New(fault.NotFound, "No space is given, and %s owns none.", lowerFirst(user))
+		return Membership{}, fault.New(fault.NotFound, "No space is named, and %s owns none.", lowerFirst(user))
 	}
 	return Membership{}, fault.New(fault.NotFound, "%s has no space %q; they have: %s", user, short(ref), listed(all))
 }
@@ -100,7 +100,7 @@ func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 // maxListed bounds how many spaces an error names.
 const maxListed = 20
 
-// listed names spaces as FindSpace takes them.
+// listed names spaces in the form that FindSpace accepts.
 func listed(all []Membership) string {
 	if len(all) == 0 {
 		return "none"
@@ -120,19 +120,18 @@ func listed(all []Membership) string {
 	return strings.Join(names, ", ")
 }
 
-// GiveSpace makes another user the owner of a space, and the former owner, if they
-// still are a user, an editor. Both take effect on the next request: what the former
-// owner's clients were given keeps working. The error is a fault.NotFound for an
-// unknown user or space, a fault.Invalid for the owner themself, and a
-// fault.Conflict if the new owner has a space of that name. Only admins may ask
-// for it.
+// GiveSpace makes another user the owner of a space, and the former owner, if they still
+// are a user, an editor. Both take effect on the next request. The former owner's clients
+// keep their access. The error is a fault.NotFound for an unknown user or space, a
+// fault.Invalid for the owner themself, and a fault.Conflict if the new owner has a space
+// of that name. Only admins may ask for it.
 func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to space.UserID) error {
 	return s.give(ctx, by, id, to, func(*gorm.DB, spaceRow) error { return nil })
 }
 
-// GiveOwnSpace is GiveSpace by the owner, to a member. The error is a fault.NotFound
-// where owner does not own the space, too, or the other is no member, and a
-// fault.Conflict for the only space of the owner, who keeps one.
+// GiveOwnSpace is GiveSpace by the owner, to a member. The error is also a fault.NotFound
+// if owner does not own the space or the other is not a member, and a fault.Conflict for
+// the owner's only space.
 func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, to space.UserID) error {
 	return s.give(ctx, by, id, to, func(tx *gorm.DB, sp spaceRow) error {
 		if sp.OwnerID != string(owner) {
@@ -149,10 +148,10 @@ func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, 
 	})
 }
 
-// give is GiveSpace where may allows it.
+// give is GiveSpace with an additional check.
 func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.UserID, may func(*gorm.DB, spaceRow) error) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Two gifts, or one and a removal, must meet at the same row.
+		// Two transfers, or a transfer and a removal, must lock the same row.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -168,7 +167,7 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 			return err
 		}
 		if sp.OwnerID == u.ID {
-			return fault.New(fault.Invalid, "%s owns the space %s already.", u.Name, sp.Name)
+			return fault.New(fault.Invalid, "%s already owns the space %s.", u.Name, sp.Name)
 		}
 		from := sp.OwnerID
 		_, err = lockUser(tx, s.db.Kind(), from)
@@ -178,7 +177,7 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 		}
 		if err := tx.Exec("UPDATE auth_spaces SET owner_id = ? WHERE id = ?", u.ID, sp.ID).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "%s has a space %s already.", u.Name, sp.Name)
+				return fault.New(fault.Conflict, "%s already has a space %s.", u.Name, sp.Name)
 			}
 			return fmt.Errorf("give space: %w", err)
 		}
@@ -194,7 +193,7 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 			}).Create(&memberRow{SpaceID: sp.ID, UserID: u.ID, Role: string(space.Owner), Added: database.Millis(s.now())}).Error
 		}
 		if err == nil {
-			// They would be good again where the space is given back.
+			// Otherwise they would be valid again if the space is given back.
 			err = tx.Exec("DELETE FROM auth_invitations WHERE space_id = ? AND by_user = ? AND used = 0", sp.ID, from).Error
 		}
 		if err != nil {
@@ -208,14 +207,14 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 	})
 }
 
-// UserName is what a user is called, or was.
+// UserName is the present or former name of a user.
 type UserName struct {
 	Name    string
 	Removed bool
 }
 
-// UserNames returns the names of users, removed ones included: of those with the given
-// IDs, or of all without any.
+// UserNames returns the names of users, including removed ones: of those with the given
+// IDs, or of all users if there are no IDs.
 func (s *Store) UserNames(ctx context.Context, only ...space.UserID) (map[space.UserID]UserName, error) {
 	var rows []struct {
 		ID, Name string

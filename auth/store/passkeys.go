@@ -12,8 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Bounds of passkeys. WebAuthn level 3 section 4 has credential ids end at 1023
-// bytes.
+// Limits of passkeys. WebAuthn level 3 section 4 limits credential ids to 1023 bytes.
 const (
 	maxPasskeys        = 50
 	maxPasskeyID       = 1023
@@ -25,7 +24,7 @@ const (
 type Passkey struct {
 	ID         []byte // the credential id
 	User       space.UserID
-	Name       string // what the person calls it; may be empty
+	Name       string // the person's name for it; may be empty
 	Credential []byte // as auth/passkey encodes it
 	Created    time.Time
 	Used       time.Time // zero: never
@@ -49,9 +48,9 @@ func (r passkeyRow) passkey() Passkey {
 
 func errNoPasskey() error { return fault.New(fault.NotFound, "There is no such passkey.") }
 
-// AddPasskey adds a passkey to p.User; Created and Used are set here. The error is
-// a fault.Conflict if the credential is there already, whoever has it, a
-// fault.Limited over 50 of one user, and a fault.Invalid for a malformed one.
+// AddPasskey adds a passkey to p.User; Created and Used are set here. The error is a
+// fault.Conflict if anybody has the credential already, a fault.Limited over 50 passkeys of
+// one user, and a fault.Invalid for a malformed one.
 func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
 	if err := checkLabel("name of the passkey", p.Name); err != nil {
 		return err
@@ -69,11 +68,11 @@ func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
 			return fmt.Errorf("count passkeys: %w", err)
 		}
 		if n >= maxPasskeys {
-			return fault.New(fault.Limited, "There are %d passkeys already; remove one first.", n)
+			return fault.New(fault.Limited, "There are already %d passkeys; remove one first.", n)
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "This passkey is in use already.")
+				return fault.New(fault.Conflict, "This passkey is already in use.")
 			}
 			return fmt.Errorf("add passkey: %w", err)
 		}
@@ -94,8 +93,8 @@ func (s *Store) Passkeys(ctx context.Context, user space.UserID) ([]Passkey, err
 	return out, nil
 }
 
-// PasskeyByID returns the passkey with the credential id and who has it, who may
-// be suspended. The error is a fault.NotFound.
+// PasskeyByID returns the passkey with the credential id and its user, who may be
+// suspended. The error is a fault.NotFound.
 func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, error) {
 	var r passkeyRow
 	if err := s.db.Read(ctx).Where("id = ?", id).Take(&r).Error; err != nil {
@@ -108,9 +107,8 @@ func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, erro
 	return u, r.passkey(), nil
 }
 
-// UsePasskey notes that somebody signed in with a passkey, and keeps the
-// credential as it is after that (it counts its uses). The error is a
-// fault.NotFound.
+// UsePasskey records a sign-in with a passkey, and stores its credential, which counts
+// uses. The error is a fault.NotFound.
 func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
 	if len(credential) == 0 || len(credential) > maxCredentialBytes {
 		return fault.New(fault.Invalid, "The passkey is malformed.")
@@ -124,8 +122,8 @@ func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
 	})
 }
 
-// RemovePasskey removes a passkey of a user. Another's is a fault.NotFound, as one
-// that does not exist.
+// RemovePasskey removes a passkey of a user. The error is a fault.NotFound if the user does
+// not have it.
 func (s *Store) RemovePasskey(ctx context.Context, by Actor, user space.UserID, id []byte) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		done := tx.Exec("DELETE FROM auth_passkeys WHERE id = ? AND user_id = ?", id, string(user))

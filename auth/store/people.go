@@ -43,22 +43,22 @@ func (s *Store) setAdmin(tx *gorm.DB, by Actor, u userRow, admin bool) error {
 	return s.record(tx, by, "user.admin", u.ID, map[string]any{"name": u.Name, "admin": admin})
 }
 
-// checkOtherAdmin refuses what would leave nobody who may run the server.
+// checkOtherAdmin returns an error if the user is the only admin.
 func (s *Store) checkOtherAdmin(tx *gorm.DB, u userRow) error {
 	var others int64
 	if err := tx.Model(&userRow{}).Where("removed = 0 AND suspended = 0 AND admin AND id <> ?", u.ID).Count(&others).Error; err != nil {
 		return fmt.Errorf("count admins: %w", err)
 	}
 	if others == 0 {
-		return fault.New(fault.Conflict, "%s is the only admin; make another one first.", u.Name)
+		return fault.New(fault.Conflict, "%s is the only admin; promote somebody else first.", u.Name)
 	}
 	return nil
 }
 
-// SuspendUnlisted suspends users who were let in by an entry of the allow list
-// that listed says is gone, and restores those whose entry is back. A suspended
-// user's sessions, tokens and keys are worth nothing while it lasts. The only admin
-// is never suspended. It returns who was changed; listed must not use the store.
+// SuspendUnlisted suspends users whose entry of the allow list is gone, as listed reports,
+// and restores those whose entry is back. Meanwhile a suspended user's sessions, tokens and
+// keys do not work. The only admin is never suspended. It returns the users that it
+// changed; listed must not use the store.
 func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry string) bool) (suspended, restored []space.UserID, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		suspended, restored = nil, nil
@@ -66,8 +66,8 @@ func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry
 			return err
 		}
 		var users []userRow
-		// The newest first, so that of admins who are all unlisted the first stays;
-		// those who come back before all, so that one of them may be the one who stays.
+		// Restore users before suspending others, so that a restored admin counts; then the
+		// newest first, so that the oldest admin stays if all are unlisted.
 		err := tx.Where("removed = 0 AND admitted LIKE ?", "%:%").Order("created DESC, id DESC").Find(&users).Error
 		if err != nil {
 			return fmt.Errorf("list users: %w", err)
@@ -101,8 +101,8 @@ func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry
 	return suspended, restored, nil
 }
 
-// Readmit gives a user another reason to be here, such as an entry of the allow
-// list that lets them in now, and restores them. The error is a fault.NotFound.
+// Readmit changes what lets a user in, such as an entry of the allow list, and restores
+// them. The error is a fault.NotFound.
 func (s *Store) Readmit(ctx context.Context, by Actor, user space.UserID, admitted string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := s.lockUsers(tx); err != nil {
@@ -139,8 +139,8 @@ func (s *Store) setSuspended(tx *gorm.DB, by Actor, u userRow, at int64) error {
 	return s.record(tx, by, action, u.ID, map[string]any{"name": u.Name, "admitted": u.Admitted})
 }
 
-// endUser deletes what lets a removed user in again, within the transaction of
-// the removal. Their identity may then come back as a new user.
+// endUser deletes everything that could let a removed user in again, in the transaction of
+// the removal. Their identity can then become a new user.
 func (s *Store) endUser(tx *gorm.DB, id string) error {
 	if err := s.lockSessions(tx, "user_id = ?", id); err != nil {
 		return err

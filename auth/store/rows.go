@@ -68,7 +68,7 @@ type grantRow struct {
 	Revoked  int64
 	LastUsed int64
 	Kind     string
-	// Issuer is empty but where another one's token stands for the grant.
+	// Issuer is set only for a grant of another issuer's client.
 	Issuer   string
 	ClientID string
 	Resource string
@@ -84,8 +84,8 @@ func (r grantRow) grant() space.Grant {
 	}
 }
 
-// usedSince is a time of last use, which is kept less exactly than that of the
-// creation and must not seem to be before it.
+// usedSince is a time of last use. It is less exact than the time of creation, and must not
+// be before it.
 func usedSince(created, used int64) time.Time {
 	if used == 0 {
 		return time.Time{}
@@ -116,19 +116,18 @@ func (auditRow) TableName() string { return "auth_audit" }
 // User is a person who may use this server.
 type User struct {
 	ID space.UserID
-	// Issuer and Subject are where the person signs in and who they are there;
-	// LocalIssuer and the ID for one who was made by a command.
+	// Issuer and Subject are the person's identity; LocalIssuer and the ID for a user whom
+	// a command created.
 	Issuer, Subject string
 	Name            string // unique; see CheckName
-	Display         string // how a person would write it; may be empty
+	Display         string // for people; may be empty
 	Email           string // may be empty
 	Admin           bool
 	Created         time.Time
-	// Admitted is what let the user in: "command", "first run", "invitation", or
-	// an entry of the allow list such as "domain:example.com".
+	// Admitted says what let the user in: "command", "first run", "invitation", or an entry
+	// of the allow list such as "domain:example.com".
 	Admitted string
-	// Suspended is since when the user may do nothing, because the entry is gone
-	// (see SuspendUnlisted); zero: not.
+	// Suspended is when the user was suspended (see SuspendUnlisted), or zero.
 	Suspended time.Time
 }
 
@@ -140,11 +139,11 @@ type Space struct {
 	Created time.Time
 }
 
-// Membership is a space as one of its members has it.
+// Membership is a space from the view of a member.
 type Membership struct {
 	Space
-	// OwnerName is empty if the owner was removed: the name may be somebody
-	// else's by now. OwnerWas is it then, for people; see OwnerLabel.
+	// OwnerName is empty if the owner was removed, because the name may be in use again.
+	// OwnerWas is then the former name, for people; see OwnerLabel.
 	OwnerName, OwnerWas string
 	Role                space.Role
 }

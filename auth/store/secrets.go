@@ -22,7 +22,7 @@ func hashOf(s auth.Secret) []byte {
 	return h[:]
 }
 
-// parseHash returns the hash of a secret; ok is false if s is none of the kind.
+// parseHash returns the hash of a secret; ok is false if s is not a secret of the kind.
 func parseHash(k auth.Kind, s string) (hash []byte, ok bool) {
 	secret, _, err := auth.ParseSecret(k, s)
 	if err != nil {
@@ -31,10 +31,9 @@ func parseHash(k auth.Kind, s string) (hash []byte, ok bool) {
 	return hashOf(secret), true
 }
 
-// lockUsers keeps other PostgreSQL transactions from changing any user until
-// this one ends; readers and lockUser go on. It comes before every other lock of
-// a transaction that changes a user, so that no two wait for each other.
-// SQLite's transactions are alone already.
+// lockUsers keeps other PostgreSQL transactions from changing any user until this one ends;
+// readers and lockUser continue. A transaction that changes a user takes this lock first,
+// to avoid deadlocks. SQLite runs one writing transaction at a time anyway.
 func (s *Store) lockUsers(tx *gorm.DB) error {
 	if s.db.Kind() != database.Postgres {
 		return nil
@@ -42,7 +41,7 @@ func (s *Store) lockUsers(tx *gorm.DB) error {
 	return wrap("lock users", tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error)
 }
 
-// lockActive is lockUser for what a suspended user may not do.
+// lockActive is lockUser for operations that are forbidden to a suspended user.
 func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
 	u, err := lockUser(tx, s.db.Kind(), id)
 	if err == nil && u.Suspended != 0 {
@@ -52,14 +51,14 @@ func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
 }
 
 func errSuspended(name string) error {
-	return fault.New(fault.Forbidden, "%s may not use this server any more: nothing on its allow list lets them in.", name)
+	return fault.New(fault.Forbidden, "%s may not use this server any more: no entry of its allow list lets them in.", name)
 }
 
-// storable reports whether PostgreSQL can hold the text, and be asked for it.
+// storable reports whether PostgreSQL can store and look up the text.
 func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// lookup is what to look up for a text of a stranger: a text that no row has where
-// it is none that a row could have.
+// lookup returns a stranger's text for a query; for a text that cannot be stored, it
+// returns one that no row has.
 func lookup[T ~string](s T) string {
 	if storable(string(s)) {
 		return string(s)
@@ -67,8 +66,8 @@ func lookup[T ~string](s T) string {
 	return string(unicode.ReplacementChar)
 }
 
-// clean makes a text of a stranger fit to be shown: without characters that
-// cannot be, and of at most n bytes.
+// clean makes a stranger's text displayable: it removes other characters and limits it to n
+// bytes.
 func clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
@@ -82,8 +81,8 @@ func clean(s string, n int) string {
 	return s
 }
 
-// lowerASCII lowers ASCII letters alone: under Unicode's rules the Kelvin sign is
-// a k, and the address that has one is another's.
+// lowerASCII lowers only ASCII letters: Unicode's rules would turn the Kelvin sign into a
+// k, and so one address into another.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

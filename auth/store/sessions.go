@@ -16,29 +16,29 @@ import (
 	"satchel/internal/space"
 )
 
-// maxSessions bounds the sessions of one user: a new one ends the one that was
-// not seen for the longest time.
+// maxSessions bounds the sessions of one user: a new one ends the one with the oldest
+// visit.
 const maxSessions = 100
 
 // Session is a browser in which a user signed in.
 type Session struct {
-	ID   string // no secret: to list and to end it
+	ID   string // identifies it in lists; not secret
 	User space.UserID
-	// Method is how they signed in: "link", "mail", "passkey", "github", "oidc" or
+	// Method is the way of signing in: "link", "mail", "passkey", "github", "oidc" or
 	// "invitation".
 	Method         string
-	Agent, Address string // of the sign-in, as the browser told them; may be empty
+	Agent, Address string // of the browser at sign-in; may be empty
 	// Seen is the last visit before this one.
 	Created, Seen time.Time
 	Expires       time.Time // at the latest
 }
 
-// NewSession is what StartSession makes.
+// NewSession is the input of StartSession.
 type NewSession struct {
 	User                   space.UserID
 	Method, Agent, Address string
-	// Replaces is the secret of the session that the browser had; it ends. Any
-	// other text has no effect.
+	// Replaces is the secret of the browser's former session, which ends. Any other text
+	// has no effect.
 	Replaces string
 }
 
@@ -60,13 +60,12 @@ func (r sessionRow) session() Session {
 }
 
 func errSignedOut() error {
-	return fault.New(fault.Unauthenticated, "You are not signed in here any more; sign in again.")
+	return fault.New(fault.Unauthenticated, "You are no longer signed in here; sign in again.")
 }
 
-// StartSession makes a session of somebody who has just proven who they are,
-// always under a fresh secret, so that one that was put into the browser before
-// is worth nothing (session fixation). The error is a fault.NotFound for no such
-// user and a fault.Forbidden for a suspended one.
+// StartSession creates a session after a sign-in, always with a fresh secret, to prevent
+// session fixation. The error is a fault.NotFound if there is no such user and a
+// fault.Forbidden if they are suspended.
 func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Session, error) {
 	now := s.now()
 	secret := auth.NewSecret(auth.KindSession)
@@ -105,10 +104,9 @@ const sessionQuery = `SELECT t.id, t.hash, t.user_id, t.method, t.agent, t.addre
 	u.id, u.issuer, u.subject, u.name, u.display, u.email, u.admin, u.created, u.removed, u.admitted, u.suspended
 FROM auth_sessions t JOIN auth_users u ON u.id = t.user_id WHERE t.hash = ?`
 
-// CheckSession returns whose session the secret is, by one look at the database,
-// and notes the visit. The error is a fault.Unauthenticated if the session is
-// unknown, has ended, idled for too long or is over, or where its user was
-// removed or suspended.
+// CheckSession returns the session of a secret and its user, with one query, and records
+// the visit. The error is a fault.Unauthenticated if the session is unknown, has ended or
+// expired, or was idle for too long, or if its user was removed or suspended.
 func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session, error) {
 	hash, ok := parseHash(auth.KindSession, secret)
 	if !ok {
@@ -123,7 +121,7 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 	case err != nil && ctx.Err() != nil:
 		return User{}, Session{}, fault.Wrap(errors.Join(ctx.Err(), err), fault.Canceled, "The request ended.")
 	case err != nil:
-		return User{}, Session{}, fault.Wrap(err, fault.Unavailable, "Who you are cannot be checked now; try again.")
+		return User{}, Session{}, fault.Wrap(err, fault.Unavailable, "The server cannot check who you are now; try again.")
 	}
 	now := s.now()
 	if !s.sessionGood(r, u, hash, now) {
@@ -134,7 +132,7 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 	return u.user(), r.session(), nil
 }
 
-// sessionColumns are where the columns of sessionQuery go.
+// sessionColumns are the destinations of the columns of sessionQuery.
 func sessionColumns(r *sessionRow, u *userRow) []any {
 	return []any{
 		&r.ID, &r.Hash, &r.UserID, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires,
@@ -148,9 +146,8 @@ func (s *Store) sessionGood(r sessionRow, u userRow, hash []byte, now time.Time)
 		at < s.lastSeen(r.ID, r.Seen)+s.o.SessionIdle.Milliseconds()
 }
 
-// RotateSession gives a session a fresh secret, after something changed in what
-// it may do; the old secret is worth nothing from then on. The error is as of
-// CheckSession.
+// RotateSession gives a session a fresh secret after its rights changed; the old one stops
+// working. The errors are those of CheckSession.
 func (s *Store) RotateSession(ctx context.Context, secret string) (auth.Secret, error) {
 	hash, ok := parseHash(auth.KindSession, secret)
 	if !ok {
@@ -182,7 +179,7 @@ func (s *Store) RotateSession(ctx context.Context, secret string) (auth.Secret, 
 	return fresh, nil
 }
 
-// Sessions returns the sessions of a user that are good, the last one seen first.
+// Sessions returns the valid sessions of a user, the last one seen first.
 func (s *Store) Sessions(ctx context.Context, user space.UserID) ([]Session, error) {
 	now := s.now()
 	var rows []sessionRow
@@ -199,8 +196,8 @@ func (s *Store) Sessions(ctx context.Context, user space.UserID) ([]Session, err
 	return out, nil
 }
 
-// EndSession ends one session of a user at once. Another's is a fault.NotFound,
-// as one that does not exist.
+// EndSession ends one session of a user at once. The error is a fault.NotFound if the user
+// does not have it.
 func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		n, err := s.countEnded(tx, by, "user_id = ? AND id = ?", lookup(user), lookup(id))
@@ -211,8 +208,7 @@ func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id 
 	})
 }
 
-// EndOtherSessions ends all sessions of a user but the one with the id keep, and
-// returns how many these were.
+// EndOtherSessions ends all sessions of a user except keep, and returns their number.
 func (s *Store) EndOtherSessions(ctx context.Context, by Actor, user space.UserID, keep string) (int, error) {
 	n := 0
 	err := s.db.Transact(ctx, func(tx *gorm.DB) (err error) {
@@ -227,7 +223,7 @@ func (s *Store) endSessions(tx *gorm.DB, by Actor, where string, args ...any) er
 	return err
 }
 
-// countEnded ends sessions and notes each in the audit log.
+// countEnded ends sessions with an audit entry for each.
 func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (int, error) {
 	var gone []sessionRow
 	if err := s.lockSessions(tx, where, args...); err != nil {
@@ -244,8 +240,7 @@ func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (in
 	return len(gone), nil
 }
 
-// lockSessions locks sessions in the order of Flush, so that it and who ends many
-// do not wait for each other.
+// lockSessions locks sessions in the order of Flush, to avoid a deadlock.
 func (s *Store) lockSessions(tx *gorm.DB, where string, args ...any) error {
 	if s.db.Kind() != database.Postgres {
 		return nil

@@ -15,8 +15,8 @@ import (
 // forUpdate keeps other PostgreSQL transactions from a row until this one ends.
 var forUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
 
-// CreateSpace makes the row of a further space of a user; see NewUser.Space for
-// the id and the order. The error is as of CreateUser.
+// CreateSpace makes the row of a further space of a user; see NewUser.Space for the id and
+// the order. The errors are those of CreateUser.
 func (s *Store) CreateSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, name string) (Space, error) {
 	if err := CheckName(name); err != nil {
 		return Space{}, err
@@ -43,7 +43,7 @@ func (s *Store) createSpace(tx *gorm.DB, by Actor, row spaceRow) error {
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "The user has a space %s already.", row.Name)
+			return fault.New(fault.Conflict, "The user already has a space %s.", row.Name)
 		}
 		return fmt.Errorf("create space: %w", err)
 	}
@@ -138,7 +138,7 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 			return err
 		}
 		if sp.OwnerID == string(user) {
-			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
+			return fault.New(fault.Invalid, "The user owns the space %s, and stays its owner.", sp.Name)
 		}
 		detail := map[string]any{"user": user, "role": role}
 		var was []string
@@ -160,12 +160,12 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 	})
 }
 
-// RemoveMember ends a membership and revokes what the user's clients were given
-// of the space. The error is a fault.NotFound, and a fault.Invalid for the owner.
+// RemoveMember ends a membership and revokes the user's grants for the space. The error is
+// a fault.NotFound, and a fault.Invalid for the owner.
 func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// The user's row is locked as in CreateKey, so that no key is made in
-		// between, and as in AddMember.
+		// Lock the user's row as CreateKey does, so that no key is created in between, and
+		// as AddMember does.
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
@@ -174,14 +174,14 @@ func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, us
 			return err
 		}
 		if sp.OwnerID == string(user) {
-			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
+			return fault.New(fault.Invalid, "The user owns the space %s, and stays its owner.", sp.Name)
 		}
 		gone := tx.Where("space_id = ? AND user_id = ?", sp.ID, string(user)).Delete(&memberRow{})
 		if gone.Error != nil {
 			return fmt.Errorf("remove member: %w", gone.Error)
 		}
 		if gone.RowsAffected == 0 {
-			return fault.New(fault.NotFound, "The user is no member of the space %s.", sp.Name)
+			return fault.New(fault.NotFound, "The user is not a member of the space %s.", sp.Name)
 		}
 		if err := s.endMember(tx, sp.ID, string(user)); err != nil {
 			return err
@@ -190,9 +190,8 @@ func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, us
 	})
 }
 
-// endMember ends what a member's clients were given of a space. A grant of another
-// issuer's client is deleted: without the membership it is good for nothing, and
-// as a revoked one it would keep the client out of a membership to come.
+// endMember revokes a member's grants for a space. It deletes grants of another issuer's
+// clients: a revoked one would keep the client out after a new membership.
 func (s *Store) endMember(tx *gorm.DB, id, user string) error {
 	err := tx.Exec("DELETE FROM auth_codes WHERE space_id = ? AND user_id = ? AND used = 0", id, user).Error
 	if err == nil {
@@ -229,7 +228,7 @@ func (s *Store) RenameSpace(ctx context.Context, by Actor, id space.SpaceID, nam
 		}
 		if err := tx.Model(&spaceRow{}).Where("id = ?", r.ID).Update("name", name).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "The user has a space %s already.", name)
+				return fault.New(fault.Conflict, "The user already has a space %s.", name)
 			}
 			return fmt.Errorf("rename space: %w", err)
 		}

@@ -18,7 +18,7 @@ import (
 	"satchel/internal/space"
 )
 
-// LocalIssuer is the issuer of users that a command made.
+// LocalIssuer is the issuer of users whom a command created.
 const LocalIssuer = "local"
 
 // Defaults of Options.
@@ -35,48 +35,47 @@ const (
 	DefaultUnusedClient    = day
 	DefaultIdleClient      = 90 * day
 	DefaultMaxFlows        = 10_000
-	DefaultKeepDeliveries  = 7 * day // GitHub repeats those of the last three
+	DefaultKeepDeliveries  = 7 * day // GitHub redelivers for three days
 	DefaultKeepApprovals   = 30 * day
 
 	day = 24 * time.Hour
 )
 
-// Options bound a Store. What is 0 has its default.
+// Options configures a Store. A zero field has its default.
 type Options struct {
 	// Logger receives failures to write times of last use and to sweep. Nil
 	// discards.
 	Logger *slog.Logger
-	// Flush is how often times of last use are written, and Sweep how often what
-	// is over is deleted.
+	// Flush is how often times of last use are written, and Sweep how often expired rows
+	// are deleted.
 	Flush, Sweep time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	// TokenKey is 32 secret bytes of which tokens are derived. Without it no
-	// client gets any. Under another one the tokens that clients hold stay good.
+	// TokenKey is 32 secret bytes from which tokens are derived. Without it no client gets
+	// tokens. After a change of the key, existing tokens stay valid.
 	TokenKey []byte
-	// AccessLifetime is how long an access token is good, and RefreshLifetime how
-	// long a refresh token is that nobody uses.
+	// AccessLifetime is how long an access token is valid, and RefreshLifetime how long an
+	// unused refresh token is.
 	AccessLifetime, RefreshLifetime time.Duration
-	// RefreshReuse is how long a used refresh token gives its successor again;
-	// negative: never.
+	// RefreshReuse is how long a used refresh token can be used again; negative: never.
 	RefreshReuse time.Duration
 	CodeLifetime time.Duration
 	// SessionIdle is how long a session lasts without a visit, and SessionLifetime
 	// how long at most.
 	SessionIdle, SessionLifetime time.Duration
-	// MaxClients is how many clients may have registered themselves at a time.
-	// UnusedClient is how long one is kept that never got a token, and IdleClient
-	// how long one is kept of whose grants none is good any more.
+	// MaxClients is the maximum number of clients that registered themselves. UnusedClient
+	// is how long one without a token is kept, and IdleClient how long one without valid
+	// grants is.
 	MaxClients               int
 	UnusedClient, IdleClient time.Duration
-	// MaxFlows bounds the sign-ins that are under way.
+	// MaxFlows is the maximum number of sign-ins in progress.
 	MaxFlows int
 
-	// Seal seals the secrets of the GitHub App. Without it there can be none.
+	// Seal encrypts the secrets of the GitHub App. Without it there can be no App.
 	Seal *seal.Box
-	// KeepDeliveries is how long webhooks are remembered that were seen, and
-	// KeepApprovals how long it is that somebody waits for an owner's approval.
+	// KeepDeliveries is how long the ids of webhooks are kept, and KeepApprovals how long
+	// requests for an owner's approval are.
 	KeepDeliveries, KeepApprovals time.Duration
 }
 
@@ -118,7 +117,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Store is the rows of the tables auth_…. It is safe for concurrent use.
+// Store stores accounts in the tables auth_…. It is safe for concurrent use.
 type Store struct {
 	db  *database.DB
 	log *slog.Logger
@@ -136,9 +135,8 @@ type Store struct {
 	done chan struct{}
 }
 
-// New returns a store on a database to which Migrations were applied. It
-// starts the goroutine that writes times of last use and deletes what is over:
-// Close ends it.
+// New returns a store on a database to which Migrations were applied. It starts the
+// goroutine that writes times of last use and deletes expired rows; Close ends it.
 func New(db *database.DB, o Options) *Store {
 	o.setDefaults()
 	ctx, stop := context.WithCancel(context.Background())
@@ -151,7 +149,7 @@ func New(db *database.DB, o Options) *Store {
 	return s
 }
 
-// work does what must be done from time to time, until ctx ends.
+// work flushes and sweeps periodically, until ctx ends.
 func (s *Store) work(ctx context.Context) {
 	defer close(s.done)
 	flush, sweep := time.NewTicker(s.o.Flush), time.NewTicker(s.o.Sweep)
@@ -173,15 +171,15 @@ func (s *Store) work(ctx context.Context) {
 	}
 }
 
-// Close writes the times of last use that are left and ends the store's
-// goroutine. It may be called more than once; the database stays open.
+// Close writes pending times of last use and ends the store's goroutine. It may be called
+// more than once; the database stays open.
 func (s *Store) Close() error {
 	s.stop()
 	<-s.done
 	return errors.Join(s.Flush(context.Background()), s.closeStatements())
 }
 
-// Actor is who does an act, for the audit log.
+// Actor is the person or program behind an act, for the audit log.
 type Actor struct {
 	User space.UserID // empty if no user is behind it
 	Via  string       // such as "command line", "web", "first run", "consent", "client"
@@ -192,18 +190,18 @@ type Entry struct {
 	ID      int64
 	At      time.Time
 	Actor   Actor
-	Action  string // such as "user.create", "grant.revoke", "session.start", and what Record is told
-	Subject string // the id of what was acted on
+	Action  string // such as "user.create", "grant.revoke", "session.start"
+	Subject string // the id of the object
 	Detail  string // a JSON object; never a secret
 }
 
-// Record adds an act that another package has done to the audit log. detail may
-// be nil and never holds a secret.
+// Record adds an act of another package to the audit log. detail may be nil, and must not
+// contain a secret.
 func (s *Store) Record(ctx context.Context, by Actor, action, subject string, detail map[string]any) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error { return s.record(tx, by, action, subject, detail) })
 }
 
-// record adds to the audit log within the transaction of the act.
+// record adds an audit entry in the transaction of the act.
 func (s *Store) record(tx *gorm.DB, by Actor, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
@@ -216,7 +214,7 @@ func (s *Store) record(tx *gorm.DB, by Actor, action, subject string, detail map
 	return nil
 }
 
-// FirstRun reports whether nobody was ever made a user here.
+// FirstRun reports whether there was never a user.
 func (s *Store) FirstRun(ctx context.Context) (bool, error) {
 	var n int64
 	if err := s.db.Read(ctx).Model(&userRow{}).Limit(1).Count(&n).Error; err != nil {
@@ -261,14 +259,14 @@ func CheckName(s string) error {
 	return fault.New(fault.Invalid, "%q is no name: use a-z, 0-9, -, _ and ., beginning with a letter or a digit.", s)
 }
 
-// checkLabel reports whether s may be shown as what a person calls something:
-// at most 200 bytes without control characters.
+// checkLabel reports whether s is valid as a label: at most 200 bytes without control
+// characters.
 func checkLabel(what, s string) error {
 	if len(s) > 200 {
 		return fault.New(fault.Invalid, "The %s has %d bytes, and 200 are allowed.", what, len(s))
 	}
 	if !printable(s) {
-		return fault.New(fault.Invalid, "The %s has characters that cannot be shown.", what)
+		return fault.New(fault.Invalid, "The %s has characters that cannot be displayed.", what)
 	}
 	return nil
 }

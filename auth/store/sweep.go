@@ -14,17 +14,15 @@ const (
 	// sweepBatch bounds what one transaction deletes, so that writers never wait
 	// long.
 	sweepBatch = 500
-	// remembered is how long what was revoked stays, for lists and messages.
+	// remembered is how long revoked rows are kept, for lists and messages.
 	remembered = 90 * day
-	// codesRemembered is how long a code stays after its end, so that one who
-	// presents it again is found out.
+	// codesRemembered is how long an expired code is kept, to detect its reuse.
 	codesRemembered = day
 )
 
-// Sweep deletes what is over: expired codes, tokens, flows, links, invitations and
-// sessions, clients that registered and are not used, and grants that ended 90
-// days ago. It has no effect on what anybody may do. The store's goroutine calls it
-// every Options.Sweep.
+// Sweep deletes expired codes, tokens, flows, links, invitations and sessions, unused
+// clients that registered themselves, and grants that ended 90 days ago. It changes
+// nobody's rights. The store's goroutine calls it every Options.Sweep.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.now()
 	at := func(ago time.Duration) int64 { return now.Add(-ago).UnixMilli() }
@@ -34,11 +32,11 @@ func (s *Store) Sweep(ctx context.Context) error {
 	}{
 		{"auth_flows", "hash", "expires <= ?", []any{at(0)}},
 		{"auth_links", "hash", "expires <= ?", []any{at(0)}},
-		// One of a link that was used stays, as the audit log does.
+		// The notice of a used link stays, like the audit log.
 		{"auth_link_notices", "id", "state = 1 AND expires <= ?", []any{at(remembered)}},
 		{"auth_sessions", "id", "expires <= ?", []any{at(0)}},
 		{"auth_codes", "hash", "expires <= ?", []any{at(codesRemembered)}},
-		// mayRepeat asks when a generation began.
+		// mayRepeat needs to know when a generation began.
 		{"auth_tokens", "hash", "expires <= ? AND created <= ?", []any{at(0), at(s.reuseWindow())}},
 		{"auth_families", "grant_id", "expires <= ?", []any{at(0)}},
 		{"auth_invitations", "id", "expires <= ?", []any{at(remembered)}},
@@ -54,7 +52,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	// A visit that is not yet written counts.
+	// A visit that was not written yet counts.
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
@@ -67,8 +65,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error { return sweepKeys(tx, now) })
 }
 
-// inBatches calls do in one transaction after another, until one finds fewer than
-// a batch.
+// inBatches calls do in successive transactions, until one finds less than a full batch.
 func (s *Store) inBatches(ctx context.Context, do func(tx *gorm.DB) (int64, error)) error {
 	for {
 		var n int64
@@ -87,12 +84,11 @@ func (s *Store) sweepIdle(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return done.RowsAffected, wrap("sweep idle sessions", done.Error)
 }
 
-// sweepGrants deletes grants that were revoked, and clients' that expired, long
-// ago. A grant of another issuer's client stays: its row is what keeps the client
-// out.
+// sweepGrants deletes grants that were revoked, and clients' that expired, long ago. A
+// revoked grant of another issuer's client stays, because its row keeps the client out.
 func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	before := now.Add(-remembered).UnixMilli()
-	// UNION ALL, because for the sake of UNION SQLite walks through all grants.
+	// UNION ALL, because SQLite scans all grants for UNION.
 	var ids []string
 	err := tx.Raw(`SELECT id FROM auth_grants WHERE revoked <> 0 AND revoked <= ? AND kind <> 'external'
 		UNION ALL SELECT id FROM auth_grants WHERE kind = 'oauth' AND expires <= ? LIMIT ?`, before, before, n).Scan(&ids).Error
@@ -111,11 +107,11 @@ func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return int64(len(ids)), nil
 }
 
-// sweepClients deletes clients that registered themselves and either never got a
-// token or have had no good grant for long.
+// sweepClients deletes clients that registered themselves and either never got a token or
+// have had no valid grant for a long time.
 func (s *Store) sweepClients(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	var gone int64
-	// Two statements, so that each walks along an index.
+	// Two statements, so that each uses an index.
 	for _, old := range []struct {
 		where string
 		at    time.Time
@@ -136,8 +132,8 @@ func (s *Store) sweepClients(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return gone, nil
 }
 
-// sweepKeys deletes the salts that no family needs. One that no family uses now
-// stays for a day, for a token of a generation before.
+// sweepKeys deletes the salts that no family needs. An unused salt stays for a day, for
+// tokens of the previous generation.
 func sweepKeys(tx *gorm.DB, now time.Time) error {
 	const idle = "id < (SELECT MAX(id) FROM auth_token_keys) AND NOT EXISTS (SELECT 1 FROM auth_families f WHERE f.key_id = auth_token_keys.id)"
 	if err := tx.Exec("DELETE FROM auth_token_keys WHERE idle <> 0 AND idle <= ? AND "+idle, now.Add(-day).UnixMilli()).Error; err != nil {

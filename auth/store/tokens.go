@@ -18,15 +18,14 @@ func errUnknownRefresh() error {
 	return refuse(auth.ErrInvalidGrant, "The refresh token is not known here; begin again.")
 }
 
-// Refresh follows a refresh token with its successor, and gives an access token
-// with it.
+// Refresh exchanges a refresh token for a new one and an access token.
 //
-// Real clients present one token in parallel and again after a lost answer. So
-// within Options.RefreshReuse of its first use it gives the successor again, byte
-// for byte; where that was used meanwhile, the family's newest pair, of which
-// every process of the client may go on. Later it is taken for stolen, and the
-// grant is revoked. A client that is not the token's, another resource, or more
-// scopes than were granted are refused and change nothing.
+// Real clients use one token in parallel, and again after a lost answer. So within
+// Options.RefreshReuse of the first use, Refresh returns the same new token again; if that
+// was used meanwhile, it returns the family's newest pair, so that every process of the
+// client can continue. Later the token counts as stolen, and the grant is revoked. If the
+// client or the resource is wrong, or the scopes exceed the grant, Refresh fails and
+// changes nothing.
 //
 // The error is a fault.Invalid of auth.ErrInvalidGrant, auth.ErrInvalidTarget or
 // auth.ErrInvalidScope.
@@ -35,7 +34,7 @@ func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens
 	if !ok {
 		return auth.Tokens{}, errUnknownRefresh()
 	}
-	// Outside of a transaction, so that who holds nothing keeps no writer waiting.
+	// Outside of a transaction, so that a caller without a valid token delays no writer.
 	g, _, err := s.takeFamily(s.db.Read(ctx), p)
 	if err != nil {
 		return auth.Tokens{}, readError(ctx, err)
@@ -44,13 +43,13 @@ func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens
 		return auth.Tokens{}, errUnknownRefresh()
 	}
 	var out auth.Tokens
-	var refused error // which keeps what was done
+	var refused error // does not roll back the transaction
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, g.UserID)
 		if err != nil {
 			return err
 		}
-		// Again, now that no other refresh of the user's is under way.
+		// Again: no other refresh of the user's is in progress now.
 		g, f, err := readFamily(tx, p.grant)
 		if err != nil {
 			return err
@@ -98,7 +97,7 @@ func within(scopes, granted []space.Scope) bool {
 	return true
 }
 
-// takeFamily reads what a refresh token is of, and proves the token.
+// takeFamily reads the family of a refresh token, and verifies the token.
 func (s *Store) takeFamily(tx *gorm.DB, p presented) (grantRow, familyRow, error) {
 	g, f, err := readFamily(tx, p.grant)
 	if err != nil {
@@ -125,7 +124,7 @@ func readFamily(tx *gorm.DB, grant string) (g grantRow, f familyRow, err error) 
 	return g, f, nil
 }
 
-// checkRefresh reports whether the client may have tokens of the grant now.
+// checkRefresh verifies that the client may get tokens of the grant.
 func (s *Store) checkRefresh(tx *gorm.DB, r auth.RefreshRequest, g grantRow, f familyRow, u userRow) (space.Role, error) {
 	switch {
 	case g.Revoked != 0:
@@ -146,8 +145,8 @@ func (s *Store) checkRefresh(tx *gorm.DB, r auth.RefreshRequest, g grantRow, f f
 	return space.Role(m.Role), nil
 }
 
-// mayRepeat reports whether a used refresh token was first used a short time ago:
-// that was when the next generation began.
+// mayRepeat reports whether a used refresh token was first used within RefreshReuse, which
+// is when the next generation began.
 func (s *Store) mayRepeat(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	began := f.Rotated
 	if p.generation+1 < f.Generation {
@@ -160,8 +159,8 @@ func (s *Store) mayRepeat(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	return s.now().UnixMilli() < began+s.o.RefreshReuse.Milliseconds(), nil
 }
 
-// replayed ends the family of a refresh token that somebody presents again. The
-// error that it returns first is the client's.
+// replayed revokes the grant of a refresh token that is used again. refused is the error
+// for the client.
 func (s *Store) replayed(tx *gorm.DB, g grantRow, p presented, f familyRow) (refused, err error) {
 	if _, err = s.revokeGrants(tx, "id = ?", g.ID); err == nil {
 		err = s.record(tx, Actor{User: space.UserID(g.UserID), Via: "client"}, "refresh.reuse", g.ID,
@@ -170,7 +169,7 @@ func (s *Store) replayed(tx *gorm.DB, g grantRow, p presented, f familyRow) (ref
 	return refuse(auth.ErrInvalidGrant, "The refresh token was used already; the grant is revoked. Begin again."), err
 }
 
-// repeat tells the newest pair of a family again.
+// repeat returns the newest pair of a family again.
 func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scope, role space.Role) (auth.Tokens, error) {
 	k, ok, err := s.keyByID(tx, f.KeyID)
 	if err != nil {
@@ -185,12 +184,12 @@ func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scop
 			return s.issue(tx, k, f, g, scopes, role, s.now())
 		}
 	}
-	// The server's key is another one now, and the pair can be told no more.
+	// The server's key was changed, so the pair cannot be derived again.
 	return s.rotate(tx, g, f, f.Generation+1, scopes, role)
 }
 
-// rotate begins a generation. It is the one after that of the token, which is the
-// family's but where the database was put back to an older state.
+// rotate starts the generation after that of the token. The token's is the family's
+// generation, unless the database was restored to an older state.
 func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, scopes []space.Scope, role space.Role) (auth.Tokens, error) {
 	now := s.now()
 	k, err := s.newestKey(tx, now)
@@ -208,8 +207,8 @@ func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, s
 	if err := tx.Exec("UPDATE auth_grants SET expires = ? WHERE id = ?", s.grantEnd(now), g.ID).Error; err != nil {
 		return auth.Tokens{}, fmt.Errorf("rotate refresh token: %w", err)
 	}
-	// A client that refreshes without end must not fill the database. What is left
-	// is what mayRepeat asks for, and what processes of the client may still use.
+	// A client that refreshes without end must not fill the database. Keep the rows that
+	// mayRepeat needs, and the tokens that processes of the client may still use.
 	err = tx.Exec("DELETE FROM auth_tokens WHERE grant_id = ? AND generation < ? AND created <= ?",
 		g.ID, generation-keptGenerations, now.Add(-s.reuseWindow()).UnixMilli()).Error
 	if err != nil {
@@ -221,8 +220,8 @@ func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, s
 	return s.issue(tx, k, f, g, scopes, role, now)
 }
 
-// keptGenerations is of how many generations the access tokens stay good until
-// they expire.
+// keptGenerations is the number of generations whose access tokens stay valid until they
+// expire.
 const keptGenerations = 16
 
 func (s *Store) reuseWindow() time.Duration { return max(s.o.RefreshReuse, 0) }
@@ -235,7 +234,7 @@ func (s *Store) RevokeToken(ctx context.Context, client, token string) error {
 	if !isRefresh && !isAccess {
 		return nil
 	}
-	// Outside of a transaction, so that who holds nothing keeps no writer waiting.
+	// Outside of a transaction, so that a caller without a valid token delays no writer.
 	var g grantRow
 	var err error
 	if isRefresh {
@@ -267,10 +266,9 @@ JOIN auth_spaces s ON s.id = g.space_id
 LEFT JOIN auth_members m ON m.space_id = g.space_id AND m.user_id = g.user_id
 WHERE t.hash = ?`
 
-// VerifyAccess proves an access token for a resource, by one look at the database;
-// see auth.Verifier.
+// VerifyAccess verifies an access token for a resource, with one query; see auth.Verifier.
 func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth.Principal, error) {
-	unknown := fault.New(fault.Unauthenticated, "The token is not known here; it may have expired, or belong to another server.")
+	unknown := fault.New(fault.Unauthenticated, "This server does not know the token; it may have expired, or belong to another server.")
 	hash, ok := parseHash(auth.KindAccess, bearer)
 	if !ok {
 		return auth.Principal{}, unknown
@@ -293,7 +291,7 @@ func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth
 	p := r.principal()
 	switch {
 	case resource == "" || of != resource:
-		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token was given for another resource than this server.")
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token is for another resource, not for this server.")
 	case r.Removed != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token was removed.")
 	case r.Suspended != 0:

@@ -13,39 +13,39 @@ import (
 	"satchel/internal/space"
 )
 
-// markUsed notes a use off the path of the request: a write per request would make
-// every reader wait for the disk. It is exact to the millisecond, since who connects a
-// client asks what called since they began.
+// markUsed records a use in memory: a write per request would make every reader wait for
+// the disk. The time is exact to the millisecond, because the connect pages ask which
+// client has called since a time.
 func (s *Store) markUsed(id space.GrantID, at time.Time) {
 	s.mu.Lock()
 	s.used[id] = max(s.used[id], at.UnixMilli())
 	s.mu.Unlock()
 }
 
-// markSeen notes a visit likewise.
+// markSeen records a visit in the same way.
 func (s *Store) markSeen(session string, at time.Time) {
 	s.mu.Lock()
 	s.seen[session] = max(s.seen[session], at.UnixMilli())
 	s.mu.Unlock()
 }
 
-// lastSeen returns the later of what the row says and what is not yet written.
+// lastSeen returns the later of the stored time and the one that was not written yet.
 func (s *Store) lastSeen(session string, row int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(row, s.seen[session])
 }
 
-// lastUsed is lastSeen of a grant: somebody who connected a client looks whether
-// it works before the time is written.
+// lastUsed is lastSeen of a grant: after connecting a client, people check that it works
+// before the time is written.
 func (s *Store) lastUsed(id space.GrantID, row int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(row, s.used[id])
 }
 
-// Flush writes the times of last use now. What could not be written is kept
-// for the next time.
+// Flush writes the times of last use now. Times that could not be written are kept for the
+// next Flush.
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	used, seen := maps.Clone(s.used), maps.Clone(s.seen)
@@ -54,7 +54,7 @@ func (s *Store) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// In one order everywhere, so that two processes do not wait for each other.
+		// Always in the same order, to avoid a deadlock between processes.
 		err := inOrder(used, func(id space.GrantID, at int64) error {
 			return tx.Exec("UPDATE auth_grants SET last_used = ? WHERE id = ? AND last_used < ?", at, string(id), at).Error
 		})
@@ -88,7 +88,7 @@ func inOrder[K cmp.Ordered](m map[K]int64, do func(K, int64) error) error {
 	return nil
 }
 
-// forget deletes from m what was written and did not change since.
+// forget deletes from m the entries that were written and did not change since.
 func forget[K comparable](m, written map[K]int64) {
 	for k, v := range written {
 		if m[k] == v {

@@ -14,39 +14,36 @@ import (
 	"satchel/internal/space"
 )
 
-// NewUser is who CreateUser makes.
+// NewUser is the input of CreateUser.
 type NewUser struct {
 	Name    string // see CheckName
 	Display string
 	Email   string
 	Admin   bool
-	// Issuer and Subject are where they sign in; empty for LocalIssuer. Identity
-	// says more of the same.
+	// Issuer and Subject are their identity; empty for LocalIssuer. See Identity.
 	Issuer, Subject string
 	Identity        *Identity
-	// Admitted is what lets them in; see User.Admitted. Empty means "command", or
-	// "first run" with First.
+	// Admitted says what lets them in; see User.Admitted. Empty means "command", or "first
+	// run" with First.
 	Admitted string
 	// Invitation is the secret of an invitation that the user accepts in the same
-	// transaction, so that one invitation makes one user; see AcceptInvitation. The
-	// invitation's address is theirs where Email is empty; see NewInvitation.Email.
+	// transaction, so that one invitation makes one user; see AcceptInvitation. They get
+	// the invitation's address if Email is empty; see NewInvitation.Email.
 	Invitation string
-	// Space is the id of their first space, and SpaceName its name; empty for a
-	// fresh id, and for the user's name. The git store makes the space itself,
-	// best before its row under an id from space.NewSpaceID: then a crash in
-	// between leaves a repository that nobody reaches, not a row without one.
+	// Space and SpaceName are the id and name of their first space; by default a fresh id,
+	// and the user's name. The git store creates the space itself, preferably before its
+	// row, with an id from space.NewSpaceID: a crash in between then leaves an unused
+	// repository, not a row without one.
 	Space     space.SpaceID
 	SpaceName string
-	// First asks that nobody was ever a user here, checked in the same
-	// transaction, so that of two servers that start at once on one database
-	// only one makes the first admin.
+	// First requires that there was never a user. The transaction checks this, so that only
+	// one of two servers that start at once on one database creates the first admin.
 	First bool
 }
 
-// CreateUser makes a user and the row of their first space, which they own. The
-// error is a fault.Invalid for a bad name and a fault.Conflict if the name,
-// the identity or the space is there already, or where First is asked and
-// somebody is.
+// CreateUser makes a user and the row of their first space, which they own. The error is a
+// fault.Invalid for a bad name and a fault.Conflict if the name, the identity or the space
+// exists already, or if First is set and there was a user.
 func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Space, error) {
 	id := space.NewUserID()
 	if n.SpaceName == "" {
@@ -94,7 +91,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 				return err
 			}
 		}
-		// With two of one address neither could sign in by it.
+		// If two users had one address, neither could sign in with it.
 		if taken, err := addressTaken(tx, u.ID, n.Email); err != nil {
 			return err
 		} else if taken && n.Identity == nil {
@@ -104,7 +101,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		}
 		if err := tx.Create(&u).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return fault.New(fault.Conflict, "There is a user %s already, or one with the same sign-in.", n.Name)
+				return fault.New(fault.Conflict, "There is a user %s already, or a user with the same sign-in.", n.Name)
 			}
 			return fmt.Errorf("create user: %w", err)
 		}
@@ -130,7 +127,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		if err := s.fillEmail(tx, by, &u, i.Email); err != nil {
 			return err
 		}
-		return unblock(tx, u) // by the address, too
+		return unblock(tx, u) // also of the address
 	})
 	if err != nil {
 		return User{}, Space{}, err
@@ -147,14 +144,14 @@ func (s *Store) onlyIfEmpty(tx *gorm.DB) error {
 		return fmt.Errorf("count users: %w", err)
 	}
 	if n > 0 {
-		return fault.New(fault.Conflict, "There are users here already.")
+		return fault.New(fault.Conflict, "This server already has users.")
 	}
 	return nil
 }
 
-// UndoCreateUser takes back a CreateUser whose space could not be made. It
-// deletes the user and their spaces, and refuses with a fault.Conflict once
-// anything hangs on them: a grant, another member, a space of someone else.
+// UndoCreateUser undoes a CreateUser whose space could not be created. It deletes the user
+// and their spaces. The error is a fault.Conflict if they are in use: by a grant, another
+// member or a membership elsewhere.
 func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := lockUser(tx, s.db.Kind(), id)
@@ -189,8 +186,7 @@ func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) e
 	})
 }
 
-// undoInvitation opens the invitation again that a user came by, and takes back the
-// membership that it gave.
+// undoInvitation reopens a user's invitation, and removes the membership that it gave.
 func undoInvitation(tx *gorm.DB, user string) error {
 	err := tx.Exec(`DELETE FROM auth_members WHERE user_id = ? AND role <> ? AND space_id IN
 		(SELECT space_id FROM auth_invitations WHERE used_by = ?)`, user, string(space.Owner), user).Error
@@ -200,13 +196,13 @@ func undoInvitation(tx *gorm.DB, user string) error {
 	return wrap("undo invitation", err)
 }
 
-// RemoveUser ends a user: what their clients were granted is revoked, their
-// sessions, links, passkeys, identities and open invitations are deleted, and their
-// memberships in other people's spaces end at once; their own spaces stay. The error is a
-// fault.NotFound, or a fault.Conflict for the only admin.
+// RemoveUser removes a user: it revokes their grants, deletes their sessions, links,
+// passkeys, identities and open invitations, and ends their memberships in other people's
+// spaces, all at once. Their own spaces stay. The error is a fault.NotFound, or a
+// fault.Conflict for the only admin.
 func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Removals of two admins by each other must meet at the same row.
+		// If two admins remove each other, both transactions must lock the same row.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}

@@ -5,9 +5,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"satchel/internal/procmem"
 )
 
 // pause is a person's pace. It also lets a shell that was started ahead be
@@ -41,19 +46,25 @@ func benchBashWarm(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// benchBashCold is a first command in a space of 1,000 files.
+// benchBashCold is a first command in a space of 1,000 files, in a sandbox that is
+// booted already.
 func benchBashCold(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_p50", 1000, 40)
 }
 
+// benchBashColdUnspared is the same where a sandbox has to boot first.
+func benchBashColdUnspared(ctx context.Context, b *bench) error {
+	return benchColdOf(ctx, b, "bash_cold_unspared_p50", 1000, 40, noSpare)
+}
+
 // benchBashColdLarge is a first command in a space of 10,000 files.
 func benchBashColdLarge(ctx context.Context, b *bench) error {
-	return benchColdOf(ctx, b, "bash_cold_10k", b.size(10_000), 10)
+	return benchColdOf(ctx, b, "bash_cold_10k", b.size(10_000), 10, noSpare)
 }
 
 // benchColdOf runs the first command of a user whose sandbox sleeps.
-func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) error {
-	s, c, err := b.serveOne(ctx, figure, sleepsSoon)
+func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int, env ...string) error {
+	s, c, err := b.serveOne(ctx, figure, append(env, sleepsSoon)...)
 	if err != nil {
 		return err
 	}
@@ -86,6 +97,11 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) 
 		if err := s.waitAsleep(ctx); err != nil {
 			return err
 		}
+		if len(env) == 0 {
+			if err := s.waitSpare(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	b.versus(figure, ours.median(), "ms", "git clone of the space and bash on the host", theirs.median())
 	return nil
@@ -93,6 +109,25 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) 
 
 // sleepsSoon is the environment of a server whose sandboxes stop at once.
 const sleepsSoon = "SATCHEL_SANDBOX_IDLE_STOP=200ms"
+
+// noSpare is the environment of a server that keeps no booted sandbox.
+const noSpare = "SATCHEL_SANDBOX_SPARE=0"
+
+// waitSpare waits until a sandbox is booted that is nobody's, while nobody has one.
+func (s *server) waitSpare(ctx context.Context) error {
+	for !slices.ContainsFunc(procmem.Descendants(s.cmd.Process.Pid), func(pid int) bool {
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err == nil && strings.HasPrefix(string(args), "runsc-sandbox\x00")
+	}) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	time.Sleep(time.Second) // its boot
+	return nil
+}
 
 // waitAsleep waits until no sandbox is up.
 func (s *server) waitAsleep(ctx context.Context) error {

@@ -38,6 +38,7 @@ func core(ctx context.Context, b *bench) error {
 		step{"read", benchRead},
 		step{"bash, warm", benchBashWarm},
 		step{"bash, cold", benchBashCold},
+		step{"bash, cold, without a spare", benchBashColdUnspared},
 		step{"commit", benchCommit},
 		step{"search", benchSearch},
 	)

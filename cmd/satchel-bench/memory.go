@@ -21,14 +21,12 @@ const rest = 3 * time.Second
 // idleMemory measures a server that has served nothing yet, with the child that
 // owns its sandboxes, and a sandbox that has run one command.
 func idleMemory(ctx context.Context, b *bench) error {
-	s, err := b.serve(ctx, "idle")
+	s, err := b.serve(ctx, "idle", noSpare)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
 	time.Sleep(rest)
-	// Both run one program, and a page that both have mapped counts half with
-	// each: the server alone would tell less with the child than without.
 	server := s.cmd.Process.Pid
 	b.alone("rss_idle", float64(procmem.Of(append(procmem.Descendants(server), server)...).PSS)/1e6, "MB")
 

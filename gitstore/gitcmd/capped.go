@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Longest line that Cmd.Progress is told of, in bytes, and the longest that is
-// collected at all.
+// The longest line that Cmd.Progress gets, in bytes, and the longest that is collected at
+// all.
 const (
 	maxProgressLine = 200
 	maxLine         = 8 << 10
@@ -28,16 +28,16 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines reads standard error by lines. Each goes to tell; those that the next
-// one overwrites (they end in a carriage return) are progress and are not kept.
-// Of the others the first and the last are kept, up to half each: the reason of
-// a failure is git's last word, whatever a remote printed before it.
+// lines reads standard error line by line and passes each line to tell. Lines that end in a
+// carriage return are progress and are not kept. Of the others, lines keeps the first and
+// the last, up to half of the limit each: git prints the reason of a failure last, whatever
+// a remote printed before it.
 type lines struct {
 	half int // bytes kept of each end
 	tell func(string)
 
-	part  []byte // a line that has no end yet; what is over maxLine is dropped
-	cr    bool   // it has ended in a carriage return, which may belong to \r\n
+	part  []byte // the unfinished line, cut at maxLine
+	cr    bool   // part ended in a carriage return, which may belong to \r\n
 	first bytes.Buffer
 	last  [][]byte
 	size  int // of last
@@ -66,7 +66,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end takes the line that is whole now.
+// end handles a finished line.
 func (l *lines) end(keep bool) {
 	line := l.part
 	if l.tell != nil {
@@ -92,7 +92,7 @@ func (l *lines) end(keep bool) {
 	}
 }
 
-// text ends the last line and returns what was kept.
+// text ends the last line and returns the kept text.
 func (l *lines) text() string {
 	if l.cr || len(l.part) > 0 {
 		l.end(!l.cr)
@@ -109,8 +109,8 @@ func (l *lines) text() string {
 	return strings.TrimSpace(out.String())
 }
 
-// oneLine makes text of git's or of a remote's fit for a log line: no control
-// characters, no runs of blanks, at most max bytes.
+// oneLine prepares text from git or a remote for a log line: no control characters, no runs
+// of blanks, at most max bytes.
 func oneLine(s string, max int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

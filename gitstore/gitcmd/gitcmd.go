@@ -1,10 +1,9 @@
 // Package gitcmd runs the git program. It is the only package that does.
 //
-// Each run has an environment made from nothing: no system, global or user
-// configuration, no prompts, no protocol but those that the run names, no
-// hooks, no helpers, and objects that git's fsck refuses are not taken. A run
-// ends with its context, its children with it, and what it prints and the
-// memory that it takes are bounded.
+// Each run starts with an empty environment: no system, global or user configuration, no
+// prompts, no hooks, no helpers, and only the protocols that the run names. Objects that
+// git's fsck refuses are rejected. A run and its children end with its context. Its output
+// and its memory are bounded.
 package gitcmd
 
 import (
@@ -26,10 +25,9 @@ type Runner struct {
 	Program string
 	// Timeout ends a run that takes longer; zero sets no limit of its own.
 	Timeout time.Duration
-	// Memory bounds what each process of a run may have, in bytes: the one that
-	// is started and its children, each by itself. Zero is DefaultMemory, less
-	// sets no limit. Linux alone has it. A run that needs more fails; see
-	// OutOfMemory.
+	// Memory bounds the memory, in bytes, of each process of a run, children included. Zero
+	// means DefaultMemory; less than zero means no limit. Only Linux supports it. A run
+	// that needs more fails; see OutOfMemory.
 	Memory int64
 }
 
@@ -43,25 +41,24 @@ type Cmd struct {
 	// Protocols is GIT_ALLOW_PROTOCOL, such as "https"; empty allows none.
 	Protocols string
 	Stdin     io.Reader
-	// Stdout takes what the program prints, without a limit; Run then returns
-	// nothing of it. Nil keeps it for Run.
+	// Stdout takes the program's output, without a limit, and Run returns none of it. If
+	// Stdout is nil, Run returns the output.
 	Stdout io.Writer
-	// Progress is told of each line on standard error, cut and without control
-	// characters, while the run lasts; nil tells nobody. The lines are git's
-	// and the remote's: they may name the host's paths.
+	// Progress, if not nil, is called during the run with each line on standard error, cut
+	// and without control characters. The lines come from git and from the remote, and may
+	// name paths of the host.
 	Progress func(line string)
 }
 
-// Error is a run that failed. Its text is for logs: git's words may name the
-// host's paths.
+// Error is the error of a failed run. Its text is for logs: it may name paths of the host.
 type Error struct {
 	Cmd    string // git's subcommand
-	Stderr string // without progress; the middle is left out where it is long
-	Stdout []byte // what was printed before; merge-tree tells of conflicts so
-	Cut    bool   // Stdout is not all of it
-	Err    error  // an *exec.ExitError where the program ran and ended by itself
-	// Here reports that the remote was a directory, whose words are those of a
-	// child of this run.
+	Stderr string // without progress; the middle of a long text is left out
+	Stdout []byte // the output before the failure; merge-tree reports conflicts there
+	Cut    bool   // Stdout is incomplete
+	Err    error  // an *exec.ExitError if the program ran and exited
+	// Here reports that the remote was a directory, so that a child of this run printed its
+	// messages.
 	Here bool
 }
 
@@ -71,8 +68,7 @@ func (e *Error) Error() string { return fmt.Sprintf("git %s: %v: %s", e.Cmd, e.E
 // Unwrap returns how the program ended.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode returns the program's exit status; -1 where a signal ended it or it
-// never ran.
+// ExitCode returns the program's exit status, or -1 if a signal ended it or it never ran.
 func (e *Error) ExitCode() int {
 	var exit *exec.ExitError
 	if errors.As(e.Err, &exit) {
@@ -81,13 +77,13 @@ func (e *Error) ExitCode() int {
 	return -1
 }
 
-// Limits of what a run may print.
+// Limits of a run's output.
 const (
 	maxStdout = 16 << 20
 	maxStderr = 64 << 10
 )
 
-// safeConfig is given to every run and beats every file.
+// safeConfig is given to every run and overrides every configuration file.
 var safeConfig = []string{
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
@@ -110,9 +106,9 @@ var safeConfig = []string{
 	"transfer.bundleURI=false",
 }
 
-// Run returns what the program printed on standard output. It fails with an
-// *Error where the program did, with the context's cause where that ended it,
-// and with fault.Unavailable if there is no such program.
+// Run returns the program's standard output. The error is an *Error if the program failed,
+// the context's cause if that ended it, and a fault.Unavailable if the program does not
+// exist.
 func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	if r.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -151,7 +147,7 @@ func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	if c.Stdout != nil {
 		cmd.Stdout = c.Stdout
 	}
-	cmd.WaitDelay = 5 * time.Second // for children that keep the pipes open
+	cmd.WaitDelay = 5 * time.Second // for children that hold the pipes open
 	ownGroup(cmd)
 	if err := limit(cmd, r.memory()); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the end of a run end its children too.
+// ownGroup makes a run's children end with it.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

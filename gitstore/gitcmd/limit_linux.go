@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limit has a command bound its memory before it becomes the program: all that
-// it starts has its limits then, however soon. Limiting a process that runs
-// already misses a child that it is about to have. It leaves no core files,
-// which would hold the credential. A limit that is lower already stays.
+// limit makes a command bound its memory before it executes the program, so that all its
+// children inherit the limit. Limiting a running process could miss a child that it is just
+// starting. limit also disables core files, which would hold the credential. A lower limit
+// stays.
 func limit(cmd *exec.Cmd, memory int64) error {
 	if cmd.Err != nil {
-		return nil // there is no such program, which Start says
+		return nil // the program does not exist, which Start reports
 	}
 	set := "ulimit -c 0"
 	if memory > 0 {
@@ -23,7 +23,7 @@ func limit(cmd *exec.Cmd, memory int64) error {
 		}
 		set += fmt.Sprintf(" && ulimit -d %d", min(uint64(memory), old.Max)>>10)
 	}
-	// git exits with less where it has something to tell.
+	// The exit codes of git that have a meaning are lower.
 	script := "{ " + set + `; } || exit 125; exec "$0" "$@"`
 	cmd.Args = append([]string{"sh", "-c", script, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/bin/sh"

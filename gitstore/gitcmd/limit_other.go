@@ -4,5 +4,5 @@ package gitcmd
 
 import "os/exec"
 
-// limit does nothing here: no limit of a process holds for what it allocates.
+// limit does nothing here: process limits do not cover allocated memory.
 func limit(*exec.Cmd, int64) error { return nil }

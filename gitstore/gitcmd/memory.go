@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// DefaultMemory is what a process of git may have, where Runner.Memory does not
-// say; in bytes.
+// DefaultMemory is the default of Runner.Memory, in bytes.
 const DefaultMemory = 1 << 30
 
-// memoryConfig has git do its work in little memory: what is larger than the
-// threshold is streamed, and not compared with other versions of it.
+// memoryConfig makes git use little memory: it streams objects larger than the threshold,
+// and makes no deltas of them.
 var memoryConfig = []string{
 	"pack.threads=1",
 	"pack.windowMemory=64m",
@@ -18,7 +17,7 @@ var memoryConfig = []string{
 	"core.bigFileThreshold=32m",
 }
 
-// memory returns the limit in bytes; 0 is none.
+// memory returns the limit in bytes, or 0 for none.
 func (r Runner) memory() int64 {
 	switch {
 	case r.Memory == 0:
@@ -29,8 +28,8 @@ func (r Runner) memory() int64 {
 	return r.Memory
 }
 
-// OutOfMemory reports whether err is of a run that needed more memory than it may
-// have (Runner.Memory), by the words of the programs on this side.
+// OutOfMemory reports whether err is of a run that needed more memory than Runner.Memory,
+// judging by the messages of the local programs.
 func OutOfMemory(err error) bool {
 	var g *Error
 	if !errors.As(err, &g) {

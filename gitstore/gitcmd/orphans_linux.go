@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// orphanWait is how long EndOrphans waits for what it killed to be gone.
+// orphanWait is how long EndOrphans waits for killed processes to end.
 const orphanWait = 2 * time.Second
 
-// EndOrphans kills the git processes of this user that work in dir or below it,
-// and returns how many there were. It is for whoever has just got the lock of
-// dir: such processes are of an earlier owner that was killed, and two of them
-// that wait for each other would stay for ever, with a credential in the
-// environment. It finds none if there is no /proc.
+// EndOrphans kills the git processes of this user that work in dir or below it, and returns
+// how many there were. Call it after taking the lock of dir: such processes belong to an
+// earlier owner that was killed. Two of them that wait for each other would stay forever,
+// with a credential in their environment. It finds none without /proc.
 func EndOrphans(dir string) int {
 	ended := map[int]bool{}
 	for until := time.Now().Add(orphanWait); ; {
 		orphans := findOrphans(dir)
-		for _, pid := range orphans { // again, too: one may have started another
+		for _, pid := range orphans { // repeatedly, since one may have started another
 			ended[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if len(orphans) == 0 || time.Now().After(until) {
 			return len(ended)
 		}
-		time.Sleep(time.Millisecond) // there is no event for the end of another's child
+		time.Sleep(time.Millisecond) // the end of another process's child sends no event
 	}
 }
 
@@ -45,8 +44,8 @@ func findOrphans(dir string) (pids []int) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// The directory is unreadable where the process is another user's, and
-		// gone or a zombie's empty name where it has ended.
+		// The link is unreadable if the process is another user's. If it has ended, the
+		// link is missing, or is empty for a zombie.
 		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
 		if err != nil || cwd != dir && !strings.HasPrefix(cwd, dir+"/") {
 			continue

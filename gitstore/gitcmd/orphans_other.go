@@ -2,5 +2,5 @@
 
 package gitcmd
 
-// EndOrphans does nothing where processes cannot be found by where they work.
+// EndOrphans does nothing where processes cannot be found by working directory.
 func EndOrphans(string) int { return 0 }

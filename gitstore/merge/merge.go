@@ -263,7 +263,7 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 // the space with them.
 func (x *merging) bearable(conflicts int) error {
 	if limit := x.o.MaxConflicts; conflicts > limit {
-		return fault.New(fault.TooLarge, "More than %d files were changed both here and in the remote's repository, too many to keep both versions of each. Nothing was changed. If the remote's history was rewritten, undo that there, or follow it.", limit)
+		return fault.New(fault.TooLarge, "More than %d files were changed both here and in the remote's repository, which is too many to keep both versions of each. Nothing was changed. If the remote's history was rewritten, undo that there, or follow it.", limit)
 	}
 	return nil
 }

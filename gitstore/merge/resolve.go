@@ -154,7 +154,7 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e packf
 		x.report(p, string(name))
 		return nil
 	}
-	return fault.New(fault.Conflict, "There is no free name for a copy of %.200q, which was changed here and at the remote. Rename or delete its older copies.", p)
+	return fault.New(fault.Conflict, "There is no free name for a copy of %.200q, which changed both here and at the remote. Rename or delete its older copies.", p)
 }
 
 // maxCopies limits the conflict copies of one file for one commit.

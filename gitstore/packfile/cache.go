@@ -7,9 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Cache keeps decoded objects of all spaces, least recently used out
-// first. Keys name the repository too: an object is seen only through a space
-// that has it.
+// Cache keeps decoded objects of all spaces and evicts the least recently used. Keys
+// include the repository, so that an object is visible only through a space that has it.
 type Cache struct {
 	Mu    sync.Mutex
 	max   int64
@@ -22,7 +21,7 @@ type cacheKey struct {
 	Hash Hash
 }
 
-// cacheOverhead is what an entry costs beside its data, roughly.
+// cacheOverhead is the approximate size of an entry without its data.
 const cacheOverhead = 200
 
 func costOf(o Object) int64 { return int64(len(o.Data)) + cacheOverhead }
@@ -42,11 +41,11 @@ func (c *Cache) Get(db *DB, h Hash) (Object, bool) {
 	return c.Items.Get(cacheKey{db, h})
 }
 
-// Put keeps an object, which must not change any more.
+// Put adds an object, which must not change afterwards.
 func (c *Cache) Put(db *DB, h Hash, o Object) {
 	cost := costOf(o)
 	if cost > c.max/16 {
-		return // one large file must not push out every tree
+		return // one large file must not evict every tree
 	}
 	c.Mu.Lock()
 	defer c.Mu.Unlock()

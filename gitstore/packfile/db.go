@@ -18,28 +18,26 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// DB reads the objects of one bare repository. It is safe for
-// concurrent use, and sees packs that were added or replaced since: a miss
-// looks at the directory again.
+// DB reads the objects of one bare repository. It is safe for concurrent use, and finds
+// packs that were added or replaced: a miss reads the directory again.
 type DB struct {
 	Dir   string // the repository's objects directory
 	Cache *Cache
-	// lender, where it is set before use, has further objects, which are looked
-	// up there first.
+	// Lender, if set before use, has more objects, which are looked up there first.
 	Lender *DB
 
 	Mu    sync.RWMutex
 	Packs map[string]*Pack // by base name
-	large []*Pack          // searched one by one
+	large []*Pack          // searched one after the other
 	Small map[Hash]Location
 	bytes int64 // of all packs
 
-	// pending, where it is not nil, holds objects that are in no pack yet. One
-	// goroutine alone uses such a database.
+	// Pending, if not nil, holds objects that are not in a pack yet. Only one goroutine may
+	// use such a database.
 	Pending map[Hash]Object
 
-	// ByName, where it is not nil, keeps the trees that entry looked at by their
-	// names. One goroutine alone uses such a database, and not for long.
+	// ByName, if not nil, caches the trees that EntryByName read. Only one goroutine may
+	// use such a database, for a short time.
 	ByName NameIndex
 }
 
@@ -49,7 +47,7 @@ type Location struct {
 	Offset int64
 }
 
-// smallPack is up to how many objects a pack's index is merged into one map,
+// smallPack is the largest number of objects in a pack whose index is merged into one map,
 // so that a lookup among a thousand packs of commits takes one step.
 const smallPack = 2048
 
@@ -62,9 +60,9 @@ func Open(dir string, cache *Cache) (*DB, error) {
 // PackDir returns the directory of the packs.
 func (db *DB) PackDir() string { return filepath.Join(db.Dir, "pack") }
 
-// Rescan takes in packs that appeared and lets go of those that are gone.
+// Rescan adds new packs and drops deleted ones.
 func (db *DB) Rescan() error {
-	db.Mu.Lock() // before the look: a commit adds its pack under the lock
+	db.Mu.Lock() // before reading the directory: a commit adds its pack under the lock
 	defer db.Mu.Unlock()
 	names, err := PackNames(db.PackDir())
 	if err != nil {
@@ -76,7 +74,7 @@ func (db *DB) Rescan() error {
 		}
 		p, err := Load(filepath.Join(db.PackDir(), name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // gone meanwhile, or its index is still to come
+			continue // deleted meanwhile, or its index is not written yet
 		}
 		if err != nil {
 			return err
@@ -119,7 +117,7 @@ func PackNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Add takes in a pack that was just written.
+// Add adds a pack that was just written.
 func (db *DB) Add(p *Pack) {
 	db.Mu.Lock()
 	defer db.Mu.Unlock()
@@ -154,7 +152,7 @@ func (db *DB) Close() {
 	db.Cache.Drop(db)
 }
 
-// PackBytes is the size of all packs.
+// PackBytes returns the size of all packs.
 func (db *DB) PackBytes() int64 {
 	db.Mu.RLock()
 	defer db.Mu.RUnlock()
@@ -202,8 +200,8 @@ func (db *DB) Sound(h Hash) bool {
 	return err == nil
 }
 
-// Find calls use with the object's place. Where the pack was replaced
-// meanwhile, or the object came with a new one, it looks again.
+// Find calls use with the object's location. It searches again if the pack was replaced or
+// a new pack has the object.
 func (db *DB) find(h Hash, use func(Location) error) error {
 	var err error
 	for range 3 {
@@ -227,9 +225,9 @@ func (db *DB) find(h Hash, use func(Location) error) error {
 	return err
 }
 
-// elsewhere calls use with the places of an object in all packs but bad, until use
-// can read a copy: an object that was written again is in two packs. If no copy can
-// be read, elsewhere returns err.
+// elsewhere calls use with the locations of an object in all packs but bad, until use can
+// read a copy. An object that was written twice is in two packs. If no copy can be read,
+// elsewhere returns err.
 func (db *DB) elsewhere(h Hash, bad *Pack, use func(Location) error, err error) error {
 	db.Mu.RLock()
 	var places []Location
@@ -247,8 +245,8 @@ func (db *DB) elsewhere(h Hash, bad *Pack, use func(Location) error, err error) 
 	return err
 }
 
-// Read returns an object: ErrNotFound if there is none, ErrDamaged if it does not
-// match its name, as after damage to the disk.
+// Read returns an object: ErrNotFound if there is none, ErrDamaged if it does not match its
+// name, for example after damage to the disk.
 func (db *DB) Read(h Hash) (Object, error) {
 	if db.lends(h) {
 		return db.Lender.Read(h)
@@ -276,8 +274,8 @@ func (db *DB) Read(h Hash) (Object, error) {
 	return o, nil
 }
 
-// NameOf is the name of an object. What is read was written, or fetched by git, with a
-// look for collisions; damage makes none.
+// NameOf returns the name of an object. It does not detect collision attacks: that happened
+// when the object was written or fetched.
 func NameOf(o Object) (h Hash) {
 	s := sha1.New()
 	fmt.Fprintf(s, "%s %d\x00", o.Kind, len(o.Data))
@@ -286,9 +284,8 @@ func NameOf(o Object) (h Hash) {
 	return h
 }
 
-// ReadStart is read for an object of which no more than about max bytes are
-// wanted. The data of one that is much larger ends there, and is not
-// held against its name; size is that of all.
+// ReadStart is Read for callers that need only about the first max bytes of an object. The
+// data of a much larger object is cut there, and not verified. size is the full size.
 func (db *DB) ReadStart(h Hash, max int64) (o Object, size int64, err error) {
 	if db.lends(h) {
 		return db.Lender.ReadStart(h, max)
@@ -300,7 +297,7 @@ func (db *DB) ReadStart(h Hash, max int64) (o Object, size int64, err error) {
 			return o, size, nil
 		}
 	}
-	o, err = db.Read(h) // which also looks again, and says what is wrong
+	o, err = db.Read(h) // which also searches again, and reports the error
 	return o, int64(len(o.Data)), err
 }
 
@@ -328,8 +325,7 @@ func (db *DB) Size(h Hash) (n int64, err error) {
 	return n, asDamage(err)
 }
 
-// SizeOf is size for sums and lists, in which an object that cannot be read
-// counts as empty.
+// SizeOf is Size for sums and lists: an object that cannot be read counts as empty.
 func (db *DB) SizeOf(h Hash) (int64, error) {
 	n, err := db.Size(h)
 	if Unreadable(err) {
@@ -338,8 +334,7 @@ func (db *DB) SizeOf(h Hash) (int64, error) {
 	return n, err
 }
 
-// ReadLoose reads an object that git wrote as a file of its own. This package
-// writes none, but an operator's git might.
+// ReadLoose reads a loose object. This package writes none, but an operator's git may.
 func (db *DB) ReadLoose(h Hash) (Object, error) {
 	s := h.String()
 	f, err := os.Open(filepath.Join(db.Dir, s[:2], s[2:]))
@@ -384,7 +379,7 @@ func (db *DB) Tree(h Hash) ([]TreeEntry, error) {
 	return ParseTree(o.Data)
 }
 
-// Entry returns one name of a tree without decoding the rest of it.
+// Entry returns one entry of a tree without decoding the others.
 func (db *DB) Entry(tree Hash, name string) (TreeEntry, bool, error) {
 	if tree.IsZero() {
 		return TreeEntry{}, false, nil
@@ -417,10 +412,10 @@ func (db *DB) Entry(tree Hash, name string) (TreeEntry, bool, error) {
 	return TreeEntry{}, false, nil
 }
 
-// NameIndex keeps trees by their names. One goroutine uses it, and not for long.
+// NameIndex caches trees by name. Only one goroutine may use it, for a short time.
 type NameIndex map[Hash]map[string]TreeEntry
 
-// EntryByName is entry for whoever looks up thousands of names in few trees.
+// EntryByName is Entry for lookups of thousands of names in few trees.
 func (db *DB) EntryByName(index NameIndex, tree Hash, name string) (TreeEntry, bool, error) {
 	names, ok := index[tree]
 	if !ok {
@@ -450,8 +445,7 @@ func (db *DB) Blob(h Hash) ([]byte, error) {
 	return o.Data, nil
 }
 
-// Prefixed returns the names of objects that begin with the digits, at most
-// max.
+// Prefixed returns at most max names of objects that begin with the digits.
 func (db *DB) Prefixed(digits string, max int) []Hash {
 	lo, err := HashFrom(digits + strings.Repeat("0", 40-len(digits)))
 	if err != nil {

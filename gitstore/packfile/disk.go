@@ -9,18 +9,17 @@ import (
 	"runtime"
 )
 
-// Disk writes files durably. Tests watch it by step, and a disk for files that are gone
-// in a moment need not sync.
+// Disk writes files durably. Step is for tests. A disk for temporary files need not sync.
 type Disk struct {
 	Sync func(*os.File) error
-	Step func(name string) // is told what is about to be done next
+	Step func(name string) // called with the name of each step before it
 }
 
 // SyncFile makes a file or a directory durable.
 func SyncFile(f *os.File) error {
 	err := f.Sync()
 	if err != nil && runtime.GOOS == "windows" {
-		// A directory handle cannot be flushed there; NTFS journals its entries.
+		// Windows cannot flush a directory handle; NTFS journals its entries.
 		if st, serr := f.Stat(); serr == nil && st.IsDir() {
 			return nil
 		}
@@ -41,8 +40,7 @@ func (d Disk) SyncDir(dir string) error {
 	return nil
 }
 
-// writeDurable writes a new file and makes it durable, but for its directory
-// entry.
+// writeDurable writes a new file and makes it durable, except for its directory entry.
 func (d Disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
@@ -50,7 +48,7 @@ func (d Disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(perm) // whatever the umask
+		err = f.Chmod(perm) // regardless of the umask
 	}
 	if err == nil {
 		err = d.Sync(f)
@@ -58,8 +56,8 @@ func (d Disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReplaceDurable replaces a file in one step and durably: a crash leaves the old
-// one whole, or the new one.
+// ReplaceDurable replaces a file atomically and durably: after a crash, the old or the new
+// file is there, complete.
 func (d Disk) ReplaceDurable(name string, data []byte, perm fs.FileMode) error {
 	tmp := name + ".tmp"
 	err := d.writeDurable(tmp, data, perm)
@@ -75,8 +73,7 @@ func (d Disk) ReplaceDurable(name string, data []byte, perm fs.FileMode) error {
 	return d.SyncDir(filepath.Dir(name))
 }
 
-// ReplaceFile replaces a file in one step, without making it durable: for what
-// can be derived again.
+// ReplaceFile replaces a file atomically but not durably, for derived data.
 func ReplaceFile(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".tmp-*")
 	if err != nil {
@@ -95,7 +92,7 @@ func ReplaceFile(name string, data []byte, perm fs.FileMode) error {
 	return err
 }
 
-// MkdirMode makes a directory with exactly this mode, whatever the umask.
+// MkdirMode makes a directory with exactly this mode, regardless of the umask.
 func MkdirMode(name string, perm fs.FileMode) error {
 	if err := os.Mkdir(name, perm); err != nil {
 		return err

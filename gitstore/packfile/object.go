@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Hash is an object name.
+// Hash is the name of an object.
 type Hash = plumbing.Hash
 
 // Kind is what an object is: plumbing.BlobObject, TreeObject, CommitObject.
@@ -108,14 +108,14 @@ func (e TreeEntry) IsDir() bool { return e.Mode&0o170000 == ModeDir }
 // IsLink reports whether the entry is a symbolic link.
 func (e TreeEntry) IsLink() bool { return e.Mode&0o170000 == ModeSymlink }
 
-// IsPlain tells of a file that is no link.
+// IsPlain reports whether the entry is a file but not a symbolic link.
 func (e TreeEntry) IsPlain() bool { return e.Mode&0o170000 == 0o100000 }
 
 // IsFile reports whether the entry is a file or a symbolic link.
 func (e TreeEntry) IsFile() bool { return e.IsPlain() || e.IsLink() }
 
-// FileMode gives a file's mode in our words. Old repositories hold modes such
-// as 100664, which git reads as 100644.
+// FileMode converts the mode of a file. Old repositories have modes such as 100664, which
+// git reads as 100644.
 func (e TreeEntry) FileMode() space.Mode {
 	switch {
 	case e.IsLink():
@@ -126,7 +126,7 @@ func (e TreeEntry) FileMode() space.Mode {
 	return space.Regular
 }
 
-// TreeMode returns a mode as trees have it.
+// TreeMode returns the mode that trees store for m.
 func TreeMode(m space.Mode) uint32 {
 	switch m {
 	case space.Executable:
@@ -176,8 +176,8 @@ func EncodeTree(es []TreeEntry) []byte {
 	return b
 }
 
-// compareEntries orders names as git's trees do: a directory's as if it ended
-// in a slash.
+// compareEntries orders names as in git's trees: a directory's name as if it ended in a
+// slash.
 func compareEntries(a, b TreeEntry) int {
 	n := min(len(a.Name), len(b.Name))
 	if c := CompareStrings(a.Name[:n], b.Name[:n]); c != 0 {

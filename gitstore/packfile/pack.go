@@ -15,28 +15,27 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// Limits of what a pack may claim, against packs from elsewhere.
+// Limits on the claims of a pack, which may come from elsewhere.
 const (
 	maxDeltaChain  = 4096    // git's own maximum is 4095
 	maxObjectBytes = 1 << 30 // of one inflated object
 )
 
-// Pack is one pack with its index in memory. It is read by offset alone, so
-// any number of readers may share it.
+// Pack is a pack with its index in memory. Reads are by offset, so any number of readers
+// may share it.
 type Pack struct {
 	Base string // path without .pack or .idx
 	N    int
 	size int64 // bytes of the pack file
 	idx  []byte
 
-	// keep holds the open file of a large pack; small ones are opened for each
-	// read, so that many packs need few descriptors.
+	// keep is the open file of a large pack. Small packs are opened for each read, so that
+	// many packs need few descriptors.
 	mu   sync.Mutex
 	keep *os.File
 }
 
-// keepOpenBytes and keepOpenObjects are from which size on a pack's file stays
-// open.
+// Packs of at least keepOpenBytes or keepOpenObjects stay open.
 const (
 	keepOpenBytes   = 1 << 20
 	keepOpenObjects = 1000
@@ -53,8 +52,7 @@ var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 // ErrBadIndex is the error for a damaged index of a pack.
 var ErrBadIndex = errors.New("damaged pack index")
 
-// Load reads and checks a pack's index. ErrBadIndex means that the index
-// has to be made again.
+// Load reads and checks a pack's index. ErrBadIndex means that the index must be rebuilt.
 func Load(base string) (*Pack, error) {
 	idx, err := os.ReadFile(base + ".idx")
 	if err != nil {
@@ -110,7 +108,7 @@ func (p *Pack) offset(i int) (int64, error) {
 	return int64(binary.BigEndian.Uint64(p.idx[at:]) & (1<<63 - 1)), nil
 }
 
-// search returns the position of the first name that is not below h.
+// search returns the position of the first name that is not less than h.
 func (p *Pack) search(h Hash) int {
 	lo := 0
 	if h[0] > 0 {
@@ -139,7 +137,7 @@ func (p *Pack) Find(h Hash) (int64, bool) {
 	return off, err == nil
 }
 
-// open returns the pack's file and what to call when done with it.
+// open returns the pack's file and a function to call when done with it.
 func (p *Pack) open() (*os.File, func(), error) {
 	p.mu.Lock()
 	f := p.keep
@@ -154,8 +152,8 @@ func (p *Pack) open() (*os.File, func(), error) {
 	return f, func() { f.Close() }, nil
 }
 
-// Close closes the kept file. Readers that began earlier finish with an error
-// and look the object up again.
+// Close closes the open file. Readers that began earlier get an error and look the object
+// up again.
 func (p *Pack) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +163,7 @@ func (p *Pack) Close() {
 	}
 }
 
-// rawEntry is an object as it is stored: whole, or a delta to a base.
+// rawEntry is an object as stored: complete, or a delta to a base.
 type rawEntry struct {
 	kind    Kind
 	Size    int64 // of the stored content, inflated
@@ -233,15 +231,15 @@ func (e rawEntry) Inflate(r io.ReaderAt, max int64) ([]byte, error) {
 	}
 	defer z.Close()
 	var b bytes.Buffer
-	b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // grows with what is there, not with what is claimed
+	b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // grows with the data, not with its claimed size
 	if got, err := io.Copy(&b, io.LimitReader(z, n)); err != nil || got != n {
 		return nil, errors.Join(errors.New("pack entry ends early"), err)
 	}
 	return b.Bytes(), nil
 }
 
-// Read decodes the object at off. Bases of reference deltas, which packs of
-// ours never hold across packs, are looked up by base.
+// Read decodes the object at off. base looks up the bases of reference deltas. Our packs
+// never refer to other packs.
 func (p *Pack) Read(off int64, base func(Hash) (Object, error)) (Object, error) {
 	f, done, err := p.open()
 	if err != nil {
@@ -280,8 +278,8 @@ func (p *Pack) Read(off int64, base func(Hash) (Object, error)) (Object, error) 
 	return Object{}, errors.New("delta chain is too long")
 }
 
-// ReadStart decodes the first max bytes of an object that is larger and no
-// delta; of any other it returns nothing.
+// readStart decodes the first max bytes of an object that is larger and not a delta. For
+// other objects it returns nothing.
 func (p *Pack) readStart(off, max int64) (o Object, size int64, err error) {
 	f, done, err := p.open()
 	if err != nil {
@@ -335,8 +333,7 @@ func deltaSizes(d []byte) (src, dst int64, ok bool) {
 	return src, dst, ok
 }
 
-// objectSize returns the inflated size of the object at off without reading it
-// whole.
+// objectSize returns the inflated size of the object at off without reading all of it.
 func (p *Pack) objectSize(off int64) (int64, error) {
 	f, done, err := p.open()
 	if err != nil {
@@ -361,8 +358,7 @@ func (p *Pack) objectSize(off int64) (int64, error) {
 	return n, nil
 }
 
-// Remove deletes a pack that nobody uses. The index goes first: a pack without
-// one is no pack to git.
+// Remove deletes an unused pack, its index first: git ignores a pack without an index.
 func (p *Pack) Remove() error {
 	p.Close()
 	var errs []error

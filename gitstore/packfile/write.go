@@ -24,7 +24,7 @@ import (
 // NewSHA1 returns git's hash, which detects collision attacks.
 func NewSHA1() gohash.Hash { return githash.New(crypto.SHA1) }
 
-// Writer writes one pack of whole objects.
+// Writer writes a pack of complete objects, without deltas.
 type Writer struct {
 	Disk
 	dir     string // objects/pack
@@ -44,8 +44,8 @@ type packedEntry struct {
 	off  int64
 }
 
-// NewWriter starts a pack in dir. Finish or Abort ends it. The file's name
-// is one that git removes as rubbish, should the process die.
+// NewWriter starts a pack in dir. Finish or Abort ends it. Git recognizes the file's name
+// as garbage and removes it if the process dies.
 func NewWriter(d Disk, dir string) (*Writer, error) {
 	f, err := os.CreateTemp(dir, "tmp_pack_*")
 	if err != nil {
@@ -60,7 +60,7 @@ func NewWriter(d Disk, dir string) (*Writer, error) {
 	return w, nil
 }
 
-// Add writes an object, unless the pack has it, and returns its name.
+// Add writes an object unless the pack has it, and returns its name.
 func (w *Writer) Add(k Kind, data []byte) (Hash, error) {
 	h := plumbing.ComputeHash(k, data)
 	return h, w.AddNamed(h, k, data)
@@ -93,8 +93,8 @@ func (w *Writer) AddNamed(h Hash, k Kind, data []byte) error {
 	return nil
 }
 
-// Finish makes the pack durable and visible, its directory entry included, at
-// two syncs. The index is not synced: recovery makes it again.
+// Finish makes the pack and its directory entry durable and visible, with two syncs. The
+// index is not synced: recovery rebuilds it.
 func (w *Writer) Finish() (p *Pack, err error) {
 	base := ""
 	defer func() {
@@ -155,13 +155,13 @@ func (w *Writer) seal() ([]byte, error) {
 	return sum, err
 }
 
-// Abort removes what was written.
+// Abort removes the unfinished pack.
 func (w *Writer) Abort() {
 	w.f.Close()
 	os.Remove(w.f.Name())
 }
 
-// encodeIndex makes a version 2 index (gitformat-pack(5)).
+// encodeIndex returns a version 2 index (gitformat-pack(5)).
 func encodeIndex(es []packedEntry, packSum []byte) []byte {
 	es = slices.Clone(es)
 	slices.SortFunc(es, func(a, b packedEntry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
@@ -198,8 +198,8 @@ func encodeIndex(es []packedEntry, packSum []byte) []byte {
 	return h.Sum(out)
 }
 
-// IndexPack makes the index of a pack that holds whole objects alone, as those
-// of commits do. ErrDelta is returned for another pack.
+// IndexPack writes the index of a pack without deltas, such as the packs of commits. For
+// other packs it returns ErrDelta.
 func IndexPack(base string) error {
 	data, err := os.ReadFile(base + ".pack")
 	if err != nil {
@@ -226,8 +226,7 @@ func IndexPack(base string) error {
 		if e.kind == plumbing.OFSDeltaObject || e.kind == plumbing.REFDeltaObject {
 			return ErrDelta
 		}
-		// A bytes.Reader is an io.ByteReader, so zlib takes from it exactly
-		// what the entry has.
+		// A bytes.Reader is an io.ByteReader, so zlib reads exactly the entry from it.
 		body := bytes.NewReader(data[e.data:])
 		z, err := zlib.NewReader(body)
 		if err != nil {

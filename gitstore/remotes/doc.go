@@ -1,26 +1,21 @@
-// Package remotes keeps spaces in step with the repositories that their people
-// have elsewhere: at GitHub, at any other git server, or on another disk. It
-// knows which space has which remote, pushes what was committed, fetches and
-// merges what came to the remote, and tells how that goes in words for people
-// who know no git.
+// Package remotes keeps spaces in step with their remotes: repositories at GitHub, at
+// another git server, or on another disk. It knows the remote of each space, pushes its
+// commits, fetches and merges changes at the remote, and reports the state in words for
+// people who do not know git.
 //
 // It promises:
 //
-//   - No commit waits for a remote, and none is forgotten: what is left to push
-//     is derived from the heads of spaces and what is known of their remotes, at
-//     start and after every transfer. A crash or a lost row loses nothing.
-//   - A space is told to be pushed only where its head is what the remote was
-//     seen to have.
-//   - Nothing that came from either side is dropped. What a merge had to decide
-//     is told once to every person who uses the space, and stays readable in the
-//     merge's message.
-//   - One sync at a time per space, a bounded number over all, and remotes that
-//     fail never take all of these.
-//   - Tokens are sealed where they are kept, opened for one transfer and never
-//     part of a Status, a log record or an error. Nothing of one space's remote
-//     appears in another's Status.
+//   - No commit waits for a remote, and none is forgotten: what must still be pushed is
+//     derived from the heads of spaces and the known state of their remotes, at the start
+//     and after every transfer. A crash or a lost row loses nothing.
+//   - A space is only reported as pushed if its head was seen at the remote.
+//   - No change of either side is dropped. Everybody who uses the space is notified once
+//     of the decisions of a merge, which stay readable in its message.
+//   - Each space has one sync at a time, the number of all syncs is limited, and failing
+//     remotes never use all of them.
+//   - Tokens are stored encrypted, opened for one transfer, and never part of a Status, a
+//     log record or an error. No data of one space's remote appears in another's Status.
 //
-// One Manager per database runs syncs at a time; what another process would
-// need to take over (remotes, how the last sync ended, notices) is in the
-// database.
+// One Manager per database runs syncs at a time. Everything that another process would
+// need to continue (remotes, how the last sync ended, notices) is in the database.
 package remotes

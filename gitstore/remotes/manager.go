@@ -16,7 +16,7 @@ import (
 type Manager struct {
 	o Options
 
-	// ctx ends when the transfers that run shall end; work is what runs.
+	// ctx ends to stop running transfers; work counts running goroutines.
 	ctx  context.Context
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -24,7 +24,7 @@ type Manager struct {
 	setMu   sync.Mutex // held while a remote is set or removed
 	mu      sync.Mutex
 	entries map[space.SpaceID]*entry
-	notices map[space.SpaceID]*notices // also of spaces that have no remote any more
+	notices map[space.SpaceID]*notices // also of spaces that no longer have a remote
 	paused  map[space.SpaceID]int
 	queue   queue
 	closed  bool
@@ -32,16 +32,15 @@ type Manager struct {
 
 var _ space.Events = (*Manager)(nil)
 
-// New returns a Manager. Load or Start is called before all else, and Close
-// last.
+// New returns a Manager. Call Load or Start before anything else, and Close at the end.
 func New(o Options) *Manager {
 	m := &Manager{o: o.withDefaults(), entries: map[space.SpaceID]*entry{}, notices: map[space.SpaceID]*notices{}, paused: map[space.SpaceID]int{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
 }
 
-// Load reads the remotes from the database. It starts nothing: commands that
-// set a remote or ask for a Status while no server runs need no more.
+// Load reads the remotes from the database. It starts nothing. This is enough for commands
+// that set a remote or ask for a Status while no server runs.
 func (m *Manager) Load(ctx context.Context) error {
 	rows, noticesOf, err := m.loadRows(ctx)
 	if err != nil {
@@ -62,8 +61,8 @@ func (m *Manager) Load(ctx context.Context) error {
 	return nil
 }
 
-// Start loads the remotes and has every space whose head is not what its remote
-// was last seen to have pushed, in the background. It is called once.
+// Start loads the remotes and, in the background, pushes every space whose head was not
+// last seen at its remote. Call it once.
 func (m *Manager) Start(ctx context.Context) error {
 	if err := m.dropOldNotices(ctx); err != nil {
 		return err
@@ -79,9 +78,9 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close starts no more syncs and waits for those that run; when ctx ends first
-// they are cut off, which loses nothing: the next Start finds what was left.
-// No goroutine of the Manager is left when it returns.
+// Close starts no more syncs and waits for running ones. If ctx ends first, it interrupts
+// them, which loses nothing: the next Start continues. When it returns, no goroutine of the
+// Manager runs.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	if !m.closed {
@@ -104,7 +103,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		err = fault.Wrap(ctx.Err(), fault.Canceled, "Transfers were cut off; they are taken up again at the next start.")
+		err = fault.Wrap(ctx.Err(), fault.Canceled, "Transfers were interrupted; they continue after the next start.")
 		m.stop()
 		<-ended
 	}
@@ -118,14 +117,14 @@ func errNoRemote() error {
 	return fault.New(fault.NotFound, "This space has no remote: it is kept on this server alone.")
 }
 
-// Has reports whether the space has a remote. It looks at memory alone.
+// Has reports whether the space has a remote. It only reads memory.
 func (m *Manager) Has(id space.SpaceID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.entries[id] != nil
 }
 
-// Publish has a new head pushed. It never blocks.
+// Publish requests the push of a new head. It never blocks.
 func (m *Manager) Publish(ev space.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +134,7 @@ func (m *Manager) Publish(ev space.Event) {
 	}
 	e.published = ev.Commit.ID
 	if ev.Commit.ID == e.synced {
-		return // our own merge or fast-forward, told late
+		return // a late event of our own merge or fast-forward
 	}
 	if e.behindSince.IsZero() {
 		e.behindSince = time.Now()
@@ -143,9 +142,9 @@ func (m *Manager) Publish(ev space.Event) {
 	m.ask(e, wantPush)
 }
 
-// Used reports that a client uses the space: its remote is asked for news if the
-// last answer is older than Options.CheckEvery, and from time to time while the
-// use is recent. It never blocks.
+// Used reports that a client uses the space. Its remote is checked if the last check is
+// older than Options.CheckEvery, and then periodically while the use is recent. Used never
+// blocks.
 func (m *Manager) Used(id space.SpaceID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,9 +163,9 @@ func (m *Manager) Used(id space.SpaceID) {
 	}
 }
 
-// Notify reports that something happened at the remote: it is asked at once,
-// unless it told us to wait. It never blocks. Who calls it has made sure that
-// the notice is the remote's.
+// Notify reports that something happened at the remote, which is then checked at once,
+// unless it asked us to wait. Notify never blocks. The caller has verified that the notice
+// comes from the remote.
 func (m *Manager) Notify(id space.SpaceID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,12 +179,10 @@ func (m *Manager) Notify(id space.SpaceID) {
 	m.ask(e, wantCheck|wantPush)
 }
 
-// Sync brings a space and its remote in step now, however the last sync ended,
-// and returns when that is done. progress, which may be nil, is told in short
-// lines what happens; it is not called after Sync has returned. A sync that
-// failed is no error: the Status says so. The error is a fault.NotFound if
-// the space has no remote, and a fault.Canceled if ctx ended; the sync goes
-// on then.
+// Sync syncs a space with its remote now, however the last sync ended, and returns when
+// that is done. It calls progress, which may be nil, with short lines until it returns. A
+// failed sync is not an error: the Status reports it. The error is a fault.NotFound if the
+// space has no remote, and a fault.Canceled if ctx ended; the sync then continues.
 func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	m.mu.Lock()
@@ -228,7 +225,7 @@ func (m *Manager) Reach(ctx context.Context, id space.SpaceID, do func(e transpo
 	return err
 }
 
-// wait returns how the sync ended that w waits for.
+// wait waits until w's sync has ended, and returns its error.
 func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (space.RemoteStatus, error) {
 	select {
 	case <-w.done:
@@ -238,14 +235,13 @@ func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (space.
 		return space.RemoteStatus{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return space.RemoteStatus{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync goes on in the background.")
+		return space.RemoteStatus{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync continues in the background.")
 	}
 	return m.Status(ctx, id)
 }
 
-// Pause ends the sync of a space that runs, if one does, and starts no other
-// until resume is called, which may be done more than once. It is for work on
-// the space's history.
+// Pause ends a running sync of a space, and starts no other until resume is called, which
+// may be done more than once. It is for changes of the space's history.
 func (m *Manager) Pause(ctx context.Context, id space.SpaceID) (resume func(), err error) {
 	m.mu.Lock()
 	m.paused[id]++
@@ -276,7 +272,7 @@ func (m *Manager) resume(id space.SpaceID) {
 	delete(m.paused, id)
 	if e := m.entries[id]; e != nil {
 		if !e.waitAsked {
-			e.forgive() // what was done meanwhile may have solved it
+			e.forgive() // the work meanwhile may have solved the problem
 		}
 		m.ask(e, wantPush)
 	}

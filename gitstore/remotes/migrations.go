@@ -12,8 +12,8 @@ func Migrations() []database.Migration {
 	}}
 }
 
-// How a sync ended is a row of its own, which is written far more often than the
-// remote's, so that neither writer can undo what the other wrote.
+// The state of a sync is in its own row, which is written much more often than the
+// remote's, so that neither write can overwrite the other.
 func tables(blob, identity string) string {
 	return `
 CREATE TABLE remotes (

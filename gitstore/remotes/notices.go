@@ -13,14 +13,14 @@ import (
 	"satchel/internal/space"
 )
 
-// notice is something that every person who uses the space is told once.
+// notice is a message that every user of the space gets once.
 type notice struct {
 	id   int64
 	at   time.Time
 	text string
 }
 
-// notices are a space's, oldest first, and the last that each person was told.
+// notices are a space's notices, oldest first, and the last one that each person got.
 type notices struct {
 	all  []notice
 	seen map[space.UserID]int64
@@ -43,11 +43,11 @@ func (m *Manager) fresh(id space.SpaceID) *notices {
 	return list
 }
 
-// Notices returns what the next answer to a user must say about the space's
-// remote: conflicts that a merge kept, a history that was rewritten, and the
-// like. Each is returned once to each user, also after the remote was changed or
-// removed. It looks at memory alone; what was told is stored in the background,
-// so that a crash may tell it twice and never not at all.
+// Notices returns what the next answer to a user must say about the space's remote:
+// conflicts that a merge kept, a history that was rewritten, and the like. Each is returned
+// once to each user, even after the remote was changed or removed. It only reads memory.
+// Which notices were returned is stored in the background, so after a crash a user may get
+// a notice twice, but never not at all.
 func (m *Manager) Notices(id space.SpaceID, user space.UserID) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,14 +103,14 @@ func (m *Manager) dropNotices(ctx context.Context, id space.SpaceID) error {
 	})
 }
 
-// dropOldNotices removes from the table what nobody is told any more: of a
-// space without a remote no new notice does.
+// dropOldNotices removes expired notices from the table. A space without a remote gets no
+// new notices, which would remove them.
 func (m *Manager) dropOldNotices(ctx context.Context) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Where("at < ?", database.Millis(time.Now().Add(-m.o.NoticeAge))).Delete(&noticeRow{}).Error; err != nil {
 			return fmt.Errorf("drop old notices: %w", err)
 		}
-		// Numbers of notices are not used again, so that none of these is missed.
+		// Numbers of notices are never reused, so none of these is missed.
 		if err := tx.Where("space_id NOT IN (SELECT space_id FROM remotes_notices)").Delete(&seenRow{}).Error; err != nil {
 			return fmt.Errorf("drop who was told of old notices: %w", err)
 		}
@@ -118,7 +118,7 @@ func (m *Manager) dropOldNotices(ctx context.Context) error {
 	})
 }
 
-// note keeps a notice for everyone who uses the space.
+// note stores a notice for everyone who uses the space.
 func (s *syncing) note(ctx context.Context, text string) {
 	m, id := s.m, s.remote.Space
 	m.o.Logger.InfoContext(ctx, "remote", "space", id, "notice", text)
@@ -131,7 +131,7 @@ func (s *syncing) note(ctx context.Context, text string) {
 			return fmt.Errorf("store notice: %w", err)
 		}
 		n.id = row.ID
-		// The oldest go, where there are more than are kept.
+		// Drop the oldest, if there are too many.
 		var kept []int64
 		err := tx.Model(&noticeRow{}).Where("space_id = ?", string(id)).Order("id DESC").Limit(m.o.Notices).Pluck("id", &kept).Error
 		if err != nil {

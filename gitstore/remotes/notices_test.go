@@ -29,7 +29,7 @@ func (b *bench) conflict(id space.SpaceID, name string) {
 	b.git.set(func() { b.git.merged = gitstore.Integration{} })
 }
 
-// Every person is told once, in whatever process; what is kept has a bound.
+// Everybody gets a notice once, in any process; the number of notices is limited.
 func TestNotices(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		b := benchOn(t, db, func(o *remotes.Options) { o.Notices = 3 })
@@ -106,7 +106,7 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// Someone who comes back after a long time is not told what was long ago.
+// Somebody who comes back after a long time does not get old notices.
 func TestOldNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.NoticeAge = 24 * time.Hour })

@@ -11,22 +11,22 @@ import (
 	"satchel/internal/space"
 )
 
-// Bounds of a notice: how many files it names, and its length in characters,
-// which is less than what an answer shows of one.
+// Limits of a notice: the number of files that it names, and its length in characters,
+// which is less than what an answer shows.
 const (
 	conflictsNamed = 5
 	maxNotice      = 1200
 )
 
-// mergeNotices says what a merge had to decide: first what to do, then with
-// which files, as a reader may see the beginning alone.
+// mergeNotices describes the decisions of a merge: first what to do, then with which files,
+// because a reader may only see the beginning.
 func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []string {
 	var out []string
 	host := hostOf(r.URL)
 	if rewritten {
-		out = append(out, fmt.Sprintf("The history of the branch %s at %s was rewritten there (a “force push”). Nothing of this space was dropped: both histories were merged, so that files which were taken out there may still be here.", shown(r.Branch), host))
+		out = append(out, fmt.Sprintf("The history of the branch %s at %s was rewritten there (a “force push”). Nothing of this space was dropped: both histories were merged, so files that were removed there may still be here.", shown(r.Branch), host))
 	}
-	tell := func(advice string, files []string) {
+	list := func(advice string, files []string) {
 		if len(files) > 0 {
 			out = append(out, withFiles(advice, files, in.Commit.ID))
 		}
@@ -41,32 +41,30 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			edits = append(edits, path+" (as this space has it)")
 		case space.IsConflictCopy(c.Kept):
 			copies = append(copies, fmt.Sprintf("%s (copy: %s)", path, kept))
-		default: // see gitstore: all that is kept beside another is marked as a copy
+		default: // see gitstore: the name of a kept version marks it as a copy
 			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
 		}
 	}
-	tell(fmt.Sprintf("This space and %s changed the same files in ways that cannot be put together by themselves. Both versions are kept: as a rule the copy has this space's, and the other name the one from %[1]s. Put what both say under the first name, then delete the copy:", host), copies)
-	tell(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it says all that is needed, and delete the other:", host), names)
-	tell(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: what was changed stays, and there is no other copy of it. Delete only what nobody needs:", host), edits)
+	list(fmt.Sprintf("This space and %s changed the same files in ways that cannot be merged automatically. Both versions are kept: usually the copy has this space's version, and the other name the one from %[1]s. Combine both under the first name, then delete the copy:", host), copies)
+	list(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it has everything, and delete the other:", host), names)
+	list(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: the changed files stay, and there is no other copy of them. Delete only what nobody needs:", host), edits)
 	var replaced []string
 	for _, p := range in.Replaced {
 		replaced = append(replaced, shown(string(p)))
 	}
-	tell(fmt.Sprintf("Files that this space began with, and that nobody had changed, are now as %s has them:", host), replaced)
+	list(fmt.Sprintf("Files that every space starts with and that nobody had changed now have the content from %s:", host), replaced)
 	var refused []string
 	for _, x := range in.Commit.Rejected {
-		// Large files, and links, are in the space: what is wrong with them is told
-		// to whoever changes them.
+		// Large files and links are in the space: people who change them get an error.
 		if rule := space.RuleOf(x.Err); rule != "" && rule != space.RuleSymlink {
 			refused = append(refused, shown(x.Path))
 		}
 	}
-	tell(fmt.Sprintf("A space cannot use the names of these files from %s, so that sandboxes do not show them. To have them here, rename them there:", host), refused)
+	list(fmt.Sprintf("A space cannot use the names of these files from %s, so sandboxes do not show them. To get them here, rename them there:", host), refused)
 	return out
 }
 
-// withFiles ends an advice with the files that it is about, of which it names as
-// many as the notice has room for.
+// withFiles appends as many of the files to the advice as fit in the notice.
 func withFiles(advice string, files []string, at space.CommitID) string {
 	for n := min(len(files), conflictsNamed); ; n-- {
 		list := strings.Join(files[:n], ", ")
@@ -86,23 +84,22 @@ func withFiles(advice string, files []string, at space.CommitID) string {
 }
 
 func noticeEmptied(r space.Remote) string {
-	return fmt.Sprintf("The repository at %s had been emptied. Everything of this space was pushed to it again; remove the remote if that is not wanted.", hostOf(r.URL))
+	return fmt.Sprintf("The repository at %s had been emptied. This space was pushed to it again; remove the remote if you do not want that.", hostOf(r.URL))
 }
 
 func noticeReplaced(r space.Remote, left space.CommitID) string {
-	return fmt.Sprintf("The space was made what the branch %s at %s is, as was asked for. What it was before is kept here as commit %s; satchel space restore brings it back.", shown(r.Branch), hostOf(r.URL), left.Short())
+	return fmt.Sprintf("As requested, the content of the space was replaced by the branch %s at %s. The former content is kept as commit %s; satchel space restore brings it back.", shown(r.Branch), hostOf(r.URL), left.Short())
 }
 
 func noticeDeleted(r space.Remote) string {
-	return fmt.Sprintf("The branch %s had been deleted at %s. It was made again with everything of this space; remove the remote if that is not wanted.", shown(r.Branch), hostOf(r.URL))
+	return fmt.Sprintf("The branch %s had been deleted at %s. It was created again with the content of this space; remove the remote if you do not want that.", shown(r.Branch), hostOf(r.URL))
 }
 
 func noticeRenamed(r space.Remote, now string) string {
 	return fmt.Sprintf("The branch %s at %s is now called %s, and this space follows it.", shown(r.Branch), hostOf(r.URL), shown(now))
 }
 
-// shown makes a name that a remote chose fit to be read in a sentence: quoted,
-// on one line, not too long.
+// shown quotes a name that a remote chose for a sentence: on one line, and not too long.
 func shown(s string) string {
 	const most = 200
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == '“' || r == '”' }) {

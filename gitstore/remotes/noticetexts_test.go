@@ -15,8 +15,8 @@ func noticesOf(c ...space.Conflict) []string {
 	return mergeNotices(space.Remote{URL: atGitHub, Branch: "main"}, gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567", Conflicts: c}}, false)
 }
 
-// What a merge decided is told as what it is: the only copy of a file is never
-// called a copy that can go.
+// Notices describe a merge correctly: the only copy of a file is never called a copy that
+// can be deleted.
 func TestConflictsAreToldAsTheyAre(t *testing.T) {
 	for _, c := range []struct {
 		name      string

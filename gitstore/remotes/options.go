@@ -11,19 +11,18 @@ import (
 	"satchel/internal/space"
 )
 
-// Backoff says when a failed sync is tried again.
+// Backoff configures when a failed sync is retried.
 type Backoff struct {
-	// Min and Max bound the delays after temporary problems: the n-th is chosen
-	// at random between nothing and Min doubled n-1 times, at most Max.
+	// Min and Max limit the delays after temporary problems: the n-th is a random duration
+	// up to Min × 2ⁿ⁻¹, at most Max.
 	Min, Max time.Duration
-	// Slow is the delay after a problem that only a person can solve, which is
-	// tried again in case they did.
+	// Slow is the delay after a problem that only a person can solve.
 	Slow time.Duration
-	// Longest bounds how long a remote can have us wait by its Retry-After.
+	// Longest is the longest Retry-After of a remote that is honored.
 	Longest time.Duration
 }
 
-// Metrics are told what happens. Nil functions are not called; all must be
+// Metrics are called when something happens. Nil functions are not called; all must be
 // quick and safe for concurrent use.
 type Metrics struct {
 	// Step is called after each step of a sync: "check", "fetch", "merge" or
@@ -57,43 +56,41 @@ type Options struct {
 	Git       Git
 	Transport Transport
 	Seal      *seal.Box
-	// Credentials answers for remotes of the kind GitHub; nil refuses that kind.
+	// Credentials returns tokens for remotes of the kind GitHub; nil disables that kind.
 	Credentials space.Credentials
-	// SSH, where it is set, allows remotes of the kind SSH.
+	// SSH enables remotes of the kind SSH.
 	SSH *transport.SSH
-	// CAFile holds further certificate authorities, for private servers.
+	// CAFile has further certificate authorities, for private servers.
 	CAFile string
-	// Meta is what merge commits say about their making. The default is
-	// Satchel's own name and the tool "sync".
+	// Meta returns the author and tool of merge commits. The default is Satchel's own name
+	// and the tool "sync".
 	Meta func(space.Remote) space.Meta
 
 	Backoff Backoff
-	// CheckEvery bounds how often a space that is used has its remote asked.
+	// CheckEvery is how often, at most, the remote of a used space is checked.
 	CheckEvery time.Duration
-	// PollEvery is how often the remote is asked while a space was in use
-	// within Recent. Negative: never.
+	// PollEvery is how often the remote is checked while a space was in use within Recent.
+	// Negative: never.
 	PollEvery time.Duration
 	Recent    time.Duration
-	// Workers bounds the syncs that run at once, but for those that take long. At
-	// most half of it (one at least) are spent on remotes whose last sync failed.
+	// Workers is how many syncs run at once, except long ones. At most half of them (at
+	// least one) are for remotes whose last sync failed.
 	Workers int
-	// LongAfter is from when on a sync takes long. It then gives its place to
-	// another, and as many as Workers may do so.
+	// LongAfter is the duration from which a sync counts as long. It then gives its place
+	// to another; as many as Workers can do so.
 	LongAfter time.Duration
-	// Rounds bounds how often one sync fetches again because the remote moved
-	// before its push.
+	// Rounds is how often one sync fetches again because the remote moved before its push.
 	Rounds int
-	// Notices and NoticeAge bound what Notices keeps for a space.
+	// Notices and NoticeAge limit the number and age of a space's notices.
 	Notices   int
 	NoticeAge time.Duration
-	// Quiet is for how long Trouble keeps temporary problems to itself.
+	// Quiet is how long Trouble does not report temporary problems.
 	Quiet time.Duration
 
 	Metrics Metrics
-	// Logger receives failed syncs and what merges decided; nil discards.
+	// Logger receives failed syncs and the decisions of merges; nil discards them.
 	Logger *slog.Logger
-	// Random returns a number in [0,1), by which delays are spread; nil means
-	// math/rand/v2.
+	// Random returns a number in [0,1) that spreads delays; nil means math/rand/v2.
 	Random func() float64
 }
 

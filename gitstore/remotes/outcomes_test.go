@@ -58,8 +58,7 @@ func TestTakesChangesOfOthers(t *testing.T) {
 	}
 }
 
-// Where the same lines were changed on both sides both versions stay, and every
-// person is told once.
+// If both sides changed the same lines, both versions stay, and everybody is notified once.
 func TestConflict(t *testing.T) {
 	r := newReal(t, nil)
 	r.set(remotes.SetRequest{})
@@ -148,8 +147,8 @@ func TestRenamedDefaultBranch(t *testing.T) {
 	}
 }
 
-// Another default branch that is no later name of ours is not followed: nor is
-// any where a person chose the branch.
+// Another default branch is not followed unless it is a new name of ours, and never if a
+// person chose the branch.
 func TestOtherDefaultBranchIsNotFollowed(t *testing.T) {
 	for _, chosen := range []bool{false, true} {
 		r := newReal(t, nil)
@@ -252,7 +251,7 @@ func TestShallowRemote(t *testing.T) {
 	}
 }
 
-// A wrong token is told as such; a good one that is set syncs at once.
+// A wrong token is reported as such; a valid one syncs at once.
 func TestWrongToken(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.SetCredential("", "right")
@@ -262,7 +261,7 @@ func TestWrongToken(t *testing.T) {
 	}
 	r.set(remotes.SetRequest{Secret: "right"})
 	r.inStep("main")
-	// Without a token the one that is stored stays.
+	// Without a token, the stored one stays.
 	r.set(remotes.SetRequest{Username: "ann"})
 	r.inStep("main")
 	r.remote.Forget()
@@ -291,8 +290,8 @@ func TestRetryAfterDate(t *testing.T) {
 	r.inStep("main")
 }
 
-// What GitHub's push protection says is told by file and line; after the refusal
-// ends all is pushed.
+// Findings of GitHub's push protection are reported by file and line; when they are
+// resolved, everything is pushed.
 func TestPushProtection(t *testing.T) {
 	r := newReal(t, nil)
 	r.set(remotes.SetRequest{})

@@ -9,8 +9,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Work on a space's history has no push beside it; what was asked for meanwhile
-// is done after it.
+// There is no push during work on a space's history; requested syncs follow after it.
 func TestPause(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -52,8 +51,8 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// What kept a push from going through may have been purged in a pause: it is
-// tried again at once.
+// A purge during a pause may have removed the reason of a failed push, so it is retried at
+// once.
 func TestPauseForgives(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)

@@ -10,37 +10,37 @@ import (
 	"satchel/internal/space"
 )
 
-// Problem says in one stable word why a sync failed: one of transport's, or one
-// of these.
+// Problem is one stable word that says why a sync failed: one of transport's, or one of
+// these.
 type Problem = transport.Problem
 
-// The problems beside transport's.
+// The problems in addition to transport's.
 const (
-	// NoToken reports that the stored secret cannot be opened with this server's
-	// key, or that none is stored.
+	// NoToken means that there is no stored secret, or that this server's key cannot
+	// decrypt it.
 	NoToken Problem = "no_token"
-	// NoAccess reports that the GitHub App gives no token for the repository.
+	// NoAccess means that the GitHub App gets no token for the repository.
 	NoAccess Problem = "no_access"
-	// Restless reports that the remote moved before every push of a sync.
+	// Restless means that the remote moved before every push of a sync.
 	Restless Problem = "restless"
-	// Missing reports that the space itself is not on this server.
+	// Missing means that the space itself is not on this server.
 	Missing Problem = "missing"
-	// Internal reports that this server failed on its own side.
+	// Internal means that this server itself failed.
 	Internal Problem = "internal"
 )
 
-// trouble is a failed sync, as it is told.
+// trouble describes a failed sync for people.
 type trouble struct {
 	problem        Problem
 	detail, remedy string
 	locations      []space.RemoteLocation
 	retryAfter     time.Duration
-	// slow reports that only a person can solve it.
+	// slow means that only a person can solve it.
 	slow bool
 	err  error // for the log
 }
 
-// ownError is an error of this side with a problem's name.
+// ownError is an error of this server with a problem.
 type ownError struct {
 	problem Problem
 	err     error
@@ -49,8 +49,7 @@ type ownError struct {
 func (e *ownError) Error() string { return string(e.problem) + ": " + e.err.Error() }
 func (e *ownError) Unwrap() error { return e.err }
 
-// problemOf returns the problem in err's tree, "" for nil, and Internal where
-// none is named.
+// problemOf returns the problem in err's tree, "" for nil, and Internal if there is none.
 func problemOf(err error) Problem {
 	var own *ownError
 	var remote *transport.Error

@@ -13,8 +13,9 @@ import (
 	"satchel/internal/space"
 )
 
-// The attack: a remote with what costs much to look at and is then refused. It
-// is told with what to do, and not looked at again with every use of the space.
+// The attack: a remote with content that is expensive to check and then rejected. The
+// problem is reported with a remedy, and the remote is not checked again at every use of
+// the space.
 func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 	memory := remoteError(transport.OverLimit)
 	memory.Op, memory.Memory = "fetch", true
@@ -25,7 +26,7 @@ func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 		detail, remedy string
 	}{
 		"too many files":  {"integrate", fault.New(fault.TooLarge, "The space would have 300000 files, and 200000 are allowed."), transport.OverLimit, "300000 files", "smaller repository"},
-		"nested too deep": {"integrate", fault.New(fault.Invalid, "The repository has directories that are nested more than 512 deep."), transport.Malformed, "512 deep", "Change that in the repository"},
+		"nested too deep": {"integrate", fault.New(fault.Invalid, "The repository has directories that are nested more than 512 deep."), transport.Malformed, "512 deep", "Change the repository"},
 		"at the fetch":    {"fetch", fault.New(fault.TooLarge, "The repository would be larger than 4 GiB."), transport.OverLimit, "4 GiB", "smaller repository"},
 		"too much memory": {"fetch", memory, transport.OverLimit, "more memory", "smaller repository"},
 	} {

@@ -36,25 +36,25 @@ type entry struct {
 	current []*waiter // of the one that runs
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the sync that runs has ended
-	transit bool          // more than a look at the remote goes on
+	transit bool          // the sync does more than check the remote
 
-	// published is the newest head that Publish told of since the last sync
-	// began, and synced the head that the remote was last seen to have too.
+	// published is the newest head of a Publish since the last sync began, and synced the
+	// head that was last seen at the remote.
 	published, synced space.CommitID
-	// behindSince is since when the remote has lacked something.
+	// behindSince is since when the remote has lacked commits.
 	behindSince time.Time
 	used        time.Time
-	// checked is when the remote was last asked in this process.
+	// checked is when this process last checked the remote.
 	checked time.Time
 	outcome
-	// tries counts failures for the backoff, which forgive sets back; attempts
-	// counts them for people.
+	// tries counts failures for the backoff, and forgive resets it; attempts counts them
+	// for people.
 	tries     int
 	nextTry   time.Time
 	waitAsked bool // the remote set nextTry, with Retry-After
 	timer     *time.Timer
 	syncs     int // that have ended
-	// rewritten reports that the remote's history was, and nobody was told yet.
+	// rewritten means that the remote's history was rewritten, and nobody was notified yet.
 	rewritten bool
 	replace   bool // SetRequest.Replace, until it is done
 }
@@ -74,7 +74,7 @@ func (e *entry) disarm() {
 	}
 }
 
-// release ends the wait of all who wait for the next sync.
+// release ends the wait of everyone who waits for the next sync.
 func (e *entry) release(err error) {
 	for _, w := range e.waiters {
 		w.finish(err)
@@ -94,7 +94,7 @@ func newWaiter(progress func(string)) *waiter {
 	return &waiter{progress: progress, done: make(chan struct{})}
 }
 
-func (w *waiter) tell(line string) {
+func (w *waiter) report(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.progress != nil {
@@ -117,18 +117,18 @@ func (w *waiter) leave() error {
 	return w.err
 }
 
-// queue holds the spaces that wait for a sync, in two lanes, each first come,
-// first served: remotes whose last sync failed must not hold up the others.
+// queue holds the spaces that wait for a sync, in two lanes, each first come, first served,
+// so that remotes whose last sync failed do not delay the others.
 //
-// A sync that takes long gives its place to another: remotes that send a little
-// now and then must not hold up the others either. Such syncs have as many
-// places of their own, so that there are never more than twice as many in all.
+// A long sync gives its place to another, so that slow remotes do not delay the others
+// either. Long syncs have as many places of their own, so there are never more than twice
+// as many syncs in total.
 type queue struct {
 	sound, troubled []*entry
-	running         int     // syncs that have one of the Workers' places
-	long            int     // syncs that have one of the places for long ones
-	slow            int     // among all, those of the troubled lane
-	overdue         []*turn // take long, and found no place for that
+	running         int     // syncs in one of the Workers' places
+	long            int     // syncs in one of the places for long ones
+	slow            int     // those of either kind from the troubled lane
+	overdue         []*turn // long syncs without a place for long ones
 	lastSlow        bool
 }
 
@@ -146,7 +146,7 @@ func (q *queue) push(e *entry) {
 	}
 }
 
-// ask has a space synced. The caller holds m.mu.
+// ask requests the sync of a space. The caller holds m.mu.
 func (m *Manager) ask(e *entry, w want) {
 	e.want |= w
 	switch {
@@ -168,7 +168,7 @@ func (m *Manager) dispatch() {
 		var e *entry
 		slow := len(q.troubled) > 0 && q.slow < max(1, m.o.Workers/2)
 		if slow && len(q.sound) > 0 {
-			slow = !q.lastSlow // the lanes take turns where both may go
+			slow = !q.lastSlow // alternate if both lanes can start a sync
 		}
 		switch {
 		case slow:
@@ -240,9 +240,9 @@ func (m *Manager) takeTurn(slow bool) *turn {
 	return t
 }
 
-// relieve moves syncs that take long to the places for those, while there are
-// any, by which theirs become free. Of the troubled lane's share they still
-// count: a remote that failed after a long time gets no more places by that.
+// relieve moves long syncs to the places for long ones, while there are any, which frees
+// their places. They still count for the share of the troubled lane, so that slow failing
+// remotes get no additional places.
 func (q *queue) relieve(places int) {
 	for len(q.overdue) > 0 && q.long < places {
 		q.overdue[0].long = true
@@ -252,7 +252,7 @@ func (q *queue) relieve(places int) {
 	}
 }
 
-// end gives the place of a sync that has ended back.
+// end frees the place of a sync that has ended.
 func (q *queue) end(t *turn) {
 	t.ended = true
 	t.timer.Stop()

@@ -118,8 +118,8 @@ func TestLateEvent(t *testing.T) {
 	})
 }
 
-// What was not pushed when the last process ended is found by the next one from
-// heads alone, and spaces that are in step are left in peace.
+// The next process finds unpushed commits of the last one by the heads, and does not sync
+// spaces that are up to date.
 func TestStartDerivesTheQueue(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -192,8 +192,8 @@ func TestRetryAfterOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// Workers bounds all syncs, those of failing remotes have half of them at most,
-// and nobody waits for ever.
+// Workers limits all syncs, failing remotes use at most half of them, and nobody waits for
+// ever.
 func TestWorkersAreShared(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) {
@@ -299,7 +299,7 @@ func TestSyncsThatTakeLongStarveNobody(t *testing.T) {
 				if n := most.Load(); n > 8 {
 					t.Errorf("%d syncs ran at once", n)
 				}
-				// What failed has its lane: from now on all goes on at once.
+				// Failed remotes have their own lane now, so the others continue at once.
 				time.Sleep(6 * time.Hour)
 				again := b.remote()
 				synctest.Wait()
@@ -419,8 +419,7 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// Who sets a remote and waits sees one sync, of which a failure is told and not
-// tried twice.
+// Setting a remote and waiting causes one sync, whose failure is reported and not retried.
 func TestSetAndSync(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -483,8 +482,7 @@ func TestRemoveWhileSyncing(t *testing.T) {
 	})
 }
 
-// While commits and pushes run beside it, a Status never says that a head is
-// pushed which is not.
+// During concurrent commits and pushes, a Status never reports an unpushed head as pushed.
 func TestStatusIsConsistent(t *testing.T) {
 	b := newBench(t, func(o *remotes.Options) { o.CheckEvery = 1 })
 	b.start()

@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// storeTimeout bounds a write that must not be lost with the sync that makes it.
+// storeTimeout limits a write that must succeed even if its sync is cancelled.
 const storeTimeout = 10 * time.Second
 
 type remoteRow struct {
@@ -77,10 +77,10 @@ type seenRow struct {
 
 func (seenRow) TableName() string { return "remotes_seen" }
 
-// outcome is how the last sync of a space ended.
+// outcome is the outcome of the last sync of a space.
 type outcome struct {
 	lastCheck, lastSync, failingSince time.Time
-	// waitUntil is until when the remote asked to be left alone.
+	// waitUntil is until when the remote asked us to wait.
 	waitUntil time.Time
 
 	attempts       int
@@ -110,12 +110,12 @@ func (r syncedRow) outcome() outcome {
 		attempts: r.Attempts, problem: Problem(r.Problem), detail: r.Detail, remedy: r.Remedy,
 	}
 	if r.Locations != "" && json.Unmarshal([]byte(r.Locations), &o.locations) != nil {
-		o.locations = nil // they are told again by the next try
+		o.locations = nil // the next attempt finds them again
 	}
 	return o
 }
 
-// loadRows reads all that Load needs.
+// loadRows reads everything that Load needs.
 func (m *Manager) loadRows(ctx context.Context) ([]*entry, map[space.SpaceID]*notices, error) {
 	db := m.o.DB.Read(ctx)
 	var rows []remoteRow
@@ -158,7 +158,7 @@ func (m *Manager) loadRows(ctx context.Context) ([]*entry, map[space.SpaceID]*no
 	return out, noticesOf, nil
 }
 
-// storeRemote writes a remote and forgets how the last sync of another ended.
+// storeRemote writes a remote and deletes the outcome of the former one.
 func (m *Manager) storeRemote(ctx context.Context, r space.Remote, sealed []byte, another bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(r, sealed)
@@ -181,8 +181,8 @@ func (m *Manager) deleteRemote(ctx context.Context, id space.SpaceID) error {
 	})
 }
 
-// dropState removes how the last sync with a remote ended. The notices stay:
-// they are about the space.
+// dropState removes the outcome of the last sync. The notices stay, because they are about
+// the space.
 func dropState(tx *gorm.DB, id space.SpaceID) error {
 	if err := tx.Delete(&syncedRow{SpaceID: string(id)}).Error; err != nil {
 		return fmt.Errorf("forget a remote's state: %w", err)

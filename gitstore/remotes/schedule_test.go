@@ -74,8 +74,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// What a person alone can solve is tried again slowly, and at once when there
-// is reason to think that they did.
+// A problem that only a person can solve is retried slowly, and at once if they may have
+// solved it.
 func TestPermanentProblems(t *testing.T) {
 	for _, p := range []transport.Problem{
 		transport.Auth, transport.Forbidden, transport.Gone, transport.Moved, transport.ProtectedBranch, transport.Workflow, transport.Secret,
@@ -163,8 +163,8 @@ func TestRetryAfterHasABound(t *testing.T) {
 	})
 }
 
-// A space in use has its remote looked at, at most once per CheckEvery and once
-// per PollEvery between uses; one that nobody uses costs nothing.
+// The remote of a space in use is checked at most once per CheckEvery, and once per
+// PollEvery between uses; an unused space costs nothing.
 func TestChecks(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) {
@@ -188,7 +188,7 @@ func TestChecks(t *testing.T) {
 	})
 }
 
-// What comes to the remote is taken at the next look.
+// New commits at the remote are fetched at the next check.
 func TestTakesWhatIsAtTheRemote(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)

@@ -130,7 +130,7 @@ func sequence(t *testing.T, seed uint64) {
 		resume()
 	}
 	well.Store(true)
-	// What others did at the remote is found by the looks of a space in use.
+	// Checks of a space in use find changes of others at the remote.
 	for _, id := range ids {
 		b.Used(id)
 	}

@@ -14,27 +14,25 @@ import (
 	"satchel/internal/space"
 )
 
-// sealPurpose is what secrets are sealed for; the subject is the space, so that
-// one cannot be moved to another space's row.
+// sealPurpose is the purpose for which secrets are sealed. Their subject is the space, so
+// that a secret cannot be moved to another space's row.
 const sealPurpose = "remote token"
 
-// Bounds of what a person gives, in bytes.
+// Limits of a person's input, in bytes.
 const (
 	maxURL      = 2000
 	maxUsername = 200
 	maxSecret   = 8 << 10
 )
 
-// Set gives a space a remote, or changes the one it has, and has it synced in
-// the background. Another URL or branch is another remote: what was known of
-// the old one is forgotten, but for the Notices, and nothing that the space
-// holds. The error is a
-// fault.Invalid if the request cannot be used, with what to do instead.
+// Set sets or changes the remote of a space, and syncs it in the background. Another URL or
+// branch is another remote: Set forgets the state of the old one, but keeps the Notices and
+// the content of the space. The error is a fault.Invalid that says what to do instead.
 //
-// Who calls it has checked that the person may do this to the space.
+// The caller has checked that the person may do this.
 func (m *Manager) Set(ctx context.Context, req SetRequest) error { return m.set(ctx, req, nil) }
 
-// Check returns the error that Set would refuse a request with, and changes nothing.
+// Check returns the error that Set would return for a request, and changes nothing.
 func (m *Manager) Check(ctx context.Context, req SetRequest) error {
 	r, err := m.check(req)
 	if err != nil {
@@ -50,8 +48,8 @@ func (m *Manager) Check(ctx context.Context, req SetRequest) error {
 	return inherit(&r, req, had)
 }
 
-// SetAndSync is Set, and waits for the sync that follows it until wait ends; the sync
-// goes on then, and the status is that of the moment. See Sync.
+// SetAndSync is Set, and then waits for the sync until wait ends. In that case the sync
+// continues, and the status is that of the moment. See Sync.
 func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	if err := m.set(ctx, req, w); err != nil {
@@ -64,7 +62,7 @@ func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress
 	return st, err
 }
 
-// set has w, which may be nil, wait for the first sync.
+// set makes w, which may be nil, wait for the first sync.
 func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	r, err := m.check(req)
 	if err != nil {
@@ -105,8 +103,8 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 		}
 	}
 	if another {
-		// First, so that after a crash in between the old remote is looked at again
-		// rather than the new one taken for the old.
+		// First, so that after a crash in between, the old remote is checked again instead
+		// of mistaking the new one for it.
 		if err := m.o.Git.ForgetRemote(ctx, r.Space); err != nil {
 			return fmt.Errorf("forget the old remote: %w", err)
 		}
@@ -137,39 +135,38 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	return nil
 }
 
-// inherit takes over from the remote that a space has, the zero one for none, what a
-// request says nothing of.
+// inherit takes the settings that a request omits from the space's present remote; this is
+// zero if there is none.
 func inherit(r *space.Remote, req SetRequest, had space.Remote) error {
 	same := had.Kind == space.KindToken && had.URL == r.URL
 	if req.Kind == "" && r.Kind == space.KindNone && same {
 		r.Kind, r.Username = space.KindToken, cmp.Or(r.Username, had.Username)
 	}
-	// A stored secret goes to no other place than the one that it was given for.
+	// A stored secret is only sent to the URL for which it was given.
 	if r.Kind == space.KindToken && req.Secret == "" && !same {
 		return fault.New(fault.Invalid, "A token is missing: give the one for %s.", hostOf(r.URL))
 	}
 	return nil
 }
 
-// Remove leaves a space on this server alone from now on. The repository at the
-// remote stays as it is, and so does the space, with its Notices. Of a space
-// that has no remote nothing changes.
+// Remove removes the remote of a space. The repository at the remote, the space and its
+// Notices stay unchanged. It does nothing for a space without a remote.
 func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
 	_, err := m.remove(ctx, id, func(space.Remote, bool) bool { return true })
 	return err
 }
 
-// RemoveSetBefore is Remove of a remote that was last set before at, or in its very
+// RemoveSetBefore is Remove for a remote that was last set before at, or in the same
 // millisecond; removed reports whether there was one.
 func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time.Time) (removed bool, err error) {
 	old := func(r space.Remote, has bool) bool { return has && !r.Changed.After(at) }
 	if r, has, err := m.Get(ctx, id); err != nil || !old(r, has) {
-		return false, err // whose syncs go on
+		return false, err // its syncs continue
 	}
 	return m.remove(ctx, id, old)
 }
 
-// remove is Remove where it is wanted of what there is then.
+// remove is Remove if wanted returns true for the present remote.
 func (m *Manager) remove(ctx context.Context, id space.SpaceID, wanted func(r space.Remote, has bool) bool) (removed bool, err error) {
 	resume, err := m.Pause(ctx, id)
 	if err != nil {
@@ -197,7 +194,7 @@ func (m *Manager) drop(ctx context.Context, id space.SpaceID) error {
 	}
 	m.mu.Unlock()
 	err := m.o.Git.ForgetRemote(ctx, id)
-	if fault.CodeOf(err) == fault.NotFound { // the space was deleted, and nobody is left to be told
+	if fault.CodeOf(err) == fault.NotFound { // the space was deleted; there is nothing more to do
 		return m.dropNotices(ctx, id)
 	}
 	if err != nil {
@@ -216,7 +213,7 @@ func (m *Manager) Get(_ context.Context, id space.SpaceID) (space.Remote, bool, 
 	return space.Remote{}, false, nil
 }
 
-// check makes a remote of a request.
+// check validates a request and returns its remote.
 func (m *Manager) check(req SetRequest) (space.Remote, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	r := space.Remote{
@@ -228,7 +225,7 @@ func (m *Manager) check(req SetRequest) (space.Remote, error) {
 		return r, err
 	}
 	if len(r.URL) > maxURL || len(r.Username) > maxUsername || len(req.Secret) > maxSecret {
-		return r, fault.New(fault.Invalid, "The URL may have %d bytes, the user name %d and the token %d.", maxURL, maxUsername, maxSecret)
+		return r, fault.New(fault.Invalid, "The URL can have at most %d bytes, the user name %d and the token %d.", maxURL, maxUsername, maxSecret)
 	}
 	if err := m.o.Transport.Check(transport.Endpoint{URL: r.URL, Trusted: r.Trusted, SSH: m.o.SSH}); err != nil {
 		return r, err
@@ -250,27 +247,27 @@ func (m *Manager) check(req SetRequest) (space.Remote, error) {
 	}
 	switch {
 	case r.Kind != space.KindNone && r.Kind != space.KindToken && r.Kind != space.KindGitHub && r.Kind != space.KindSSH:
-		return r, fault.New(fault.Invalid, "%.40q is no kind of remote: use none, token, github or ssh.", string(r.Kind))
+		return r, fault.New(fault.Invalid, "%.40q is not a kind of remote: use none, token, github or ssh.", string(r.Kind))
 	case r.Kind == space.KindGitHub && m.o.Credentials == nil:
 		return r, errNoCredentials()
 	case r.Kind == space.KindGitHub && !isAtGitHub(r) && !r.Trusted:
-		// Whoever names another host would be sent the app's token.
-		return r, fault.New(fault.Invalid, "The GitHub App is for repositories at github.com alone. Use a token for this one.")
+		// Another host would get the app's token.
+		return r, fault.New(fault.Invalid, "The GitHub App is only for repositories at github.com. Use a token for this one.")
 	case isSSH && !r.Trusted:
-		// The key is the operator's, who may have access to what this person has not.
-		return r, fault.New(fault.Invalid, "A remote over SSH uses the server's own key, so that only whoever runs this server can set it, with --trusted. Else give the repository's https URL, and a token.")
+		// The key belongs to the operator, who may have access to repositories that this
+		// person does not.
+		return r, fault.New(fault.Invalid, "A remote over SSH uses the server's own key, so only the people who run this server can set it, with --trusted. Otherwise give the repository's https URL, and a token.")
 	case (r.Kind == space.KindSSH) != isSSH:
-		return r, fault.New(fault.Invalid, "The kind ssh goes with a URL that begins with ssh://, and with no other.")
+		return r, fault.New(fault.Invalid, "The kind ssh needs a URL that begins with ssh://.")
 	case r.Kind != space.KindToken && req.Secret != "":
-		return r, fault.New(fault.Invalid, "A token goes with the kind token, not with %s.", r.Kind)
+		return r, fault.New(fault.Invalid, "A token can only be used with the kind token, not with %s.", r.Kind)
 	case strings.ContainsFunc(strings.TrimSpace(req.Secret)+r.Username, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return r, fault.New(fault.Invalid, "The token or the user name has characters that none can have, such as a line end. Copy it again.")
+		return r, fault.New(fault.Invalid, "The token or the user name has characters that are not allowed, such as a line end. Copy it again.")
 	}
 	return r, nil
 }
 
-// credential finds what proves the remote to be the space's, again where what is
-// there expires soon.
+// credential gets the credential for the remote, a new one if the present one expires soon.
 func (s *syncing) credential(ctx context.Context) error {
 	if s.has && (s.cred.Expires.IsZero() || time.Until(s.cred.Expires) > expiresSoon) {
 		return nil
@@ -295,8 +292,8 @@ func (s *syncing) credential(ctx context.Context) error {
 	return nil
 }
 
-// refusedCredential tells access that was withdrawn, which a person must mend,
-// from a service that does not answer.
+// refusedCredential distinguishes withdrawn access, which a person must restore, from a
+// service that does not answer.
 func refusedCredential(err error) error {
 	var remote *transport.Error
 	var f *fault.Error
@@ -311,14 +308,14 @@ func refusedCredential(err error) error {
 	return &transport.Error{Problem: transport.Server, Op: "list", Host: "GitHub", Err: err}
 }
 
-// expiresSoon is how long a credential must be good for when a transfer begins.
+// expiresSoon is how long a credential must be valid when a transfer begins.
 const expiresSoon = 5 * time.Minute
 
 func errNoCredentials() error {
 	return fault.New(fault.Unavailable, "This server has no GitHub App. Give the repository's https URL and a token instead.")
 }
 
-// ssh returns the operator's way over SSH, for the remotes that are meant for it.
+// ssh returns the operator's SSH settings, if the remote is of that kind.
 func (s *syncing) ssh() *transport.SSH {
 	if s.remote.Kind != space.KindSSH {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"satchel/internal/space"
 )
 
-// What can be set, and what is said of the rest.
+// Which remotes can be set, and the errors for the others.
 func TestSetChecks(t *testing.T) {
 	b := newBench(t, nil)
 	ssh := newBench(t, func(o *remotes.Options) { o.SSH = &transport.SSH{KeyFile: "/none"} })
@@ -41,20 +41,20 @@ func TestSetChecks(t *testing.T) {
 		{"Attack: a URL that is a novel", remotes.SetRequest{URL: "https://git.example/" + strings.Repeat("a", 3000)}, false, "bytes"},
 		{"a token in the URL", remotes.SetRequest{URL: "https://x-access-token:CANARY@github.com/ann/notes"}, false, "Leave that part out"},
 		{"a user in the URL", remotes.SetRequest{URL: "https://CANARY@github.com/ann/notes"}, false, "Leave that part out"},
-		{"a token in a URL that is none", remotes.SetRequest{URL: "https://u:CANARY%zz@github.com/ann/notes"}, false, "Leave that part out"},
+		{"a token in an invalid URL", remotes.SetRequest{URL: "https://u:CANARY%zz@github.com/ann/notes"}, false, "Leave that part out"},
 		{"a token in an ssh URL", remotes.SetRequest{URL: "ssh://git:CANARY@github.com/ann/notes", Trusted: true}, true, "Leave that part out"},
 		{"the form for ssh", remotes.SetRequest{URL: "git@github.com:ann/notes.git"}, false, "https://github.com/ann/notes.git"},
 		{"ssh without the knob", remotes.SetRequest{URL: "ssh://git@github.com/ann/notes.git"}, false, "does not use SSH"},
-		{"Attack: ssh with the operator's key by a user", remotes.SetRequest{URL: "ssh://git@github.com/ann/notes.git"}, true, "whoever runs this server"},
+		{"Attack: ssh with the operator's key by a user", remotes.SetRequest{URL: "ssh://git@github.com/ann/notes.git"}, true, "the people who run this server"},
 		{"ssh", remotes.SetRequest{URL: "ssh://git@github.com/ann/notes.git", Trusted: true}, true, ""},
-		{"ssh with a token", remotes.SetRequest{URL: "ssh://git@github.com/ann/notes.git", Trusted: true, Secret: "t"}, true, "goes with the kind token"},
+		{"ssh with a token", remotes.SetRequest{URL: "ssh://git@github.com/ann/notes.git", Trusted: true, Secret: "t"}, true, "with the kind token"},
 		{"a page of a repository", remotes.SetRequest{URL: "https://github.com/ann/notes/tree/main/docs"}, false, "https://github.com/ann/notes."},
 		{"a person's page", remotes.SetRequest{URL: "https://github.com/ann"}, false, "OWNER/NAME"},
-		{"a branch that is none", remotes.SetRequest{URL: "https://git.example/a", Branch: "-f"}, false, "branch"},
-		{"a kind that is none", remotes.SetRequest{URL: "https://git.example/a", Kind: "svn"}, false, "no kind"},
+		{"an invalid branch", remotes.SetRequest{URL: "https://git.example/a", Branch: "-f"}, false, "branch"},
+		{"an invalid kind", remotes.SetRequest{URL: "https://git.example/a", Kind: "svn"}, false, "not a kind"},
 		{"GitHub without an app", remotes.SetRequest{URL: "https://github.com/ann/notes", Kind: space.KindGitHub}, false, "no GitHub App"},
 		{"the kind token without one", remotes.SetRequest{URL: "https://git.example/new", Kind: space.KindToken}, false, "token is missing"},
-		{"a token with another kind", remotes.SetRequest{URL: "https://git.example/a", Kind: space.KindNone, Secret: "CANARY"}, false, "goes with the kind token"},
+		{"a token with another kind", remotes.SetRequest{URL: "https://git.example/a", Kind: space.KindNone, Secret: "CANARY"}, false, "with the kind token"},
 		{"Attack: a token with a line end", remotes.SetRequest{URL: "https://git.example/a", Secret: "CANARY\r\nX-Evil: 1"}, false, "line end"},
 		{"Attack: another space's name", remotes.SetRequest{Space: "../x", URL: "https://git.example/a"}, false, "space id"},
 		{"an unknown space", remotes.SetRequest{Space: space.NewSpaceID(), URL: "https://git.example/a"}, false, "no such space"},
@@ -220,15 +220,15 @@ func TestSwitchingRemotes(t *testing.T) {
 	})
 }
 
-// credentials stands for a GitHub App.
+// credentials stands in for a GitHub App.
 type credentials func(space.Repository) (space.Credential, error)
 
 func (c credentials) Credential(_ context.Context, r space.Repository) (space.Credential, error) {
 	return c(r)
 }
 
-// An App's token is asked for again before it expires, and once where it is
-// refused; that access was withdrawn is told apart from a service that fails.
+// An App's token is renewed before it expires, and once if it is refused. Withdrawn access
+// is distinguished from a failing service.
 func TestAppToken(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		asked := 0
@@ -335,8 +335,8 @@ func TestSpacesAreApart(t *testing.T) {
 	}
 }
 
-// What was set before a moment is removed for what happened then, and what was set
-// since stays.
+// A remote that was set before an event is removed because of it; one that was set later
+// stays.
 func TestRemoveSetBefore(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.git.add()

@@ -35,8 +35,8 @@ func (o outcome) next(r result, now time.Time) outcome {
 	return n
 }
 
-// record logs and stores how a sync ended. A look that found nothing new is
-// not worth a write to the disk.
+// record logs and stores the outcome of a sync. It does not store a check that found
+// nothing new.
 func (m *Manager) record(ctx context.Context, s *syncing, r result, n outcome, took time.Duration) {
 	if r.quiet {
 		return
@@ -59,8 +59,7 @@ func (m *Manager) record(ctx context.Context, s *syncing, r result, n outcome, t
 	}
 }
 
-// settle takes a sync that has ended into the books, and plans the next. The
-// caller holds m.mu.
+// settle records the end of a sync, and plans the next one. The caller holds m.mu.
 func (m *Manager) settle(e *entry, w want, r result, n outcome, cut bool) {
 	e.phase, e.transit, e.cancel = idle, false, nil
 	e.syncs++
@@ -111,7 +110,7 @@ func (m *Manager) settle(e *entry, w want, r result, n outcome, cut bool) {
 	case m.closed:
 		e.release(errClosing())
 	case len(e.waiters) > 0:
-		e.forgive() // someone asked for a sync while this one ran
+		e.forgive() // somebody requested a sync while this one ran
 		m.ask(e, wantCheck|wantPush)
 	case e.want != 0 && r.trouble == nil:
 		m.ask(e, e.want)
@@ -120,7 +119,7 @@ func (m *Manager) settle(e *entry, w want, r result, n outcome, cut bool) {
 	}
 }
 
-// delay says when a failed sync is tried again.
+// delay returns the time until a failed sync is retried.
 func (m *Manager) delay(tries int, t *trouble) time.Duration {
 	b := m.o.Backoff
 	d := b.Max
@@ -132,7 +131,7 @@ func (m *Manager) delay(tries int, t *trouble) time.Duration {
 	}
 	d = time.Duration(m.o.Random() * float64(d))
 	if t.slow {
-		// Spread by a tenth, so that what failed together does not stay so.
+		// Spread by a tenth, so that remotes that failed together are not retried together.
 		d = b.Slow + time.Duration(m.o.Random()*float64(b.Slow)/10)
 	}
 	if wait := min(t.retryAfter, b.Longest); wait > d {
@@ -141,9 +140,8 @@ func (m *Manager) delay(tries int, t *trouble) time.Duration {
 	return d
 }
 
-// arm sets the entry's timer for what comes next by itself: another try after a
-// failure, or a look at the remote of a space that is in use. A space without
-// either has no timer. The caller holds m.mu.
+// arm sets the entry's timer: for a retry after a failure, or for a check of the remote of
+// a space in use. Otherwise the entry has no timer. The caller holds m.mu.
 func (m *Manager) arm(e *entry) {
 	if m.closed || e.phase != idle {
 		return

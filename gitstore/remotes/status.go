@@ -9,15 +9,14 @@ import (
 	"satchel/internal/space"
 )
 
-// statusLooks bounds how often Status looks again because a transfer ended
-// while it looked.
+// statusLooks is how often Status tries again because a transfer ended meanwhile.
 const statusLooks = 3
 
-// statusNotes bounds how many notices a Status has.
+// statusNotes is the maximum number of notices in a Status.
 const statusNotes = 5
 
-// Status reports how a space and its remote stand. It asks the space's
-// repository, never the remote.
+// Status returns the state of a space and its remote. It reads the space's repository, and
+// does not contact the remote.
 func (m *Manager) Status(ctx context.Context, id space.SpaceID) (space.RemoteStatus, error) {
 	var st space.RemoteStatus
 	for look := 1; ; look++ {
@@ -32,7 +31,7 @@ func (m *Manager) Status(ctx context.Context, id space.SpaceID) (space.RemoteSta
 	}
 }
 
-// snapshot is a copy of what an entry knows, without the secret.
+// snapshot is a copy of an entry, without the secret.
 type snapshot struct {
 	remote space.Remote
 	phase  phase
@@ -64,10 +63,10 @@ func (m *Manager) snapshot(id space.SpaceID) (snapshot, bool) {
 func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has bool) (space.RemoteStatus, error) {
 	branch := s.remote.Branch
 	if branch == "" {
-		branch = defaultBranch // of which nothing is known yet: all counts
+		branch = defaultBranch // nothing is known about it yet, so every commit counts
 	}
-	// The remote's side first: what is committed or pushed meanwhile may then
-	// show as waiting, and never as pushed.
+	// The remote's side first: a commit meanwhile may then appear as waiting, but never as
+	// pushed by mistake.
 	var pushed space.CommitID
 	var err error
 	if has {
@@ -104,10 +103,9 @@ func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has 
 	return st, nil
 }
 
-// Trouble returns what an answer to someone who works in the space must say of
-// its remote: why what they change is not pushed and what to do, or nothing
-// where all goes well. Temporary problems are kept back for Options.Quiet. It
-// looks at memory alone.
+// Trouble returns what answers in the space must say about its remote: why changes are not
+// pushed and what to do, or nothing if there is no problem. It does not report temporary
+// problems for Options.Quiet. It only reads memory.
 func (m *Manager) Trouble(id space.SpaceID) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,8 +116,8 @@ func (m *Manager) Trouble(id space.SpaceID) string {
 	return e.detail + " " + e.remedy
 }
 
-// State is the State of a Status by what is in memory, for answers that cannot
-// wait: a change that was committed before the call counts.
+// State is the State of a Status from memory, for answers that cannot wait. It includes
+// changes that were committed before the call.
 func (m *Manager) State(id space.SpaceID) space.RemoteState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +135,7 @@ func (m *Manager) State(id space.SpaceID) space.RemoteState {
 	return space.RemoteQueued
 }
 
-// Stats reports what all remotes come to.
+// Stats returns totals over all remotes.
 func (m *Manager) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()

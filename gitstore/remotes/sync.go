@@ -10,8 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// defaultBranch is what a remote without any branch gets, where it does not say
-// what it wants.
+// defaultBranch is the branch that an empty remote gets if it names no default.
 const defaultBranch = "main"
 
 // syncing is one sync of one space.
@@ -28,24 +27,24 @@ type syncing struct {
 	has     bool   // cred was found
 	renewed bool   // after it was refused
 	checked bool   // the remote answered
-	again   string // the notice of a branch that is pushed again, until it is
+	again   string // the notice of a branch that must be pushed again
 	moved   bool   // something was fetched, merged or pushed
 }
 
 // result is how a sync ended.
 type result struct {
-	// synced is the head that the remote has too; empty if that is not so.
+	// synced is the head that the remote has too; empty if it has not.
 	synced space.CommitID
-	// again reports that the space has moved on meanwhile.
+	// again means that the space has changed meanwhile.
 	again   bool
-	quiet   bool // there was nothing to do, and the remote was not asked
+	quiet   bool // there was nothing to do, and the remote was not contacted
 	checked bool
 	trouble *trouble      // nil if all went well
 	wait    time.Duration // until the next try, after a trouble
 }
 
-// run does one sync: look at the remote, take what it has, merge, push; once
-// more where the remote moved meanwhile.
+// run performs one sync: check the remote, fetch, merge, push; again if the remote moved
+// meanwhile.
 func (s *syncing) run(ctx context.Context) result {
 	synced, err := s.steps(ctx)
 	r := result{checked: s.checked}
@@ -95,8 +94,8 @@ func (s *syncing) steps(ctx context.Context) (space.CommitID, error) {
 	return "", errRestless
 }
 
-// round is one look, one merge and one push. It returns the head that both
-// have; a transport.Stale reports that the remote moved meanwhile.
+// round is one check, one merge and one push. It returns the head that both sides have; a
+// transport.Stale means that the remote moved meanwhile.
 func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 	git, id := s.m.o.Git, s.remote.Space
 	refs, err := s.list(ctx)
@@ -135,7 +134,7 @@ func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 		return tip, s.follow(ctx, tip)
 	}
 	if there && tip != head {
-		// Even where the tip was known: the last sync may have ended before this.
+		// Even if the tip is known: the last sync may have ended before this step.
 		if err := s.integrate(ctx, tip); err != nil {
 			return "", err
 		}
@@ -149,13 +148,12 @@ func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 	return s.push(ctx)
 }
 
-// chooseBranch picks the branch to follow of a remote that nobody named one of:
-// its default. Where that has no commits and others have, as after a push to a
-// new repository whose settings name another, it is the only one, or the one
-// with a default's usual name.
+// chooseBranch returns the branch to follow if nobody named one: the remote's default. If
+// that has no commits but others do, as after a push to a new repository whose settings
+// name another default, it is the only branch, or the one with a usual default name.
 func chooseBranch(refs transport.Refs) string {
 	name := refs.Default
-	if transport.CheckBranch(name) != nil { // the remote's word, or none
+	if transport.CheckBranch(name) != nil { // the remote sent no name, or an invalid one
 		name = defaultBranch
 	}
 	if _, ok := refs.Heads[name]; ok || len(refs.Heads) == 0 {
@@ -181,12 +179,11 @@ func (s *syncing) tracked(ctx context.Context) (space.CommitID, bool, error) {
 	return s.m.o.Git.Tracked(ctx, s.remote.Space, s.remote.Branch)
 }
 
-// oldestAmong bounds among how many unpushed commits behind looks for the
-// oldest.
+// oldestAmong is among how many unpushed commits behind looks for the oldest.
 const oldestAmong = 1000
 
-// behind notes since when the remote has lacked something, where that is not
-// known: after a start, by the time of the oldest commit that it lacks.
+// behind records since when the remote has lacked commits, if that is unknown, as after a
+// start: since the time of the oldest unpushed commit.
 func (s *syncing) behind(ctx context.Context) error {
 	s.m.mu.Lock()
 	known := !s.e.behindSince.IsZero()
@@ -215,7 +212,7 @@ func (s *syncing) behind(ctx context.Context) error {
 }
 
 func (s *syncing) list(ctx context.Context) (refs transport.Refs, err error) {
-	s.tell("Asking the remote what it has.")
+	s.report("Asking the remote what it has.")
 	err = s.step(ctx, "check", func(e transport.Endpoint) error {
 		refs, err = s.m.o.Transport.List(ctx, e)
 		return err
@@ -226,7 +223,7 @@ func (s *syncing) list(ctx context.Context) (refs transport.Refs, err error) {
 	return refs, err
 }
 
-// fetch takes what a branch of the remote has.
+// fetch fetches a branch of the remote.
 func (s *syncing) fetch(ctx context.Context, refs transport.Refs, branch string) (space.CommitID, error) {
 	if refs.Shallow {
 		return "", &transport.Error{Problem: transport.Shallow, Op: "fetch", Host: hostOf(s.remote.URL)}
@@ -235,14 +232,14 @@ func (s *syncing) fetch(ctx context.Context, refs transport.Refs, branch string)
 	var got gitstore.Fetched
 	err := s.step(ctx, "fetch", func(e transport.Endpoint) error {
 		var err error
-		got, err = s.m.o.Git.Fetch(ctx, s.remote.Space, e, branch, s.tell)
+		got, err = s.m.o.Git.Fetch(ctx, s.remote.Space, e, branch, s.report)
 		return err
 	})
 	return got.Tip, err
 }
 
-// compare finds out whether the remote's history was rewritten: whether its
-// branch has no more what it had. That is told once both sides are merged.
+// compare checks whether the remote's history was rewritten, that is, whether its branch
+// lost commits. People are notified when both sides are merged.
 func (s *syncing) compare(ctx context.Context, tip, had space.CommitID) error {
 	contains, err := s.m.o.Git.Contains(ctx, s.remote.Space, tip, had)
 	if err != nil || contains {
@@ -254,7 +251,7 @@ func (s *syncing) compare(ctx context.Context, tip, had space.CommitID) error {
 	return nil
 }
 
-// integrate brings what was fetched into the space's head.
+// integrate merges the fetched commits into the space's head.
 func (s *syncing) integrate(ctx context.Context, tip space.CommitID) error {
 	s.busy()
 	start := time.Now()
@@ -275,15 +272,15 @@ func (s *syncing) integrate(ctx context.Context, tip space.CommitID) error {
 	return nil
 }
 
-// replaces reports whether the remote's commit is to take the place of head.
+// replaces reports whether the remote's commit shall replace head.
 func (s *syncing) replaces() bool {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
 	return s.e.replace
 }
 
-// replaced notes that nothing is left of SetRequest.Replace: what comes to the
-// remote from now on is merged.
+// replaced records that SetRequest.Replace is done: from now on, changes at the remote are
+// merged.
 func (s *syncing) replaced() {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
@@ -310,7 +307,7 @@ func (s *syncing) follow(ctx context.Context, tip space.CommitID) error {
 func (s *syncing) push(ctx context.Context) (pushed space.CommitID, err error) {
 	s.busy()
 	err = s.step(ctx, "push", func(e transport.Endpoint) error {
-		pushed, err = s.m.o.Git.Push(ctx, s.remote.Space, e, s.remote.Branch, s.tell)
+		pushed, err = s.m.o.Git.Push(ctx, s.remote.Space, e, s.remote.Branch, s.report)
 		return err
 	})
 	if err == nil && s.again != "" {
@@ -320,12 +317,12 @@ func (s *syncing) push(ctx context.Context) (pushed space.CommitID, err error) {
 	return pushed, err
 }
 
-// gone decides what becomes of a branch that the remote had and has no more: a
-// default branch that was renamed is followed, any other is pushed again.
+// gone handles a branch that the remote no longer has: it follows a renamed default branch,
+// and pushes any other again.
 func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.CommitID) (tip space.CommitID, there bool, err error) {
 	next := refs.Default
 	if _, ok := refs.Heads[next]; ok && next != s.remote.Branch && !s.remote.Chosen {
-		// Also where the tip is known: by the fetch the new name is tracked.
+		// Also if the tip is known, because the fetch adds a tracking ref for the new name.
 		if tip, err = s.fetch(ctx, refs, next); err != nil {
 			return "", false, err
 		}
@@ -349,9 +346,9 @@ func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.C
 	return "", false, nil
 }
 
-// step runs one transfer with a credential that is good, measures it, and does
-// it once more with a new one where that of a GitHub App was refused: if the App
-// gets none any more, it knows why.
+// step runs and measures one transfer with a valid credential. If the remote refuses a
+// GitHub App's token, it repeats the transfer with a new one; if the App gets none, its
+// error says why.
 func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpoint) error) error {
 	start := time.Now()
 	err := s.withCredential(ctx, do)
@@ -365,9 +362,8 @@ func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpo
 	return err
 }
 
-// refused reports whether the remote did not take a GitHub App's token, or is not
-// where it was, and tells the App, if it wants to know: the next token must not be
-// the same.
+// refused reports whether the remote refused a GitHub App's token, or has moved. It
+// notifies the App, so that the next token is a new one.
 func (s *syncing) refused(p Problem) bool {
 	switch p {
 	case transport.Auth, transport.Forbidden, transport.Gone, transport.Moved:
@@ -392,24 +388,24 @@ func (s *syncing) withCredential(ctx context.Context, do func(transport.Endpoint
 	})
 }
 
-// tell passes progress on to whoever waits for this sync or the next.
-func (s *syncing) tell(line string) {
+// report passes progress to everyone who waits for this sync or the next.
+func (s *syncing) report(line string) {
 	s.m.mu.Lock()
 	to := append(append([]*waiter(nil), s.e.current...), s.e.waiters...)
 	s.m.mu.Unlock()
 	for _, w := range to {
-		w.tell(line)
+		w.report(line)
 	}
 }
 
-// busy notes that more than a look at the remote goes on.
+// busy records that the sync does more than check the remote.
 func (s *syncing) busy() {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
 	s.e.transit, s.moved = true, true
 }
 
-// setBranch remembers which branch of the remote the space follows.
+// setBranch stores which branch of the remote the space follows.
 func (s *syncing) setBranch(ctx context.Context, name string) error {
 	if err := s.m.storeBranch(ctx, s.remote.Space, name); err != nil {
 		return err

@@ -12,25 +12,23 @@ import (
 	"satchel/internal/space"
 )
 
-// words are what people are told of a problem. Where a field is empty
-// transport's own sentence stands, which knows the host, the branch and the
-// files.
+// words are the texts of a problem for people. For an empty field, transport's own sentence
+// is used, which names the host, the branch and the files.
 type words struct {
 	detail string
 	remedy string
-	// atGitHub takes the remedy's place for remotes at github.com, and byApp for
-	// those that a GitHub App connects, there or elsewhere: what to open and what to
-	// click.
+	// atGitHub replaces the remedy for remotes at github.com, and byApp for those that a
+	// GitHub App connects, there or elsewhere. They say what to open and what to click.
 	atGitHub, byApp string
 }
 
-// newToken is where GitHub makes tokens.
+// newToken says how to create a token at GitHub.
 const newToken = "At github.com open Settings → Developer settings → Personal access tokens → Fine-grained tokens and press “Generate new token”. " +
 	"Under “Repository access” choose this repository alone, and under “Permissions” set Contents to “Read and write”. " +
 	"Then run satchel space remote set with the new token."
 
-// theApp is where a GitHub App's access is managed, at the GitHub that has the
-// repository: github.com or a company's own.
+// theApp says where to manage the access of a GitHub App, at github.com or a company's own
+// GitHub.
 func theApp(r space.Remote) string {
 	return "At " + hostOf(r.URL) + " open Settings → Applications → Installed GitHub Apps → Configure"
 }
@@ -56,7 +54,7 @@ func wordsOf(p Problem, r space.Remote) words {
 		case space.KindSSH:
 			return words{
 				detail: hostOf(r.URL) + " does not accept this server's SSH key.",
-				remedy: "Ask whoever runs this server for its public key, and add it to the repository as a deploy key that may write.",
+				remedy: "Ask the people who run this server for its public key, and add it to the repository as a deploy key that may write.",
 			}
 		}
 		return words{
@@ -69,12 +67,12 @@ func wordsOf(p Problem, r space.Remote) words {
 		return words{
 			remedy:   "Check that the repository is not archived, and that the token may read and write it; if not, make one that may and run satchel space remote set with it.",
 			atGitHub: "Open the repository at github.com. If it says “archived” at the top, its owner can end that under Settings → Danger Zone. Otherwise the token lacks the right to read and write its contents: " + lower(newToken) + " If the repository is an organisation's, one of its owners must also approve the token.",
-			byApp:    theApp(r) + ", and accept the permissions that the app asks for; an archived repository takes no changes.",
+			byApp:    theApp(r) + ", and accept the permissions that the app asks for; an archived repository accepts no changes.",
 		}
 	case transport.Gone:
 		return words{
-			remedy:   "Open the URL in a browser. If the repository was renamed, run satchel space remote set with its new URL; if it was deleted, make an empty one with the same name, and all is pushed to it; if it is there, the token may not see it: make one that may.",
-			atGitHub: "Open the URL in a browser, signed in to github.com. If the page is not found, the repository was renamed or deleted: run satchel space remote set with its new URL, or make an empty repository with the same name, and all is pushed to it. If the page is there, the token may not see it: " + lower(newToken),
+			remedy:   "Open the URL in a browser. If the repository was renamed, run satchel space remote set with its new URL; if it was deleted, make an empty one with the same name, and everything is pushed to it; if the page is there, the token may not see the repository: make one that may.",
+			atGitHub: "Open the URL in a browser, signed in to github.com. If the page is not found, the repository was renamed or deleted: run satchel space remote set with its new URL, or make an empty repository with the same name, and everything is pushed to it. If the page is there, the token may not see the repository: " + lower(newToken),
 			byApp:    theApp(r) + ", and add this repository to those that the app may use; if it was renamed, run satchel space remote set with its new URL.",
 		}
 	case transport.Moved:
@@ -89,85 +87,85 @@ func wordsOf(p Problem, r space.Remote) words {
 		}
 	case transport.Workflow:
 		return words{
-			remedy:   "Take the files under .github/workflows out of what was not pushed yet: run satchel space purge with the file's path and --file. Or give a token that may change workflows.",
-			atGitHub: "Take the files under .github/workflows out of what was not pushed yet: run satchel space purge with the file's path and --file. Or at github.com open Settings → Developer settings → Personal access tokens, edit the token and under “Permissions” set Workflows to “Read and write”.",
-			byApp:    "Take the files under .github/workflows out of what was not pushed yet: run satchel space purge with the file's path and --file. The app may not change them.",
+			remedy:   "Remove the files under .github/workflows from what was not pushed yet: run satchel space purge with the file's path and --file. Or give a token that may change workflows.",
+			atGitHub: "Remove the files under .github/workflows from what was not pushed yet: run satchel space purge with the file's path and --file. Or at github.com open Settings → Developer settings → Personal access tokens, edit the token and under “Permissions” set Workflows to “Read and write”.",
+			byApp:    "Remove the files under .github/workflows from what was not pushed yet: run satchel space purge with the file's path and --file. The app is not allowed to change them.",
 		}
 	case transport.Secret:
 		return words{
-			remedy: "First make the secret worthless where it was made (revoke it, or change the password). Then run satchel space purge: it takes the secret out of what was not pushed yet and keeps the rest.",
+			remedy: "First revoke the secret at its provider (or change the password). Then run satchel space purge, which removes the secret from what was not pushed yet and keeps the rest.",
 		}
 	case transport.TooLarge:
 		return words{
-			remedy:   "Delete the file from the space, then run satchel space purge with its path and --file, which takes it out of what was not pushed yet.",
-			atGitHub: "GitHub takes no file of 100 MB or more. Delete it from the space, then run satchel space purge with its path and --file, which takes it out of what was not pushed yet.",
+			remedy:   "Delete the file from the space, then run satchel space purge with its path and --file, which removes it from what was not pushed yet.",
+			atGitHub: "GitHub does not accept files of 100 MB or more. Delete it from the space, then run satchel space purge with its path and --file, which removes it from what was not pushed yet.",
 		}
 	case transport.Rejected:
 		return words{
-			remedy:   "Change what the rule asks for, or ask whoever runs the repository to change the rule.",
+			remedy:   "Change what the rule asks for, or ask the people who run the repository to change the rule.",
 			atGitHub: "At github.com open the repository → Settings → Rules → Rulesets, and see which rule refuses: change it, or add yourself to its “Bypass list”. Or keep the space in a branch of its own: run satchel space remote set with --branch satchel.",
 		}
 	case transport.OverLimit:
-		return words{remedy: "Use a smaller repository for the space, or ask whoever runs this server to raise its limits."}
+		return words{remedy: "Use a smaller repository for the space, or ask the people who run this server to raise its limits."}
 	case transport.BlockedAddress:
-		return words{remedy: "Use a repository on the public internet. One in your own network can be set by whoever runs this server: satchel space remote set with --trusted."}
+		return words{remedy: "Use a repository on the public internet. The people who run this server can set one in your own network: satchel space remote set with --trusted."}
 	case transport.BadURL:
 		return words{remedy: "Run satchel space remote set with the address that the repository's page shows for cloning by HTTPS, without a user name or token in it."}
 	case transport.Shallow:
 		return words{
-			detail: "The repository at the remote is a partial copy (a shallow clone) that lacks the older history, so nothing can be taken from it.",
-			remedy: "Set the remote to the repository that it was copied from, or ask whoever runs it to complete it with git fetch --unshallow.",
+			detail: "The repository at the remote is a shallow clone, which lacks the older history, so nothing can be fetched from it.",
+			remedy: "Set the remote to the repository that it was copied from, or ask its owner to complete it with git fetch --unshallow.",
 		}
 	case transport.Malformed:
-		return words{remedy: "Check that the URL is that of a git repository, and not of a page about it. If it is, the repository is damaged: ask whoever runs it to look after it with git fsck."}
+		return words{remedy: "Check that the URL is that of a git repository, and not of a page about it. If it is, the repository is damaged: ask its owner to check it with git fsck."}
 	case transport.TLS:
-		return words{remedy: "Ask whoever runs the remote to renew its certificate, or whoever runs this server to trust the authority that issued it."}
+		return words{remedy: "Ask the people who run the remote to renew its certificate, or the people who run this server to trust the authority that issued it."}
 	case transport.NoGit:
-		return words{remedy: "Ask whoever runs this server to install git 2.39 or later."}
+		return words{remedy: "Ask the people who run this server to install git 2.39 or later."}
 	case transport.DiskFull:
-		return words{remedy: "Ask whoever runs the server, here or there, to free some disk space."}
+		return words{remedy: "Ask the people who run the server, here or there, to free some disk space."}
 	case transport.Stale, Restless:
 		return words{
 			detail: "The remote is being changed so often that no push got through.",
-			remedy: "Nothing is lost: it is tried again by itself.",
+			remedy: "Nothing is lost: the server tries again by itself.",
 		}
 	case NoToken:
 		return words{
-			detail:   "The token for the remote cannot be read: the server's key is not the one that it was stored with.",
-			remedy:   "Run satchel space remote set again with a token, or ask whoever runs this server to put the file with its key back from a backup.",
-			atGitHub: "Ask whoever runs this server to put the file with its key back from a backup, or make a new token. " + newToken,
+			detail:   "The token for the remote cannot be read: it was encrypted with another key than the server has now.",
+			remedy:   "Run satchel space remote set again with a token, or ask the people who run this server to restore its key file from a backup.",
+			atGitHub: "Ask the people who run this server to restore its key file from a backup, or make a new token. " + newToken,
 		}
 	case NoAccess:
 		return words{
 			detail: "GitHub gives the app no access to this repository.",
-			remedy: keptByApp, // what is wrong with the App is said with the way to mend it
+			remedy: keptByApp, // the App's error says what to do
 		}
 	case Missing:
 		return words{
 			detail: "The space is not on this server's disk.",
-			remedy: "Ask whoever runs this server to put it back from a backup.",
+			remedy: "Ask the people who run this server to restore it from a backup.",
 		}
 	case transport.Unknown:
-		return words{remedy: "Nothing is lost: it is tried again by itself. If it stays so, the server's log says why."}
+		return words{remedy: "Nothing is lost: the server tries again by itself. If the problem stays, the server's log says why."}
 	case Internal:
 		return words{
 			detail: "The sync failed in this server.",
-			remedy: "Nothing is lost: it is tried again by itself. If it stays so, the server's log says why.",
+			remedy: "Nothing is lost: the server tries again by itself. If the problem stays, the server's log says why.",
 		}
 	}
 	return words{}
 }
 
 // kept ends the remedy of every problem that only a person can solve.
-const kept = "Meanwhile all changes are safe on this server. It is tried again every hour, and at once by satchel space sync."
+const kept = "Meanwhile all changes are safe on this server. It tries again every hour, and at once if you run satchel space sync."
 
-// keptByApp is kept where the way leads over the pages.
-const keptByApp = "Meanwhile all changes are safe on this server. It is tried again every hour."
+// keptByApp is kept for problems that are solved on the pages.
+const keptByApp = "Meanwhile all changes are safe on this server. It tries again every hour."
 
-// foreign is what to do about a sound repository that has what no space can.
-const foreign = "Change that in the repository at the remote, or use another one for the space."
+// foreign is the remedy for a valid repository with content that no space can have.
+const foreign = "Change the repository at the remote, or use another one for the space."
 
-// lower makes a sentence go on after a colon.
+// lower makes a sentence continue after a colon.
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // explain describes a failed sync of a remote.
@@ -175,12 +173,12 @@ func explain(r space.Remote, err error) *trouble {
 	t := &trouble{problem: problemOf(err), err: err}
 	t.slow = isSlow(t.problem)
 	w := wordsOf(t.problem, r)
-	// Another's error may stand for a problem: see problemOf.
+	// Errors of other packages may mean a problem: see problemOf.
 	remote := &transport.Error{Problem: t.problem, Host: hostOf(r.URL), Branch: r.Branch}
 	if asRemote(err, &remote) {
 		t.locations, t.retryAfter = remote.Paths, remote.RetryAfter
 	} else if c := fault.CodeOf(err); c != fault.Internal && c != fault.NotFound && t.problem != NoToken {
-		w.detail = fault.PublicOf(err) // knows more: how large, or what is wrong
+		w.detail = fault.PublicOf(err) // its text is more precise
 		if t.problem == transport.Malformed {
 			w.remedy = foreign
 		}
@@ -223,8 +221,7 @@ func isDirectory(r space.Remote) bool {
 	return filepath.IsAbs(r.URL) || err == nil && strings.EqualFold(u.Scheme, "file")
 }
 
-// unblock is the page at which GitHub lets a secret pass that its push
-// protection stopped.
+// unblock matches the page on which GitHub's push protection lets people allow a secret.
 var unblock = regexp.MustCompile(`https://github\.com/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+/security/secret-scanning/unblock-secret/[A-Za-z0-9_-]+`)
 
 func allowLink(said []string) string {

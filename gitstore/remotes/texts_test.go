@@ -233,8 +233,8 @@ func TestTextsOfDirectories(t *testing.T) {
 	}
 }
 
-// A token that was refused may have been copied wrongly, and one that may not
-// read needs the right to do both.
+// A refused token may have been copied wrongly, and a token without read access needs both
+// rights.
 func TestTextsOfTokens(t *testing.T) {
 	for _, url := range []string{elsewhere, atGitHub} {
 		r := space.Remote{URL: url, Branch: "main", Kind: space.KindToken}

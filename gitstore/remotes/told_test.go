@@ -33,7 +33,7 @@ func (r *real) remove(name string, files map[string]string) {
 	}
 }
 
-// What real merges decide is told so that who follows the advice loses nothing.
+// Following the advice in the notices of real merges loses nothing.
 func TestWhatMergesAreTold(t *testing.T) {
 	long := strings.Repeat("a line of the file\n", 20)
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestReplacedIsToldAfterRemove(t *testing.T) {
 	}
 }
 
-// Of a real directory it is told what is wrong with it.
+// The error for a real directory says what is wrong with it.
 func TestDirectories(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "work")
 	for _, args := range [][]string{{"init", "-q", "-b", "main", work}, {"-C", work, "commit", "-q", "--allow-empty", "-m", "x"}} {

@@ -9,44 +9,43 @@ import (
 	"satchel/internal/space"
 )
 
-// SetRequest is what Set takes.
+// SetRequest is the input of Set.
 type SetRequest struct {
 	Space space.SpaceID
 	// URL is https://…, or what Trusted allows. White space around it is dropped.
 	URL string
 	// Branch is empty for the remote's default.
 	Branch string
-	// Kind may be empty: SSH for such a URL, Token where there is a Secret or the
-	// space has one for the same URL, else None.
+	// Kind may be empty: then it is SSH for an ssh URL, Token if there is a Secret or the
+	// space has one for the same URL, and otherwise None.
 	Kind space.RemoteKind
-	// Username may be empty: most servers look at the secret alone.
+	// Username may be empty: most servers only check the secret.
 	Username string
-	// Secret is sealed before it is stored. Empty, with the kind Token and the
-	// URL that the space has, keeps the one that is stored.
+	// Secret is sealed before it is stored. If it is empty, with the kind Token and the
+	// same URL, the stored secret stays.
 	Secret string
-	// Trusted is set by the operator's commands alone, never by a request from
-	// outside.
+	// Trusted is only set by the operator's commands, never by a request from outside.
 	Trusted bool
-	// Replace makes the space what the remote's branch is instead of merging the
-	// two, by a person's explicit wish: after they rewrote the remote's history on
-	// purpose, say. The head that is left is kept aside (gitstore.ResetToRemote). It
-	// counts for the first sync that gets so far, and does nothing where the
-	// remote has no such branch; should the process end before, both are merged.
+	// Replace replaces the content of the space with the remote's branch instead of merging
+	// the two, because a person asked for it, for example after rewriting the remote's
+	// history. The former head is kept (gitstore.ResetToRemote). Replace applies to the
+	// first sync that gets that far, and has no effect if the remote has no such branch. If
+	// the process ends before, both sides are merged.
 	Replace bool
 }
 
-// Stats is what all remotes come to, for metrics.
+// Stats are totals over all remotes, for metrics.
 type Stats struct {
 	Remotes int
 	Queued  int // wait for their turn
 	Running int
 	Failed  map[Problem]int
-	// OldestUnpushed is for how long the space that has waited longest has had
-	// commits that its remote lacks; zero if there is none.
+	// OldestUnpushed is the longest time for which a space has had unpushed commits; zero
+	// if there is none.
 	OldestUnpushed time.Duration
 }
 
-// Git is what a Manager needs of the store of spaces; see *gitstore.Store.
+// Git is the part of *gitstore.Store that a Manager needs.
 type Git interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoint, branch string, progress func(string)) (gitstore.Fetched, error)
@@ -59,7 +58,7 @@ type Git interface {
 	ForgetRemote(ctx context.Context, id space.SpaceID) error
 }
 
-// Transport judges URLs and asks remotes what they have; see *transport.Client.
+// Transport checks URLs and lists the refs of remotes; see *transport.Client.
 type Transport interface {
 	Check(e transport.Endpoint) error
 	List(ctx context.Context, e transport.Endpoint) (transport.Refs, error)

@@ -10,13 +10,13 @@ import (
 	"satchel/internal/space"
 )
 
-// errNotWaiting reports that what somebody decides about is not what waits.
+// errNotWaiting reports that the decision is about content that does not wait.
 func errNotWaiting(p space.Path) error {
-	return fault.New(fault.Conflict, "The file %s is not as you saw it any more, or somebody has decided already. Look at it again.", string(p))
+	return fault.New(fault.Conflict, "The file %s has changed since you saw it, or somebody has already decided. Look at it again.", string(p))
 }
 
-// decide finds what waits at a path, where it is still the very content that the
-// person saw, and does what they decided.
+// decide finds the review that waits at a path, checks that it is of the content that the
+// person saw, and carries out the decision.
 func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, saw content, do func(ctx context.Context, st *state, w space.Review) error) error {
 	st := r.state(id)
 	within, cancel := context.WithTimeout(ctx, r.o.Act)
@@ -31,7 +31,7 @@ func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, sa
 	if err != nil {
 		if ctx.Err() == nil && within.Err() != nil {
 			r.look(id, st)
-			return fault.New(fault.Unavailable, "The history of this space is still being looked through. Try again in a minute.")
+			return fault.New(fault.Unavailable, "The history of this space is still being read. Try again in a minute.")
 		}
 		return fmt.Errorf("reviews: %w", err)
 	}
@@ -42,7 +42,7 @@ func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, sa
 		if w.Path != p || w.Blob != saw.blob || w.Mode != saw.mode && saw.blob != "" {
 			continue
 		}
-		// Nobody confirms what is not there, whatever was found out before.
+		// Content that is no longer there cannot be confirmed.
 		b, m, _, err := r.o.Git.Blob(ctx, id, "", p)
 		if err != nil {
 			return fmt.Errorf("reviews: %w", err)
@@ -54,7 +54,7 @@ func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, sa
 	return errNotWaiting(p)
 }
 
-// The decisions, as rows have them.
+// The decisions, as stored in rows.
 const (
 	kept   = "kept"
 	undone = "undone"
@@ -67,8 +67,8 @@ func (r *Reviews) decision(id space.SpaceID, w space.Review, decision string, by
 	}
 }
 
-// Keep confirms a content that waits: from now on it is what a person knows. It is
-// a fault.Conflict if another, or none, waits at the path.
+// Keep confirms waiting content, which becomes the baseline. The error is a fault.Conflict
+// if other content, or none, waits at the path.
 func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
 	return r.decide(ctx, id, p, content{b, m}, func(ctx context.Context, st *state, w space.Review) error {
 		old := st.rows[p]
@@ -101,9 +101,9 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 	})
 }
 
-// inTheWay lists what must be deleted before a file can be at a path: what is under
-// it, or is a file in place of one of its directories. What a person knows there is
-// not taken along; the error is a fault.Conflict.
+// inTheWay lists the files that must be deleted before a file can be at a path: those under
+// it, or a file in place of one of its directories. The error is a fault.Conflict if a
+// person knows one of them.
 func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w space.Review) ([]space.Change, error) {
 	list, err := r.o.Git.Files(ctx, id, w.Head, w.Path)
 	if err != nil {
@@ -121,16 +121,15 @@ func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w s
 	var out []space.Change
 	for _, f := range list {
 		if x := st.rows[f.Path]; x != nil && x.baseline() == (content{f.Blob, f.Mode}) {
-			return nil, fault.New(fault.Conflict, "The former version of %s cannot be put back, since %s is in its way, which a person knows. Move or delete that first.", string(w.Path), string(f.Path))
+			return nil, fault.New(fault.Conflict, "The former version of %s cannot be restored, because %s is in its way and a person has reviewed it. Move or delete %[2]s first.", string(w.Path), string(f.Path))
 		}
 		out = append(out, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 	}
 	return out, nil
 }
 
-// Undo puts back, as a commit, what a person last knew at a path. What is in its way
-// and waits too is deleted. It is a fault.Conflict if the path does not have what
-// they saw.
+// Undo restores, in a commit, the baseline of a path. Waiting files in its way are deleted.
+// The error is a fault.Conflict if the path does not have the content that the person saw.
 func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (c space.Commit, err error) {
 	err = r.decide(ctx, id, p, content{b, mode}, func(ctx context.Context, st *state, w space.Review) error {
 		var changes []space.Change
@@ -151,9 +150,9 @@ func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p
 			return err
 		}
 		if len(c.Rejected) > 0 {
-			return fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Rejected[0].Why)
+			return fault.New(fault.Invalid, "The former version of %s cannot be restored: %s", string(p), c.Rejected[0].Why)
 		}
-		// It is undone, whatever becomes of the note about it.
+		// It is undone, even if storing the decision fails.
 		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, undone, by)); err != nil {
 			st.rows = nil
 			if !errors.Is(err, errRaced) {

@@ -2,26 +2,26 @@
 // the resources and the skills of a space. An AI that was led astray by a page it read
 // could otherwise instruct all others.
 //
-// Call New, then Waiting for what waits; Keep and Undo decide it. Call Close at the end.
+// Call New, then Waiting for the files that wait; Keep and Undo decide about them. Call
+// Close at the end.
 //
 // The rule: a change that came through Satchel from an AI, or through a merge of such a
 // commit, waits for a person's review. A change that a person pushed with git or wrote on
-// the pages does not. Contents are the same or not: none is compared line by line. A file
-// that a merge writes to a path which one side lacks waits too, since it may have lines
-// from any path of that side.
+// the pages does not. Contents are compared whole, not line by line. A file that a merge
+// writes to a path which one side lacks waits too, since it may have lines from any path of
+// that side.
 //
 // The branch's log proves which commits Satchel made, and by which tool. Any other commit
-// is a person's, since an AI that uses Satchel cannot push. Trailers that it has prove
-// nothing: they can have it wait, where they name the tool of an AI, and never spare it a
-// review.
+// is a person's, since an AI that uses Satchel cannot push. Its trailers prove nothing: if
+// they name the tool of an AI, it waits, but they never exempt it from review.
 //
-// Of every path the package keeps the content that a person last knew there: the
-// baseline, which undoing puts back. What a path has otherwise at head waits. A baseline
-// moves when a person keeps exactly the content that they were shown, or writes the file.
-// It stays where a person changes, moves, restores or merges what waits: nobody was shown
-// all that this brings. So nothing can be buried under further changes.
+// For every path, the package keeps the baseline: the content that a person last knew
+// there, which Undo restores. A path whose content at head differs waits. A baseline moves
+// when a person keeps exactly the content that they were shown, or writes the file. It does
+// not move if a person changes, moves, restores or merges a waiting file, since nobody was
+// shown the whole result. So further changes cannot hide an earlier one.
 //
-// The history is read once, from the commit up to which it was read before, in the
-// background and saved in parts, between which others have a turn. So no commit is
-// missed, and a server that was away catches up. Nothing is kept back meanwhile.
+// The history is read in the background, from the last commit that was read, and saved in
+// parts, between which other spaces have their turn. So no commit is missed, and a server
+// that was down catches up. Commits are not held up meanwhile.
 package reviews

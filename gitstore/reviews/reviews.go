@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Git is what this package needs of the store of spaces; see *gitstore.Store.
+// Git is the part of the store that this package needs; see *gitstore.Store.
 type Git interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
@@ -26,12 +26,12 @@ type Git interface {
 	Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error)
 }
 
-// Options say what a Reviews works on. DB and Git are required.
+// Options configures a Reviews. DB and Git are required.
 type Options struct {
 	DB  *database.DB
 	Git Git
-	// Patience is how long Waiting waits for the history to be read, and Act how
-	// long a decision does; 0 means 15 ms and 10 s.
+	// Patience is how long Waiting waits for the history to be read, and Act is how long a
+	// decision waits. 0 means 15 ms and 10 s.
 	Patience, Act time.Duration
 	// Walkers bounds how many histories are read at once; 0 means 2.
 	Walkers int
@@ -41,18 +41,18 @@ type Options struct {
 }
 
 // confirms reports whether a person who writes files by the tool has their former content
-// in view. What brings back former content (restore, web-restore, web-undo, web-revert)
-// is not among them: nobody was shown all that it brings back.
+// in view. The tools that restore former content (restore, web-restore, web-undo,
+// web-revert) are not among them: nobody was shown all of that content.
 func confirms(tool string) bool {
 	return tool == space.ToolWeb || tool == space.ToolImport || tool == space.ToolStart
 }
 
-// Reviews finds what waits and keeps what was decided. It is safe for concurrent
-// use, reads histories in the background, and must be closed. Who calls it has
-// checked what the person may do.
+// Reviews finds the files that wait for review and stores decisions. It is safe for
+// concurrent use, reads histories in the background, and must be closed. The caller checks
+// permissions.
 type Reviews struct {
 	o    Options
-	ctx  context.Context //nolint:containedctx // of what runs in the background
+	ctx  context.Context //nolint:containedctx // of the background goroutines
 	stop context.CancelFunc
 	free chan struct{} // one for each walker
 	work sync.WaitGroup
@@ -62,22 +62,23 @@ type Reviews struct {
 	at     map[space.SpaceID]*state
 }
 
-// state is what is known of a space.
+// state is the state of a space.
 type state struct {
-	turn chan struct{} // holds one; whoever has it may read the history
+	turn chan struct{} // of capacity 1; its holder may read the history
 
-	// Of whoever has the turn. rows are nil if they must be loaded.
+	// The fields below belong to the holder of the turn. rows are nil if they must be
+	// loaded.
 	rows          map[space.Path]*row
-	dirty         map[space.Path]bool // rows that differ from what is saved
-	waited        waited              // what of that differs from what is saved
-	cursor, saved space.CommitID      // up to where rows are, and what is saved
+	dirty         map[space.Path]bool // rows that are not saved
+	waited        waited              // changes of it that are not saved
+	cursor, saved space.CommitID      // the commits of rows, and of the saved rows
 	walker        *walker             // nil if they are none
 
-	mu      sync.Mutex // of the rest, and never held for long
+	mu      sync.Mutex // guards the rest; never held for long
 	head    space.CommitID
-	waiting []space.Review // at head; never changed
+	waiting []space.Review // at head; never modified
 	running bool
-	done    chan struct{} // closed when what runs has ended
+	done    chan struct{} // closed when the running read has ended
 }
 
 func (st *state) known() space.CommitID {
@@ -86,14 +87,14 @@ func (st *state) known() space.CommitID {
 	return st.head
 }
 
-// list is what waits, as far as it is known.
+// list returns the known reviews.
 func (st *state) list() []space.Review {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.waiting
 }
 
-// publish makes known what waits at a head; nil is what waited before.
+// publish stores the reviews that wait at a head; nil keeps those from before.
 func (st *state) publish(head space.CommitID, list []space.Review) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -128,7 +129,7 @@ func New(o Options) (*Reviews, error) {
 	return r, nil
 }
 
-// Close ends what runs in the background, and returns when it has.
+// Close stops the background goroutines and waits for them.
 func (r *Reviews) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -137,12 +138,12 @@ func (r *Reviews) Close() {
 	r.work.Wait()
 }
 
-// Publish implements space.Events: what a commit changed is looked into at once.
+// Publish implements space.Events: the commit's changes are read at once.
 func (r *Reviews) Publish(e space.Event) {
 	r.look(e.Space, r.state(e.Space))
 }
 
-// maxSpaces bounds of how many spaces is remembered what waits.
+// maxSpaces is the number of spaces whose reviews are kept in memory.
 const maxSpaces = 1000
 
 func (r *Reviews) state(id space.SpaceID) *state {
@@ -159,8 +160,8 @@ func (r *Reviews) state(id space.SpaceID) *state {
 	return st
 }
 
-// look has a space's history read in the background, and returns what is closed
-// once it was.
+// look starts to read a space's history in the background. The channel it returns is closed
+// when that is done.
 func (r *Reviews) look(id space.SpaceID, st *state) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,7 +181,7 @@ func (r *Reviews) look(id space.SpaceID, st *state) <-chan struct{} {
 	return done
 }
 
-// run reads a space's history to its head, also where that moves meanwhile.
+// run reads a space's history to its head, even if the head moves meanwhile.
 func (r *Reviews) run(id space.SpaceID, st *state, done chan struct{}) {
 	defer close(done)
 	for tries := 0; ; {
@@ -206,8 +207,8 @@ func (r *Reviews) run(id space.SpaceID, st *state, done chan struct{}) {
 	}
 }
 
-// settle reads a space's history to its head, when it is its turn. In the
-// background it is one of those that run at once.
+// settle takes the turn and reads a space's history to its head. In the background it also
+// counts against the limit of walkers.
 func (r *Reviews) settle(ctx context.Context, id space.SpaceID, st *state, background bool) error {
 	var own *walker
 	if background {
@@ -227,7 +228,7 @@ func (r *Reviews) settle(ctx context.Context, id space.SpaceID, st *state, backg
 	return r.bring(ctx, id, st)
 }
 
-// walker is one of those that read histories at once.
+// walker is a slot for reading a history in the background.
 type walker struct {
 	free chan struct{}
 	held bool
@@ -250,7 +251,7 @@ func (w *walker) end() {
 	}
 }
 
-// pause lets whoever waits go first. They come one after the other, as they began to.
+// pause lets waiting readers go first, in the order in which they began to wait.
 func (w *walker) pause(ctx context.Context) error {
 	w.end()
 	return w.begin(ctx)
@@ -266,9 +267,9 @@ func (st *state) take(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Waiting returns what waits in a space, by path, as far as it is known. Where it
-// is not known of the head in a moment, or before ctx is over, behind is true, and it
-// is found out in the background. The list must not be changed.
+// Waiting returns the known reviews that wait in a space, by path. If the history is not
+// read to the head within Options.Patience, or before ctx ends, behind is true, and reading
+// continues in the background. The list must not be modified.
 func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
 	st := r.state(id)
 	if ctx.Err() != nil {

@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// row is what is known of a path: what a person last knew there, and what changed
-// it last.
+// row is the state of a path: the content that a person last knew there, and the last
+// commit that changed it.
 type row struct {
 	SpaceID string `gorm:"primaryKey"`
 	Path    string `gorm:"primaryKey"`
@@ -25,10 +25,10 @@ type row struct {
 	Tool, Client string
 	Changed      int64
 
-	now content // in the commit that was looked into last
+	now content // in the last commit that was read
 }
 
-// maker is a commit with who made it.
+// maker is a commit with its author.
 type maker struct {
 	commit, tool, client string
 	at                   int64
@@ -58,7 +58,7 @@ func (x *row) review(now content, head space.CommitID) space.Review {
 	}
 }
 
-// cursorRow is up to where a space's history was read.
+// cursorRow is the commit to which a space's history was read.
 type cursorRow struct {
 	SpaceID  string `gorm:"primaryKey"`
 	CommitID string
@@ -66,7 +66,7 @@ type cursorRow struct {
 
 func (cursorRow) TableName() string { return "reviews_cursors" }
 
-// decisionRow is what somebody decided.
+// decisionRow is a person's decision.
 type decisionRow struct {
 	ID                  int64 `gorm:"primaryKey"`
 	SpaceID, Path, Blob string
@@ -77,8 +77,7 @@ type decisionRow struct {
 
 func (decisionRow) TableName() string { return "reviews_decisions" }
 
-// Migrations returns the steps that make this package's tables, for
-// database.Migrate.
+// Migrations returns the migrations of this package's tables, for database.Migrate.
 func Migrations() []database.Migration {
 	const tables = `
 CREATE TABLE reviews_paths (
@@ -162,7 +161,7 @@ DROP TABLE reviews_unseen;`
 	}}
 }
 
-// load reads what was saved of a space.
+// load reads the saved rows of a space.
 func (r *Reviews) load(ctx context.Context, id space.SpaceID, st *state) error {
 	var at []cursorRow
 	if err := r.o.DB.Read(ctx).Where("space_id = ?", string(id)).Limit(1).Find(&at).Error; err != nil {
@@ -185,8 +184,8 @@ func (r *Reviews) load(ctx context.Context, id space.SpaceID, st *state) error {
 	return nil
 }
 
-// save keeps what was changed in rows, that the history was read up to a commit,
-// and a decision. Nothing is saved where another process was faster.
+// save stores the changed rows, the commit to which the history was read, and a decision.
+// It stores nothing if another process was faster.
 func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor space.CommitID, d *decisionRow) error {
 	var put []*row
 	var gone []string
@@ -245,7 +244,7 @@ func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor 
 	return nil
 }
 
-// Decisions returns what people decided in a space, newest first.
+// Decisions returns people's decisions in a space, newest first.
 func (r *Reviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([]space.ReviewDecision, error) {
 	var rows []decisionRow
 	if err := r.o.DB.Read(ctx).Where("space_id = ?", string(id)).Order("decided_at DESC, id DESC").Limit(limit).Find(&rows).Error; err != nil {
@@ -261,11 +260,11 @@ func (r *Reviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([
 	return out, nil
 }
 
-// Forget drops what is known of a space that is gone: one of which the git store
-// says that there is none, so that nothing is read of it after.
+// Forget removes the state of a deleted space. Call it when the git store no longer has the
+// space, so that it is not read again.
 func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
 	st := r.state(id)
-	release, err := st.take(ctx) // what was read before must not be saved after
+	release, err := st.take(ctx) // a running read must not save after this
 	if err != nil {
 		return err
 	}

@@ -10,22 +10,22 @@ import (
 	"satchel/internal/space"
 )
 
-// stepper takes in commits one after the other, each after its parents.
+// stepper processes commits one after the other, each after its parents.
 type stepper struct {
 	*Reviews
 	id     space.SpaceID
 	rows   map[space.Path]*row
 	dirty  map[space.Path]bool // what the commits touched
 	waited *waited
-	turn   *walker // nil if it is none of those that read in the background
-	since  int     // commits since another had a turn
+	turn   *walker // nil if it does not read in the background
+	since  int     // commits since the last pause
 }
 
 func (r *Reviews) stepper(id space.SpaceID, st *state) *stepper {
 	return &stepper{Reviews: r, id: id, rows: st.rows, dirty: st.dirty, waited: &st.waited, turn: st.walker}
 }
 
-// breathe is called at each commit, and lets others read their histories now and then.
+// breathe is called at each commit and now and then lets others read their histories.
 func (w *stepper) breathe(ctx context.Context) error {
 	if w.since++; w.since < partSteps || w.turn == nil {
 		return ctx.Err()
@@ -37,7 +37,7 @@ func (w *stepper) breathe(ctx context.Context) error {
 // change is a file that a commit changed.
 type change struct {
 	path space.Path
-	was  []content // in the parents that have something else
+	was  []content // in the parents that differ
 	now  content
 }
 
@@ -70,17 +70,17 @@ func (w *stepper) changes(ctx context.Context, c space.Commit, parents []space.C
 	return all, nil
 }
 
-// author is what the rule asks of a commit's maker.
+// author is what the rule needs to know about a commit's author.
 type author struct {
 	maker
 	proven bool // Satchel made the commit
-	person bool // wrote the files, or put histories together
-	moving bool // moved files on the pages
+	person bool // a person wrote the files, or merged histories
+	moving bool // a person moved files on the pages
 }
 
-// authorOf finds out who made a commit. Satchel's word is proven. A commit from elsewhere
-// is a person's, unless it says that a tool made it which is none by which a person
-// writes: so trailers can only have more wait.
+// authorOf returns the author of a commit. For Satchel's own commits that is proven. Other
+// commits are a person's, unless their trailers name a tool that is not a person's: so
+// trailers can only make more files wait.
 func (w *stepper) authorOf(c space.Commit, s gitstore.CommitBetween) author {
 	a := author{maker: maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}}
 	if c.Tool != "" {
@@ -98,7 +98,7 @@ func (w *stepper) authorOf(c space.Commit, s gitstore.CommitBetween) author {
 	return a
 }
 
-// step takes in what one commit changed.
+// step processes the changes of one commit.
 func (w *stepper) step(ctx context.Context, s gitstore.CommitBetween) error {
 	if err := w.breathe(ctx); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w *stepper) step(ctx context.Context, s gitstore.CommitBetween) error {
 		return err
 	}
 	by := w.authorOf(c, s)
-	gone := map[content][]space.Path{} // files that the commit takes away
+	gone := map[content][]space.Path{} // files that the commit deletes
 	for _, f := range files {
 		if f.now.blob == "" {
 			gone[f.was[0]] = append(gone[f.was[0]], f.path)
@@ -130,20 +130,20 @@ func (w *stepper) step(ctx context.Context, s gitstore.CommitBetween) error {
 	return nil
 }
 
-// verdict is what becomes of a file that a commit changed.
+// verdict is the decision about a file that a commit changed.
 type verdict struct {
 	waits bool
-	from  *row // what is known of the file that was moved, where it waited
+	from  *row // the row of the moved file, if it waited
 }
 
-// judge finds out whether a file waits as a commit with so many parents leaves it.
+// judge decides whether a file waits after a commit with this number of parents.
 func (w *stepper) judge(ctx context.Context, f change, by author, parents int, gone map[content][]space.Path) (v verdict, err error) {
 	var known content
 	if x := w.rows[f.path]; x != nil {
 		known = x.baseline()
 	}
 	switch {
-	case len(f.was) < parents: // a merge took it from one side as it was there
+	case len(f.was) < parents: // a merge took it unchanged from one side
 		v.waits, err = w.hasWaited(ctx, f.path, f.now)
 	case known == f.now:
 	case !by.person && !by.moving:
@@ -163,8 +163,8 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 	return v, err
 }
 
-// judgeMoved is judge of a file that was moved from one of the paths: of these, from one
-// of the same name, where there is one. It waits where any of them did.
+// judgeMoved is judge for a file that was moved from one of the paths, preferably one with
+// the same base name. It waits if any of them did.
 func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (v verdict, err error) {
 	var named []space.Path
 	for _, p := range from {
@@ -190,9 +190,9 @@ func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (
 	return v, nil
 }
 
-// carries reports whether a file that a person wrote has what waits: it was made of that,
-// or git elsewhere brings exactly that again. What a person writes into what waits is no
-// word on the rest of it.
+// carries reports whether a file that a person wrote has content that waits: it was made
+// from a waiting file, or a push brings exactly that content again. A person who edits a
+// waiting file does not confirm the rest of it.
 func (w *stepper) carries(ctx context.Context, f change, by author) (bool, error) {
 	of := f.was
 	if !by.proven {
@@ -209,7 +209,7 @@ func (w *stepper) carries(ctx context.Context, f change, by author) (bool, error
 	return false, nil
 }
 
-// take notes what a path has, who made it, and whether that waits.
+// take records a path's content, who made it, and whether it waits.
 func (w *stepper) take(f change, by maker, v verdict) {
 	x := w.rows[f.path]
 	if x == nil {
@@ -230,11 +230,11 @@ func (w *stepper) take(f change, by maker, v verdict) {
 		w.confirm(x)
 	}
 	if x.Blob == "" && f.now.blob == "" {
-		delete(w.rows, f.path) // nobody knew it, and it is gone
+		delete(w.rows, f.path) // nobody knew the file, and it is deleted
 	}
 }
 
-// confirm has people know what a path has.
+// confirm makes a path's content its baseline.
 func (w *stepper) confirm(x *row) {
 	x.know(x.now, space.CommitID(x.CommitID))
 	w.waited.note(space.Path(x.Path), x.now, false)

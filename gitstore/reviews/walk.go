@@ -11,13 +11,13 @@ import (
 	"satchel/internal/space"
 )
 
-// Bounds of what is done at once.
+// Limits for one part of a read.
 const (
-	partSteps  = 200 // commits that are looked into between two savings, and before others read
-	partPassed = 500 // commits that are passed before that alone is saved
+	partSteps  = 200 // commits that are read before a save, and before others have a turn
+	partPassed = 500 // commits that are skipped before the position is saved
 )
 
-// content is what a path has; a zero blob is that it has nothing.
+// content is the content of a path. A zero blob means that nothing is there.
 type content struct {
 	blob space.BlobID
 	mode space.Mode
@@ -34,7 +34,7 @@ func (r *Reviews) bring(ctx context.Context, id space.SpaceID, st *state) (err e
 	}
 	defer func() {
 		if err != nil {
-			st.rows = nil // what of it was saved is read again
+			st.rows = nil // load the saved rows again
 		}
 	}()
 	first := st.rows == nil
@@ -61,8 +61,8 @@ func (r *Reviews) bring(ctx context.Context, id space.SpaceID, st *state) (err e
 	return nil
 }
 
-// walk moves the baselines along the history from the cursor to head. It has not
-// touched what is looked at where that is at head as it was at the cursor.
+// walk moves the baselines along the history from the cursor to head. touched is false if
+// the reviewed files are the same at both.
 func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) (touched bool, err error) {
 	steps, passed, ok, err := r.o.Git.CommitsBetween(ctx, id, st.cursor, head, roots())
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	return len(steps) > 0, nil
 }
 
-// again reads a history from its beginning, where an import or a purge made
-// another. What people knew last they know in that one, too.
+// again reads a history from its beginning after an import or a purge replaced it. Content
+// that people knew last counts as known in the new history too.
 func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) error {
 	steps, _, _, err := r.o.Git.CommitsBetween(ctx, id, "", head, roots())
 	if err != nil {
@@ -123,8 +123,7 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 	return r.save(ctx, id, st, head, nil)
 }
 
-// keepDeletions has people know after a purge, too, that nothing is at a path where they
-// kept that: no commit says so.
+// keepDeletions keeps confirmed deletions across a purge, since no commit records them.
 func (r *Reviews) keepDeletions(ctx context.Context, id space.SpaceID, st *state, old map[space.Path]*row) error {
 	var rows []decisionRow
 	err := r.o.DB.Read(ctx).Where("space_id = ? AND decision = ? AND blob = ''", string(id), kept).Find(&rows).Error
@@ -145,7 +144,7 @@ func (r *Reviews) keepDeletions(ctx context.Context, id space.SpaceID, st *state
 	return nil
 }
 
-// compare lists what a head has otherwise than a person knows.
+// compare lists the paths whose content at head differs from the baseline.
 func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) ([]space.Review, error) {
 	now := map[space.Path]content{}
 	for _, under := range roots() {
@@ -187,8 +186,8 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 	return out, nil
 }
 
-// roots are the directories of which every file is looked at: those whose files
-// every client is told of.
+// roots are the directories in which every file is checked: those whose files every client
+// gets.
 func roots() []space.Path { return []space.Path{"resources", "skills"} }
 
 // Covers reports whether a person confirms what AIs write at a path.

@@ -13,14 +13,14 @@ import (
 	"satchel/internal/space"
 )
 
-// Allowance is a person's word that a secret may be committed to a space: it
-// is an example, or it is meant to be there.
+// Allowance records that a person allows a secret in a space, because it is an example or
+// is meant to be there.
 type Allowance struct {
 	Space       space.SpaceID `json:"space"`
 	Fingerprint string        `json:"fingerprint"`
-	// Rule and Path are where the secret was found, for people: where Allow is
-	// given neither, where it was refused last, and empty if this process
-	// does not know that. The secret is allowed at every path.
+	// Rule and Path show people where the secret was found. If Allow is given neither, they
+	// are those of the last refusal, or empty if this process does not know it. The secret
+	// is allowed at every path.
 	Rule string     `json:"rule"`
 	Path space.Path `json:"path"`
 	By   string     `json:"allowed_by"` // who allowed it, as the audit log names them
@@ -56,9 +56,8 @@ CREATE TABLE secretscan_allowed (
 	}}
 }
 
-// Allow lets a secret be committed to a space from now on. Allowing it again
-// keeps the newer word. The caller has checked that whoever asks may. The
-// error is a fault.Invalid for what is no fingerprint.
+// Allow lets a secret be committed to a space. Allowing it again replaces the allowance.
+// The caller checks permissions. The error is a fault.Invalid for an invalid fingerprint.
 func (s *Scanner) Allow(ctx context.Context, a Allowance) error {
 	if err := checkFingerprint(a.Fingerprint); err != nil {
 		return err
@@ -78,8 +77,8 @@ func (s *Scanner) Allow(ctx context.Context, a Allowance) error {
 	})
 }
 
-// Disallow takes an allowance back; what was committed under it stays. The
-// error is a fault.NotFound if there is none.
+// Disallow removes an allowance. Files that were committed under it stay. The error is a
+// fault.NotFound if there is none.
 func (s *Scanner) Disallow(ctx context.Context, id space.SpaceID, fingerprint string) error {
 	if err := checkFingerprint(fingerprint); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (s *Scanner) Disallow(ctx context.Context, id space.SpaceID, fingerprint st
 	})
 }
 
-// Forget drops what was allowed in a space that was deleted.
+// Forget removes the allowances of a deleted space.
 func (s *Scanner) Forget(ctx context.Context, id space.SpaceID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Where("space_id = ?", string(id)).Delete(&allowedRow{}).Error; err != nil {
@@ -119,9 +118,8 @@ func (s *Scanner) List(ctx context.Context, id space.SpaceID) ([]Allowance, erro
 	return out, nil
 }
 
-// allowed returns which of the fingerprints a space allows. It asks the
-// database each time: findings are rare, and another process may have allowed
-// one a moment ago.
+// allowed returns which of the fingerprints a space allows. It asks the database each time:
+// findings are rare, and another process may have just allowed one.
 func (s *Scanner) allowed(ctx context.Context, id space.SpaceID, fingerprints []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	if s.db == nil || len(fingerprints) == 0 {
@@ -130,7 +128,7 @@ func (s *Scanner) allowed(ctx context.Context, id space.SpaceID, fingerprints []
 	var found []string
 	err := s.db.Read(ctx).Model(&allowedRow{}).Where("space_id = ? AND fingerprint IN ?", string(id), fingerprints).Pluck("fingerprint", &found).Error
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "Whether a secret is allowed cannot be looked up now; try again.")
+		return nil, fault.Wrap(err, fault.Unavailable, "The list of allowed secrets cannot be read now; try again.")
 	}
 	for _, f := range found {
 		out[f] = true
@@ -148,5 +146,5 @@ func checkFingerprint(s string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Invalid, "A fingerprint has 20 hexadecimal digits, as the refusal of the file shows it.")
+	return fault.New(fault.Invalid, "A fingerprint has 20 hexadecimal digits; the error about the file shows it.")
 }

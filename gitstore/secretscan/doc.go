@@ -1,13 +1,12 @@
-// Package secretscan finds secrets in what is about to be committed, by rules
-// for the formats of keys and tokens. A remote that protects itself refuses a
-// whole push for one key that somebody wrote down, and every push after it; a
-// file with a key is therefore told of before it is part of the history.
+// Package secretscan finds secrets in files before they are committed, by rules for the
+// formats of keys and tokens. Once a key is in the history, a remote with push protection
+// refuses that push and every later one.
 //
 // It promises:
 //
-//   - No finding, error, log record or row holds a secret: they name the rule,
-//     the place and a fingerprint.
-//   - Scan never panics, takes time in proportion to the content, whatever the
-//     content is, and starts no goroutine.
+//   - No finding, error, log record or row holds a secret: only the rule, the place
+//     and a fingerprint.
+//   - Scan never panics, takes time linear in the length of any content, and starts
+//     no goroutine.
 //   - Nothing is compiled before the first Scan.
 package secretscan

@@ -2,16 +2,15 @@ package secretscan
 
 import "bytes"
 
-// placeholders are what only a secret has that somebody made up: a random one
-// of a key's length has one of these in fewer than one of 100,000 cases. They
-// are compared in lower case.
+// placeholders are texts that occur only in invented secrets: fewer than 1 in 100,000
+// random keys contain one. They are compared in lower case.
 var placeholders = [...]string{
 	"example", "placeholder", "changeme", "redacted", "dummy", "yourkey", "yourtoken", "yoursecret", "your-", "your_", "insert", "replace",
 	"xxxxx", "00000000", "12345678", "abcdefgh", "......", "-----", "____", "foobar", "fake-", "fake_",
 }
 
-// published are fingerprints of keys that their providers publish for examples
-// and tests: by hash, because a scanner would find them here.
+// published are fingerprints of keys that providers publish for examples and tests. They
+// are hashes because a scanner would find the keys here.
 func published() []string {
 	return []string{
 		"1938c068ffef7eb430d3", // Azurite's account key
@@ -21,7 +20,7 @@ func published() []string {
 	}
 }
 
-// isExample reports whether a secret is none: a placeholder.
+// isExample reports whether a secret is a placeholder.
 func isExample(secret []byte) bool {
 	low := bytes.ToLower(secret)
 	for _, p := range placeholders {
@@ -32,7 +31,7 @@ func isExample(secret []byte) bool {
 	return false
 }
 
-// awsSecret tells a secret access key, of 40 random characters, from a path.
+// awsSecret distinguishes a secret access key (40 random characters) from a path.
 func awsSecret(content []byte) int {
 	var upper, lower, digit bool
 	for _, c := range content[:40] {

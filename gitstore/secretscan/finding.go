@@ -5,21 +5,20 @@ import (
 	"encoding/hex"
 )
 
-// Finding is a secret in a content. It holds where the secret is, not what it
-// is.
+// Finding is the place of a secret in a content. It does not hold the secret.
 type Finding struct {
-	Rule        string // the rule's id, as "aws-access-token"
+	Rule        string // the rule's ID, such as "aws-access-token"
 	Description string // what the rule finds, in a few words for people
 	Line        int    // where the secret begins, from 1
 	Column      int    // bytes from the line's beginning, from 1
 	Start, End  int    // the secret's bytes in the content
-	// Fingerprint names the secret by a hash of it: 20 hexadecimal digits. The
-	// same secret has the same fingerprint at every place.
+	// Fingerprint is a hash of the secret, of 20 hexadecimal digits. It is the same
+	// wherever the secret occurs.
 	Fingerprint string
 }
 
-// fingerprint hashes a secret without its white space, so that a key that is
-// wrapped or indented otherwise is the same one.
+// fingerprint hashes a secret without its white space, so that wrapping and indentation do
+// not matter.
 func fingerprint(secret []byte) string {
 	h := sha256.New()
 	h.Write([]byte("satchel secret\x00"))
@@ -34,12 +33,12 @@ func fingerprint(secret []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// Redacted replaces a secret in a content, in UTF-16 where that is.
+// Redacted replaces a secret in a content. In UTF-16 content it is written as UTF-16.
 const Redacted = "[secret removed]"
 
-// Redact returns the content with Redacted in the place of each finding, which
-// must be Scan's for this content. Without a finding it returns the content
-// itself, else a copy.
+// Redact returns a copy of the content with Redacted in place of each finding, or the
+// content itself if there are no findings. The findings must come from Scan of the same
+// content.
 func Redact(content []byte, findings []Finding) []byte {
 	if len(findings) == 0 {
 		return content

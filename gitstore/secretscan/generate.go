@@ -2,9 +2,8 @@
 
 package main
 
-// This program writes rules_gitleaks.go from the rules of gitleaks, which it
-// takes out of the module that Go's own tools download and verify. Run it by
-// go generate; to follow gitleaks, change version.
+// This program writes rules_gitleaks.go from the rules in the gitleaks module, which the Go
+// tools download and verify. Run it with go generate. To update, change version.
 
 import (
 	"bytes"
@@ -28,9 +27,9 @@ const (
 	version = "v8.30.1"
 )
 
-// left lists the rules that are not taken, with the reason. Rules without a
-// fixed beginning are left out for that reason by themselves: they look for a
-// provider's name before any 32 digits, which finds more hashes than keys.
+// left lists the rules that are left out, with the reason. Rules without a fixed beginning
+// are not listed, but are left out too: they look for a provider's name before any 32
+// digits, which finds more hashes than keys.
 var left = map[string]string{
 	"curl-auth-header": "examples of commands, not a format", "curl-auth-user": "examples of commands, not a format",
 	"jwt": "takes examples: ours", "jwt-base64": "as jwt",
@@ -111,7 +110,7 @@ func main() {
 	fmt.Printf("%d rules of gitleaks %s\n", n, version)
 }
 
-// parse reads the few forms of TOML that gitleaks' own generator writes.
+// parse reads the subset of TOML that gitleaks' generator writes.
 func parse(config string) []rule {
 	var rules []rule
 	sub := true // until the first rule
@@ -142,8 +141,8 @@ func parse(config string) []rule {
 	return rules
 }
 
-// translate writes a rule as ours: the boundaries out of the expression, which
-// is matched where one of its beginnings stands.
+// translate converts a rule. It takes the word boundaries out of the expression, which is
+// matched only where one of its beginnings occurs.
 func translate(r rule) (string, bool) {
 	expr := strings.TrimPrefix(r.regex, `\b`)
 	bound := expr != r.regex
@@ -188,7 +187,7 @@ func quote(s string) string {
 	return "`" + s + "`"
 }
 
-// about is what the rule finds, in a few words: its id.
+// about describes in a few words what the rule finds, from its ID.
 func about(r rule) string {
 	words := strings.Split(r.id, "-")
 	for i, w := range words {
@@ -202,7 +201,7 @@ func about(r rule) string {
 		case "npm":
 		case "oauth":
 			words[i] = "OAuth"
-		case "pat", "personnal": // as gitleaks writes it
+		case "pat", "personnal": // gitleaks' spelling
 			words[i] = map[string]string{"pat": "personal access token", "personnal": "personal"}[w]
 		case "ptt":
 			words[i] = "pipeline trigger token"
@@ -221,8 +220,8 @@ func about(r rule) string {
 	return strings.Join(words, " ")
 }
 
-// beginnings returns the texts of which each match begins with one; whole tells
-// that they are all of the match; fold that they stand for every case.
+// beginnings returns the texts that matches begin with. whole reports that a match has
+// nothing else, and fold that case does not matter.
 func beginnings(re *syntax.Regexp) (lits []string, whole, fold bool) {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpNoWordBoundary:

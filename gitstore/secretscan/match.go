@@ -14,23 +14,23 @@ import (
 const (
 	// maxMatch bounds how far an expression without a limit of its own reads.
 	maxMatch = 1024
-	// workPerByte bounds the bytes that expressions read in all, for a content
-	// that is made of nothing but beginnings of keys: at 50 ns each. Of 68,000
-	// real files none but the rules of a scanner needed half of one.
+	// workPerByte bounds the bytes that expressions read per byte of content, at 50 ns
+	// each. The limit is for content that consists only of beginnings of keys: of 68,000
+	// real files, only a scanner's rules needed more than half a byte.
 	workPerByte = 4
 	minWork     = 1 << 20
 )
 
-// matcher finds what rules describe. A pass over the content looks at every
-// pair of bytes; where the rarest pair of a rule's text stands, the text is
-// compared, and the rule's expression is matched there alone.
+// matcher finds the matches of rules. It looks at every pair of bytes in the content. Where
+// it finds the rarest pair of a rule's text, it compares the text and then matches the
+// rule's expression.
 type matcher struct {
 	rules []compiled
 	pairs [1 << 16 / 64]uint64 // a bit for each pair that some text has
 	texts map[uint16][]text    // by their pair
 }
 
-// text is one of a rule's.
+// text is a literal of a rule.
 type text struct {
 	rule   int
 	lit    []byte
@@ -43,7 +43,7 @@ type compiled struct {
 	rule
 	once   sync.Once
 	re     *regexp.Regexp
-	window int // bytes that a match has at most
+	window int // maximal length of a match in bytes
 }
 
 func newMatcher(rules []rule) *matcher {
@@ -84,7 +84,7 @@ func upper(c byte) byte {
 	return c
 }
 
-// rarestPair returns where in a text the two bytes begin that prose has least.
+// rarestPair returns the offset of the pair of bytes in a text that is rarest in prose.
 func rarestPair(lit string) int {
 	weight := func(c byte) int {
 		switch {
@@ -112,15 +112,15 @@ func rarestPair(lit string) int {
 type match struct {
 	rule       *rule
 	start, end int
-	// decoded is the secret where start and end are those of base64 that it is in.
+	// decoded is the secret if start and end are the bounds of the base64 that holds it.
 	decoded []byte
 }
 
-// search is one search of one content.
+// search is a search of one content.
 type search struct {
 	m    *matcher
-	work int         // bytes that expressions may read yet
-	stop func() bool // asked now and then, ends the search early
+	work int         // bytes that expressions may still read
+	stop func() bool // called now and then; true ends the search early
 	last []int       // where each rule's last match ends
 	buf  []byte      // what was decoded last
 }
@@ -129,8 +129,8 @@ func (m *matcher) search(size int, stop func() bool) *search {
 	return &search{m: m, work: minWork + workPerByte*size, stop: stop, last: make([]int, len(m.rules))}
 }
 
-// text notes the secrets in a content until the work is done: then it returns
-// where it stopped, and -1 at the content's end.
+// text records the secrets in a content until the work is used up. It returns where it
+// stopped, or -1 at the end of the content.
 func (s *search) text(content []byte, found func(match)) int {
 	m, last := s.m, s.last
 	clear(last)
@@ -160,12 +160,12 @@ func (s *search) text(content []byte, found func(match)) int {
 	return -1
 }
 
-// minEncoded is how many digits of base64 are decoded at least: the shortest
-// key, an AWS access key ID of 20 bytes, has 27.
+// minEncoded is the length of the shortest base64 that is decoded. The shortest key, an AWS
+// access key ID of 20 bytes, has 27 digits.
 const minEncoded = 27
 
-// encoded notes the secrets in what is written in base64: remotes refuse those
-// too. It returns where it stopped, as text does.
+// encoded records the secrets in base64, which remotes refuse too. It returns where it
+// stopped, like text.
 func (s *search) encoded(content []byte, found func(match)) int {
 	var inside []match
 	for i := 0; i+minEncoded <= len(content); {
@@ -193,7 +193,7 @@ func (s *search) encoded(content []byte, found func(match)) int {
 		inside = inside[:0]
 		stopped := s.text(s.buf[:n], func(m match) { inside = append(inside, m) })
 		if inside = apart(inside); len(inside) > 0 {
-			// Of several secrets none stands for all: the code itself does.
+			// No single secret represents several: use the base64 itself.
 			m := match{rule: inside[0].rule, start: start, end: end, decoded: run}
 			if len(inside) == 1 {
 				m.decoded = bytes.Clone(s.buf[inside[0].start:inside[0].end])
@@ -207,7 +207,7 @@ func (s *search) encoded(content []byte, found func(match)) int {
 	return -1
 }
 
-// apart sorts matches and leaves out those that begin in an earlier one.
+// apart sorts matches and removes those that begin inside an earlier one.
 func apart(all []match) []match {
 	slices.SortStableFunc(all, func(a, b match) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -276,7 +276,7 @@ func (r *compiled) match(content []byte, start int, found func(start, end int)) 
 		}
 		to = from + n
 	}
-	if to == start+r.window { // as long as we read: the rest belongs to it
+	if to == start+r.window { // the match fills the window: what follows belongs to it
 		for to < len(content) && (isBase64(content[to]) || bytes.IndexByte([]byte("-_="), content[to]) >= 0) {
 			to++
 		}
@@ -293,19 +293,19 @@ func (r *compiled) match(content []byte, start int, found func(start, end int)) 
 	return to, cost
 }
 
-// compile makes the expression and reads off it how long a match may be.
+// compile compiles the expression and computes the maximal length of a match.
 func (r *compiled) compile() {
 	r.re = regexp.MustCompile(`\A(?:` + r.expr + `)`)
 	parsed, err := syntax.Parse(r.expr, syntax.Perl)
 	if err != nil {
-		panic(err) // MustCompile has parsed it
+		panic(err) // MustCompile has already parsed it
 	}
-	// One byte more, so that an expression that looks at what follows can.
+	// One more byte, for expressions that look at the byte after the match.
 	r.window = min(longest(parsed), maxMatch) + 1
 }
 
-// longest returns how many bytes an expression matches at most; more than
-// maxMatch stands for any number.
+// longest returns the maximal length in bytes of a match. More than maxMatch means no
+// limit.
 func longest(re *syntax.Regexp) int {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -338,8 +338,8 @@ func longest(re *syntax.Regexp) int {
 	return 0
 }
 
-// insideWord reports whether a letter, digit or _ stands before start. One that
-// ends an escape is none: \n and \u0022 in JSON, %3D in a URL.
+// insideWord reports whether a letter, digit or _ precedes start. One that ends an escape
+// does not count: \n and \u0022 in JSON, %3D in a URL.
 func insideWord(content []byte, start int) bool {
 	if start < 1 || !isWord(content[start-1]) {
 		return false
@@ -387,10 +387,9 @@ func entropyOf(counts []int) float64 {
 	return bits
 }
 
-// insideBase64 reports whether a secret is part of something longer in base64,
-// as a picture: what looks like a key there is chance. A line of its own is
-// part of what stands above it only where that has the same length, as lines
-// of base64 have.
+// insideBase64 reports whether a secret is part of longer base64, such as a picture, where
+// a key is a coincidence. A line continues the line above it only if both have the same
+// length, as in wrapped base64.
 func insideBase64(content []byte, start int, secret []byte) bool {
 	const enough = 56 // digits before the secret
 	for _, c := range secret {

@@ -13,14 +13,13 @@ var (
 	keyDash = []byte("-----")
 )
 
-// privateKey reports where a private key in PEM ends whose first line begins the
-// content; 0 if none follows, as after a placeholder. The digits may be
-// broken by line ends, their escapes in JSON or a shell's string, indentation,
-// quotes and comment signs, but by nothing else: documentation has first lines
-// without a key, and prose after them. A key without its last line is one too.
+// privateKey returns the end of the private key in PEM whose first line begins the content,
+// or 0 if only a placeholder follows. Line ends (also escaped as in JSON or a shell
+// string), indentation, quotes and comment signs may separate the digits. Nothing else may:
+// documentation has first lines that prose follows. A key without its last line counts too.
 func privateKey(content []byte) int {
 	i := len("-----BEGIN")
-	i += bytes.Index(content[i:], keyDash) + len(keyDash) // the expression has seen it
+	i += bytes.Index(content[i:], keyDash) + len(keyDash) // the expression matched it
 	var counts [256]int
 	digits, labels, end := 0, 0, 0
 scan:
@@ -35,7 +34,7 @@ scan:
 			}
 			run := content[i:j]
 			switch {
-			case len(bytes.Trim(run, "+/")) == 0 && len(run) < minKeyLine: // of a program around it
+			case len(bytes.Trim(run, "+/")) == 0 && len(run) < minKeyLine: // part of a program around the key
 				i = j
 				continue
 			case digits == 0 && labels < maxKeyLabels && isLabel(content[i:]):
@@ -71,7 +70,7 @@ scan:
 	return end
 }
 
-// isLabel tells whether content begins as "Proc-Type: 4".
+// isLabel reports whether content begins with a label such as "Proc-Type: 4".
 func isLabel(content []byte) bool {
 	for i, c := range content[:min(len(content), 32)] {
 		if c == ':' {
@@ -84,8 +83,8 @@ func isLabel(content []byte) bool {
 	return false
 }
 
-// lineEnd returns where the line ends that i is on, by a line end or its escape,
-// or where it gets too long for a label's.
+// lineEnd returns the end of the line at i: a line end, an escaped one, or the maximal
+// length of a label's line.
 func lineEnd(content []byte, i int) int {
 	for stop := min(i+256, len(content)); i < stop && content[i] != '\n'; i++ {
 		if content[i] == '\\' && i+1 < len(content) && content[i+1] == 'n' {
@@ -95,7 +94,7 @@ func lineEnd(content []byte, i int) int {
 	return i
 }
 
-// isLastLine tells whether what follows a short run of digits ends a key.
+// isLastLine reports whether the text after a short run of digits ends a key.
 func isLastLine(after []byte) bool {
 	for i := 0; i < len(after); i++ {
 		switch c := after[i]; {

@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Purger removes secrets from contents: those that the rules find, and those that it has
-// learnt. Use one Purger for each purge, in one goroutine; it holds secrets in memory.
+// Purger removes secrets from contents: those that the rules find, and those added with
+// Learn. Use one Purger for each purge, in one goroutine; it holds secrets in memory.
 type Purger struct {
 	s       *Scanner
 	allowed map[string]bool
@@ -89,10 +89,10 @@ func isToken(r rune) bool {
 // note adds a secret, and returns 1 if it is long enough, else 0.
 func (u *Purger) note(secret []byte) int {
 	if len(secret) < minLearnt || slices.ContainsFunc(u.learnt, func(l []byte) bool { return bytes.Equal(l, secret) }) {
-		return min(len(secret)/minLearnt, 1) // known already
+		return min(len(secret)/minLearnt, 1) // already known
 	}
 	u.learnt = append(u.learnt, bytes.Clone(secret))
-	// The longest first, so that no part of it is left.
+	// The longest first, so that no part of one is left.
 	slices.SortFunc(u.learnt, func(a, b []byte) int { return len(b) - len(a) })
 	return 1
 }

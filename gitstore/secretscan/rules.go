@@ -2,30 +2,30 @@ package secretscan
 
 //go:generate go run generate.go
 
-// rule is one format of a secret.
+// rule describes one format of secrets.
 type rule struct {
 	id    string
-	about string   // for people, after "a" or "an" left out: "GitHub personal access token"
-	lits  []string // one of these stands in every match, at bytes after its beginning
+	about string   // for people, without an article: "GitHub personal access token"
+	lits  []string // every match has one of these, at bytes after its beginning
 	at    int
 	run   int  // letters and digits that follow lits in every match, for short ones
-	fold  bool // lits are lower case and stand for every case
-	// expr matches from the beginning; its first group that matched, if it has
-	// any, is the secret.
+	fold  bool // lits are in lower case and match in any case
+	// expr matches at the beginning. The secret is the first group that matched, or the
+	// match if expr has no groups.
 	expr    string
-	bound   bool    // no letter, digit or _ stands before a match
-	ends    bool    // nor after it
-	entropy float64 // bits per byte that a secret has more than
+	bound   bool    // no letter, digit or _ precedes a match
+	ends    bool    // nor follows it
+	entropy float64 // a secret has more bits per byte than this
 	long    bool    // a match may have many lines
-	// refine, if set, has the last word: where the secret, which begins at the
-	// content's beginning, ends; 0 means that it is none.
+	// refine, if set, returns the end of the secret at the beginning of the content, or 0
+	// to reject it.
 	refine func(content []byte) (end int)
 }
 
-// own are the rules for formats that remotes refuse and gitleaks does not know,
-// or knows in a form that takes placeholders for keys. They follow the
-// providers' documentation, GitHub's list of supported secret scanning patterns
-// and, for Azure's keys with a signature in them, Microsoft's.
+// own are rules for formats that remotes refuse and that gitleaks lacks, or has in a form
+// that matches placeholders. They follow the providers' documentation, GitHub's list of
+// supported secret scanning patterns and, for Azure's keys with a signature in them,
+// Microsoft's.
 func own() []rule {
 	const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 	return []rule{

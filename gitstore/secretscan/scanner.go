@@ -12,17 +12,17 @@ import (
 	"satchel/internal/space"
 )
 
-// Options configure a Scanner. Zero values take the defaults.
+// Options configures a Scanner. Zero values mean the defaults.
 type Options struct {
-	// DB keeps what people allowed (see [Migrations]). Nil allows nothing.
+	// DB keeps the allowances (see [Migrations]). If it is nil, nothing is allowed.
 	DB *database.DB
-	// Without lists rules, by id, that are not used.
+	// Without lists the IDs of rules to leave out.
 	Without []string
-	// MaxFindings bounds how many findings Scan returns; default 1,000.
+	// MaxFindings bounds the findings that Scan returns; the default is DefaultMaxFindings.
 	MaxFindings int
 }
 
-// DefaultMaxFindings is how many findings Scan returns at most.
+// DefaultMaxFindings is the default of Options.MaxFindings.
 const DefaultMaxFindings = 1000
 
 // Scanner finds secrets. It is safe for concurrent use.
@@ -36,7 +36,7 @@ type Scanner struct {
 	published map[string]bool
 
 	mu      sync.Mutex
-	refused map[refusedKey]place // lately
+	refused map[refusedKey]place // recently
 }
 
 // New returns a scanner. The error names a rule in Options.Without that does
@@ -63,21 +63,21 @@ func New(o Options) (*Scanner, error) {
 // it, and has the fingerprint of the secret inside. A symbolic link's content is
 // its target.
 //
-// Content with more findings, or made of so many beginnings of keys that
-// searching it all would take too long, has one finding more, of the rule
-// RuleUnread, from where the search stopped to the end.
+// If the content has more findings, or so many beginnings of keys that searching all of it
+// would take too long, one more finding, of the rule RuleUnread, covers the rest of the
+// content.
 func (s *Scanner) Scan(p space.Path, content []byte) []Finding {
 	found, err := s.scan(context.Background(), content)
 	if err != nil {
-		return nil // the context has no end
+		return nil // the context never ends
 	}
 	return found
 }
 
-// RuleUnread is the rule of a finding that stands for what was not searched.
+// RuleUnread is the rule of a finding that covers content that was not searched.
 const RuleUnread = "unread"
 
-// scan is Scan that ends with ctx.
+// scan is Scan with a context.
 func (s *Scanner) scan(ctx context.Context, content []byte) ([]Finding, error) {
 	s.once.Do(s.ready)
 	found, err := s.search(ctx, content)
@@ -85,7 +85,7 @@ func (s *Scanner) scan(ctx context.Context, content []byte) ([]Finding, error) {
 	if err != nil || !ok {
 		return found, err
 	}
-	// As bytes it was searched too: a mark at its beginning must hide nothing.
+	// It was searched as bytes too, so that a byte order mark cannot hide anything.
 	more, err := s.search(ctx, w.narrow(content))
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (s *Scanner) scan(ctx context.Context, content []byte) ([]Finding, error) {
 	}), nil
 }
 
-// ready makes what the first search needs.
+// ready prepares the first search.
 func (s *Scanner) ready() {
 	s.matcher = newMatcher(s.rules)
 	s.published = map[string]bool{}

@@ -10,12 +10,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Refusal is why a file may not be committed. It is the cause of Screen's
-// error.
+// Refusal is the reason why a file may not be committed. It is the cause of Screen's error.
 type Refusal struct {
 	Path space.Path
-	// Findings are those that no one allowed and that are new to the path. A
-	// finding of Line 0 is in the path itself.
+	// Findings are the findings that are new to the path and not allowed. A finding of Line
+	// 0 is in the path itself.
 	Findings []Finding
 }
 
@@ -29,15 +28,14 @@ func (r *Refusal) Error() string {
 	return b.String()
 }
 
-// Screen returns nil if the content may be committed, else a fault.Forbidden
-// that names the line, the rule and how a person may allow it, and not the path; its cause is a
-// *Refusal. before returns what the space has at the path now, empty for
-// nothing: a secret that is there already is no reason to refuse another
-// change to the file. It may be nil. The path is searched too. It fits
-// gitstore.Options.Screen.
+// Screen returns nil if the content may be committed, else a fault.Forbidden that names the
+// line, the rule and how a person may allow it, and not the path; its cause is a *Refusal.
+// before, which may be nil, returns the current content at the path, empty if there is
+// none: a secret that the file already has does not block other changes to it. The path is
+// searched too. Screen fits gitstore.Options.Screen.
 //
-// The error is ctx's, or a fault.Unavailable if the database does not
-// answer: then the file waits.
+// The error may also be ctx's, or a fault.Unavailable if the database does not answer. The
+// file then waits.
 func (s *Scanner) Screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
 	found, err := s.scan(ctx, content)
 	if err != nil {
@@ -81,15 +79,16 @@ func (s *Scanner) Screen(ctx context.Context, id space.SpaceID, p space.Path, co
 	return fault.Wrap(refusal, fault.Forbidden, "%s", refusal.sentence())
 }
 
-// MaxSentence bounds, in bytes, what Screen says of a file with built-in rules.
+// MaxSentence is the maximal length in bytes of Screen's sentence about a file, with the
+// built-in rules.
 const MaxSentence = 700
 
-// shownFindings is how many findings a sentence names.
+// shownFindings is the number of findings that a sentence names.
 const shownFindings = 3
 
-// sentence tells of a refusal, for the AI that wrote the file and the person
-// behind it. It stands beside the path, and has at most MaxSentence bytes, so
-// that whoever shows it need not cut the command in it.
+// sentence explains a refusal to the AI that wrote the file and to its user. It is shown
+// beside the path. It has at most MaxSentence bytes, so that callers need not cut the
+// command in it.
 func (r *Refusal) sentence() string {
 	var b strings.Builder
 	for i, f := range r.Findings[:min(len(r.Findings), shownFindings)] {
@@ -133,8 +132,8 @@ func (r *Refusal) sentence() string {
 }
 
 // Warning is the text of the refusal for a space without a remote, where the file is
-// committed all the same: it says what was found, and how to take it out. It is empty
-// if the only findings are parts that were not searched.
+// committed anyway. It says what was found, and how to remove it. It is empty if the only
+// findings are parts that were not searched.
 func (r *Refusal) Warning() string {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule == RuleUnread })
 	if len(found) == 0 {
@@ -152,13 +151,13 @@ func (r *Refusal) Warning() string {
 		at, firstBytes(f.Description, maxShown), more, what, f.Fingerprint)
 }
 
-// maxShown bounds what a sentence shows of a rule, in bytes; all built-in rules
-// are shorter.
+// maxShown bounds the text about a rule in a sentence, in bytes. All built-in rules are
+// shorter.
 const maxShown = 60
 
 func firstBytes(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
 
-// fingerprints returns those of the findings, each once.
+// fingerprints returns the distinct fingerprints of the findings.
 func (r *Refusal) fingerprints() []string {
 	var out []string
 	for _, f := range r.Findings {
@@ -169,15 +168,15 @@ func (r *Refusal) fingerprints() []string {
 	return out
 }
 
-// shownPath is a path without the secrets in it.
+// shownPath returns a path without the secrets in it.
 func (s *Scanner) shownPath(p space.Path) string {
 	return string(Redact([]byte(p), s.Scan("", []byte(p))))
 }
 
-// maxRefused is how many refused secrets are remembered for Allow.
+// maxRefused is the number of refused secrets that are remembered for Allow.
 const maxRefused = 1000
 
-// place is where a secret was refused, for the list of what was allowed.
+// place is where a secret was refused, for the list of allowances.
 type place struct {
 	rule string
 	path space.Path
@@ -200,7 +199,7 @@ func (s *Scanner) remember(id space.SpaceID, r *Refusal) {
 	}
 }
 
-// whereRefused reports where a secret was refused lately.
+// whereRefused returns where a secret was last refused.
 func (s *Scanner) whereRefused(id space.SpaceID, fingerprint string) (place, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

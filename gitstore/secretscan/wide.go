@@ -1,13 +1,13 @@
 package secretscan
 
-// wide is how a text in UTF-16 lies in a content.
+// wide describes a UTF-16 text in a content.
 type wide struct {
 	at   int // where the text begins, after a byte order mark
 	high int // which byte of a unit is the upper one, 0 or 1
 }
 
-// wideText reports whether a content is text in UTF-16: by its byte order mark,
-// else because nearly every other byte of its beginning is zero.
+// wideText reports whether a content is text in UTF-16: it has a byte order mark, or nearly
+// every other byte of its beginning is zero.
 func wideText(content []byte) (wide, bool) {
 	if len(content) < 4 {
 		return wide{}, false
@@ -33,8 +33,7 @@ func wideText(content []byte) (wide, bool) {
 	return wide{}, false
 }
 
-// narrow returns the text with one byte for each unit, 0xff for what is not
-// ASCII.
+// narrow returns the text with one byte per unit, 0xff if it is not ASCII.
 func (w wide) narrow(content []byte) []byte {
 	units := content[w.at : len(content)-(len(content)-w.at)%2]
 	text := make([]byte, len(units)/2)
@@ -47,7 +46,7 @@ func (w wide) narrow(content []byte) []byte {
 	return text
 }
 
-// widen returns ASCII text in units.
+// widen returns ASCII text as UTF-16.
 func (w wide) widen(text string) []byte {
 	out := make([]byte, 2*len(text))
 	for i := range len(text) {

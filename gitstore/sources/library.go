@@ -13,8 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// lib is the directory that a user's sandboxes have as /library: of that user
-// alone, so that it can be changed while they run, whatever others may read.
+// lib is the directory that a user's sandboxes see as /library. Each user has their own, so
+// that it can change while their sandboxes run.
 type lib struct {
 	user  space.UserID
 	dir   string
@@ -26,9 +26,9 @@ type lib struct {
 	retired []string                 // trees that were replaced; commands may still be in them
 }
 
-// Library returns the directory that the sandboxes of a user see as /library. It
-// stays in step with what the user may read, until release is called, once. A
-// source whose files are not written yet appears when they are.
+// Library returns the directory that the sandboxes of a user see as /library. It follows
+// the user's access until release is called, once. A source appears when its files are
+// written.
 func (m *Manager) Library(ctx context.Context, user space.UserID) (dir string, release func(), err error) {
 	m.mu.Lock()
 	if !m.started || m.o.Dir == "" || m.closed {
@@ -64,7 +64,8 @@ func (m *Manager) release(l *lib) {
 	if !last {
 		return
 	}
-	// Whoever waits for the sandbox's room need not wait for its library to go.
+	// Removed in the background, so that nobody who waits for the sandbox's slot waits for
+	// this.
 	gone := m.scratch()
 	if err := os.Rename(l.dir, gone); err != nil {
 		m.o.Logger.Warn("a sandbox's library was not removed", "error", err)
@@ -86,7 +87,7 @@ func (m *Manager) release(l *lib) {
 	})
 }
 
-// Refresh lets what running sandboxes see agree with what their users may read.
+// Refresh updates the libraries of running sandboxes to what their users may read.
 func (m *Manager) Refresh(ctx context.Context) {
 	m.mu.Lock()
 	all := make([]*lib, 0, len(m.libs))
@@ -102,7 +103,7 @@ func (m *Manager) Refresh(ctx context.Context) {
 	}
 }
 
-// clearRetired removes replaced trees though commands may still be in them.
+// clearRetired removes replaced trees, even if commands are still in them.
 func (m *Manager) clearRetired() error {
 	m.mu.Lock()
 	all := make([]*lib, 0, len(m.libs))
@@ -119,7 +120,7 @@ func (m *Manager) clearRetired() error {
 	return errors.Join(errs...)
 }
 
-// shownTo is what a user's library is to have.
+// shownTo is a source in the desired content of a user's library.
 type shownTo struct {
 	src  space.Source
 	sn   *snapshot
@@ -142,7 +143,7 @@ func (m *Manager) shownTo(ctx context.Context, user space.UserID) (map[string]sh
 	return out, nil
 }
 
-// tries bounds how often a tree is linked that another run replaces meanwhile.
+// tries bounds the attempts to link a tree that another run keeps replacing.
 const tries = 5
 
 func (m *Manager) refresh(ctx context.Context, l *lib) error {
@@ -183,7 +184,7 @@ func (m *Manager) abandoned(l *lib) bool {
 	return m.libs[l.user] != l
 }
 
-// show puts the trees that are wanted in their places.
+// show puts the wanted trees in place.
 func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) error {
 	for id, w := range want {
 		had := l.shown[id]
@@ -212,10 +213,10 @@ func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) err
 	return nil
 }
 
-// take removes a source from a library, with what is left of older snapshots.
+// take removes a source and its older snapshots from a library.
 func (m *Manager) take(l *lib, id string) error {
 	gone := m.scratch()
-	// Out of sight at once, however long it takes to remove it.
+	// Hidden at once, however long removing it takes.
 	if err := os.Rename(filepath.Join(l.dir, "docs", id), gone); err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (m *Manager) take(l *lib, id string) error {
 	return errors.Join(removeTree(gone), l.clear())
 }
 
-// hide takes everything from a library that cannot be made right.
+// hide removes everything from a library that cannot be updated.
 func (m *Manager) hide(l *lib) {
 	l.turn.Lock()
 	defer l.turn.Unlock()
@@ -245,7 +246,7 @@ func (l *lib) clear() error {
 	return errors.Join(errs...)
 }
 
-// scratch is a new name, outside of every sandbox's library.
+// scratch returns a new name outside of every sandbox's library.
 func (m *Manager) scratch() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

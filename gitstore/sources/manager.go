@@ -73,7 +73,7 @@ func New(o Options) *Manager {
 	return m
 }
 
-// Load reads the sources from the database. It starts nothing.
+// Load reads the sources from the database. It starts no goroutine.
 func (m *Manager) Load(ctx context.Context) error {
 	all, err := m.loadRows(ctx)
 	if err != nil {
@@ -89,8 +89,8 @@ func (m *Manager) Load(ctx context.Context) error {
 	return nil
 }
 
-// Start begins to follow the spaces that are published, each of which is looked
-// at once, in the background. It is called once, after Load.
+// Start begins to follow the published spaces in the background, and checks each once. Call
+// it once, after Load.
 func (m *Manager) Start(ctx context.Context, x Index) error {
 	if m.o.Dir != "" {
 		err := removeTree(m.o.Dir)
@@ -122,7 +122,7 @@ func (m *Manager) Start(ctx context.Context, x Index) error {
 	return nil
 }
 
-// Close ends what runs. What was not done is done after the next start.
+// Close stops the background goroutines. Unfinished work is done after the next start.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -146,11 +146,11 @@ func (m *Manager) Publish(ev space.Event) {
 func (m *Manager) rouse() {
 	select {
 	case m.wake <- struct{}{}:
-	default: // it is awake
+	default: // it is already awake
 	}
 }
 
-// publishersAtOnce is how many publishers' snapshots are made at a time.
+// publishersAtOnce is the number of publishers whose snapshots are made at the same time.
 const publishersAtOnce = 2
 
 func (m *Manager) run() {
@@ -176,7 +176,7 @@ func (m *Manager) run() {
 	}
 }
 
-// follow makes the snapshots of one publisher's sources, until none is due.
+// follow makes the snapshots of a publisher's sources until none is due.
 func (m *Manager) follow(by space.UserID) {
 	for {
 		due := m.due(by)
@@ -190,7 +190,7 @@ func (m *Manager) follow(by space.UserID) {
 		}
 		for _, e := range due {
 			if m.ctx.Err() == nil {
-				m.tell(e, m.sync(m.ctx, e, false))
+				m.logFailure(e, m.sync(m.ctx, e, false))
 			}
 		}
 		<-m.places
@@ -202,7 +202,7 @@ func (m *Manager) follow(by space.UserID) {
 	}
 }
 
-// retry has what failed looked at again, once its time has come.
+// retry wakes failed sources when they are due again.
 func (m *Manager) retry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,14 +214,14 @@ func (m *Manager) retry() {
 	}
 }
 
-func (m *Manager) tell(e *entry, err error) {
+func (m *Manager) logFailure(e *entry, err error) {
 	if err != nil && m.ctx.Err() == nil {
 		m.o.Logger.Warn("a snapshot was not made", "source", e.src.ID, "error", err)
 	}
 }
 
-// due returns the sources of a publisher whose spaces have changed, those of one
-// directory together. Where there is none the publisher is not busy any more.
+// due returns the sources of a publisher whose spaces have changed, those of one directory
+// together. If there are none, the publisher is no longer busy.
 func (m *Manager) due(by space.UserID) []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -241,26 +241,25 @@ func (m *Manager) due(by space.UserID) []*entry {
 	return out
 }
 
-// Look ends the sources whose publisher does not own their space any more, and lets
-// the sandboxes' directories agree with who may read. It makes no snapshot, so that
-// nobody's keeps what somebody lost from being taken.
+// Look ends the sources whose publisher no longer owns the space, and updates the
+// sandboxes' libraries. It makes no snapshots, since those would delay taking away access.
 func (m *Manager) Look(ctx context.Context) {
 	owned := m.ownership()
 	for _, e := range m.all() {
 		s := m.source(e)
 		if ok, err := owned(ctx, s); err != nil {
-			m.tell(e, err)
+			m.logFailure(e, err)
 		} else if !ok {
 			m.o.Logger.Info("a source ends, since its publisher does not own the space any more", "source", s.ID, "space", s.Space)
 			m.changing.Lock()
-			m.tell(e, m.end(ctx, e))
+			m.logFailure(e, m.end(ctx, e))
 			m.changing.Unlock()
 		}
 	}
 	m.Refresh(ctx)
 }
 
-// all returns the sources by id.
+// all returns the sources by ID.
 func (m *Manager) all() []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,8 +282,8 @@ func (m *Manager) source(e *entry) space.Source {
 	return s
 }
 
-// ownership returns what reports whether the publisher of a source still owns its
-// space, and asks once for each publisher.
+// ownership returns a function that reports whether the publisher of a source still owns
+// its space. It asks once per publisher.
 func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) {
 	known := map[space.UserID][]space.SpaceID{}
 	return func(ctx context.Context, s space.Source) (bool, error) {
@@ -300,7 +299,7 @@ func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) 
 	}
 }
 
-// Visible returns the sources that a user may read now, by id.
+// Visible returns the sources that a user may read now, by ID.
 func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]space.Source, error) {
 	if user == "" {
 		return nil, nil
@@ -323,8 +322,7 @@ func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]space.Sourc
 	return out, nil
 }
 
-// Of returns the sources of a space, by id. Who asks has made sure that the asker
-// may know.
+// Of returns the sources of a space, by ID. The caller checks permissions.
 func (m *Manager) Of(id space.SpaceID) []space.Source {
 	var out []space.Source
 	for _, e := range m.all() {
@@ -335,7 +333,7 @@ func (m *Manager) Of(id space.SpaceID) []space.Source {
 	return out
 }
 
-// All returns every source, by id, for the operator.
+// All returns every source, by ID, for the operator.
 func (m *Manager) All() []space.Source {
 	var out []space.Source
 	for _, e := range m.all() {
@@ -344,8 +342,8 @@ func (m *Manager) All() []space.Source {
 	return out
 }
 
-// Sync makes a snapshot of a source that the user may read, now. A failure is no
-// error: the Source tells of it.
+// Sync makes a snapshot, now, of a source that the user may read. A failure is not returned
+// as an error: the Source has it.
 func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, false)
 }

@@ -14,8 +14,8 @@ func Migrations() []database.Migration {
 	}}
 }
 
-// How the last snapshot came out is a row of its own, so that neither writer can
-// undo what the other wrote.
+// The result of the last snapshot has its own table, so that the two writers cannot
+// overwrite each other.
 const tables = `
 CREATE TABLE sources (
 	id TEXT PRIMARY KEY,

@@ -9,7 +9,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Store is where snapshots come from; *gitstore.Store is one.
+// Store provides the files of snapshots; see *gitstore.Store.
 type Store interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)

@@ -77,15 +77,15 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		case old.Space != s.Space || old.By != s.By:
 			return space.Source{}, errTaken(s.ID)
 		case consent.New || old.Dir != s.Dir:
-			// The source that has the name now would be lost without a word.
-			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), s.ID).In(space.SourceName)
+			// The source that has the name now would be lost without notice.
+			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
 	}
 	s.Kind, s.Published, s.Collection = space.SourceSpace, s.Changed, space.NewSpaceID()
 	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = space.SourceWaiting, "", "", time.Time{}, 0, 0
 	if mine >= m.o.MaxSources {
-		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, as many as are allowed.", mine)
+		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, which is the limit.", mine)
 	}
 	head, err := m.o.Store.Head(ctx, s.Space)
 	if err != nil {
@@ -99,12 +99,12 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		return space.Source{}, err
 	}
 	if len(sn.files) == 0 {
-		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(s.Dir)+"/").In(space.SourceDir)
+		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to publish.", string(s.Dir)+"/").In(space.SourceDir)
 	}
 	return m.begin(ctx, s)
 }
 
-// named is what people call a directory of their space.
+// named returns the name of a directory for people.
 func named(dir space.Path) string {
 	if dir == "" {
 		return "the whole space"
@@ -133,13 +133,13 @@ func (m *Manager) begin(ctx context.Context, s space.Source) (space.Source, erro
 	m.entries[s.ID] = e
 	m.mu.Unlock()
 	if err := m.sync(ctx, e, false); err != nil {
-		m.tell(e, err)
+		m.logFailure(e, err)
 		m.again(e)
 	}
 	return m.source(e), nil
 }
 
-// again has a source looked at once more, soon.
+// again makes a source be checked again soon.
 func (m *Manager) again(e *entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +147,7 @@ func (m *Manager) again(e *entry) {
 	m.rouse()
 }
 
-// change stores what people may change of a source. Its snapshot stays.
+// change stores the fields of a source that people may change. Its snapshot stays.
 func (m *Manager) change(ctx context.Context, e *entry, s space.Source) (space.Source, error) {
 	if err := m.storeSource(ctx, keep(s, m.source(e)), false); err != nil {
 		return space.Source{}, err
@@ -159,7 +159,7 @@ func (m *Manager) change(ctx context.Context, e *entry, s space.Source) (space.S
 	return m.source(e), nil
 }
 
-// keep returns s with what the manager keeps of the source old.
+// keep returns s with the manager's fields of old.
 func keep(s, old space.Source) space.Source {
 	s.Kind, s.Published, s.Collection = old.Kind, old.Published, old.Collection
 	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = old.State, old.Problem, old.Commit, old.Synced, old.Files, old.Bytes
@@ -179,8 +179,8 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) e
 	return m.end(ctx, e)
 }
 
-// RemoveAll unpublishes all of a space, for one that was deleted. The index of what
-// was published is dropped by who has it open, at the latest at the next start.
+// RemoveAll unpublishes all sources of a deleted space. The process that has their index
+// open drops it, at the next start at the latest.
 func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -195,7 +195,7 @@ func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	return nil
 }
 
-// end removes a source: for readers first, then on disk.
+// end removes a source, first for readers, then on disk.
 func (m *Manager) end(ctx context.Context, e *entry) error {
 	s := m.source(e)
 	if err := m.deleteSource(ctx, s); err != nil {
@@ -208,7 +208,7 @@ func (m *Manager) end(ctx context.Context, e *entry) error {
 	tree := e.tree
 	e.tree, e.cur, e.prev = "", nil, nil
 	if m.started && !m.closed {
-		// A search that runs may use the index until it ends.
+		// A running search may use the index until it ends.
 		m.work.Go(func() { m.drop(m.ctx, s.Collection) })
 	}
 	m.mu.Unlock()
@@ -216,7 +216,7 @@ func (m *Manager) end(ctx context.Context, e *entry) error {
 	if tree == "" {
 		return nil
 	}
-	// Out of the way at once, however long it takes to remove it.
+	// Moved away at once, however long removing it takes.
 	gone := m.scratch()
 	if err := os.Rename(tree, gone); err != nil {
 		return err

@@ -19,10 +19,10 @@ func (m *Manager) byCollection(c space.SpaceID) (*entry, error) {
 			return e, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "The source is not published any more.")
+	return nil, fault.New(fault.NotFound, "The source is no longer published.")
 }
 
-// snapshot returns what a collection shows at a commit.
+// snapshot returns the snapshot of a collection at a commit.
 func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.CommitID) (*snapshot, space.Source, error) {
 	e, err := m.byCollection(c)
 	if err != nil {
@@ -53,8 +53,7 @@ func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.Commit
 	return sn, s, nil
 }
 
-// Head returns the commit that the collection's snapshot shows; empty if there
-// is none yet.
+// Head returns the commit of the collection's snapshot, empty if there is none yet.
 func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
 	if err != nil {
@@ -80,8 +79,8 @@ func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, 
 	return shown, nil
 }
 
-// Lookup finds a file or a directory of a snapshot; fault.NotFound if there is
-// neither. The empty path is the root.
+// Lookup finds a file or a directory of a snapshot. The empty path is the root. The error
+// is a fault.NotFound.
 func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
@@ -96,8 +95,8 @@ func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID
 	return space.Entry{}, noFile(p)
 }
 
-// Children lists one directory of a snapshot, by path; fault.NotFound if dir is
-// none.
+// Children lists one directory of a snapshot, by path. The error is a fault.NotFound if dir
+// is not a directory.
 func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
@@ -119,8 +118,8 @@ func (m *Manager) Files(ctx context.Context, c space.SpaceID, at space.CommitID,
 	return sn.under(dir), nil
 }
 
-// ReadBlob returns the content of a file of the current snapshot, or of the one
-// before, which must not be changed. The space's other files do not exist for it.
+// ReadBlob returns the content of a file of the current or the previous snapshot. The
+// content must not be modified. ReadBlob does not find other files of the space.
 func (m *Manager) ReadBlob(ctx context.Context, c space.SpaceID, b space.BlobID) ([]byte, error) {
 	e, err := m.byCollection(c)
 	if err != nil {

@@ -101,8 +101,8 @@ func (m *Manager) loadRows(ctx context.Context) ([]space.Source, error) {
 	return out, nil
 }
 
-// storeSource writes a source with its audience. fresh reports that there must be
-// none of the id yet: else the error is a fault.Conflict.
+// storeSource writes a source with its audience. If fresh and the ID exists, the error is a
+// fault.Conflict.
 func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(s)
@@ -129,10 +129,10 @@ func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) e
 }
 
 func errTaken(id string) error {
-	return fault.New(fault.Conflict, "There is a source %q on this server already. Choose another name.", id).In(space.SourceName)
+	return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", id).In(space.SourceName)
 }
 
-// deleteSource removes a source, and remembers that its index is to be dropped.
+// deleteSource removes a source, and records that its index must be dropped.
 func (m *Manager) deleteSource(ctx context.Context, s space.Source) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		for _, q := range []*gorm.DB{
@@ -159,7 +159,7 @@ func (m *Manager) storeSynced(ctx context.Context, s space.Source) error {
 	})
 }
 
-// ended returns the publications of which an index may still be there.
+// ended returns the ended publications that may still have an index.
 func (m *Manager) ended(ctx context.Context) ([]space.SpaceID, error) {
 	var rows []endedRow
 	if err := m.o.DB.Read(ctx).Find(&rows).Error; err != nil {

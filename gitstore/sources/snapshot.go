@@ -43,7 +43,7 @@ func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (
 				return nil, err
 			}
 			if space.CheckSymlink(rel, string(target)) != nil {
-				continue // it leaves the directory
+				continue // it leads out of the directory
 			}
 			out.links[rel] = string(target)
 		}
@@ -56,9 +56,8 @@ func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (
 	return out, nil
 }
 
-// relative is a path of the space as the source has it. ok is false if it is
-// not below the directory, or a path that no file here may have: histories that
-// were imported may hold such.
+// relative returns a path of the space relative to the source. ok is false if it is not
+// below the directory, or is an invalid path, which imported histories may have.
 func relative(dir, p space.Path) (space.Path, bool) {
 	rest := string(p)
 	if dir != "" {
@@ -114,10 +113,10 @@ func (sn *snapshot) children(dir space.Path) []space.Entry {
 	return out
 }
 
-// same reports whether two snapshots show the same.
+// same reports whether two snapshots have the same files.
 func (sn *snapshot) same(o *snapshot) bool { return o != nil && slices.Equal(sn.files, o.files) }
 
-// diff lists what differs between two snapshots; from may be nil.
+// diff lists the differences between two snapshots; from may be nil.
 func diff(from, to *snapshot) []space.FileChange {
 	var old []space.Entry
 	if from != nil {

@@ -2,8 +2,8 @@ package sources
 
 import "os"
 
-// swap lets two directories change places, at once where the system can; else
-// there is a moment in which the second is not there. scratch gives new names.
+// swap exchanges two directories, atomically if the system can. Otherwise the second one is
+// missing for a moment. scratch returns new names.
 func swap(a, b string, scratch func() string) error {
 	if exchange(a, b) == nil {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"satchel/internal/space"
 )
 
-// sync brings a source's snapshot to its space's head. Where that fails, the
-// snapshot before stays, and the source says why. With reset it uses nothing of the
-// old snapshot.
+// sync makes a snapshot of a source at its space's head. If that fails, the previous
+// snapshot stays, and the source has the error. With reset, sync reuses nothing of the old
+// snapshot.
 func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	select {
 	case e.turn <- struct{}{}:
@@ -48,7 +48,7 @@ func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	return err
 }
 
-// advance makes the snapshot of head and shows it. The caller has e's turn.
+// advance makes the snapshot of head and shows it. The caller holds e's turn.
 func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bool, err error) {
 	m.mu.Lock()
 	s, old, oldTree, started := e.src, e.cur, e.tree, m.started
@@ -106,15 +106,14 @@ func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bo
 	return true, nil
 }
 
-// How long a head of which no snapshot could be made is left alone: doubled with
-// each failure.
+// The delay before a failed snapshot of a head is tried again. It doubles with each
+// failure.
 const (
 	firstAgain = 30 * time.Second
 	lastAgain  = time.Hour
 )
 
-// failedAt returns why no snapshot could be made of a head, where that is not to be
-// tried again yet.
+// failedAt returns the error of a head's failed snapshot while it is not due again.
 func (m *Manager) failedAt(e *entry, head space.CommitID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,8 +133,8 @@ func (m *Manager) fail(e *entry, head space.CommitID, why error) {
 	e.failures++
 }
 
-// listings remembers the last snapshot that was listed: sources of one directory are
-// looked at one after the other.
+// listings caches the last listed snapshot, since sources of one directory are checked one
+// after the other.
 type listings struct {
 	mu    sync.Mutex
 	space space.SpaceID
@@ -144,7 +143,8 @@ type listings struct {
 	err   error
 }
 
-// list is read, where the snapshot may be shown.
+// list is read with the limits of a source. The error of a snapshot that exceeds them comes
+// with its totals, without its files.
 func (m *Manager) list(ctx context.Context, s space.Source, at space.CommitID) (*snapshot, error) {
 	l := &m.listed
 	l.mu.Lock()
@@ -158,7 +158,7 @@ func (m *Manager) list(ctx context.Context, s space.Source, at space.CommitID) (
 		return nil, err
 	}
 	if err = m.fits(sn); err != nil {
-		sn.files, sn.blobs = nil, nil // nobody sees them
+		sn.files, sn.blobs = nil, nil // not shown to anyone
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,9 +176,9 @@ func (m *Manager) fits(sn *snapshot) error {
 	return nil
 }
 
-// Purged has all that came from a space's old history forgotten, after its
-// history was rewritten, and returns the collections whose index is to be made
-// again. Where no new snapshot can be made there is none.
+// Purged drops everything from a space's old history after it was rewritten, and returns
+// the collections whose index must be rebuilt. A source whose new snapshot fails has no
+// snapshot.
 func (m *Manager) Purged(ctx context.Context, id space.SpaceID) ([]space.SpaceID, error) {
 	m.listed.mu.Lock()
 	m.listed.sn = nil

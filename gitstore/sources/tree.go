@@ -12,22 +12,22 @@ import (
 	"satchel/internal/space"
 )
 
-// Modes of what sandboxes see: readable by the user that commands have there, and
-// written by nobody.
+// Modes of the files in sandboxes: the user of commands can read them, and nobody can write
+// them.
 const (
 	treeDir  = 0o755
 	treeFile = 0o444
 )
 
-// What Options.Dir has.
+// The directories in Options.Dir.
 const (
 	treesDir   = "trees"   // each snapshot once
-	usersDir   = "users"   // what the sandboxes of each user see
-	scratchDir = "scratch" // what is being made or removed
+	usersDir   = "users"   // each user's library, as sandboxes see it
+	scratchDir = "scratch" // trees that are being made or removed
 )
 
-// writeTree writes a snapshot's files into a new directory, from objects. Files
-// that an older tree has already are links to those.
+// writeTree writes a snapshot's files into a new directory, from objects. Files that an
+// older tree has are hard links to it.
 func (m *Manager) writeTree(ctx context.Context, s space.Source, sn *snapshot, dir string, old *snapshot, oldTree string) error {
 	return makeTree(ctx, sn, dir, func(f space.Entry, to string) error {
 		if old != nil && oldTree != "" {
@@ -43,8 +43,7 @@ func (m *Manager) writeTree(ctx context.Context, s space.Source, sn *snapshot, d
 	})
 }
 
-// linkTree gives a sandbox's library a tree of its own, of links to another's
-// files.
+// linkTree makes a tree for a sandbox's library, of hard links to another tree's files.
 func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
 	return makeTree(ctx, sn, to, func(f space.Entry, name string) error {
 		src := filepath.Join(from, filepath.FromSlash(string(f.Path)))
@@ -60,15 +59,14 @@ func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
 	})
 }
 
-// makeTree makes directories and symbolic links, and has each file made by put.
-// Every name must be new, and nothing but this process writes below dir, so that
-// no link is ever followed.
+// makeTree makes directories and symbolic links, and calls put to make each file. Every
+// name must be new, and only this process writes below dir, so no link is ever followed.
 func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f space.Entry, to string) error) error {
 	if err := mkdir(dir); err != nil {
 		return err
 	}
 	made := map[string]bool{".": true}
-	links := map[string]bool{} // below which a history that was imported may claim to have files
+	links := map[string]bool{} // an imported history may claim to have files below them
 	for _, f := range sn.files {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -88,7 +86,7 @@ func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f space.En
 		} else {
 			err = put(f, to)
 		}
-		// A file system that ignores case has one of two names that differ in it.
+		// A file system that ignores case keeps only one of two names that differ in case.
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -107,7 +105,7 @@ func makeDirs(root, dir string, made map[string]bool) error {
 	return mkdir(filepath.Join(root, filepath.FromSlash(dir)))
 }
 
-// mkdir makes a directory that must be new, whatever the umask.
+// mkdir makes a directory, which must be new, regardless of the umask.
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, treeDir); err != nil {
 		return err

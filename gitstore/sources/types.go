@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Consent is what a publisher agrees to beside the source itself.
+// Consent is what a publisher agrees to besides the source itself.
 type Consent struct {
 	// WithMemory allows the space's memory to be in the source.
 	WithMemory bool `json:"with_memory"`
@@ -21,29 +21,29 @@ type Consent struct {
 	New bool `json:"new"`
 }
 
-// Bounds of what people write.
+// Limits on the texts that people write.
 const (
 	MaxIDBytes = 40
 	MaxUsers   = 200
 )
 
-// memoryDir holds what AIs remember of a person.
+// memoryDir holds what AIs remember about a person.
 const memoryDir = "memory"
 
 var idForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
 
-// reserved are ids that mean something else where sources are named.
+// reserved lists IDs that have another meaning where sources are named.
 var reserved = []string{"space", "library", "docs", "youtube", "all", "none", "publish", "sources"}
 
-// CheckID checks that an id may name a source. The error is a fault.Invalid.
+// CheckID checks that an ID may name a source. The error is a fault.Invalid.
 func CheckID(id string) error {
 	switch {
 	case id == "":
 		return fault.New(fault.Invalid, "The source needs a name.").In(space.SourceName)
 	case len(id) < 2 || len(id) > MaxIDBytes || !idForm.MatchString(id):
-		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
+		return fault.New(fault.Invalid, "The name of a source has 2 to %d lowercase letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
 	case slices.Contains(reserved, id):
-		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id).In(space.SourceName)
+		return fault.New(fault.Invalid, "The name %q has another meaning here. Choose another one.", id).In(space.SourceName)
 	}
 	return nil
 }
@@ -100,14 +100,14 @@ func includes(dir space.Path) string {
 	return fmt.Sprintf("%s/ is in %s/", dir, memoryDir)
 }
 
-// oneLine makes what people write fit to stand in a line of ours.
+// oneLine converts a person's text to a single line.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			return ' '
 		case !unicode.IsPrint(r):
-			return -1 // else two titles could look the same
+			return -1 // otherwise two titles could look the same
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))

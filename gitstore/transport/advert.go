@@ -11,14 +11,14 @@ import (
 	"satchel/internal/space"
 )
 
-// errNoGit says that what answered does not speak git's protocol.
+// errNoGit means that the answer is not git's protocol.
 var errNoGit = errors.New("not git's smart protocol")
 
-// errContradiction says that a list of refs cannot be as the remote has them.
-// Another try gets another list.
+// errContradiction means that a list of refs contradicts itself. Another attempt gets
+// another list.
 var errContradiction = errors.New("HEAD names a branch that the list has not")
 
-// remoteError is an ERR line, by which a remote says why it gives nothing.
+// remoteError is an ERR line, with which a remote explains a refusal.
 type remoteError struct{ text string } // as it came: up to maxPacket bytes
 
 func (e *remoteError) Error() string { return "the remote says: " + e.text }
@@ -41,7 +41,7 @@ func readPacket(r io.Reader, buf []byte) (line []byte, flush bool, err error) {
 		return nil, false, errNoGit
 	case n == 0:
 		return nil, true, nil
-	case n < 4 || n > maxPacket: // 1 to 3 mean something in protocol 2 alone, which was not asked for
+	case n < 4 || n > maxPacket: // 1 to 3 only exist in protocol 2, which was not requested
 		return nil, false, errNoGit
 	}
 	line = buf[:n-4]
@@ -106,7 +106,7 @@ func parseAdvertised(r io.Reader) (Refs, error) {
 			return Refs{}, fmt.Errorf("%w: a line that is no ref", errNoGit)
 		case name == "HEAD":
 			head = commit
-		case commit != zeroCommit: // zero stands for no refs at all
+		case commit != zeroCommit: // zero means that there are no refs
 			refs.add(name, commit)
 		}
 		line, flush, err = next()
@@ -123,14 +123,13 @@ func parseAdvertised(r io.Reader) (Refs, error) {
 	return refs, nil
 }
 
-// add notes a ref where it is a branch.
+// add records a ref if it is a branch.
 func (r *Refs) add(name string, commit space.CommitID) {
 	branch, ok := strings.CutPrefix(name, headsPrefix)
 	if !ok || CheckBranch(branch) != nil {
 		return
 	}
-	// git's own names are unique: a second line for one is a lie, the first
-	// stays.
+	// git's own names are unique: ignore a second line for a name.
 	if _, has := r.Heads[branch]; !has {
 		r.Heads[branch] = commit
 		r.Empty = false
@@ -154,10 +153,10 @@ func (r *Refs) capabilities(text string) error {
 	return nil
 }
 
-// settleDefault finds the default branch where a remote tells only HEAD's
-// commit: the one branch that is at it. A remote that tells both tells the
-// branch as well: where it does not, a branch was renamed while it spoke, or the
-// answer was damaged on its way, and to take its word would make a branch.
+// settleDefault finds the default branch if a remote only sends HEAD's commit: the one
+// branch at this commit. If a remote also sends HEAD's branch, it must list that branch.
+// Otherwise a branch was renamed meanwhile, or the answer was damaged, and using it would
+// create a branch.
 func (r *Refs) settleDefault(head space.CommitID) error {
 	if head == "" {
 		return nil

@@ -29,7 +29,7 @@ func TestParseAdvertised(t *testing.T) {
 		{"two branches and HEAD's", service + packet(one+" HEAD\x00multi_ack symref=HEAD:refs/heads/main object-format=sha1 agent=git/2.39\n") +
 			packet(two+" refs/heads/a/b\n") + packet(one+" refs/heads/main\n") + packet(one+" refs/tags/v1\n") + packet(two+" refs/tags/v1^{}\n") + "0000",
 			Refs{Heads: map[string]space.CommitID{"a/b": two, "main": one}, Default: "main"}, false},
-		{"an empty repository that tells its HEAD", service + packet(string(zeroCommit)+" capabilities^{}\x00symref=HEAD:refs/heads/trunk\n") + "0000",
+		{"an empty repository that sends its HEAD", service + packet(string(zeroCommit)+" capabilities^{}\x00symref=HEAD:refs/heads/trunk\n") + "0000",
 			Refs{Default: "trunk", Empty: true}, false},
 		{"an empty repository, old", service + "0000", Refs{Empty: true}, false},
 		{"HEAD without symref, one branch there", service + packet(one+" HEAD\x00ofs-delta\n") + packet(one+" refs/heads/main\n") + packet(two+" refs/heads/x\n") + "0000",
@@ -53,10 +53,10 @@ func TestParseAdvertised(t *testing.T) {
 		{"protocol 2", service + packet("version 2\n") + packet("ls-refs\n") + "0000", Refs{}, true},
 		{"no capabilities", service + packet(one+" refs/heads/main\n") + "0000", Refs{}, true},
 		{"no flush", service + packet(one+" refs/heads/main\x00\n"), Refs{}, true},
-		{"a hash that is none", service + packet("x"+one[1:]+" refs/heads/main\x00\n") + "0000", Refs{}, true},
+		{"an invalid hash", service + packet("x"+one[1:]+" refs/heads/main\x00\n") + "0000", Refs{}, true},
 		{"upper case", service + packet(strings.Repeat("A", 40)+" refs/heads/main\x00\n") + "0000", Refs{}, true},
-		{"a line that is no ref", service + packet(one+" refs/heads/main\x00\n") + packet("hello\n") + "0000", Refs{}, true},
-		{"a length that is none", service + "zzzz", Refs{}, true},
+		{"a line without a ref", service + packet(one+" refs/heads/main\x00\n") + packet("hello\n") + "0000", Refs{}, true},
+		{"an invalid length", service + "zzzz", Refs{}, true},
 		{"a length of 1", service + "0001", Refs{}, true},
 		{"a length over the limit", service + "fff5", Refs{}, true},
 		{"an ERR line", packet("ERR access denied\n"), Refs{}, true},
@@ -119,7 +119,7 @@ func FuzzParseAdvertised(f *testing.F) {
 	})
 }
 
-// endless is an advertisement that goes on and on.
+// endless is an advertisement without an end.
 type endless struct{ n int }
 
 func (e *endless) Read(p []byte) (int, error) {

@@ -92,7 +92,7 @@ func TestANameThatLeadsInsideIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each turn of the name "rebind" is public once, for whoever looks first.
+	// In each round, the name "rebind" is public once, for the first lookup.
 	resolver := egresstest.Resolver(t, egresstest.Answers{
 		"loop.example.org":     {egresstest.Addrs("127.0.0.1")},
 		"mapped.example.org":   {egresstest.Addrs("::ffff:127.0.0.1", "64:ff9b::7f00:1", "::1")},
@@ -212,7 +212,7 @@ func TestAFetchIsLimited(t *testing.T) {
 	if err := r.c.Fetch(t.Context(), r.endpoint(), dir, "main", "refs/heads/x", 8<<20, nil); err != nil {
 		t.Errorf("under the limit: %v", err)
 	}
-	// What is there already does not count.
+	// Existing objects do not count.
 	r.Push("notes", "main", map[string]string{"more": "little"})
 	if err := r.c.Fetch(t.Context(), r.endpoint(), dir, "main", "refs/heads/x", 300<<10, nil); err != nil {
 		t.Errorf("a small change of a large repository: %v", err)

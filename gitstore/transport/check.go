@@ -22,15 +22,15 @@ const (
 
 // policy says which URLs are allowed.
 type policy struct {
-	trusted bool // the operator vouches
+	trusted bool // the operator trusts the URL
 	ssh     bool
 	ports   []uint16               // of https URLs that users give
 	address func(netip.Addr) error // judges an address in a URL that a user gave
 }
 
-// CheckURL reports whether a remote's URL may be used; trusted says that the
-// operator vouches for it. It fails with fault.Invalid, whose text says why. A
-// name that resolves to a private address is found when it is dialled.
+// CheckURL returns an error if a remote's URL is not allowed; trusted means that the
+// operator trusts it. The error is a fault.Invalid that says why. A name that resolves to a
+// private address is only rejected when it is dialled.
 func CheckURL(raw string, trusted bool) error {
 	_, err := policy{
 		trusted: trusted, ports: []uint16{443},
@@ -39,14 +39,13 @@ func CheckURL(raw string, trusted bool) error {
 	return err
 }
 
-// CheckURL is the package's CheckURL with the exceptions that the operator gave
-// to Options.Egress.
+// CheckURL is the package's CheckURL with the exceptions of Options.Egress.
 func (c *Client) CheckURL(raw string, trusted bool) error {
 	_, err := c.policy(Endpoint{Trusted: trusted}).check(raw)
 	return err
 }
 
-// Check reports whether an endpoint may be used, its knobs considered.
+// Check returns an error if an endpoint is not allowed, given its options.
 func (c *Client) Check(e Endpoint) error {
 	_, err := c.policy(e).check(e.URL)
 	return err
@@ -60,10 +59,10 @@ func (c *Client) policy(e Endpoint) policy {
 	return p
 }
 
-// place is a URL that passed.
+// place is a checked URL.
 type place struct {
-	url      string // what git is given: an absolute path for a directory
-	protocol string // the one that git may use: https, http, ssh or file
+	url      string // for git: an absolute path for a directory
+	protocol string // allowed for git: https, http, ssh or file
 	host     string // without port; "this machine" for a directory
 	port     uint16 // 0 if the URL names none
 	base     string // scheme://host[:port], lower-case; empty for a directory
@@ -80,7 +79,7 @@ var sshUser = expression(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 
 func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
 
-// check judges a URL before any of it reaches git, a resolver or a log.
+// check validates a URL before any part of it reaches git, a resolver or a log.
 func (p policy) check(raw string) (place, error) {
 	out, err := p.judge(raw)
 	if err == nil || p.trusted {
@@ -198,7 +197,7 @@ func checkPath(u *url.URL) error {
 // hostLabel is a part of a DNS name.
 var hostLabel = expression(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// number is what some resolvers take for an IPv4 address or a part of one.
+// number matches what some resolvers take for an IPv4 address or a part of one.
 var number = expression(`^([0-9]+|0x[0-9a-f]*)$`)
 
 // localSuffixes are names that only a network's own resolver knows.
@@ -249,7 +248,7 @@ func (p policy) checkLocalName(host string) error {
 	if host == "localhost" && p.address(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == nil {
 		return nil
 	}
-	return invalid("%q is a name of a local network, which only whoever runs this server may make a remote of.", cutText(host, 80))
+	return invalid("%q is a name of a local network, which only the people who run this server can use as a remote.", cutText(host, 80))
 }
 
 func (p policy) checkAddr(a netip.Addr) error {
@@ -257,7 +256,7 @@ func (p policy) checkAddr(a netip.Addr) error {
 		return nil
 	}
 	if err := p.address(a); err != nil {
-		return fault.Wrap(err, fault.Invalid, "%s is an address of this machine or a local network, which only whoever runs this server may make a remote of.", a)
+		return fault.Wrap(err, fault.Invalid, "%s is an address of this machine or of a local network. Only the people who run this server can use such a remote.", a)
 	}
 	return nil
 }
@@ -278,9 +277,9 @@ func (p policy) checkDirectory(path string) (place, error) {
 	return place{url: filepath.Clean(path), protocol: "file", host: thisMachine}, nil
 }
 
-// CheckBranch reports whether a text is the name of a branch by git's rules
-// (git-check-ref-format(1)), one that no command takes for an option, and one of
-// which all can be seen. It fails with fault.Invalid.
+// CheckBranch returns a fault.Invalid unless a text is a branch name by git's rules
+// (git-check-ref-format(1)), cannot be mistaken for an option, and has no invisible
+// characters.
 func CheckBranch(name string) error {
 	bad := func() error { return invalid("%q is not the name of a branch.", cutText(cleanLine(name), 80)) }
 	if name == "" || len(name) > maxBranch || !utf8.ValidString(name) || name == "@" || name == "HEAD" ||

@@ -264,8 +264,8 @@ func FuzzCheckURL(f *testing.F) {
 		if transport.CheckURL(raw, false) != nil {
 			return
 		}
-		// What a user may give is an https URL of a host on the internet, as
-		// every program reads it that gets it.
+		// A user may only give an https URL of a host on the internet that all programs
+		// read in the same way.
 		low := strings.ToLower(raw)
 		if !strings.HasPrefix(low, "https://") || strings.ContainsAny(raw, "\\?# \t\r\n\x00") {
 			t.Errorf("%q is allowed", raw)

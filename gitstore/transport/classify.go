@@ -19,7 +19,7 @@ import (
 	"satchel/internal/egress"
 )
 
-// classifyGo says what an error of Go's own network code is.
+// classifyGo classifies an error of Go's own network code.
 func classifyGo(err error, scrub scrubber) *Error {
 	var (
 		blocked  *egress.BlockedError
@@ -64,7 +64,7 @@ func classifyGo(err error, scrub scrubber) *Error {
 	return out
 }
 
-// problemOfStatus says what an HTTP status means to a git client.
+// problemOfStatus returns what an HTTP status means to a git client.
 func problemOfStatus(status int) Problem {
 	switch {
 	case status >= 300 && status < 400:
@@ -91,7 +91,7 @@ func problemOfStatus(status int) Problem {
 	return Unknown
 }
 
-// classifyHTTP says what an answer to List is that is no advertisement.
+// classifyHTTP classifies an answer to List that is not an advertisement.
 func classifyHTTP(resp *http.Response, body string, now time.Time, scrub scrubber) *Error {
 	out := &Error{Problem: problemOfStatus(resp.StatusCode), Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header, now)}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
@@ -110,7 +110,7 @@ func classifyHTTP(resp *http.Response, body string, now time.Time, scrub scrubbe
 	return out
 }
 
-// classifyGit says what a failed run of git is.
+// classifyGit classifies a failed run of git.
 func classifyGit(err error, scrub scrubber) *Error {
 	var g *gitcmd.Error
 	if !errors.As(err, &g) {
@@ -119,15 +119,14 @@ func classifyGit(err error, scrub scrubber) *Error {
 	out := readGit(scrub.text(string(g.Stdout)), scrub.text(g.Stderr))
 	out.Err = err
 	if gitcmd.OutOfMemory(err) {
-		// Whatever else it says follows from that.
+		// Its other messages follow from that.
 		out.Problem, out.Memory = OverLimit, true
 	}
 	return out
 }
 
-// readGit reads what git printed when it failed. Lines that begin with
-// "remote: " are the remote's: they say why a push was refused, but what git
-// says itself goes before.
+// readGit reads what git printed when it failed. Lines that begin with "remote: " are the
+// remote's: they say why a push was refused, but git's own messages have priority.
 func readGit(stdout, stderr string) *Error {
 	var local, remote []string
 	for line := range strings.Lines(stderr) {
@@ -155,15 +154,15 @@ func readGit(stdout, stderr string) *Error {
 	return out
 }
 
-// fsckLine is git's word for an object that it refuses, such as "object 1f…:
+// fsckLine matches git's message about an object that it refuses, such as "object 1f…:
 // hasDotgit: contains '.git'".
 var fsckLine = expression(`(?m)^error: (object [0-9a-f]{40}: [A-Za-z]+: .*)$`)
 
-// chatter is what git's own programs at the remote say of their work.
+// chatter matches progress messages of git's own programs at the remote.
 var chatter = expression(`^(Enumerating|Counting|Compressing|Receiving|Writing|Unpacking) objects:|^Resolving deltas:|^Total \d+ \(delta`)
 
-// rejectedLine is a line of push --porcelain that tells of a refused ref
-// (git-push(1), OUTPUT).
+// rejectedLine matches a line of push --porcelain about a refused ref (git-push(1),
+// OUTPUT).
 var rejectedLine = expression(`(?m)^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?$`)
 
 // refusal returns why a push of the one ref was refused, and whether git
@@ -179,13 +178,13 @@ func refusal(stdout string) (reason, by string) {
 	return m[2], m[1]
 }
 
-// problemOfRefusal says why a push was refused that reached the remote.
+// problemOfRefusal returns why the remote refused a push.
 func problemOfRefusal(reason, by, theirs, mine string) Problem {
 	if by == "rejected" {
 		return Stale // fetch first, non-fast-forward: git compared before it sent anything
 	}
-	// The reason is the narrower word, but for those that stand for whatever a
-	// hook or the lock on a ref had to say.
+	// The reason is more precise, except for general ones about a hook or the lock of a
+	// ref.
 	p := classifyWords(reason)
 	if said := classifyWords(theirs); said != Unknown && (p == Unknown || p == Rejected || p == Busy) {
 		return said
@@ -202,8 +201,8 @@ func problemOfRefusal(reason, by, theirs, mine string) Problem {
 	return Rejected
 }
 
-// words are what remotes and git say, lower-case, with what it means. The first
-// that is found counts, so the narrow ones come first.
+// words are messages of remotes and git, in lower case, with their meaning. The first match
+// counts, so precise ones come first.
 var words = []struct {
 	problem Problem
 	any     []string
@@ -224,7 +223,7 @@ var words = []struct {
 	{Rejected, []string{"gh013:", "gh007:", "gh008:", "hook declined", "rule violations", "refusing to update checked out branch", "branch is currently checked out", "unknown git lfs object"}},
 }
 
-// classifyWords says what a text of a remote's means.
+// classifyWords returns the problem that a remote's text means.
 func classifyWords(text string) Problem {
 	low := strings.ToLower(text)
 	for _, w := range words {
@@ -237,7 +236,7 @@ func classifyWords(text string) Problem {
 	return Unknown
 }
 
-// gitWords are what git, curl and ssh say on this side, lower-case.
+// gitWords are messages of git, curl and ssh on this side, in lower case.
 var gitWords = []struct {
 	problem Problem
 	any     []string
@@ -264,14 +263,14 @@ var gitWords = []struct {
 	{Network, []string{"could not read from remote repository"}}, // ends many others
 }
 
-// connectStatus is what git prints where our own proxy makes no tunnel;
-// httpStatus, where the remote answered with an error.
+// connectStatus matches git's message if our own proxy refuses a tunnel; httpStatus, if the
+// remote answered with an error.
 var (
 	connectStatus = expression(`(?:CONNECT tunnel failed, response |Received HTTP code )(\d{3})`)
 	httpStatus    = expression(`(?:The requested URL returned error: |RPC failed; HTTP )(\d{3})`)
 )
 
-// problemOfRun says why a run failed that told nothing of refs.
+// problemOfRun returns why a run failed that reported no refused ref.
 func problemOfRun(mine, theirs string) (Problem, int) {
 	if m := connectStatus().FindStringSubmatch(mine); m != nil {
 		n, _ := strconv.Atoi(m[1])

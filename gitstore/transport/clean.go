@@ -13,23 +13,23 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is kept of a remote's words.
+// Limits of the quoted text of a remote.
 const (
 	maxSaid      = 300 // bytes of a line
 	maxSaidLines = 20
 	maxCause     = 4 << 10
 )
 
-// scrubber takes secrets and host paths out of text. It must see the text before
-// anything is cut off: of a secret at the cut most would stay.
+// scrubber removes secrets and host paths from text. It must see the text before it is cut:
+// otherwise most of a secret at the cut would stay.
 type scrubber struct {
 	secrets []string       // lower-case
 	secret  *regexp.Regexp // any of them, in any case; nil if there are none
 	replace *strings.Replacer
 }
 
-// scrubber knows what one call knows that nobody may read in an error: the
-// credential in each form in which it travels, the proxy's, and our own paths.
+// scrubber returns the scrubber of one call. It knows everything that must not appear in an
+// error: the credential in each of its forms, the proxy's, and our own paths.
 func (c *Client) scrubber(e Endpoint, p place, gitDir string) scrubber {
 	var out scrubber
 	var pairs, forms []string
@@ -85,12 +85,11 @@ func expression(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// hostPath is an absolute path, of the kind that git quotes in its words: not
-// the path of a URL.
+// hostPath matches an absolute path as in git's messages, but not the path of a URL.
 var hostPath = expression(`(^|[\s'"(=])(/[^\s'"():;,/]+){2,}/?|(^|[\s'"(=])[A-Za-z]:\\[^\s'"]+`)
 
-// text cleans a text of any number of lines, and takes out of it what cannot be
-// seen, which could part a secret in two.
+// text cleans a text of any number of lines. It removes invisible characters, which could
+// split a secret.
 func (s scrubber) text(t string) string {
 	t = visible(t)
 	if s.secret != nil {
@@ -108,7 +107,7 @@ func (s scrubber) cutOff(t string) string {
 	t = s.text(t)
 	low := strings.ToLower(t)
 	if len(low) != len(t) {
-		return t[:strings.LastIndexByte(t, '\n')+1] // letters that take other room when they are small
+		return t[:strings.LastIndexByte(t, '\n')+1] // letters whose lower case has another length
 	}
 	most := 0
 	for _, secret := range s.secrets {
@@ -121,11 +120,11 @@ func (s scrubber) cutOff(t string) string {
 	return t[:len(t)-most]
 }
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "***"
 
-// visible leaves out what is not seen: characters that control or format, but
-// for the ends of lines and tabs.
+// visible removes invisible characters: control and format characters except line ends and
+// tabs.
 func visible(t string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -140,8 +139,8 @@ func visible(t string) string {
 	}, strings.ToValidUTF8(t, "\uFFFD"))
 }
 
-// error returns an error with the same text, cleaned and on one line; what it
-// wraps could still hold a secret, so it is left behind.
+// error returns an error with the same text, cleaned and on one line. It drops the wrapped
+// errors, which could still contain a secret.
 func (s scrubber) error(err error) error {
 	var lines []string
 	for line := range strings.Lines(s.text(err.Error())) {
@@ -156,8 +155,8 @@ func (s scrubber) error(err error) error {
 	return errors.New(cutText(strings.Join(lines, "; "), maxCause))
 }
 
-// cleanLine makes text of a remote's fit for one line: no control characters
-// and no runs of blanks.
+// cleanLine makes one line of a remote's text, without control characters and repeated
+// blanks.
 func cleanLine(s string) string { return strings.Join(strings.Fields(visible(s)), " ") }
 
 // cutText shortens s to at most limit bytes, at a rune's edge.

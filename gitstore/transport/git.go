@@ -15,13 +15,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Fetch brings a branch of a remote, with all that it reaches, into the git
-// directory gitDir and makes the ref into (its full name) be its tip. An empty
-// branch is what the remote's HEAD names. Every object passes git's fsck. It is
-// ended with OverLimit when gitDir's objects have grown by more than limit
-// bytes; 0 sets no limit. progress is told of git's progress lines, for people;
-// nil tells nobody. It fails with an *Error, or with ctx's cause; gitDir may
-// then hold parts of packs.
+// Fetch fetches a branch of a remote into the git directory gitDir and sets the ref into
+// (its full name) to its tip. An empty branch means the remote's HEAD. git's fsck checks
+// every object. Fetch fails with OverLimit when gitDir's objects have grown by more than
+// limit bytes; 0 means no limit. It calls progress, which may be nil, with git's progress
+// lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
 func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
 	from := "HEAD"
 	if branch != "" {
@@ -33,11 +31,11 @@ func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 	if !strings.HasPrefix(into, "refs/") || CheckBranch(strings.TrimPrefix(into, "refs/")) != nil {
 		return fmt.Errorf("fetch into %q, which is no ref", into)
 	}
-	// git calls it a success where a shallow remote's branch was left out.
-	leftOut, tell := false, c.onlyProgress(e, gitDir, progress)
+	// git reports success if it left out the branch of a shallow remote.
+	leftOut, forward := false, c.onlyProgress(e, gitDir, progress)
 	watch := func(line string) {
 		leftOut = leftOut || strings.HasPrefix(line, "warning: rejected refs/")
-		tell(line)
+		forward(line)
 	}
 	sized, stop := c.limitSize(ctx, gitDir, limit)
 	defer stop()
@@ -57,10 +55,10 @@ func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 	return err
 }
 
-// Push makes a branch of a remote be commit, which is in gitDir, and makes the
-// branch where there is none. It is never forced: where the branch has commits
-// that commit does not contain it fails with Stale. It fails with an *Error, or
-// with ctx's cause; then the remote may still have taken it.
+// Push sets a branch of a remote to commit, which is in gitDir, and creates the branch if
+// necessary. It never forces: if the branch has commits that commit does not contain, it
+// fails with Stale. The error is an *Error or ctx's cause; the remote may have accepted the
+// push all the same.
 func (c *Client) Push(ctx context.Context, e Endpoint, gitDir string, commit space.CommitID, branch string, progress func(string)) error {
 	if err := CheckBranch(branch); err != nil {
 		return &Error{Problem: BadURL, Op: "push", Host: "the remote", Branch: cutText(cleanLine(branch), maxBranch), Err: err}
@@ -98,21 +96,21 @@ func (c *Client) transfer(ctx context.Context, e Endpoint, op, branch, gitDir st
 	return c.finish(ctx, call{e: e, p: p, op: op, branch: branch, gitDir: gitDir}, err)
 }
 
-// errStalled is a deadline too: the remote was too slow.
+// errStalled is also a deadline error: the remote was too slow.
 var errStalled = fmt.Errorf("git got no further: %w", context.DeadlineExceeded)
 
-// watchStall ends a run that gets no further for too long. What git counts on
-// this side reports that; what a remote says of itself costs it nothing.
+// watchStall ends a run without progress. Only git's own counts on this side are progress,
+// because a remote could send anything.
 func (c *Client) watchStall(ctx context.Context, cmd *gitcmd.Cmd) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(c.o.StallTimeout, func() { cancel(errStalled) })
-	tell, last := cmd.Progress, ""
+	forward, last := cmd.Progress, ""
 	cmd.Progress = func(line string) {
 		if at := progressOf(line); at != "" && at != last {
 			last = at
 			timer.Reset(c.o.StallTimeout)
 		}
-		tell(line)
+		forward(line)
 	}
 	return ctx, func() {
 		timer.Stop()
@@ -126,7 +124,7 @@ func (c *Client) git(timeout time.Duration) gitcmd.Runner {
 	return r
 }
 
-// config is what every transfer is given that is no secret.
+// config is the configuration of every transfer, without secrets.
 func (c *Client) config() []string {
 	return []string{
 		"http.lowSpeedLimit=" + strconv.Itoa(c.o.LowSpeed),
@@ -139,9 +137,8 @@ func (c *Client) config() []string {
 	}
 }
 
-// environment is what one run gets besides: the secrets. git reads
-// configuration from these variables (git-config(1), ENVIRONMENT), which only
-// this user's and root's processes can see.
+// environment adds the secrets of one run. git reads configuration from these variables
+// (git-config(1), ENVIRONMENT), which only this user's and root's processes can see.
 func (c *Client) environment(ctx context.Context, e Endpoint, p place) ([]string, error) {
 	var kv []string
 	set := func(key, value string) {
@@ -183,26 +180,25 @@ func neutralDir() string {
 	return root
 }
 
-// gitProgress is a line of git's that tells how far it is, whole: the others
-// name our own paths, or are for Error.Said, and what a remote adds to one is
-// none of git's. The second group is how far, without the speed.
+// gitProgress matches a complete progress line of git: other lines name our own paths or
+// are for Error.Said, and a remote could append to a line. The second group is the progress
+// without the speed.
 var gitProgress = expression(`^(remote: )?((?:(?:Enumerating|Counting|Compressing|Receiving|Writing|Unpacking) objects|Resolving deltas|Checking connectivity): ` +
 	`(?:[0-9]{1,3}% \([0-9]{1,10}/[0-9]{1,10}\)|[0-9]{1,10})(?:, [0-9.]{1,10} (?:bytes|[KMG]iB))?)` +
 	`(?: \| [0-9.]{1,10} (?:bytes|[KMG]iB)/s)?(?:, done\.|, completed with [0-9]{1,10} local objects?\.)?$`)
 
-// onlyProgress passes on what is for people.
-func (c *Client) onlyProgress(e Endpoint, gitDir string, tell func(string)) func(string) {
+// onlyProgress passes on git's progress lines.
+func (c *Client) onlyProgress(e Endpoint, gitDir string, progress func(string)) func(string) {
 	p, _ := c.policy(e).check(e.URL)
 	scrub := c.scrubber(e, p, gitDir)
 	return func(line string) {
-		if tell != nil && gitProgress().MatchString(line) {
-			tell(scrub.text(line))
+		if progress != nil && gitProgress().MatchString(line) {
+			progress(scrub.text(line))
 		}
 	}
 }
 
-// progressOf returns how far git is on this side by a line of its; empty if
-// that does not tell.
+// progressOf returns the progress on this side from a line of git, or "".
 func progressOf(line string) string {
 	m := gitProgress().FindStringSubmatch(line)
 	if m == nil || m[1] != "" {
@@ -241,8 +237,8 @@ func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (con
 	return ctx, func() { cancel(nil); <-done }
 }
 
-// sizeOf adds up the files below a directory. Those that vanish meanwhile count
-// nothing.
+// sizeOf adds up the sizes of the files below a directory. It ignores files that vanish
+// meanwhile.
 func sizeOf(dir string) int64 {
 	var n int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

@@ -30,12 +30,12 @@ const (
 	maxHost       = 253
 	advertisement = "application/x-git-upload-pack-advertisement"
 	service       = "/info/refs?service=git-upload-pack"
-	agent         = "git/2.39 satchel" // some servers answer only what calls itself git
+	agent         = "git/2.39 satchel" // some servers only answer clients that call themselves git
 )
 
-// List reports what a remote has. For http(s) it is one request; a redirect on
-// the same host is followed, and Refs.URL tells where to; another host is
-// Moved. It fails with an *Error, or with ctx's cause.
+// List reports what a remote has. For http(s) it is one request; it follows a redirect on
+// the same host, and Refs.URL is the target; another host is Moved. The error is an *Error
+// or ctx's cause.
 func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	p, err := c.policy(e).check(e.URL)
 	if err != nil {
@@ -56,15 +56,15 @@ func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	return refs, nil
 }
 
-// call is what an error is made of.
+// call is the context of an error.
 type call struct {
 	e                  Endpoint
 	p                  place
 	op, branch, gitDir string
 }
 
-// finish makes the error that callers see. ctx is the caller's own: where it
-// ended, that is the reason.
+// finish makes the error for callers. ctx is the caller's own: if it ended, that is the
+// reason.
 func (c *Client) finish(ctx context.Context, k call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("git %s: %w", k.op, context.Cause(ctx))
@@ -120,7 +120,7 @@ func (c *Client) listHTTP(ctx context.Context, e Endpoint, p place) (Refs, error
 	return Refs{}, &Error{Problem: Moved, Target: p.host, Err: errors.New("too many redirects")}
 }
 
-// ask makes the one request. to is where it was redirected to.
+// ask makes the request. to is the target of a redirect.
 func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base string) (refs Refs, to string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+service, nil)
 	if err != nil {
@@ -164,8 +164,8 @@ func (e Endpoint) authorization() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+e.Credential.Secret))
 }
 
-// httpClient returns the client for an endpoint: one for all that share its
-// rules, so that connections are used again.
+// httpClient returns the client for an endpoint. Endpoints with the same rules share a
+// client, to reuse connections.
 func (c *Client) httpClient(e Endpoint) (*http.Client, error) {
 	key := clientKey{trusted: e.Trusted, caFile: e.CAFile}
 	c.mu.Lock()
@@ -218,7 +218,7 @@ func tlsConfig(caFile string) (*tls.Config, error) {
 	return config, nil
 }
 
-// listGit asks with git where the protocol is not http.
+// listGit lists the refs with git, for protocols other than http.
 func (c *Client) listGit(ctx context.Context, e Endpoint, p place) (Refs, error) {
 	env, err := c.environment(ctx, e, p)
 	if err != nil {
@@ -278,8 +278,8 @@ func isShallow(dir string) bool {
 	return false
 }
 
-// retryAfter reads when a server asks to be tried again: Retry-After in both of
-// its forms, or GitHub's X-RateLimit-Reset.
+// retryAfter returns how long a server asks us to wait: Retry-After in both of its forms,
+// or GitHub's X-RateLimit-Reset.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	const longest = 24 * time.Hour
 	clamp := func(d time.Duration) time.Duration { return max(0, min(d, longest)) }

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// What people paste who mean a repository: the address of a page of it, one
-// with a token in it, the form for SSH, or a part of an address. None can be
-// used, whoever vouches for it, and each is told what to give instead.
+// People paste other things instead of a repository's URL: the address of one of its pages,
+// a URL with a token, the SSH form, or a part of an address. None of these is allowed, even
+// for the operator, and the error says what to enter instead.
 
-// untrusted is why a URL may not be used that the operator may vouch for.
+// untrusted is the error for a URL that is only allowed if the operator trusts it.
 type untrusted struct{ error }
 
 func (e *untrusted) Unwrap() error { return e.error }
 
-// NeedsTrust reports whether an error of CheckURL or Check is about a URL that
-// could be used if the operator vouched for it (Endpoint.Trusted).
+// NeedsTrust reports whether an error of CheckURL or Check is about a URL that would be
+// allowed if the operator trusted it (Endpoint.Trusted).
 func NeedsTrust(err error) bool {
 	var e *untrusted
 	return errors.As(err, &e)
 }
 
-// sshKnob says how SSH is switched on.
-const sshKnob = "Whoever runs the server can allow SSH with remotes.ssh_key in its configuration."
+// sshKnob says how to enable SSH.
+const sshKnob = "The people who run the server can allow SSH with remotes.ssh_key in its configuration."
 
-// hasCredential reports whether a URL has a user name or a password in it, which
-// would end up in configuration and logs. It looks at the text: a URL that
-// cannot be parsed may hold one as well.
+// hasCredential reports whether a URL has a user name or a password, which would end up in
+// configuration and logs. It searches the text, because a URL that cannot be parsed may
+// have one too.
 func hasCredential(raw string) bool {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	authority, _, _ := strings.Cut(rest, "/")
@@ -38,13 +38,13 @@ func hasCredential(raw string) bool {
 }
 
 func errCredential() error {
-	return invalid("The URL has a user name or a token in it, before the “@”. Leave that part out, and give the token by itself: it is then stored encrypted. A token that was in a URL may have been seen by others; better make a new one.")
+	return invalid("The URL has a user name or a token in it, before the “@”. Leave that part out, and give the token separately: it is then stored encrypted. Others may have seen a token that was in a URL, so create a new one.")
 }
 
-// scpForm is what hosting services show for cloning by SSH.
+// scpForm matches what hosting services show for cloning by SSH.
 var scpForm = expression(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+):/*([A-Za-z0-9._/-]+)$`)
 
-// checkSCP refuses the form for SSH, and says which URL stands for it.
+// checkSCP returns an error for the SSH form that names the URL to use instead.
 func (p policy) checkSCP(raw string) error {
 	m := scpForm().FindStringSubmatch(raw)
 	if m == nil || m[1] == "" && number().MatchString(strings.Split(m[3], "/")[0]) { // a port
@@ -56,20 +56,19 @@ func (p policy) checkSCP(raw string) error {
 		return invalid("%s. %s", text, sshKnob)
 	}
 	if user != "git" {
-		return invalid("%s.", text) // who knows what stands there
+		return invalid("%s.", text) // the user name may be a secret
 	}
-	return invalid("%s; or, which only whoever runs this server can do, ssh://git@%s/%s with --trusted.", text, host, path)
+	return invalid("%s; or, which only the people who run this server can do, ssh://git@%s/%s with --trusted.", text, host, path)
 }
 
-// ownerAndName is how github.com names a repository.
+// ownerAndName matches github.com's name of a repository.
 var ownerAndName = expression(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 
 // hostAndPath is a URL without its scheme.
 var hostAndPath = expression(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/[A-Za-z0-9._-]+){2,}/?$`)
 
-// meant guesses which URL was meant by one without a scheme, for the end of a
-// sentence; nothing where there is no telling, or where that could not be used
-// either.
+// meant guesses the URL that a text without a scheme means, for the end of a sentence. It
+// is empty if there is no guess, or if the guess is not allowed either.
 func (p policy) meant(text string) string {
 	guess := ""
 	switch {
@@ -88,12 +87,12 @@ func (p policy) meant(text string) string {
 	return " Did you mean " + guess + "?"
 }
 
-// twoParts are hosts at which every repository has the path OWNER/NAME; what
-// has more is a page of one.
+// twoParts are hosts at which every repository has the path OWNER/NAME; a longer path is a
+// page.
 func twoParts() []string { return []string{"github.com", "codeberg.org", "gitea.com", "bitbucket.org"} }
 
-// checkPage refuses the address of a page of a repository, which is what a
-// browser shows, and says which the repository's own is.
+// checkPage returns an error for the address of a page of a repository, which people copy
+// from a browser. The error names the repository's own URL.
 func checkPage(u *url.URL) error {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	host = strings.TrimPrefix(host, "www.")
@@ -104,7 +103,7 @@ func checkPage(u *url.URL) error {
 		return nil
 	case slices.Contains(twoParts(), host), host == "gitlab.com" && len(parts) < 2:
 		if len(parts) < 2 {
-			return invalid("That URL names no repository. At %s one has the form https://%s/OWNER/NAME.", host, host)
+			return invalid("That URL does not name a repository. At %s one has the form https://%s/OWNER/NAME.", host, host)
 		}
 		if len(parts) > 2 {
 			own = 2

@@ -8,7 +8,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// What people paste instead of a repository's URL, and what they are told.
+// What people paste instead of a repository's URL, and the errors that they get.
 func TestWhatWasMeant(t *testing.T) {
 	none := transport.New(transport.Options{})
 	for _, c := range []struct{ url, says string }{
@@ -29,7 +29,7 @@ func TestWhatWasMeant(t *testing.T) {
 		{"https://bitbucket.org/ann/notes/src/main/", "URL: https://bitbucket.org/ann/notes."},
 		{"https://bitbucket.org/ann", "https://bitbucket.org/OWNER/NAME"},
 		{"https://gitlab.com/ann", "https://gitlab.com/OWNER/NAME"},
-		{"https://ann:CANARY@github.com/ann/notes", "give the token by itself"},
+		{"https://ann:CANARY@github.com/ann/notes", "give the token separately"},
 	} {
 		for _, trusted := range []bool{false, true} {
 			err := none.CheckURL(c.url, trusted)
@@ -76,8 +76,8 @@ func TestNoPages(t *testing.T) {
 	}
 }
 
-// Of what is refused it is known whether the operator's word would help, and
-// nobody is told that an operator could do what the reader may do.
+// A rejected URL says whether the operator could allow it, and never refers to the operator
+// for something that the reader can do.
 func TestNeedsTrust(t *testing.T) {
 	c := transport.New(transport.Options{})
 	for url, want := range map[string]bool{
@@ -104,7 +104,7 @@ func TestNeedsTrust(t *testing.T) {
 	}
 }
 
-// With SSH the form that hosting services show is told as a URL.
+// With SSH, the error for the form that hosting services show names the URL.
 func TestSSHForm(t *testing.T) {
 	c := transport.New(transport.Options{})
 	for url, want := range map[string]string{

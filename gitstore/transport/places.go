@@ -25,9 +25,9 @@ var (
 	workflowFile = expression("workflow `([^`]+)`")
 )
 
-// places reads where a remote found what it refuses. What cannot be a file's
-// path, or is too long for one that people use, is no place: it would be the
-// remote's words in our sentence.
+// places returns where a remote found what it refuses. It ignores texts that cannot be a
+// file's path or are unusually long, so that a remote cannot put its words into our
+// sentence.
 func places(reason string, remote []string) []space.RemoteLocation {
 	var out []space.RemoteLocation
 	add := func(l space.RemoteLocation) {

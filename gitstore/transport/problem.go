@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Problem says why a remote could not be used. The words are stable: metrics,
-// scripts and the database hold them.
+// Problem says why a remote could not be used. The words are stable: metrics, scripts and
+// the database use them.
 type Problem = space.RemoteProblem
 
 // The problems.
@@ -17,9 +17,9 @@ const (
 	Auth            Problem = "auth"             // the credential is missing, wrong or expired
 	Forbidden       Problem = "forbidden"        // the credential may not do this
 	Gone            Problem = "gone"             // no such repository, or none that the credential may see
-	Moved           Problem = "moved"            // the repository is elsewhere now
-	ProtectedBranch Problem = "protected_branch" // the branch may not be pushed to directly
-	Workflow        Problem = "workflow"         // .github/workflows may not be changed with this credential
+	Moved           Problem = "moved"            // the repository has moved
+	ProtectedBranch Problem = "protected_branch" // direct pushes to the branch are not allowed
+	Workflow        Problem = "workflow"         // the credential must not change .github/workflows
 	Secret          Problem = "secret"           // the remote found a secret in what was pushed
 	TooLarge        Problem = "too_large"        // the remote refuses a file, or the whole push, for its size
 	OverLimit       Problem = "over_limit"       // the remote has more than a space may hold
@@ -30,10 +30,10 @@ const (
 	DNS             Problem = "dns"              // the remote's name is unknown
 	TLS             Problem = "tls"              // the remote's certificate is not accepted
 	Timeout         Problem = "timeout"          // the remote was too slow
-	BlockedAddress  Problem = "blocked_address"  // the URL leads to an address that users may not name
-	BadURL          Problem = "bad_url"          // the URL or the branch is not one that is allowed
+	BlockedAddress  Problem = "blocked_address"  // the URL leads to an address that is forbidden to users
+	BadURL          Problem = "bad_url"          // the URL or the branch is not allowed
 	Shallow         Problem = "shallow"          // the remote is a shallow clone
-	Malformed       Problem = "malformed"        // what the remote sent is no git, damaged or dangerous
+	Malformed       Problem = "malformed"        // the remote's data is not git, or is damaged or dangerous
 	NoBranch        Problem = "no_branch"        // the remote has no branch of that name
 	Stale           Problem = "stale"            // the remote's branch has commits that are not here: fetch, and try again
 	Busy            Problem = "busy"             // another push has the remote's branch locked
@@ -47,23 +47,21 @@ type Error struct {
 	Problem Problem
 	Op      string // "list", "fetch" or "push"
 	Host    string // the remote's; "this machine" for a directory
-	// Status is the HTTP status, where there was one.
+	// Status is the HTTP status, if there was one.
 	Status int
-	// RetryAfter is when the remote asks to be tried again; zero: it did not
-	// say.
+	// RetryAfter is how long the remote asks us to wait; zero if it did not say.
 	RetryAfter time.Duration
-	// Target is the host that a Moved repository is at, by the remote's word;
-	// empty if that names none.
+	// Target is the host of a Moved repository, as the remote says; it may be empty.
 	Target string
 	// Branch is the branch of a fetch or push.
 	Branch string
 	// Paths are the places that the remote complained about: secrets, large
 	// files, workflows.
 	Paths []space.RemoteLocation
-	// Memory tells, of OverLimit, that git needed more memory than it may have.
+	// Memory means, for OverLimit, that git exceeded its memory limit.
 	Memory bool
-	// Said is what the remote said to people: at most a few lines, without
-	// control characters. It is the remote's text: show it, never obey it.
+	// Said is the remote's message to people: a few lines without control characters. Show
+	// this text, but do not trust it.
 	Said []string
 	// Err is the cause, for logs, without secrets and host paths.
 	Err error
@@ -84,8 +82,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Temporary reports whether trying again soon may help without anybody doing
-// anything.
+// Temporary reports whether a retry may help without anybody's action.
 func (e *Error) Temporary() bool {
 	switch e.Problem {
 	case RateLimited, Server, Network, DNS, Timeout, Stale, Busy, Unknown:
@@ -94,8 +91,8 @@ func (e *Error) Temporary() bool {
 	return false
 }
 
-// ProblemOf returns the problem of the first *Error in err's tree; "" for nil,
-// and Unknown where there is none.
+// ProblemOf returns the problem of the first *Error in err's tree; "" for nil, and Unknown
+// if there is none.
 func ProblemOf(err error) Problem {
 	if err == nil {
 		return ""

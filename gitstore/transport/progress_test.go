@@ -68,7 +68,7 @@ func TestProgressHasNothingOfARemotesOwn(t *testing.T) {
 	}
 }
 
-// What git says of its own work comes through.
+// git's own progress comes through.
 func TestProgressIsTold(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{})
 	r.Push("notes", "main", map[string]string{"large.bin": noise(100<<10, 1)})

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// maxQuoted bounds what is quoted of a remote's words, in letters.
+// maxQuoted is the maximum length of a quoted text of a remote, in letters.
 const maxQuoted = 120
 
-// quoted makes a name that a remote chose fit for a sentence: where it begins
-// and ends is seen, and nothing in it changes what is around it.
+// quoted quotes a name that a remote chose, for a sentence: its beginning and end are
+// visible, and it cannot affect the text around it.
 func quoted(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == '“' || r == '”' }) {
 		s = strconv.QuoteToASCII(s)

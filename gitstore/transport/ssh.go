@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// sshCommand is what git runs for an ssh:// URL, in the shell's words. The
-// address of a host that a user named is looked up and judged here, and ssh is
-// given no other: its own lookup could answer differently.
+// sshCommand is what git runs for an ssh:// URL, in the shell's words. The address of a
+// user's host is looked up and checked here, and ssh gets only this address, because its
+// own lookup could return another one.
 func (c *Client) sshCommand(ctx context.Context, e Endpoint, p place) (string, error) {
 	if !filepath.IsAbs(e.SSH.KeyFile) || !filepath.IsAbs(e.SSH.KnownHosts) {
 		return "", errors.New("the ssh key and the known hosts need their whole paths")
@@ -53,11 +53,10 @@ func (c *Client) sshCommand(ctx context.Context, e Endpoint, p place) (string, e
 	return strings.Join(words, " "), nil
 }
 
-// shellQuote makes one word of the shell's.
+// shellQuote quotes a word for the shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// sshQuote makes one argument of an ssh option, in which % and quotes mean
-// something.
+// sshQuote quotes an argument of an ssh option, in which % and quotes are special.
 func sshQuote(s string) string {
 	s = strings.ReplaceAll(s, "%", "%%")
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`

@@ -13,12 +13,10 @@ import (
 
 // Options configure a Client. Zero fields take the defaults.
 type Options struct {
-	// Git runs git; Options' own timeouts take the place of its. A Program
-	// that is empty is "git", found through PATH. Its Memory bounds what a remote
-	// can make git take; a run that needs more is OverLimit.
+	// Git runs git, with the timeouts of Options instead of its own. An empty Program is
+	// "git" in the PATH. Its Memory limits git; a run that needs more fails with OverLimit.
 	Git gitcmd.Runner
-	// Egress reaches what users name. Without it only trusted endpoints can be
-	// reached.
+	// Egress connects to users' hosts. Without it, only trusted endpoints can be reached.
 	Egress *egress.Proxy
 	// ListTimeout bounds one List; default 30 seconds.
 	ListTimeout time.Duration
@@ -28,14 +26,13 @@ type Options struct {
 	// LowSpeedTime; default 500 for 1 minute.
 	LowSpeed     int
 	LowSpeedTime time.Duration
-	// StallTimeout ends a Fetch or Push that by what git counts on this side has
-	// got no further for so long: git waits for ever where the end of an answer
-	// is missing, as a gateway leaves it. What the remote says does not count.
-	// Default 5 minutes, for a remote that takes its time.
+	// StallTimeout ends a Fetch or Push without progress in git's own counts on this side:
+	// git waits for ever if a gateway cuts off the end of an answer. Messages of the remote
+	// do not count. Default 5 minutes, for slow remotes.
 	StallTimeout time.Duration
-	// MaxAdvertised bounds what List reads, in bytes; default 32 MiB.
+	// MaxAdvertised is how many bytes List reads at most; default 32 MiB.
 	MaxAdvertised int64
-	// SizeEvery is how often a Fetch compares what came with its limit;
+	// SizeEvery is how often a Fetch compares the size of the new objects with its limit;
 	// default 100 ms.
 	SizeEvery time.Duration
 	Logger    *slog.Logger
@@ -69,33 +66,31 @@ func (o Options) withDefaults() Options {
 
 // Endpoint is one remote repository and how to reach it.
 type Endpoint struct {
-	// URL has no credential in it.
+	// URL does not contain a credential.
 	URL string
 	// Credential is sent to URL's host as HTTP Basic authorization; the zero
 	// Credential sends none. An empty Username is "x-access-token".
 	Credential space.Credential
-	// Trusted says that the operator vouches for the URL: http, private hosts
-	// and directories of this machine (an absolute path) are allowed, and the
-	// egress rules do not count.
+	// Trusted means that the operator trusts the URL: http, private hosts and directories
+	// of this machine (an absolute path) are allowed, and the egress rules do not apply.
 	Trusted bool
-	// CAFile has further certificate authorities in PEM form, read when it is
-	// first used; empty for the machine's own. Whether git goes on to accept
-	// the machine's own beside them is its build's.
+	// CAFile has further certificate authorities in PEM form, read when it is first used;
+	// empty for the machine's own. Whether git also accepts the machine's own depends on
+	// its build.
 	CAFile string
-	// SSH allows ssh:// URLs; nil refuses them.
+	// SSH enables ssh:// URLs; nil disables them.
 	SSH *SSH
 }
 
-// defaultUser is what GitHub and GitLab take for a token's user.
+// defaultUser is the user name that GitHub and GitLab accept for a token.
 const defaultUser = "x-access-token"
 
-// SSH is how an ssh:// URL is reached. The machine's ssh configuration, its
-// agent and its known hosts are not used.
+// SSH configures access to ssh:// URLs. The machine's ssh configuration, its agent and its
+// known hosts are not used.
 type SSH struct {
 	// Program is the OpenSSH client; empty is "ssh", found through PATH.
 	Program string
-	// KeyFile holds the private key. KnownHosts holds the hosts' keys: others
-	// are refused.
+	// KeyFile has the private key. KnownHosts has the keys of the allowed hosts.
 	KeyFile, KnownHosts string
 }
 
@@ -104,16 +99,16 @@ type Refs struct {
 	// Heads are the branches' tips by their names, without refs/heads/.
 	// Branches whose names git refuses are left out.
 	Heads map[string]space.CommitID
-	// Default is the branch that HEAD names, even where it has no commit yet;
-	// empty if the remote does not tell.
+	// Default is the branch that HEAD names, even if it has no commit yet; empty if
+	// unknown.
 	Default string
-	// Shallow says that the remote is itself a shallow clone, which cannot be
-	// fetched from whole. It is known of http(s) remotes and directories.
+	// Shallow means that the remote is a shallow clone, which cannot be fetched completely.
+	// It is only known for http(s) remotes and directories.
 	Shallow bool
-	// Empty says that the remote has no branch.
+	// Empty means that the remote has no branch.
 	Empty bool
-	// URL is where the remote answered: the Endpoint's, or where it redirected
-	// to on the same host.
+	// URL is where the remote answered: the Endpoint's URL, or the target of a redirect on
+	// the same host.
 	URL string
 }
 
@@ -135,8 +130,7 @@ func New(o Options) *Client {
 	return &Client{o: o.withDefaults(), clients: map[clientKey]*http.Client{}}
 }
 
-// Close closes idle connections. Calls that run are not ended: their contexts
-// do that.
+// Close closes idle connections. It does not end running calls: their contexts do that.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Public returns one sentence for people, and for programs that obey what they
-// read, that says what is wrong. The remote's own words in it are quoted and
-// cut.
+// Public returns one sentence that says what is wrong, for people and for AIs, so the
+// remote's own words in it are quoted and cut.
 func (e *Error) Public() string {
 	host, branch := cmp.Or(e.Host, "the remote"), "the branch"
 	if e.Branch != "" {
@@ -31,7 +30,7 @@ func (e *Error) Public() string {
 	case Moved:
 		return fmt.Sprintf("The repository is no longer at this URL: %s sends to %s.", host, e.target())
 	case ProtectedBranch:
-		return fmt.Sprintf("%s protects %s: it takes no direct pushes.", host, branch)
+		return fmt.Sprintf("%s protects %s: it accepts no direct pushes.", host, branch)
 	case Workflow:
 		return fmt.Sprintf("%s refuses the push: it changes %s, which this credential may not.", host, e.places("a file under .github/workflows"))
 	case Secret:
@@ -42,10 +41,10 @@ func (e *Error) Public() string {
 		if e.Memory {
 			return fmt.Sprintf("To %s the repository at %s, git would need more memory than this server gives it.", e.doing(), host)
 		}
-		return "The remote repository is larger than a space may be."
+		return "The remote repository is larger than a space can be."
 	case Rejected:
 		if e.CheckedOut() {
-			return "The remote is somebody's working copy, with this branch's files checked out, and takes no pushes to it."
+			return "The remote is somebody's working copy, with this branch's files checked out, and accepts no pushes to it."
 		}
 		if e.local() {
 			return fmt.Sprintf("A rule of the repository refuses the push%s.", e.quote())
@@ -54,7 +53,7 @@ func (e *Error) Public() string {
 	case RateLimited:
 		return fmt.Sprintf("%s has had too many requests and asks to wait.", host)
 	case Server:
-		return fmt.Sprintf("%s has a failure of its own.", host)
+		return fmt.Sprintf("%s has an internal failure.", host)
 	case Network:
 		return fmt.Sprintf("%s cannot be reached, or the connection broke.", host)
 	case DNS:
@@ -71,9 +70,9 @@ func (e *Error) Public() string {
 		return "The remote repository is a shallow clone, without its whole history."
 	case Malformed:
 		if e.local() {
-			return fmt.Sprintf("What is in the directory is no sound git repository%s.", e.quote())
+			return fmt.Sprintf("The directory is not a valid git repository%s.", e.quote())
 		}
-		return fmt.Sprintf("%s sent something that is no sound git repository%s.", host, e.quote())
+		return fmt.Sprintf("%s sent something that is not a valid git repository%s.", host, e.quote())
 	case NoBranch:
 		return fmt.Sprintf("The remote repository does not have %s.", branch)
 	case Stale:
@@ -95,9 +94,9 @@ func (e *Error) Remedy() string {
 		return "Give a new token that may read and write this repository's contents."
 	case Forbidden:
 		if e.local() {
-			return "Give the directory, with all in it, to the user that the server runs as."
+			return "Give the directory and everything in it to the user that the server runs as."
 		}
-		return "Give a token that may read and write this repository's contents, or ask its owner for that right; an archived repository takes no pushes."
+		return "Give a token that may read and write this repository's contents, or ask its owner for that right; an archived repository accepts no pushes."
 	case Gone:
 		if e.local() {
 			return "Check the path, or make an empty repository there with git init --bare; the user that the server runs as must be able to read and write it."
@@ -110,7 +109,7 @@ func (e *Error) Remedy() string {
 	case Workflow:
 		return "Give a credential with the permission to change workflows, or remove these files from the space."
 	case Secret:
-		return "Revoke the secret; then take it out of what was never pushed with satchel space purge, or allow it at the remote."
+		return "Revoke the secret; then remove it from what was never pushed with satchel space purge, or allow it at the remote."
 	case TooLarge:
 		return "Remove the file from the space and from what was never pushed with satchel space purge, or store it elsewhere."
 	case OverLimit:
@@ -122,11 +121,11 @@ func (e *Error) Remedy() string {
 		if e.CheckedOut() {
 			return "Use a bare repository, which has no files checked out: make one with git init --bare, and set the remote to it. Or choose another branch for this space."
 		}
-		return "Change what the rule asks for, or the rule at the remote; the push is then tried again."
+		return "Change what the rule asks for, or the rule at the remote; the server then tries the push again."
 	case RateLimited, Server, Busy:
-		return "Nothing is lost: it is tried again by itself."
+		return "Nothing is lost: the server tries again by itself."
 	case Network, DNS, Timeout:
-		return "Nothing is lost: it is tried again by itself; check the URL if it stays so."
+		return "Nothing is lost: the server tries again by itself; check the URL if the problem stays."
 	case TLS:
 		return "Renew the server's certificate, or have the operator add its authority."
 	case BlockedAddress:
@@ -149,11 +148,11 @@ func (e *Error) Remedy() string {
 	case DiskFull:
 		return "Free disk space."
 	}
-	return "Look into the server's log for git's words."
+	return "Look for git's message in the server's log."
 }
 
-// CheckedOut reports whether a push was refused because the remote is no bare
-// repository and has the branch's files checked out.
+// CheckedOut reports whether a push was refused because the remote is not a bare repository
+// and has the branch checked out.
 func (e *Error) CheckedOut() bool {
 	return e.Problem == Rejected && slices.ContainsFunc(e.Said, func(line string) bool {
 		return strings.Contains(line, "refusing to update checked out branch") || strings.Contains(line, "branch is currently checked out")
@@ -170,7 +169,7 @@ func (e *Error) doing() string {
 	return "read"
 }
 
-// target names where a repository has moved to.
+// target names the place to which a repository has moved.
 func (e *Error) target() string {
 	if e.Target == "" {
 		return "another place"
@@ -178,7 +177,7 @@ func (e *Error) target() string {
 	return quoted(e.Target)
 }
 
-// places names the first few paths, else what is given.
+// places names the first few paths, or otherwise the given text.
 func (e *Error) places(otherwise string) string {
 	const shown = 3
 	var names []string
@@ -204,7 +203,7 @@ func (e *Error) places(otherwise string) string {
 	return strings.Join(names, ", ")
 }
 
-// quote gives the remote's first words, to end a sentence with.
+// quote returns the beginning of the remote's message, for the end of a sentence.
 func (e *Error) quote() string {
 	if len(e.Said) == 0 {
 		return ""

@@ -118,7 +118,7 @@ func (c *Remote) Import(ctx context.Context, in service.ImportSpaceInput) (servi
 	case err != nil && failed != nil:
 		return service.ImportResult{}, failed
 	case errors.Is(err, errCut):
-		return service.ImportResult{}, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
+		return service.ImportResult{}, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Run satchel space list to see whether the import was done.")
 	}
 	return out, err
 }

@@ -62,7 +62,7 @@ func New(o Options) (*Client, error) {
 	}
 	key := strings.TrimSpace(o.Key)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fault.New(fault.Invalid, "There is no key, or it holds characters that no key has.")
+		return nil, fault.New(fault.Invalid, "The key is missing, or has characters that a key cannot have.")
 	}
 	return &Client{
 		base: u.Scheme + "://" + u.Host, key: key, max: cmp.Or(o.MaxAnswer, defaultMaxAnswer), userAgent: cmp.Or(o.UserAgent, "satchel"),
@@ -164,7 +164,7 @@ func do[T any](ctx context.Context, c *Client, method, path string, body []byte)
 	case err != nil && ctx.Err() != nil:
 		return v, fault.Wrap(ctx.Err(), fault.Canceled, "The request was stopped.")
 	case err != nil:
-		return v, fault.Wrap(err, fault.Unavailable, "The answer of %s broke off.", c.base)
+		return v, fault.Wrap(err, fault.Unavailable, "The answer of %s ended early.", c.base)
 	case int64(len(data)) > c.max:
 		return v, fault.New(fault.TooLarge, "The answer is larger than %d bytes.", c.max)
 	}
@@ -175,7 +175,7 @@ func do[T any](ctx context.Context, c *Client, method, path string, body []byte)
 		return v, c.refusal(res, data)
 	}
 	if err := json.Unmarshal(data, &v); err != nil {
-		return v, fault.Wrap(err, fault.Unavailable, "The server at %s answers in a way that this version does not know.", c.base)
+		return v, fault.Wrap(err, fault.Unavailable, "The answer of the server at %s has a form that this version does not know.", c.base)
 	}
 	return v, nil
 }
@@ -183,7 +183,7 @@ func do[T any](ctx context.Context, c *Client, method, path string, body []byte)
 // stranger is the error for what no API of Satchel answers.
 func (c *Client) stranger(res *http.Response) error {
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
-		return fault.New(fault.Unavailable, "The server at %s sends elsewhere (%d). Name the address that it is known by.", c.base, res.StatusCode)
+		return fault.New(fault.Unavailable, "The server at %s redirects to another address (%d). Use that address.", c.base, res.StatusCode)
 	}
 	return fault.New(fault.Unavailable, "There is no Satchel with an API at %s: it answered with %d.", c.base, res.StatusCode)
 }

@@ -145,7 +145,7 @@ func TestErrorsHaveTheServersCode(t *testing.T) {
 	_, err = c.Sync(t.Context(), "gone")
 	check("no such source", err, fault.NotFound, `"gone"`)
 	_, err = c.Search(t.Context(), apiclient.Query{})
-	check("no query", err, fault.Invalid, "Name what to search for")
+	check("no query", err, fault.Invalid, "Give a query")
 	b.err = &fault.Error{Code: fault.Limited, Public: "Later.", RetryAfter: 7 * time.Second}
 	_, err = c.Read(t.Context(), "docs/a.md")
 	check("limited", err, fault.Limited, "Later.")

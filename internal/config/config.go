@@ -129,6 +129,7 @@ type Sandbox struct {
 	Rootfs      string // absolute; empty: the host's /usr
 	Platform    string // systrap, kvm or ptrace
 	Max         int
+	Spare       int
 	TotalMemory int64
 	Memory      int64
 	Processes   int

@@ -30,7 +30,7 @@ const (
 	Unavailable     Code = "unavailable"     // a part that is needed cannot work here or now
 	Canceled        Code = "canceled"        // the caller went away or asked to stop
 	Damaged         Code = "damaged"         // stored data cannot be read any more; a retry does not help
-	Internal        Code = "internal"        // ours; the caller is told nothing more
+	Internal        Code = "internal"        // a bug or a failure here; the caller gets no details
 )
 
 // Error is a failure with a code and a message for the caller.
@@ -99,8 +99,8 @@ func FieldOf(err error) string {
 	return ""
 }
 
-// PublicOf returns what a caller may be told about err: the message of the
-// first *Error in its tree, else a sentence that says nothing more.
+// PublicOf returns the text about err that a caller may see: the message of the first
+// *Error in its tree, or a general sentence.
 func PublicOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {

@@ -48,7 +48,7 @@ func Load(name string) (*Box, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
 	if err != nil || len(key) != keySize {
-		return nil, fault.New(fault.Invalid, "The file %s is not a key of this server. Put the right one back from a backup.", name)
+		return nil, fault.New(fault.Invalid, "The file %s is not a key of this server. Restore the right file from a backup.", name)
 	}
 	return &Box{master: key}, nil
 }
@@ -126,11 +126,11 @@ func (b *Box) Open(sealed []byte, purpose, subject string) ([]byte, error) {
 		return nil, fmt.Errorf("open: %w", err)
 	}
 	if len(sealed) == 0 || sealed[0] != form {
-		return nil, fault.New(fault.Invalid, "What was stored for %s is not in a form that this version reads.", purpose)
+		return nil, fault.New(fault.Invalid, "The data stored for %s has a format that this version cannot read.", purpose)
 	}
 	text, err := c.Open(nil, nil, sealed[1:], []byte(subject))
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "What was stored for %s does not open with this server's key.", purpose)
+		return nil, fault.Wrap(err, fault.Invalid, "The data stored for %s cannot be decrypted with this server's key.", purpose)
 	}
 	return text, nil
 }

@@ -11,20 +11,19 @@ import (
 	"satchel/tools"
 )
 
-// emptyHead is the head of the empty space that the REST API has beside the library
+// emptyHead is the head of the empty space that the REST API uses with the library
 // (service.IsLibraryOnly).
 const emptyHead = space.CommitID("0000000000000000000000000000000000000000")
 
-// spaces is what the pool needs of the store of spaces.
+// spaces is the part of the store of spaces that the pool needs.
 type spaces interface {
 	space.Checkouts
 	space.Committer
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
 
-// libraries is the store of spaces as the pool has it, with the empty space of
-// each sandbox over the library alone: nothing of it can be read but that it is
-// empty, and no commit to it is taken.
+// libraries is the pool's store of spaces. It adds the empty space of sandboxes that only
+// have the library. That space accepts no commits.
 type libraries struct {
 	spaces
 	empty string // a directory
@@ -35,7 +34,8 @@ func newLibraries(s spaces, dataDir string) (*libraries, error) {
 	if err := os.MkdirAll(l.empty, 0o700); err != nil {
 		return nil, err
 	}
-	// Who runs in a sandbox is somebody else, and nobody else gets past run.
+	// Readable by all, since sandboxes run as another user. Other users of the machine
+	// cannot enter the run directory.
 	return l, os.Chmod(l.empty, 0o755)
 }
 
@@ -87,8 +87,8 @@ func (l *libraries) ReadBlob(ctx context.Context, id space.SpaceID, b space.Blob
 	return l.spaces.ReadBlob(ctx, id, b)
 }
 
-// Commit implements space.Committer. Commands of the API run read-only, so that
-// nothing calls it.
+// Commit implements space.Committer. Commands of the API run read-only, so nothing calls
+// it.
 func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	if service.IsLibraryOnly(id) {
 		return space.Commit{}, fault.New(fault.Forbidden, "The library cannot be changed.")
@@ -96,7 +96,7 @@ func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.Chang
 	return l.spaces.Commit(ctx, id, cs, m)
 }
 
-// WaitView brings the history of a space that a sandbox sees to its head.
+// WaitView brings the history that a sandbox sees of a space to its head.
 func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
 	if service.IsLibraryOnly(id) {
 		return nil
@@ -106,7 +106,7 @@ func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
 
 func errEmptySpace() error { return fault.New(fault.NotFound, "There is nothing there.") }
 
-// libraryWorkspace has the empty space beside the others.
+// libraryWorkspace adds the empty space to the others.
 type libraryWorkspace struct{ tools.Workspace }
 
 func (w libraryWorkspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,14 +81,14 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	}()
 	run := filepath.Dir(SocketPath(cfg.DataDir))
 	if err := os.MkdirAll(run, 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "The data directory cannot be made (%s). Name another one with --data.", err)
+		return nil, fault.Wrap(err, fault.Unavailable, "The data directory cannot be created (%s). Name another one with --data.", err)
 	}
 	if err := checkShared(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	// Where it was there already, its mode is somebody's else idea.
+	// If it already existed, somebody else chose its mode.
 	if err := os.Chmod(run, 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s is not this user's (%s). Run this as its owner, or name another one with --data.", cfg.DataDir, cause(err))
+		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s does not belong to this user (%s). Run this command as its owner, or name another one with --data.", cfg.DataDir, cause(err))
 	}
 	if err = c.openTransport(ctx, c); err != nil {
 		return nil, err
@@ -146,7 +147,11 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Service = service.New(service.Options{
 		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
 		Search:    searchLimits(cfg),
-		SpacesDir: spaces, ScreenSecrets: cfg.Space.ScreenSecrets, OpenFinder: c.openFinder, DeleteSpace: c.deleteHere,
+		OpenIndex: func() (*index.Index, error) { return openIndex(cfg, log) },
+		ForgetVectors: func(ctx context.Context, x *index.Index, id space.SpaceID) error {
+			return forgetVectors(ctx, cfg, x, id)
+		},
+		SpacesDir: spaces, ScreenSecrets: cfg.Space.ScreenSecrets, DeleteSpace: c.deleteHere,
 		Imports: service.ImportOptions{
 			Transport: c.transport, CAFile: cfg.Remotes.CAFile, Git: gitcmd.Runner{Program: "git", Memory: cfg.Remotes.GitMemory},
 			Dir: run, Limit: cfg.Space.MaxHistory(),
@@ -215,6 +220,13 @@ func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 	return x, nil
 }
 
+// searchLimits are what the configuration says about searches.
+func searchLimits(cfg *config.Config) service.SearchLimits {
+	return service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)}
+}
+
+func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }
+
 // checkShared refuses a data directory in which every user of the machine may
 // write: whatever the modes of what is in it, they could put a database with
 // keys of their own in the place of ours. A group that may is left to whoever
@@ -225,7 +237,7 @@ func checkShared(dir string) error {
 	if err != nil || runtime.GOOS == "windows" || st.Mode().Perm()&everyone == 0 {
 		return err // Windows has no such modes
 	}
-	return fault.New(fault.Invalid, "Every user of this machine may write in the data directory %s. Run chmod 700 on it, or name another one with --data.", dir)
+	return fault.New(fault.Invalid, "Every user of this machine can write to the data directory %s. Run chmod 700 on it, or name another one with --data.", dir)
 }
 
 // Close closes what is open, in the order that leaves nothing half done.
@@ -249,8 +261,8 @@ func (c *Core) Close() error {
 	return errors.Join(append(errs, c.closeTransport())...)
 }
 
-// relay passes commits on to those that follow them, who are made after the
-// store that tells of them.
+// relay passes commits on to their followers, which are created after the store that
+// reports them.
 type relay struct {
 	followers atomic.Pointer[[]space.Events]
 }

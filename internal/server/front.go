@@ -173,7 +173,7 @@ func (s *Server) openIssuer() (err error) {
 func (s *Server) openPages() error {
 	a := s.Config.Auth
 	o := web.Options{
-		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.Service, Service: s.Service,
+		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, Service: s.Service,
 		Limit: s.front.allow,
 		Address: func(r *http.Request) string {
 			if a := s.addresses.Of(r); a.IsValid() {
@@ -228,12 +228,11 @@ func (s *Server) openPages() error {
 		}
 		o.Mail = m
 	}
-	s.addSpaces(&o)
+	s.addConnect(&o)
 	if err := s.addGitHub(&o); err != nil {
 		return err
 	}
 	s.addActivity(&o)
-	s.addHealth(&o)
 	var err error
 	s.pages, err = pages.New(o)
 	return err
@@ -315,15 +314,15 @@ func (s *Server) scopeNames(scopes []space.Scope) string {
 // the URLs in its answers.
 func (s *Server) originFor(r *http.Request) string { return s.at(r.Host) }
 
-// resourceMetadataURL is where that document is, for a request's challenge.
+// resourceMetadataURL returns the address of that document, for a request's challenge.
 func (s *Server) resourceMetadataURL(r *http.Request) string {
 	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
 }
 
-// bySite tells requests apart that a page of another site makes in somebody's
-// browser, so that it uses up what it has and not what they have: images, frames,
-// scripts. Where the person goes themselves counts as theirs. Only browsers say
-// these headers, and no page can.
+// bySite returns a suffix for the bucket of requests that a page of another site makes in
+// somebody's browser, such as for an image, a frame or a script, so that they do not use up
+// the person's limits. Navigation counts as the person's. Only browsers set these headers;
+// pages cannot.
 func bySite(r *http.Request) string {
 	h := r.Header
 	switch h.Get("Sec-Fetch-Site") {
@@ -334,13 +333,13 @@ func bySite(r *http.Request) string {
 	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Purpose") == "" {
 		return ""
 	}
-	// All of them together: who is no browser may claim any origin, and would have a
-	// fresh bucket for each.
+	// One bucket for all: a client that is not a browser may claim any origin, and would
+	// get a fresh bucket for each.
 	return " by another site"
 }
 
-// guess counts a request without a valid token. It does not log requests without any
-// token, with which clients begin.
+// guess counts a request without a valid token. It does not log requests without any token:
+// every client begins with such a request.
 func (f *front) guess(r *http.Request) (time.Duration, bool) {
 	if r.Header.Get("Authorization") != "" {
 		f.guessed.note(f.addresses.Of(r))
@@ -361,7 +360,7 @@ func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bo
 	return wait, ok
 }
 
-// close ends what the front does by itself.
+// close ends the front's background work.
 func (f *front) close() {
 	f.guessed.end()
 	if f.pages != nil {

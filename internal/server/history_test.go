@@ -39,9 +39,7 @@ func TestHistory(t *testing.T) {
 	if _, err := write(space.Change{Path: "b.md", Content: []byte("b")}, space.Change{Path: ".git/config", Content: []byte("x")}); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("a change that is refused in part: %v", err)
 	}
-	v, err := c.Service.OpenSpace(ctx, asAnn, at)
-	must(err)
-	if _, ok, err := v.Find(ctx, "", "b.md"); ok || err != nil {
+	if _, _, ok, err := c.Git.Blob(ctx, at.ID, "", "b.md"); ok || err != nil {
 		t.Errorf("its other part stays: %v", err)
 	}
 

@@ -50,17 +50,6 @@ func (s *Server) followSources(ctx context.Context) error {
 	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped})
 }
 
-// purgedSources forgets what was published of a space's old history.
-func (c *Core) purgedSources(ctx context.Context, id space.SpaceID, anew func(ctx context.Context, collection space.SpaceID) error) error {
-	all, err := c.sources.Purged(ctx, id)
-	for _, collection := range all {
-		if e := anew(ctx, collection); err == nil {
-			err = e
-		}
-	}
-	return err
-}
-
 // library is what is published, as the tools read it.
 type library struct {
 	*sources.Manager

@@ -12,11 +12,11 @@ import (
 // configuration and the listener. A request's host selects one of them and never adds
 // one.
 type origins struct {
-	// base is where clients on this machine are told to go, and issuer where
-	// people's pages and the authorization server are: the same, but for a server
-	// on loopback, whose pages need one name that cookies and passkeys take.
+	// base is the URL for clients on this machine, and issuer the URL of people's pages and
+	// of the authorization server. They differ only for a server on loopback, whose pages
+	// need a single name that cookies and passkeys accept.
 	base, issuer string
-	// local are further names of loopback, under which a client may reach us.
+	// local are more URLs of loopback under which clients may reach the server.
 	local []string
 }
 
@@ -26,7 +26,8 @@ func originsOf(cfg config.Server, addr net.Addr) origins {
 		return origins{base: cfg.PublicURL, issuer: cfg.PublicURL}
 	}
 	if cfg.Domain != "" {
-		// Whatever port we listen on, the authority and the world come by 443.
+		// The certificate authority and clients use 443, regardless of the port that we
+		// listen on.
 		return origins{base: "https://" + cfg.Domain, issuer: "https://" + cfg.Domain}
 	}
 	host, port, _ := net.SplitHostPort(addr.String())
@@ -49,13 +50,13 @@ func originsOf(cfg config.Server, addr net.Addr) origins {
 	return o
 }
 
-// PagesURL is where people will meet the server of a configuration, as far as can
-// be told before it listens.
+// PagesURL returns the address of the pages for a configuration, as far as it is known
+// before the server listens.
 func PagesURL(cfg *config.Config) string {
 	return originsOf(cfg.Server, configured(cfg.Server.Listen)).issuer
 }
 
-// configured is an address as it is written in the configuration.
+// configured is an address as written in the configuration.
 type configured string
 
 func (c configured) Network() string { return "tcp" }

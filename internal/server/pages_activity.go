@@ -16,7 +16,7 @@ func (s *Server) addActivity(o *web.Options) {
 	s.events.add(s.live)
 	s.events.add(s.reviews)
 	context.AfterFunc(s.ctx, s.reviews.Close) // with the other background work
-	o.Live, o.Reviews, o.Remotes = s.live, s.reviews, s.Service
+	o.Live = s.live
 	s.openDeletions()
 }
 

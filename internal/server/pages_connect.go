@@ -13,6 +13,7 @@ func (s *Server) addConnect(o *web.Options) {
 	if exe, err := os.Executable(); err == nil && s.Local() {
 		o.Stdio = []string{exe, "stdio", "--data", s.Config.DataDir}
 	}
+	o.Editing = web.EditLimits{MaxFile: s.Config.Space.MaxFile, MaxChange: s.Config.Space.MaxChange()}
 	o.PollEvery, o.Webhooks = s.Config.Remotes.PollEvery, reachable(s.issuer)
 }
 

@@ -31,7 +31,7 @@ var _ space.Credentials = (*githubTokens)(nil)
 func (g *githubTokens) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
 	c := g.client.Load()
 	if c == nil {
-		return space.Credential{}, fault.New(fault.Unavailable, "A repository that is connected by the GitHub App is synced by a running server alone. Start it.")
+		return space.Credential{}, fault.New(fault.Unavailable, "Only a running server can sync a repository that the GitHub App connects. Start the server.")
 	}
 	return c.Credential(ctx, r)
 }
@@ -81,7 +81,7 @@ func reachable(origin string) bool {
 	return dotted && last != "" && !strings.HasSuffix(host, ".local") && !strings.HasSuffix(host, ".localhost") && !strings.HasSuffix(host, ".internal")
 }
 
-// routeWebhook adds where GitHub tells what happened.
+// routeWebhook adds the endpoint for GitHub's webhooks.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
 	// Anybody can send events, and each body takes one of few places while it arrives.
 	within := min(app.DefaultWebhookTimeout, s.Config.Server.BodyTimeout)
@@ -120,7 +120,7 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 	if n := len(places) - maxNamed; n > 0 {
 		places, more = places[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
-	return fault.New(fault.Conflict, "The space holds what looks like secrets, which would be pushed: %s%s. Take them out with “satchel space purge”, or let one stay with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
+	return fault.New(fault.Conflict, "The space has something that looks like secrets, which would be pushed: %s%s. Remove them with “satchel space purge”, or keep one with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
 }
 
 // recheckGitHub is how long somebody who lost access at GitHub may push on. GitHub

@@ -13,19 +13,14 @@ import (
 	"time"
 
 	"satchel/auth"
-	"satchel/auth/store"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/transport"
 	"satchel/internal/bytesize"
+	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/web"
 )
-
-// addHealth gives the pages what an admin sees of the server.
-func (s *Server) addHealth(o *web.Options) {
-	o.Health = &health{s: s, started: time.Now(), now: time.Now}
-}
 
 // health looks at a server while it serves. What costs more than a moment is kept
 // for a while.
@@ -55,23 +50,20 @@ const (
 	keepIndex = 10 * time.Second
 )
 
-// Access implements web.Health.
-func (h *health) Access() web.Access {
-	a := h.s.Config.Auth
-	acc := web.Access{
-		Allow: allowList(a), MembersInvite: a.MembersInvite, Issuer: a.Issuer.URL,
-		Registration: a.Registration, Documents: a.ClientDocuments, File: h.s.Config.File,
-	}
+// accessOf is what the configuration says about access.
+func accessOf(cfg *config.Config) service.Access {
+	a := cfg.Auth
+	acc := service.Access{Issuer: a.Issuer.URL, Registration: a.Registration, Documents: a.ClientDocuments, File: cfg.File}
 	if a.Mail.URL != "" {
 		acc.MailFrom = a.Mail.From
 	}
 	return acc
 }
 
-// Report implements web.Health.
-func (h *health) Report(ctx context.Context) (web.HealthReport, error) {
-	r := web.HealthReport{Started: h.started}
-	for _, look := range []func(context.Context) web.HealthCheck{
+// Report runs the checks that are quick.
+func (h *health) Report(ctx context.Context) (service.Health, error) {
+	r := service.Health{Started: h.started}
+	for _, look := range []func(context.Context) service.HealthCheck{
 		h.database, h.sandboxes, h.search, h.remotes, h.certificate, h.disk, h.git, h.github,
 	} {
 		r.Checks = append(r.Checks, look(ctx))
@@ -87,7 +79,7 @@ func (h *health) Report(ctx context.Context) (web.HealthReport, error) {
 	if h.s.bash != nil {
 		up = h.s.bash.pool.Status().Sandboxes
 	}
-	r.Totals = []web.HealthTotal{
+	r.Totals = []service.HealthTotal{
 		{Name: "People", Value: fmt.Sprint(st.Users)}, {Name: "Admins", Value: fmt.Sprint(st.Admins)},
 		{Name: "Spaces", Value: fmt.Sprint(st.Spaces)}, {Name: "Sources", Value: fmt.Sprint(len(h.s.sources.All()))},
 		{Name: "API keys", Value: fmt.Sprint(st.Keys)}, {Name: "Sandboxes", Value: fmt.Sprint(up)},
@@ -95,34 +87,34 @@ func (h *health) Report(ctx context.Context) (web.HealthReport, error) {
 	return r, nil
 }
 
-func good(name, detail string, args ...any) web.HealthCheck {
-	return web.HealthCheck{Name: name, State: web.HealthGood, Detail: fmt.Sprintf(detail, args...)}
+func good(name, detail string, args ...any) service.HealthCheck {
+	return service.HealthCheck{Name: name, State: service.HealthGood, Detail: fmt.Sprintf(detail, args...)}
 }
 
-func (h *health) database(ctx context.Context) web.HealthCheck {
+func (h *health) database(ctx context.Context) service.HealthCheck {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	began := time.Now()
 	if err := h.s.DB.Ping(ctx); err != nil {
-		return web.HealthCheck{Name: "Database", State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct database.url. The log says more."}
+		return service.HealthCheck{Name: "Database", State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct database.url. The log says more."}
 	}
 	return good("Database", "%s answers in %v.", h.s.DB.Kind(), time.Since(began).Round(100*time.Microsecond))
 }
 
 // sandboxes reports whether bash can run, and how full the pool is.
-func (h *health) sandboxes(ctx context.Context) web.HealthCheck {
+func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 	const name = "Sandboxes"
 	if h.s.bash == nil {
-		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "Bash is switched off (sandbox.runtime: none).", Remedy: "Searching, reading and everything else work without."}
+		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "Bash is switched off (sandbox.runtime: none).", Remedy: "Searching, reading and everything else work without."}
 	}
 	if err := h.bashWorks(ctx); err != nil {
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "Until then everything but bash works; satchel doctor on the server's machine says more."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Until then everything but bash works; satchel doctor on the server's machine says more."}
 	}
 	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
 	c := good(name, "%s: %d of %d are up, %d busy, with %s.", h.s.bash.runtime.Name(), p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
 	switch {
 	case p.Queued > 0:
-		c.State, c.Remedy = web.HealthNote, fmt.Sprintf("%d wait for room. Raise sandbox.max or sandbox.total_memory where the machine has more.", p.Queued)
+		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d wait for room. Raise sandbox.max or sandbox.total_memory where the machine has more.", p.Queued)
 	case p.OutOfMemory > 0:
 		c.Detail += fmt.Sprintf(" %d ran out of memory since the start.", p.OutOfMemory)
 	}
@@ -161,7 +153,7 @@ const maxIndexes = 200
 // behindNote is for how long an index may be behind before somebody should look.
 const behindNote = time.Minute
 
-func (h *health) search(ctx context.Context) web.HealthCheck {
+func (h *health) search(ctx context.Context) service.HealthCheck {
 	h.mu.Lock()
 	last := h.behind
 	h.mu.Unlock()
@@ -169,7 +161,7 @@ func (h *health) search(ctx context.Context) web.HealthCheck {
 	if last.at.IsZero() || h.now().Sub(last.at) > keepIndex {
 		ids, err := h.s.Git.Spaces()
 		if err != nil {
-			return web.HealthCheck{Name: "Search", State: web.HealthBad, Detail: "The spaces cannot be listed.", Remedy: "The log says more."}
+			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The spaces cannot be listed.", Remedy: "The log says more."}
 		}
 		st = indexState{spaces: len(ids)}
 		for _, id := range ids[:min(len(ids), maxIndexes)] {
@@ -188,9 +180,9 @@ func (h *health) search(ctx context.Context) web.HealthCheck {
 	}
 	switch {
 	case st.failed > 0:
-		return web.HealthCheck{Name: "Search", State: web.HealthBad, Detail: fmt.Sprintf("The index of %s could not be brought up to date.", spacesText(st.failed)), Remedy: "The log says why; satchel reindex makes an index anew."}
+		return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: fmt.Sprintf("The index of %s could not be brought up to date.", spacesText(st.failed)), Remedy: "The log says why; satchel reindex makes an index anew."}
 	case st.behind > 0:
-		return web.HealthCheck{Name: "Search", State: web.HealthNote, Detail: fmt.Sprintf("The index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Large imports take a while. If it stays so, satchel reindex makes an index anew."}
+		return service.HealthCheck{Name: "Search", State: service.HealthNote, Detail: fmt.Sprintf("The index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Large imports take a while. If it stays so, satchel reindex makes an index anew."}
 	}
 	return good("Search", "The indexes of %s are up to date.", spacesText(st.spaces))
 }
@@ -202,10 +194,10 @@ func spacesText(n int) string {
 	return fmt.Sprintf("%d spaces", n)
 }
 
-func (h *health) remotes(context.Context) web.HealthCheck {
+func (h *health) remotes(context.Context) service.HealthCheck {
 	st := h.s.Core.remotes.Stats()
 	if st.Remotes == 0 {
-		return web.HealthCheck{Name: "Remotes", State: web.HealthOff, Detail: "No space has one.", Remedy: "Spaces are kept on this machine alone: back it up."}
+		return service.HealthCheck{Name: "Remotes", State: service.HealthOff, Detail: "No space has one.", Remedy: "Spaces are kept on this machine alone: back it up."}
 	}
 	c := good("Remotes", "%s: %d wait, %d run.", spacesText(st.Remotes), st.Queued, st.Running)
 	var failing []string
@@ -215,14 +207,14 @@ func (h *health) remotes(context.Context) web.HealthCheck {
 		}
 	}
 	if len(failing) > 0 {
-		c.State = web.HealthBad
+		c.State = service.HealthBad
 		c.Detail += " Failing: " + strings.Join(failing, ", ") + "."
 		c.Remedy = "Owners see on their space's pages what to do; satchel space status shows it here. It is tried again by itself."
 	}
 	if st.OldestUnpushed > time.Hour {
 		c.Detail += fmt.Sprintf(" The oldest commit has waited %s.", st.OldestUnpushed.Round(time.Minute))
-		if c.State == web.HealthGood {
-			c.State = web.HealthNote
+		if c.State == service.HealthGood {
+			c.State = service.HealthNote
 		}
 	}
 	return c
@@ -232,13 +224,13 @@ func (h *health) remotes(context.Context) web.HealthCheck {
 // it is renewed long before.
 const certificateNote = 14 * 24 * time.Hour
 
-func (h *health) certificate(context.Context) web.HealthCheck {
+func (h *health) certificate(context.Context) service.HealthCheck {
 	const name = "Certificate"
 	if h.s.secure == nil {
-		c := web.HealthCheck{Name: name, State: web.HealthOff, Detail: "None of this server's own (server.domain)."}
+		c := service.HealthCheck{Name: name, State: service.HealthOff, Detail: "None of this server's own (server.domain)."}
 		switch {
 		case h.s.Exposed():
-			c.State, c.Detail = web.HealthBad, "Other machines reach this server over plain http."
+			c.State, c.Detail = service.HealthBad, "Other machines reach this server over plain http."
 			c.Remedy = "Set server.domain for a certificate of its own, or server.public_url where a proxy has one."
 		case strings.HasPrefix(h.s.issuer, "https://"):
 			c.Detail += " A proxy in front has one."
@@ -248,9 +240,9 @@ func (h *health) certificate(context.Context) web.HealthCheck {
 	st := h.s.secure.manager.Status()
 	switch left := st.NotAfter.Sub(h.now()); {
 	case st.NotAfter.IsZero():
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("There is none for %s yet. %s", st.Domain, st.LastError), Remedy: "The domain must lead here, with ports 443 or 80 open."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fmt.Sprintf("There is none for %s yet. %s", st.Domain, st.LastError), Remedy: "The domain must lead here, with ports 443 or 80 open."}
 	case left < certificateNote:
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("That of %s ends on %s. %s", st.Domain, st.NotAfter.UTC().Format(time.DateOnly), st.LastError), Remedy: "It is asked for again by itself; see to it that the domain leads here."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fmt.Sprintf("That of %s ends on %s. %s", st.Domain, st.NotAfter.UTC().Format(time.DateOnly), st.LastError), Remedy: "It is asked for again by itself; see to it that the domain leads here."}
 	}
 	return good(name, "That of %s is good until %s.", st.Domain, st.NotAfter.UTC().Format(time.DateOnly))
 }
@@ -259,37 +251,37 @@ func (h *health) certificate(context.Context) web.HealthCheck {
 // the disk is full.
 const leastFree = 2 << 30
 
-func (h *health) disk(context.Context) web.HealthCheck {
+func (h *health) disk(context.Context) service.HealthCheck {
 	free, err := freeBytes(h.s.Config.DataDir)
 	if err != nil {
-		return web.HealthCheck{Name: "Disk", State: web.HealthNote, Detail: "It cannot be told how much is free."}
+		return service.HealthCheck{Name: "Disk", State: service.HealthNote, Detail: "It cannot be told how much is free."}
 	}
 	c := good("Disk", "%s are free where the data is.", bytesize.Text(int64(min(free, 1<<62))))
 	if free < leastFree {
-		c.State, c.Remedy = web.HealthBad, "Make room: commits fail when the disk is full."
+		c.State, c.Remedy = service.HealthBad, "Make room: commits fail when the disk is full."
 	}
 	return c
 }
 
-func (h *health) git(context.Context) web.HealthCheck {
+func (h *health) git(context.Context) service.HealthCheck {
 	if _, err := exec.LookPath("git"); err != nil {
-		return web.HealthCheck{Name: "git", State: web.HealthBad, Detail: "It is not installed.", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
+		return service.HealthCheck{Name: "git", State: service.HealthBad, Detail: "It is not installed.", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
 	}
 	return good("git", "It is installed.")
 }
 
-func (h *health) github(ctx context.Context) web.HealthCheck {
+func (h *health) github(ctx context.Context) service.HealthCheck {
 	const name = "GitHub App"
 	a, ok, err := h.s.Accounts.GitHubApp(ctx)
 	switch {
 	case err != nil:
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
 	case !ok:
-		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "There is none: people connect repositories by a token.", Remedy: "Make one under GitHub, above."}
+		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "There is none: people connect repositories by a token.", Remedy: "Make one under GitHub, above."}
 	}
 	links, err := h.s.Accounts.RepositoryLinks(ctx)
 	if err != nil {
-		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
 	}
 	c := good(name, "%s.", a.Name)
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
@@ -304,7 +296,7 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 		}
 		// Whose they are is not an admin's to see.
 		what, way := auth.RepositoryLink{State: state}.Trouble()
-		c.State = web.HealthNote
+		c.State = service.HealthNote
 		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
 		c.Remedy = strings.TrimSpace(c.Remedy + " " + way)
 	}
@@ -391,8 +383,8 @@ func (h *health) committed(ctx context.Context, id space.SpaceID) int {
 	return len(list)
 }
 
-// Usage implements web.Health.
-func (h *health) Usage(ctx context.Context, people []store.User) ([]web.Usage, error) {
+// Usage reports what people use.
+func (h *health) Usage(ctx context.Context, people []space.UserID) ([]service.Usage, error) {
 	all, err := h.s.Accounts.Spaces(ctx)
 	if err != nil {
 		return nil, err
@@ -406,16 +398,16 @@ func (h *health) Usage(ctx context.Context, people []store.User) ([]web.Usage, e
 	if h.s.bash != nil {
 		up = h.s.bash.pool.ByUser()
 	}
-	out := make([]web.Usage, 0, len(people))
+	out := make([]service.Usage, 0, len(people))
 	for _, p := range people {
-		u := web.Usage{User: p.ID, Spaces: len(owned[p.ID]), Sandboxes: up[p.ID]}
-		for _, id := range owned[p.ID] {
+		u := service.Usage{User: p, Spaces: len(owned[p]), Sandboxes: up[p]}
+		for _, id := range owned[p] {
 			u.Bytes += sizes[id]
 			n := h.committed(ctx, id)
 			u.Commits += n
 			u.More = u.More || n == maxCounted
 		}
-		grants, err := h.s.Accounts.Grants(ctx, p.ID)
+		grants, err := h.s.Accounts.Grants(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -423,7 +415,7 @@ func (h *health) Usage(ctx context.Context, people []store.User) ([]web.Usage, e
 		for _, g := range grants {
 			u.Seen = later(u.Seen, g.LastUsed)
 		}
-		sessions, err := h.s.Accounts.Sessions(ctx, p.ID)
+		sessions, err := h.s.Accounts.Sessions(ctx, p)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,8 @@ import (
 
 	"satchel/auth"
 	"satchel/gitstore/remotes"
-	"satchel/web"
+	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
 // An admin is told of every part, in words, and nothing that is found leads to
@@ -21,9 +22,9 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]web.HealthState{
-		"Database": web.HealthGood, "Sandboxes": web.HealthOff, "Search": web.HealthGood, "Remotes": web.HealthOff,
-		"Certificate": web.HealthOff, "git": web.HealthGood, "GitHub App": web.HealthOff,
+	want := map[string]service.HealthState{
+		"Database": service.HealthGood, "Sandboxes": service.HealthOff, "Search": service.HealthGood, "Remotes": service.HealthOff,
+		"Certificate": service.HealthOff, "git": service.HealthGood, "GitHub App": service.HealthOff,
 	}
 	for _, c := range report.Checks {
 		if s, ok := want[c.Name]; ok && s != c.State || c.Detail == "" || strings.Contains(c.Detail, cfg.DataDir) {
@@ -38,11 +39,15 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, err := h.Usage(t.Context(), people)
+	var ids []space.UserID
+	for _, u := range people {
+		ids = append(ids, u.ID)
+	}
+	used, err := h.Usage(t.Context(), ids)
 	if err != nil || len(used) != 1 || used[0].Spaces != 1 || used[0].Grants == 0 || used[0].Commits == 0 || used[0].More || used[0].Bytes != report.Stored {
 		t.Errorf("%+v %v", used, err)
 	}
-	if a := h.Access(); len(a.Allow.Domains) != 1 || !a.Registration || a.Issuer != "" || a.MailFrom != "" {
+	if a, err := r.Service.GetAccess(t.Context(), service.Operator(), service.None{}); err != nil || len(a.Allow.Domains) != 1 || !a.Registration || a.Issuer != "" || a.MailFrom != "" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -56,7 +61,7 @@ func TestHealthTellsOfConnectionsInTrouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := h.github(t.Context()); got.State != web.HealthGood {
+	if got := h.github(t.Context()); got.State != service.HealthGood {
 		t.Errorf("connected: %+v", got)
 	}
 	now := l
@@ -66,7 +71,7 @@ func TestHealthTellsOfConnectionsInTrouble(t *testing.T) {
 	}
 	what, way := auth.RepositoryLink{State: auth.LinkSuspended}.Trouble()
 	got := h.github(t.Context())
-	if got.State != web.HealthNote || !strings.Contains(got.Detail, "1 space: "+what) || got.Remedy != way || strings.Contains(got.Detail+got.Remedy, "notes") {
+	if got.State != service.HealthNote || !strings.Contains(got.Detail, "1 space: "+what) || got.Remedy != way || strings.Contains(got.Detail+got.Remedy, "notes") {
 		t.Errorf("suspended: %+v", got)
 	}
 	if text := failureText(remotes.NoAccess); strings.Contains(text, "_") || !strings.Contains(text, "GitHub App") {

@@ -26,8 +26,8 @@ import (
 // are sealed.
 const keyFile = "server.key"
 
-// links is what spaces have beyond their repositories: the way to remotes, what
-// screens changes for secrets, and what is held back.
+// links are the parts of spaces beyond their repositories: remotes, the secret scanner, and
+// pending files.
 type links struct {
 	box       *seal.Box
 	egress    *egress.Proxy
@@ -39,7 +39,7 @@ type links struct {
 	github githubTokens
 }
 
-// openTransport makes the way to remotes, which the store of spaces needs.
+// openTransport opens the transport to remotes, which the store of spaces needs.
 func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
 	cfg := c.Config.Remotes
 	o := egress.Options{Logger: c.Log.With("part", "egress")}
@@ -57,7 +57,7 @@ func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
 		}
 		o.Ports = append(o.Ports, uint16(n))
 	}
-	// It lives as long as the core, not as long as the call that opens that.
+	// It lives as long as the core, not only during this call.
 	if l.egress, err = egress.NewProxy(context.WithoutCancel(ctx), o); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
 	return nil
 }
 
-// openRemotes makes the rest, on the core's database and store.
+// openRemotes opens the rest, with the core's database and store.
 func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) error {
 	box, err := seal.Load(filepath.Join(c.Config.DataDir, keyFile))
 	if err != nil {
@@ -99,12 +99,12 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 	return l.remotes.Load(ctx)
 }
 
-// checksPerPoll is how many times as often a remote is looked at while its space
-// is in use: every 5 seconds where others are polled every 5 minutes.
+// checksPerPoll is how many times more often a remote is checked while its space is in use:
+// every 5 seconds if others are polled every 5 minutes.
 const checksPerPoll = 60
 
-// backoff waits at most longest for what may mend itself. Somebody must mend the
-// rest, such as a withdrawn access, and that takes longer.
+// backoff waits at most longest for errors that may be temporary. Somebody must fix the
+// others, such as revoked access, and that takes longer.
 func backoff(longest time.Duration) remotes.Backoff {
 	return remotes.Backoff{Min: min(remotes.DefaultBackoffMin, longest/2), Max: longest, Slow: 4 * longest}
 }
@@ -131,8 +131,8 @@ func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, cont
 	return nil
 }
 
-// transferGrace is how long transfers may take to end when the server stops.
-// What is cut off is taken up at the next start.
+// transferGrace is how long transfers may take to end when the server stops. The next start
+// repeats those that are cut off.
 const transferGrace = 5 * time.Second
 
 // closeRemotes ends transfers. The store may be closed after it.
@@ -148,7 +148,7 @@ func (l *links) closeRemotes() error {
 	return nil
 }
 
-// closeTransport ends what the store needs, after that is closed.
+// closeTransport closes the transport. Call it after the store is closed.
 func (l *links) closeTransport() error {
 	var errs []error
 	if l.transport != nil {

@@ -34,16 +34,15 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 	must(c.Accounts.AddMember(ctx, store.Actor{Via: "test"}, spaces["ann"], people["bob"].ID, space.Editor))
 	waits := func(of string) space.Review {
 		t.Helper()
-		in := service.ListReviewsInput{Space: service.SpaceRef{ID: spaces[of]}}
-		r, err := c.Service.ListReviews(ctx, service.Person(people[of]), in)
-		for err == nil && r.Behind {
-			r, err = c.Service.ListReviews(ctx, service.Person(people[of]), in)
+		list, behind, err := c.reviews.Waiting(ctx, spaces[of])
+		for err == nil && behind {
+			list, behind, err = c.reviews.Waiting(ctx, spaces[of])
 		}
 		must(err)
-		if len(r.Waiting) != 1 {
-			t.Fatalf("%d wait", len(r.Waiting))
+		if len(list) != 1 {
+			t.Fatalf("%d wait", len(list))
 		}
-		return r.Waiting[0]
+		return list[0]
 	}
 	write := func(of, path, text string) space.Review {
 		t.Helper()

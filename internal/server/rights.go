@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// lookEvery is how often a server looks for rights that another process took away, which
-// end within a second. Rights that this process takes away end at once.
+// lookEvery is how often a server checks for rights that another process took away, so that
+// they end within a second. Rights that this process takes away end at once.
 const lookEvery = 400 * time.Millisecond
 
 // userEnded stops everything that runs for a removed person.

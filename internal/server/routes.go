@@ -9,7 +9,7 @@ import (
 	"satchel/mcp"
 )
 
-// routes are what the public address serves.
+// routes are the handlers of the public address.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.mcp)
@@ -52,8 +52,8 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// allowedHosts are the names under which requests are taken: the configured
-// ones, and the public URL's.
+// allowedHosts are the host names that requests may have: the configured ones, and that of
+// the public URL.
 func (s *Server) allowedHosts() []string {
 	hosts := append([]string(nil), s.Config.Server.AllowedHosts...)
 	if u, err := url.Parse(s.issuer); err == nil && u.Hostname() != "" && net.ParseIP(u.Hostname()) == nil {
@@ -73,9 +73,8 @@ func (s *Server) hostNames() []string {
 	return allowed
 }
 
-// named refuses requests under a Host name that is not this server's, as the
-// MCP endpoint does: a page reaches us under a name of its own by pointing it
-// here (DNS rebinding), and could read what needs no key.
+// named refuses requests with a Host that is not this server's, like the MCP endpoint: with
+// DNS rebinding, a page could reach us under its own name and read what needs no key.
 func (s *Server) named(next http.Handler) http.Handler {
 	allowed := s.hostNames()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

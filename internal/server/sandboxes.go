@@ -17,17 +17,17 @@ import (
 	"satchel/sandbox/programs"
 )
 
-// Runtime is a space.Runtime that can tell what it finds on this machine.
+// Runtime is a space.Runtime that can diagnose this machine.
 type Runtime interface {
 	space.Runtime
-	// Diagnose looks at everything that sandboxes need or can use, for
-	// `satchel doctor`. It starts a trial sandbox.
+	// Diagnose checks everything that sandboxes need or can use, for `satchel doctor`. It
+	// starts a trial sandbox.
 	Diagnose(ctx context.Context) []host.Finding
 }
 
-// NewRuntime returns the runtime that the configuration names, with its state
-// in runDir, which it alone may use; nil if the configuration names none.
-func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, error) {
+// NewRuntime returns the configured runtime, or nil if there is none. Its state is in
+// runDir, which nothing else may use. It keeps spare sandboxes booted for the next users.
+func NewRuntime(cfg *config.Config, runDir string, spare int, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
 	}
@@ -36,16 +36,25 @@ func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, e
 		Programs: func() (programs.Programs, error) {
 			return programs.Install(filepath.Join(runDir, "programs"))
 		},
+		Spare: spare, SpareLimits: limitsOf(cfg),
 		Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
 	})
 	if err != nil {
-		return nil, err // and no runtime, which a typed nil would seem to be
+		return nil, err // not a typed nil, which would look like a runtime
 	}
 	return rt, nil
 }
 
-// bash is what runs commands: the pool over a runtime. It is nil if the
-// configuration switches bash off.
+// limitsOf returns the limits of each sandbox.
+func limitsOf(cfg *config.Config) space.Limits {
+	s := cfg.Sandbox
+	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
+	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
+	return limits
+}
+
+// bash runs commands: it is the pool over a runtime. It is nil if the configuration
+// switches bash off.
 type bash struct {
 	runtime Runtime
 	pool    *sandbox.Pool
@@ -54,20 +63,18 @@ type bash struct {
 	closeErr  error
 }
 
-// libraryOf makes the directory that the sandboxes of a user have as /library.
+// libraryOf makes the directory that a user's sandboxes see as /library.
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
 func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
-	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
+	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), cfg.Sandbox.Spare, log)
 	if err != nil || rt == nil {
 		return nil, err
 	}
 	s := cfg.Sandbox
-	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
-	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
 	pool, err := sandbox.New(sandbox.Options{
 		Runtime: rt, Checkouts: git, Committer: git, Library: library, Pending: kept,
-		Limits:       limits,
+		Limits:       limitsOf(cfg),
 		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
 		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter,
 		MaxFile: cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange(),
@@ -80,8 +87,7 @@ func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pendi
 	return &bash{runtime: rt, pool: pool}, nil
 }
 
-// reap removes what an earlier process left. It must go even where nothing new
-// can start.
+// reap removes leftovers of an earlier process, even if no sandbox can start.
 func (b *bash) reap(ctx context.Context, log *slog.Logger) {
 	n, err := b.pool.Reap(ctx)
 	if err != nil {
@@ -91,16 +97,15 @@ func (b *bash) reap(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// check says in the log where no sandbox can start; callers of bash are told
-// the same.
+// check logs why no sandbox can start. Callers of bash get the same reason.
 func (b *bash) check(ctx context.Context, log *slog.Logger) {
 	if err := b.pool.Check(ctx); err != nil && ctx.Err() == nil {
 		log.Warn("bash cannot run here; everything else works. satchel doctor says more", "why", fault.PublicOf(err))
 	}
 }
 
-// close ends running commands with their grace, commits what they changed and
-// stops every sandbox. Again it returns what it returned first.
+// close ends running commands with their grace, commits what they changed and stops every
+// sandbox. Later calls return the result of the first.
 func (b *bash) close(ctx context.Context) error {
 	b.closeOnce.Do(func() { b.closeErr = errors.Join(b.pool.Close(ctx), b.runtime.Close()) })
 	return b.closeErr

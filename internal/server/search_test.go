@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,13 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/gitstore/sources"
 	"satchel/internal/admin"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/tools/index/rank"
 )
 
 // withPages is a data directory on which no server works, with an indexed space
@@ -88,19 +85,12 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 		}
 	}
 	rot()
-	answer, err := c.Service.SearchSpace(t.Context(), service.Operator(), service.SearchSpaceInput{Arguments: service.SearchArguments{Query: "lighthouse"}, Explain: true})
+	answer, err := c.Service.Search(t.Context(), service.Operator(), service.SearchInput{Query: "lighthouse", Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found struct {
-		Results []struct {
-			Path string
-			Why  rank.Explanation
-		}
-		Notes []string
-	}
-	if err := json.Unmarshal(answer, &found); err != nil || len(found.Results) != 1 || found.Results[0].Path != "pages/77.md" || len(found.Notes) > 0 || len(found.Results[0].Why.Terms) != 1 {
-		t.Errorf("%s, %v", answer, err)
+	if len(answer.Results) != 1 || answer.Results[0].Path != "pages/77.md" || len(answer.Notes) > 0 || len(answer.Results[0].Why.Terms) != 1 {
+		t.Errorf("%+v", answer)
 	}
 	rot()
 	for _, depth := range []int{10, 100} {
@@ -117,9 +107,9 @@ func TestASearchWithoutAServerIndexesWhatIsPublished(t *testing.T) {
 	if _, err := c.Service.PublishSource(t.Context(), service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "ann"}, Source: space.Source{ID: "notes", Dir: "pages", Everybody: true}}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := c.Service.SearchSpace(t.Context(), service.Operator(), service.SearchSpaceInput{Arguments: service.SearchArguments{Query: "lighthouse", Source: "notes"}})
-	if err != nil || !bytes.Contains(answer, []byte("/library/docs/notes/77.md")) || bytes.Contains(answer, []byte(`"notes":[`)) {
-		t.Errorf("%s, %v", answer, err)
+	answer, err := c.Service.Search(t.Context(), service.Operator(), service.SearchInput{Query: "lighthouse", Source: "notes"})
+	if err != nil || len(answer.Results) != 1 || answer.Results[0].Path != "/library/docs/notes/77.md" || len(answer.Notes) > 0 {
+		t.Errorf("%+v, %v", answer, err)
 	}
 }
 
@@ -170,9 +160,9 @@ func TestASearchRightAfterAnImportClaimsNothingThatIsNotSo(t *testing.T) {
 			}
 			claimsNothing("an AI", r.ask("search", `{"query":"heliotrope source:space"}`))
 			claimsNothing("a reader of what is published", r.find("heliotrope"))
-			line, err := admin.Do(t.Context(), client, (*service.Service).SearchSpace, service.SearchSpaceInput{Arguments: service.SearchArguments{Query: "heliotrope", Source: "space"}})
-			if err != nil || !bytes.Contains(line, []byte("pages/16/2576.md")) || bytes.Contains(line, []byte(`"notes"`)) {
-				t.Errorf("a person at the command line reads %s, %v", line, err)
+			line, err := admin.Do(t.Context(), client, (*service.Service).Search, service.SearchInput{Query: "heliotrope", Source: "space"})
+			if err != nil || len(line.Results) == 0 || line.Results[0].Path != "pages/16/2576.md" || len(line.Notes) > 0 {
+				t.Errorf("a person at the command line reads %+v, %v", line, err)
 			}
 		})
 	}
@@ -201,21 +191,24 @@ func (r *running) find(query string) string {
 
 // A search whose index is at head does not wait for it to be made again.
 func TestASearchGoesOnWhileTheIndexIsMadeAnew(t *testing.T) {
-	c, id := withPages(t)
+	c, _ := withPages(t)
 	x, err := openIndex(c.Config, c.Log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := c.newFinder(x, true)
+	t.Cleanup(func() { _ = x.Close() })
+	c.Service.Attach(service.Running{Index: x})
+	ann := service.SpaceRef{User: "ann"}
 	begun, goOn, ended := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := f.Rebuild(context.Background(), id, func(string) {
+		ctx := service.WithProgress(context.Background(), func(string) {
 			select {
 			case begun <- struct{}{}:
 			default:
 			}
 			<-goOn
 		})
+		_, err := c.Service.Reindex(ctx, service.Operator(), service.ReindexInput{Space: ann})
 		ended <- err
 	}()
 	select {
@@ -223,13 +216,9 @@ func TestASearchGoesOnWhileTheIndexIsMadeAnew(t *testing.T) {
 	case err := <-ended:
 		t.Fatal("the index was made anew already", err)
 	}
-	u, err := c.Accounts.FindUser(t.Context(), "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := f.Search(testenv.Context(t), u, store.Membership{Space: store.Space{ID: id, Name: "ann"}}, json.RawMessage(`{"query":"lighthouse"}`), false, func(string) {})
-	if err != nil || !bytes.Contains(answer, []byte("pages/77.md")) {
-		t.Errorf("%s, %v", answer, err)
+	answer, err := c.Service.Search(testenv.Context(t), service.Operator(), service.SearchInput{Space: ann, Query: "lighthouse", Source: "space"})
+	if err != nil || len(answer.Results) != 1 || answer.Results[0].Path != "pages/77.md" {
+		t.Errorf("%+v, %v", answer, err)
 	}
 	select {
 	case err := <-ended:
@@ -238,9 +227,6 @@ func TestASearchGoesOnWhileTheIndexIsMadeAnew(t *testing.T) {
 	}
 	close(goOn)
 	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,15 +14,14 @@ import (
 	"satchel/internal/fault"
 )
 
-// secure is how the server is reached under a domain of its own: https with a
-// certificate by ACME, and plain http that answers challenges and sends browsers
-// on. Its nil value is a server without.
+// secure serves the server's own domain: https with a certificate by ACME, and plain http
+// for challenges and redirects. It is nil for a server without a domain.
 type secure struct {
 	manager      *acme.Manager
-	https, plain net.Listener // plain is nil if none is asked for
+	https, plain net.Listener // plain is nil if it is not configured
 }
 
-// listenSecure opens the listeners. Nothing is asked of the authority yet.
+// listenSecure opens the listeners. It sends no request to the authority yet.
 func listenSecure(ctx context.Context, cfg config.Server, dataDir string, log *slog.Logger) (_ *secure, err error) {
 	s := &secure{}
 	defer func() {
@@ -46,18 +45,18 @@ func listenSecure(ctx context.Context, cfg config.Server, dataDir string, log *s
 	return s, err
 }
 
-// listening is a server and what it listens on. Where the server has a TLS
-// configuration it serves https.
+// listening is a server and its listener. It serves https if the server has a TLS
+// configuration.
 type listening struct {
 	*http.Server
 	listener net.Listener
 }
 
-// servers returns what serves the listeners, and begins to keep the certificate.
+// servers returns the servers of the listeners, and begins to renew the certificate.
 func (s *secure) servers(b *bodies, g *signals, routes http.Handler) []listening {
 	public := b.server(g, strictTransport(routes))
 	public.TLSConfig = s.manager.TLSConfig()
-	// Every scanner of the internet fails its handshake, and is nobody's concern.
+	// Failed handshakes are not logged: internet scanners cause them all the time.
 	public.ErrorLog = slog.NewLogLogger(g.log.With("part", "https").Handler(), slog.LevelDebug)
 	out := []listening{{public, tls.NewListener(s.https, public.TLSConfig)}}
 	if s.plain != nil {
@@ -67,8 +66,7 @@ func (s *secure) servers(b *bodies, g *signals, routes http.Handler) []listening
 	return out
 }
 
-// strictTransport keeps browsers that came once from coming without TLS
-// (RFC 6797).
+// strictTransport tells browsers to use only TLS from now on (RFC 6797).
 func strictTransport(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")

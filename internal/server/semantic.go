@@ -17,8 +17,8 @@ import (
 	"satchel/tools/index/semantic/helper"
 )
 
-// Semantic makes the models that the configuration names, for an index whose
-// vectors are kept in dir; nil if it names none. The index closes them.
+// Semantic returns the configured models, for an index whose vectors are in dir, or nil if
+// there are none. The index closes them.
 func Semantic(cfg *config.Config, dir string, log *slog.Logger) (_ *rank.Semantic, err error) {
 	c := &cfg.Search
 	if c.Embeddings.URL == "" && c.Embeddings.Name == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
@@ -53,8 +53,8 @@ func Semantic(cfg *config.Config, dir string, log *slog.Logger) (_ *rank.Semanti
 			return nil, err
 		}
 		closers = append(closers, e.Close)
-		// A search does without a vector that is late, so that the models that judge
-		// its results have the larger part of the wait.
+		// A search continues without a late vector, so that the models that judge its
+		// results get most of the time.
 		m.Vectors = &semantic.Options{Dir: dir, Embedder: e, QueryWait: c.ModelsWait / 5}
 	}
 	if c.Rerank.URL != "" {
@@ -84,8 +84,8 @@ func Semantic(cfg *config.Config, dir string, log *slog.Logger) (_ *rank.Semanti
 	return m, nil
 }
 
-// embeddings says where the embedding model is served, having started the
-// program that serves one in a directory of this machine; stop ends that.
+// embeddings returns the address of the embedding model. For a model in a local directory,
+// it starts the program that serves it; stop ends that program.
 func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptions, stop func(), err error) {
 	c := &cfg.Search.Embeddings
 	key, err := c.Key.Read("search.embeddings.key")
@@ -106,9 +106,9 @@ func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptio
 	}
 	program, err := helper.Find()
 	if err != nil {
-		return o, nil, fault.New(fault.Unavailable, "search.embeddings.model is a directory, whose model another program runs: %s. Install it, or name an endpoint with search.embeddings.url.", err)
+		return o, nil, fault.New(fault.Unavailable, "search.embeddings.model is a directory, and another program is needed to run its model: %s. Install it, or name an endpoint with search.embeddings.url.", err)
 	}
-	// Two processes may work on one data directory in turn, but not on one socket.
+	// Two processes may use one data directory in turn, but not one socket.
 	dir, err := os.MkdirTemp("", "satchel-embed-")
 	if err != nil {
 		return o, nil, err
@@ -124,8 +124,8 @@ func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptio
 
 func vectorsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "vectors") }
 
-// forgetVectors removes the vectors of what was purged from a space, or of a deleted
-// one, also where the model was switched off since they were made.
+// forgetVectors removes the vectors of purged content or of a deleted space, even if the
+// model has been switched off since.
 func forgetVectors(ctx context.Context, cfg *config.Config, x *index.Index, id space.SpaceID) error {
 	if _, ok := x.VectorStatus(id); ok {
 		return x.ForgetVectors(ctx, id)
@@ -133,15 +133,15 @@ func forgetVectors(ctx context.Context, cfg *config.Config, x *index.Index, id s
 	return semantic.Forget(ctx, vectorsDir(cfg), string(id))
 }
 
-// EmbeddingCheck is what a trial of the embedding model found.
+// EmbeddingCheck is the result of a trial of the embedding model.
 type EmbeddingCheck struct {
 	Model      string
 	Dimensions int
 	Took       time.Duration
 }
 
-// CheckEmbeddings embeds one word with the configured model. ok is false if
-// none is configured. The error says nothing secret.
+// CheckEmbeddings embeds one word with the configured model. ok is false if none is
+// configured. The error has no secrets.
 func CheckEmbeddings(ctx context.Context, cfg *config.Config) (c EmbeddingCheck, ok bool, err error) {
 	if cfg.Search.Embeddings.URL == "" && cfg.Search.Embeddings.Name == "" {
 		return c, false, nil

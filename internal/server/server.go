@@ -25,17 +25,16 @@ import (
 	"satchel/web/api"
 )
 
-// Server is a Satchel that serves.
+// Server is a running Satchel server.
 type Server struct {
 	*Core
 	version string
 
 	index    *index.Index
-	finder   *finder
 	follower *index.Follower
-	shared   *index.Follower // of what is published
+	shared   *index.Follower // of published sources
 	upkeep   *upkeep
-	// libraries is the store as sandboxes start from it.
+	// libraries is the store that sandboxes start from.
 	libraries *libraries
 	bash      *bash // nil if the configuration switches it off
 	tools     *tools.Registry
@@ -47,7 +46,7 @@ type Server struct {
 	unwritable writeProbe
 
 	listener net.Listener
-	metrics  net.Listener // nil if none is asked for
+	metrics  net.Listener // nil if not configured
 	socket   *admin.Socket
 	commands gate    // of the socket
 	secure   *secure // nil if no domain is configured
@@ -85,7 +84,6 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.index, err = openIndex(cfg, log); err != nil {
 		return nil, err
 	}
-	s.finder = s.newFinder(s.index, false)
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
@@ -117,6 +115,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 
 // attach gives the service the parts that only a running server has.
 func (s *Server) attach() {
+	h := &health{s: s, started: time.Now(), now: time.Now}
 	r := service.Running{
 		PagesURL:    s.issuer,
 		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
@@ -125,8 +124,8 @@ func (s *Server) attach() {
 		LinkMade:      func(ctx context.Context, link string) { s.pages.NotifyOfLink(ctx, link) },
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
 		Background:    s.background,
-		Finder:        s.finder,
 		DeleteSpace:   s.deleteSpace,
+		Health:        h.Report, Usage: h.Usage, Access: accessOf(s.Config),
 	}
 	if s.bash != nil {
 		r.Pool = s.bash.pool
@@ -135,8 +134,8 @@ func (s *Server) attach() {
 	s.Service.Attach(r)
 }
 
-// listen opens every address, so that a taken one is told before anything else
-// has begun.
+// listen opens every address, so that an address in use is reported before anything else
+// starts.
 func (s *Server) listen(ctx context.Context) (err error) {
 	var lc net.ListenConfig
 	cfg := s.Config.Server
@@ -158,7 +157,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// cause is the innermost error, which for a socket is the system's own word.
+// cause returns the innermost error, which for a socket is the system's.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -178,8 +177,8 @@ func (s *Server) localURL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// Exposed reports whether other machines reach the server, and nothing says that
-// they do so through TLS.
+// Exposed reports whether other machines can reach the server and no setting says that they
+// use TLS.
 func (s *Server) Exposed() bool {
 	addr, ok := s.listener.Addr().(*net.TCPAddr)
 	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == "" && s.secure == nil
@@ -188,11 +187,11 @@ func (s *Server) Exposed() bool {
 // Local reports whether only this machine reaches the server.
 func (s *Server) Local() bool { return len(s.local) > 0 }
 
-// URL is the MCP endpoint as clients are told it.
+// URL returns the MCP endpoint for clients.
 func (s *Server) URL() string { return s.base + "/mcp" }
 
-// applyAllowList suspends people whom an entry of the allow list let in that is
-// gone, and lets those back in whose entry came back.
+// applyAllowList suspends people whose entry in the allow list was removed, and readmits
+// those whose entry was added again.
 func (s *Server) applyAllowList(ctx context.Context) error {
 	suspended, restored, err := s.Accounts.SuspendUnlisted(ctx, store.Actor{Via: "configuration"}, allowList(s.Config.Auth).Has)
 	if err != nil {
@@ -204,7 +203,7 @@ func (s *Server) applyAllowList(ctx context.Context) error {
 	return nil
 }
 
-// openTools makes the tools, which clients and the pages call.
+// openTools makes the tools for clients and the pages.
 func (s *Server) openTools() (err error) {
 	o := tools.Options{
 		Service:   s.Service,
@@ -245,9 +244,9 @@ func (s *Server) openMCP() (err error) {
 	return err
 }
 
-// Serve answers until ctx ends, and then shuts down: no new request is taken,
-// running commands get their grace, what they changed is committed. ready is
-// called once requests are answered.
+// Serve answers requests until ctx ends, and then shuts down: it takes no new requests,
+// gives running commands their grace, and commits their changes. ready is called once
+// requests are answered.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
 	if err := s.recallLinks(ctx); err != nil {
 		return err
@@ -267,8 +266,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	s.work.Go(func() { s.watchRights(s.ctx) })
 	s.work.Go(func() { s.watchGitHub(s.ctx) })
 	if s.bash != nil {
-		// Before the first request, which may start a sandbox. Connections wait
-		// meanwhile.
+		// Before the first request, which may start a sandbox. Connections wait until then.
 		s.bash.reap(s.ctx, s.Log)
 	}
 	if err := s.takeUpDeletions(ctx); err != nil {
@@ -285,7 +283,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 			servers = append(servers, at.Server)
 		}
 	}
-	// This one has no limit for bodies, because an import may send files for long.
+	// This one has no time limit for bodies, because an import may take long to send files.
 	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
 	servers = append(servers, commands)
@@ -308,22 +306,22 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	return errors.Join(err, s.shutdown(servers, commands))
 }
 
-// catchUp lets the index catch up with commits that an earlier process did not
-// get to, before the first search: it then knows that it may be behind. It
-// returns the spaces.
+// catchUp makes the index catch up with commits that an earlier process missed. Called
+// before the first search, so that the index knows that it may be behind. It returns the
+// spaces.
 func (s *Server) catchUp() []space.SpaceID {
 	ids, err := s.Git.Spaces()
 	if err != nil {
 		s.Log.Error("list the spaces", "err", err)
 	}
-	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) }) // those that were deleted
+	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) }) // deleted ones
 	for _, id := range ids {
 		s.follower.Refresh(id)
 	}
 	return ids
 }
 
-// begin does what else a start owes: it takes up what was not pushed, and looks
+// begin does the rest of a start: it pushes what an earlier process did not, and checks
 // whether bash works.
 func (s *Server) begin(ids []space.SpaceID) {
 	if err := s.remotes.Start(s.ctx); err != nil {
@@ -331,14 +329,14 @@ func (s *Server) begin(ids []space.SpaceID) {
 	}
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
-		// A start has thrown the checkouts away. As many as may be in use at once
-		// are made again before anyone waits for them.
+		// A start deletes the checkouts. As many as can be in use at once are made again
+		// before anyone waits for them.
 		s.upkeep.warm(ids[:min(len(ids), s.Config.Sandbox.Max)]...)
 	}
 }
 
-// shutdown ends everything in order: commands first, since their answers go out
-// through the edge.
+// shutdown ends everything in order, commands first, since their answers go through the
+// edge.
 func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.Server.ShutdownGrace+10*time.Second)
 	defer cancel()
@@ -354,7 +352,7 @@ func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 			}
 		})
 	}
-	// An import is whole or nothing, so that its stream may be cut off.
+	// An import is atomic, so its stream may be cut off.
 	cut := time.AfterFunc(s.Config.Server.ShutdownGrace, func() { _ = commands.Close() })
 	defer cut.Stop()
 	if s.bash != nil {
@@ -362,13 +360,13 @@ func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	}
 	errs = append(errs, s.mcp.Close(ctx))
 	pending.Wait()
-	// An import that did not end in time was cancelled by now, and must have let
-	// go of the store.
+	// An import that did not end in time has been canceled by now, and must have released
+	// the store.
 	s.commands.wait()
 	return errors.Join(append(errs, s.close(ctx))...)
 }
 
-// Close closes a server that has not served; Serve closes one that has.
+// Close closes a server on which Serve was not called. Serve closes the server itself.
 func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(s.mcp.Close(ctx), s.close(ctx))
 }
@@ -377,7 +375,7 @@ func (s *Server) close(ctx context.Context) error {
 	s.stop()
 	for _, l := range []net.Listener{s.listener, s.metrics} {
 		if l != nil {
-			_ = l.Close() // serving has closed it already
+			_ = l.Close() // serving has already closed it
 		}
 	}
 	s.front.close()

@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// signals is what a server tells of itself: metrics, and the logs of requests.
+// signals has the metrics and the request logs of a server.
 type signals struct {
 	log     *slog.Logger
 	metrics *telemetry.Metrics
@@ -23,7 +23,7 @@ type signals struct {
 	sandbox sandbox.Metrics
 	remotes remotes.Metrics
 	called  *called
-	// limited counts requests without a key whose address asked too often.
+	// limited counts requests without a key from addresses over the rate limit.
 	limited telemetry.Counter
 }
 
@@ -128,8 +128,8 @@ func (g *signals) server(h http.Handler) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.With("part", "http").Handler(), slog.LevelWarn),
-		// No write timeout: a stream lives as long as its command. The protocol
-		// edge bounds each single write.
+		// No write timeout: a stream lives as long as its command. The protocol edge bounds
+		// each write.
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// appSignIn signs people in by the GitHub App, where the configuration names no
-// client of its own, from when there is one.
+// appSignIn signs people in with the GitHub App, once there is one, if no client is
+// configured.
 type appSignIn struct {
 	client *app.Client
 	store  *store.Store
@@ -25,10 +25,10 @@ type appSignIn struct {
 
 	mu       sync.Mutex
 	provider *github.Provider
-	of       auth.GitHubApp // whose the provider is
+	of       auth.GitHubApp // the provider's App
 }
 
-// readyTimeout bounds how long a page waits to learn whether there is an App.
+// readyTimeout bounds how long a page waits for the check whether there is an App.
 const readyTimeout = 2 * time.Second
 
 // Ready reports whether there is an App.
@@ -60,7 +60,7 @@ func (a *appSignIn) Finish(ctx context.Context, redirectURI string, flow []byte,
 	return p.Finish(ctx, redirectURI, flow, q)
 }
 
-// current is the provider of the App that there is now.
+// current returns the provider of the current App.
 func (a *appSignIn) current(ctx context.Context) (*github.Provider, error) {
 	is, ok, err := a.store.GitHubApp(ctx)
 	if err != nil {

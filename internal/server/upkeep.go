@@ -13,25 +13,23 @@ import (
 	"satchel/internal/space"
 )
 
-// Every commit is a small pack of its own. Reads hardly notice some hundreds of
-// them (gitstore's benchmarks), so that is when they are made one in a space that
-// is never idle.
+// Every commit is a small pack of its own. A few hundred hardly slow down reads (gitstore's
+// benchmarks). Beyond that they are merged even if the space is never idle.
 const (
 	commitsBetweenLooks = 100
 	packsWorthPacking   = 300
 )
 
-// tidyAfter is how long nothing is committed to a space before it is tidied: a
-// pause between two thoughts is shorter.
+// tidyAfter is how long a space must be without commits before it is tidied. It is longer
+// than a pause for thought.
 const tidyAfter = 2 * time.Minute
 
 // sweepEvery is how often leftovers of no space are looked for.
 const sweepEvery = 6 * time.Hour
 
-// upkeep does what makes later work quick, one space at a time, off every other
-// path: it tidies spaces in which nothing was committed for a while, packs what
-// many commits left in a busy one, and makes the checkout that the next sandbox
-// of a space starts from.
+// upkeep does maintenance in the background, one space at a time: it tidies spaces without
+// recent commits, merges the packs of busy ones, and makes the checkout from which a
+// space's next sandbox starts.
 type upkeep struct {
 	git  *gitstore.Store
 	log  *slog.Logger
@@ -39,7 +37,7 @@ type upkeep struct {
 
 	mu      sync.Mutex
 	commits map[space.SpaceID]int       // since the last look
-	touched map[space.SpaceID]time.Time // the last commit, of spaces that are to be tidied
+	touched map[space.SpaceID]time.Time // the last commit, of spaces to tidy
 	cold    []space.SpaceID             // without a checkout
 }
 
@@ -63,7 +61,7 @@ func (u *upkeep) Publish(e space.Event) {
 	}
 }
 
-// warm makes the checkouts of spaces, in this order.
+// warm makes the checkouts of spaces in this order.
 func (u *upkeep) warm(ids ...space.SpaceID) {
 	u.mu.Lock()
 	u.cold = append(u.cold, ids...)
@@ -71,7 +69,7 @@ func (u *upkeep) warm(ids ...space.SpaceID) {
 	u.wakeUp()
 }
 
-// forget has nothing done in a space that was deleted.
+// forget cancels the upkeep of a deleted space.
 func (u *upkeep) forget(id space.SpaceID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -83,7 +81,7 @@ func (u *upkeep) forget(id space.SpaceID) {
 func (u *upkeep) wakeUp() {
 	select {
 	case u.wake <- struct{}{}:
-	default: // it is awake already
+	default: // it is already awake
 	}
 }
 
@@ -127,10 +125,10 @@ func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err er
 	}
 }
 
-// chores are what is to be done now.
+// chores is the work that is due.
 type chores struct {
 	cold, busy, idle []space.SpaceID
-	next             time.Duration // until another space is idle; zero if none is to be
+	next             time.Duration // until another space is idle; zero if none is waiting for that
 }
 
 func (u *upkeep) work(now time.Time) (w chores) {

@@ -11,9 +11,8 @@ import (
 	"satchel/internal/service"
 )
 
-// verifier proves every kind of bearer token that the configuration lets clients
-// bring: API keys always, and the tokens of one authorization server, ours or
-// another issuer's.
+// verifier verifies all kinds of bearer tokens that the configuration allows: API keys
+// always, and the tokens of one authorization server, ours or another issuer.
 type verifier struct {
 	accounts *store.Store
 	resource string
@@ -28,7 +27,7 @@ type issuer interface {
 
 var _ issuer = (*access.Verifier)(nil)
 
-// verifier returns what proves tokens here.
+// verifier returns the verifier of tokens.
 func (s *Server) verifier() verifier {
 	v := verifier{accounts: s.Accounts, resource: s.resource(), people: s.Service}
 	if s.access != nil {
@@ -60,7 +59,7 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 	return p, err
 }
 
-// suspended reports whether another entry of the allow list may let somebody back in.
+// suspended reports whether another entry of the allow list may readmit somebody.
 func (v verifier) suspended(ctx context.Context, c auth.ExternalIdentity) bool {
 	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
 	return err == nil && !u.Suspended.IsZero() && v.people.Allows(c)

@@ -9,8 +9,8 @@ import (
 	"satchel/tools"
 )
 
-// workspace lets the tools read spaces. A read counts as use of the space, so that
-// what comes to its remote comes here soon.
+// workspace lets the tools read spaces. A read counts as use of the space, so that changes
+// at its remote arrive soon.
 type workspace struct {
 	*gitstore.Store
 	remotes *remotes.Manager

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// probeEvery is the least time between two tries of /readyz to write.
+	// probeEvery is the minimal time between two test writes of /readyz.
 	probeEvery = 3 * time.Second
-	// probeTime limits a try in the database.
+	// probeTime limits a test write in the database.
 	probeTime = 5 * time.Second
 )
 
@@ -28,8 +28,8 @@ type probed struct {
 	why string
 }
 
-// why returns a short public reason why nothing can be saved; empty if it can be.
-// It waits for a disk that does not answer no longer than its caller does.
+// why returns a short public reason why nothing can be saved, or an empty string. It waits
+// for an unresponsive disk no longer than its caller does.
 func (p *writeProbe) why(ctx context.Context, c *Core) string {
 	if last := p.last.Load(); last != nil && time.Since(last.at) < probeEvery {
 		return last.why

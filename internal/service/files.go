@@ -16,30 +16,42 @@ type View struct {
 	s *Service
 }
 
-// OpenSpace opens a space that the actor may read. It counts as use of the space, so that
-// its remote is asked for news.
-func (s *Service) OpenSpace(ctx context.Context, a Actor, in SpaceRef) (View, error) {
-	return s.open(ctx, a, "OpenSpace", in)
+// OpenSpaces opens the spaces that a person may read, their own first.
+func (s *Service) OpenSpaces(ctx context.Context, a Actor, _ None) ([]View, error) {
+	if err := s.authorize(a, "OpenSpaces"); err != nil {
+		return nil, err
+	}
+	all, err := s.accounts.SpacesOf(ctx, a.user)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]View, len(all))
+	for i, m := range all {
+		out[i] = View{m, s}
+	}
+	return out, nil
 }
 
+// open opens a space for an operation. It counts as use of the space, so that its remote
+// is asked for news.
 func (s *Service) open(ctx context.Context, a Actor, operation string, ref SpaceRef) (View, error) {
 	m, err := s.authorizeSpace(ctx, a, operation, ref)
 	if err != nil {
 		return View{}, err
 	}
-	return s.view(m), nil
-}
-
-func (s *Service) view(m store.Membership) View {
 	s.remotes.Used(m.ID)
-	return View{m, s}
+	return View{m, s}, nil
 }
 
 // CanWrite reports whether the actor may change the space.
 func (v View) CanWrite() bool { return v.Role.Includes(space.Editor) }
 
-// Head returns the newest commit.
-func (v View) Head(ctx context.Context) (space.CommitID, error) { return v.s.git.Head(ctx, v.ID) }
+// Head returns the newest commit. It counts as use of the space, so that its remote is
+// asked for news.
+func (v View) Head(ctx context.Context) (space.CommitID, error) {
+	v.s.remotes.Used(v.ID)
+	return v.s.git.Head(ctx, v.ID)
+}
 
 // Resolve finds the commit that a person names: by its ID, at least 7 digits of it, or
 // HEAD.
@@ -64,6 +76,11 @@ func (v View) Find(ctx context.Context, at space.CommitID, p space.Path) (e spac
 // Children lists a directory by path.
 func (v View) Children(ctx context.Context, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	return v.s.git.Children(ctx, v.ID, at, dir)
+}
+
+// Files lists every file at or under a path, at any depth, by path.
+func (v View) Files(ctx context.Context, at space.CommitID, dir space.Path) ([]space.Entry, error) {
+	return v.s.git.Files(ctx, v.ID, at, dir)
 }
 
 // ReadBlob returns the content of a file, which must not be changed.

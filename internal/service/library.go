@@ -12,9 +12,6 @@ import (
 	"satchel/internal/space"
 )
 
-// HasLibrary reports whether sources can be published.
-func (s *Service) HasLibrary() bool { return s.sources != nil }
-
 // ListSourcesInput selects sources.
 type ListSourcesInput struct {
 	// User lists what this person may read; for the operator an empty name lists every

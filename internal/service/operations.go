@@ -90,17 +90,14 @@ func Operations() []Operation {
 		operation((*Service).RemoveClient, Right{Admin: true}),
 
 		// Files and their history.
-		inProcess("OpenSpace", Right{Scope: space.ScopeRead, Role: space.Reader}),
+		inProcess("OpenSpaces", Right{Self: true}),
 		operation((*Service).WriteFiles, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).ListCommits, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).ShowCommit, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
-		// Memory.
-
 		// Reviews and files that could not be committed.
-		operation((*Service).ListReviews, Right{Role: space.Reader}),
 		operation((*Service).ListReviewDecisions, Right{Role: space.Reader}),
 		operation((*Service).KeepReview, Right{Role: space.Editor}),
 		operation((*Service).UndoReview, Right{Role: space.Editor}),
@@ -129,11 +126,13 @@ func Operations() []Operation {
 		inProcess("RunCommand", Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		inProcess("RunReadOnlyCommand", Right{Scope: space.ScopeRead, Role: space.Reader}),
 		inProcess("RunLibraryCommand", Right{Scope: space.ScopeRead}),
-		operation((*Service).SearchSpace, Right{Role: space.Reader}),
 		operation((*Service).Reindex, Right{Admin: true}),
 		operation((*Service).RankPages, Right{Role: space.Reader}),
 
 		// Administration and repair.
+		operation((*Service).GetHealth, Right{Admin: true}),
+		operation((*Service).ListUsage, Right{Admin: true}),
+		operation((*Service).GetAccess, Right{Admin: true}),
 		operation((*Service).PreviewDeletion, Right{Role: space.Owner}),
 		operation((*Service).DeleteSpace, Right{Role: space.Owner}),
 		operation((*Service).CheckSpaces, Right{Admin: true}),

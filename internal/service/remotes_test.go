@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/auth/store"
 	"satchel/gitstore/remotetest"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/transport"
@@ -16,22 +17,23 @@ import (
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/sandbox/pending"
+	"satchel/tools/index"
 )
 
-// remoteWorld is a World with a git server, whose token is "canary-token". Its finder
-// counts purges.
+// remoteWorld is a World with a search index and a git server, whose token is
+// "canary-token".
 type remoteWorld struct {
 	*servicetest.World
 	t      *testing.T
 	server *remotetest.Server
 	ref    service.SpaceRef // as the operator names the space
-	purged int
+	index  *index.Index
 }
 
 func newRemoteWorld(t *testing.T) *remoteWorld {
 	w := &remoteWorld{World: servicetest.New(t, time.Now), t: t, server: remotetest.New(t, remotetest.Options{Password: "canary-token"}), ref: service.SpaceRef{User: "owner"}}
 	w.server.Create("notes")
-	w.Attach(service.Running{Finder: fakeFinder{purged: &w.purged}})
+	w.index = openIndex(t, w.World)
 	return w
 }
 
@@ -46,6 +48,16 @@ func (w *remoteWorld) set(change func(*service.SetRemoteInput)) (service.SpaceSt
 func (w *remoteWorld) purge(in service.PurgeSecretsInput) (service.PurgeResult, error) {
 	in.Space = w.ref
 	return w.PurgeSecrets(w.t.Context(), service.Operator(), in)
+}
+
+// indexed returns the commit that searches see.
+func (w *remoteWorld) indexed() space.CommitID {
+	w.t.Helper()
+	st, err := w.index.Status(w.t.Context(), w.Space)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return st.Commit
 }
 
 func (w *remoteWorld) status() service.SpaceStatus {
@@ -159,10 +171,10 @@ func TestPurge(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	dry, err := w.purge(service.PurgeSecretsInput{DryRun: true})
-	if err != nil || dry.Commits != 1 || !slices.Equal(dry.Files, []space.Path{"old.md"}) || w.purged != 0 {
+	if err != nil || dry.Commits != 1 || !slices.Equal(dry.Files, []space.Path{"old.md"}) || w.indexed() == dry.Head {
 		t.Errorf("a dry run: %+v, %v", dry, err)
 	}
-	if done, err := w.purge(service.PurgeSecretsInput{}); err != nil || done.Commits != 1 || done.Head == dry.Head || w.purged != 1 {
+	if done, err := w.purge(service.PurgeSecretsInput{}); err != nil || done.Commits != 1 || done.Head == dry.Head || w.indexed() != done.Head {
 		t.Errorf("a purge without a remote: %+v, %v", done, err)
 	}
 	if st, err := w.set(nil); err != nil || st.State != space.RemotePushed {
@@ -211,7 +223,7 @@ func TestPurge(t *testing.T) {
 	if err != nil || left.Commits != 0 || len(left.Unclear) != 1 || left.Unclear[0].Path != "diary.md" {
 		t.Errorf("on the word of a remote: %+v, %v", left, err)
 	}
-	if acts, err := w.Accounts.Audit(ctx, 0, 100); err != nil || !slices.ContainsFunc(acts, func(e storeEntry) bool { return e.Action == "space.purge" }) {
+	if acts, err := w.Accounts.Audit(ctx, 0, 100); err != nil || !slices.ContainsFunc(acts, func(e store.Entry) bool { return e.Action == "space.purge" }) {
 		t.Errorf("%+v, %v", acts, err)
 	}
 }
@@ -278,7 +290,7 @@ func TestAllowances(t *testing.T) {
 	}
 	acts, err := w.Accounts.Audit(ctx, 0, 100)
 	for _, action := range []string{"space.secret.allow", "space.secret.disallow"} {
-		if err != nil || !slices.ContainsFunc(acts, func(e storeEntry) bool { return e.Action == action && e.Subject == string(w.Space) }) {
+		if err != nil || !slices.ContainsFunc(acts, func(e store.Entry) bool { return e.Action == action && e.Subject == string(w.Space) }) {
 			t.Errorf("the audit log lacks %s, %v", action, err)
 		}
 	}

@@ -15,22 +15,8 @@ type Reviews struct {
 	Behind bool `json:"behind"`
 }
 
-// ListReviewsInput names a space.
-type ListReviewsInput struct {
-	Space SpaceRef `json:"space"`
-}
-
-// ListReviews returns the known reviews of a space. It never takes long; if ctx is over,
+// Reviews returns the known reviews of the space. It never takes long; if ctx is over,
 // it returns at once.
-func (s *Service) ListReviews(ctx context.Context, a Actor, in ListReviewsInput) (Reviews, error) {
-	v, err := s.open(ctx, a, "ListReviews", in.Space)
-	if err != nil {
-		return Reviews{}, err
-	}
-	return v.Reviews(ctx)
-}
-
-// Reviews returns the known reviews of the space. See ListReviews.
 func (v View) Reviews(ctx context.Context) (r Reviews, err error) {
 	r.Waiting, r.Behind, err = v.s.reviews.Waiting(ctx, v.ID)
 	return r, err

@@ -1,236 +1,367 @@
 package service
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"path"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index"
+	"satchel/tools/index/present"
+	"satchel/tools/index/rank"
 )
 
-// Finder searches spaces and keeps their indexes. It is an interface because the search
-// tool is in package tools, which this package may not import. Its methods may be called
-// concurrently.
-type Finder interface {
-	// Search calls the search tool for a person, after the index has caught up.
-	Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, explain bool, progress func(string)) (json.RawMessage, error)
-	// Rebuild rebuilds the index of a space.
-	Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (Reindexed, error)
-	// Reread updates the index of a space and reads these files again, even if they
-	// have not changed.
-	Reread(ctx context.Context, id space.SpaceID, paths []space.Path, progress func(string)) (Reindexed, error)
-	// Purged rebuilds everything that is derived from a space after a purge: pages of
-	// the old index would still hold what was purged.
-	Purged(ctx context.Context, id space.SpaceID) error
-	// Rank ranks the files of a space.
-	Rank(ctx context.Context, id space.SpaceID, query string, depth int) (Ranking, error)
-	// Close releases the Finder.
-	Close() error
+// SearchLimits bound searches; a zero field means its default.
+type SearchLimits struct {
+	Wait       time.Duration // for an index, after it fell behind; default 2 s, negative: none
+	QueryChars int           // of a query; default 4,000
+	Results    int           // of a search that names no limit; default 10
+	MaxResults int           // default 50
+	Tokens     int           // of a search that names no budget; default 5,000
+	MaxTokens  int           // default 20,000
+	AtOnce     int           // searches of one user that run at a time; default 4
+	Waiting    int           // searches of one user that wait for those; default 64, negative: none
 }
 
-// withFinder calls f with the running server's Finder, or with one that it opens.
-func (s *Service) withFinder(ctx context.Context, f func(Finder) error) (err error) {
-	if s.running.Finder != nil {
-		return f(s.running.Finder)
+func (l SearchLimits) withDefaults() SearchLimits {
+	l.Wait = max(0, cmp.Or(l.Wait, 2*time.Second))
+	l.QueryChars = cmp.Or(l.QueryChars, 4000)
+	l.MaxResults = cmp.Or(l.MaxResults, 50)
+	l.Results = min(cmp.Or(l.Results, 10), l.MaxResults)
+	l.MaxTokens = cmp.Or(l.MaxTokens, 20_000)
+	l.Tokens = min(cmp.Or(l.Tokens, 5000), l.MaxTokens)
+	l.AtOnce = cmp.Or(l.AtOnce, 4)
+	l.Waiting = max(0, cmp.Or(l.Waiting, 64))
+	return l
+}
+
+// SearchInput is a search of a space and of the library.
+type SearchInput struct {
+	Space     SpaceRef `json:"space"` // empty: the library alone; for the operator, the first administrator's first space
+	Query     string   `json:"query"` // in the query language (docs/search.md)
+	Limit     int      `json:"limit,omitempty"`
+	Source    string   `json:"source,omitempty"`     // the only one to search
+	Since     string   `json:"since,omitempty"`      // a date, or a time as the query language knows them
+	MaxTokens int      `json:"max_tokens,omitempty"` // budget of the JSON of the results
+	Explain   bool     `json:"explain,omitempty"`    // adds to each result why it is where it is
+	// Library is what to search of the library; nil: what the actor may read now.
+	Library *Library `json:"-"`
+}
+
+// SearchResults are what a search found. Their JSON is the answer of the tool.
+type SearchResults struct {
+	Notes       []string       `json:"notes,omitempty"` // first, because a model reads in order
+	Results     []SearchResult `json:"results"`         // the best first
+	Total       int            `json:"total"`           // documents that matched
+	Truncated   bool           `json:"truncated"`
+	Scope       string         `json:"scope"` // what was searched, in words
+	IndexCommit space.CommitID `json:"index_commit"`
+	IndexAge    float64        `json:"index_age"` // seconds for which the index has been behind
+	Suggestions []string       `json:"suggestions,omitempty"`
+
+	encoded json.RawMessage
+	text    string // the same
+}
+
+// SearchResult is one document that a search found.
+type SearchResult struct {
+	ID    string `json:"id"` // the path, with the anchor of the heading
+	Title string `json:"title"`
+	// URL is the page upstream. The server's own pages are for members who are signed
+	// in, and an AI that cites one would send others to them.
+	URL         string  `json:"url,omitempty"`
+	Path        string  `json:"path"`
+	Lines       string  `json:"lines,omitempty"`
+	Heading     string  `json:"heading,omitempty"`
+	Description string  `json:"description,omitempty"`
+	Snippet     string  `json:"snippet"`
+	Score       float64 `json:"score"`
+	Source      string  `json:"source"` // SpaceLabel, or a source's ID
+	Version     string  `json:"version,omitempty"`
+	Lang        string  `json:"lang,omitempty"`
+	Date        string  `json:"date,omitempty"`
+	ETag        string  `json:"etag,omitempty"`
+	// Also are other documents that say the same, and AlsoTotal is how many there are
+	// if that is more than are named; Related are the files that a page is about, or
+	// the pages about a file.
+	Also      []string          `json:"also,omitempty"`
+	AlsoTotal int               `json:"also_total,omitempty"`
+	Related   []string          `json:"related,omitempty"`
+	Why       *rank.Explanation `json:"why,omitempty"`
+}
+
+// SpaceLabel is the source of results that are files of the space.
+const SpaceLabel = "space"
+
+// Encoded is the JSON of the results, on which their budget was measured, also as text.
+func (r SearchResults) Encoded() (json.RawMessage, string) { return r.encoded, r.text }
+
+// Library is the library as somebody may read it at one moment.
+type Library struct{ sources []space.Source }
+
+// Sources lists its sources, by ID.
+func (l *Library) Sources() []space.Source { return l.sources }
+
+// OpenLibrary returns the library as the actor may read it now, for an answer that takes
+// several steps.
+func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
+	if err := s.authorize(a, "OpenLibrary"); err != nil {
+		return nil, err
 	}
-	if s.o.OpenFinder == nil {
-		return fault.New(fault.Unavailable, "There is no search index here.")
+	all, err := s.ListSources(ctx, a, ListSourcesInput{})
+	return &Library{all}, err
+}
+
+// library returns the sources that a person may read, by ID.
+func (s *Service) library(ctx context.Context, user space.UserID) (*Library, error) {
+	if s.sources == nil {
+		return &Library{}, nil
 	}
-	finder, err := s.o.OpenFinder(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := finder.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	return f(finder)
-}
-
-// SearchSpaceInput is a search in a person's space.
-type SearchSpaceInput struct {
-	Space SpaceRef `json:"space"`
-	// Arguments are those of the search tool.
-	Arguments SearchArguments `json:"arguments"`
-	// Explain adds to each result the reasons for its rank, as "why".
-	Explain bool `json:"explain,omitempty"`
-}
-
-// SearchArguments are arguments of the search tool, which has defaults for absent ones.
-type SearchArguments struct {
-	Query     string `json:"query"`
-	Limit     int    `json:"limit,omitempty"`
-	Source    string `json:"source,omitempty"`
-	Since     string `json:"since,omitempty"`
-	MaxTokens int    `json:"max_tokens,omitempty"`
-}
-
-// SearchSpace returns what the search tool answers to the person's AI.
-func (s *Service) SearchSpace(ctx context.Context, a Actor, in SearchSpaceInput) (answer json.RawMessage, err error) {
-	m, err := s.authorizeSpace(ctx, a, "SearchSpace", in.Space)
+	all, err := s.sources.Visible(ctx, user)
 	if err != nil {
 		return nil, err
+	}
+	slices.SortFunc(all, func(a, b space.Source) int { return strings.Compare(a.ID, b.ID) })
+	return &Library{all}, nil
+}
+
+// Search searches a space and the part of the library that the actor may read. The
+// operator searches for a member of the space; this waits for the index to catch up and
+// repairs a damaged one, but does not wait for a rebuild.
+func (s *Service) Search(ctx context.Context, a Actor, in SearchInput) (r SearchResults, err error) {
+	cols, reader, err := s.collections(ctx, a, in)
+	if err != nil {
+		return r, err
+	}
+	q, notes, err := s.query(in)
+	if err != nil {
+		return r, err
+	}
+	if len(cols) == 0 {
+		return SearchResults{Scope: "the library, which is empty: nobody has shared anything with this user"}.fit(nil, q.MaxTokens)
+	}
+	if a.kind != operator {
+		if s.running.Index == nil {
+			return r, errNoIndex
+		}
+		return s.search(ctx, s.running.Index, cols, reader, q, notes)
+	}
+	id, src := cols[0].ID, &countingStore{Store: s.git, progress: Progress(ctx)}
+	err = s.withIndex(func(x *index.Index) error {
+		if err := catchUp(ctx, x, id, src); err != nil {
+			return err
+		}
+		if x != s.running.Index {
+			if err := s.catchUpLibrary(ctx, x, cols); err != nil {
+				return err
+			}
+		}
+		return x.Sound(ctx, id, src, func() (err error) {
+			r, err = s.search(ctx, x, cols, reader, q, notes)
+			return err
+		})
+	})
+	return r, err
+}
+
+func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Collection, reader space.UserID, q index.Query, notes []string) (SearchResults, error) {
+	// A search takes no turn while it waits for the index.
+	if err := x.Await(ctx, cols, q); err != nil {
+		return SearchResults{}, err
+	}
+	end, err := s.searches.take(ctx, reader)
+	if err != nil {
+		return SearchResults{}, err
+	}
+	defer end()
+	found, err := x.Search(ctx, cols, q)
+	if err != nil {
+		return SearchResults{}, err
+	}
+	r := newSearchResults(found)
+	r.Notes = append(r.Notes, notes...) // a note that the index is behind stays first
+	return r.fit(found.Hits, q.MaxTokens)
+}
+
+// collections are what a search goes over: the space, and then the library. No other
+// code decides what an actor may search.
+func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (cols []index.Collection, reader space.UserID, err error) {
+	if in.Space == (SpaceRef{}) && a.kind != operator {
+		err = s.authorize(a, "Search")
+	} else {
+		m, merr := s.authorizeSpace(ctx, a, "Search", in.Space)
+		cols, err = []index.Collection{{ID: m.ID, Label: SpaceLabel}}, merr
+	}
+	if err != nil {
+		return nil, "", err
 	}
 	who, err := s.onBehalf(ctx, a, in.Space)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	u, err := s.accounts.User(ctx, who.user)
-	if err != nil {
-		return nil, err
-	}
-	args, err := json.Marshal(in.Arguments)
-	if err != nil {
-		return nil, err
-	}
-	err = s.withFinder(ctx, func(f Finder) error {
-		answer, err = f.Search(ctx, u, m, args, in.Explain, Progress(ctx))
-		return err
-	})
-	return answer, err
-}
-
-// ReindexInput selects the spaces to index again.
-type ReindexInput struct {
-	// Space is the only one; the zero SpaceRef selects all, but with Changed the first
-	// administrator's.
-	Space SpaceRef `json:"space"`
-	// Changed selects these paths of one space: its index is updated and they are read
-	// again. Nil rebuilds the index.
-	Changed []string `json:"changed"`
-}
-
-// Reindexed describes the index of a space after it was made or updated.
-type Reindexed struct {
-	Space     space.SpaceID  `json:"space"`
-	Owner     string         `json:"owner"`
-	Commit    space.CommitID `json:"commit"`    // that the index shows now
-	Documents int64          `json:"documents"` // that it holds
-	Read      int            `json:"read"`      // files that were read
-	// Absent are the paths of the input that the space does not have, sorted.
-	Absent  []space.Path `json:"absent,omitempty"`
-	Seconds float64      `json:"seconds"`
-}
-
-// Reindex rebuilds or updates the search index of spaces.
-func (s *Service) Reindex(ctx context.Context, a Actor, in ReindexInput) ([]Reindexed, error) {
-	if err := s.authorize(a, "Reindex"); err != nil {
-		return nil, err
-	}
-	var paths []space.Path
-	for _, c := range in.Changed {
-		p, err := space.ParsePath(c)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	names, err := s.accounts.UserNames(ctx)
-	if err != nil {
-		return nil, err
-	}
-	spaces, err := s.accounts.Spaces(ctx)
-	if in.Space != (SpaceRef{}) || in.Changed != nil {
-		m, merr := s.authorizeSpace(ctx, a, "Reindex", in.Space)
-		spaces, err = []store.Space{m.Space}, merr
-	}
-	if err != nil {
-		return nil, err
-	}
-	out := []Reindexed{}
-	err = s.withFinder(ctx, func(f Finder) error {
-		for i, sp := range spaces {
-			progress := Progress(ctx)
-			if len(spaces) > 1 {
-				progress = func(text string) { Progress(ctx)(fmt.Sprintf("%d of %d spaces: %s", i+1, len(spaces), text)) }
-			}
-			began := time.Now()
-			var done Reindexed
-			var err error
-			if in.Changed != nil {
-				done, err = f.Reread(ctx, sp.ID, paths, progress)
-			} else {
-				done, err = f.Rebuild(ctx, sp.ID, progress)
-			}
-			if err != nil {
-				return err
-			}
-			done.Space, done.Owner, done.Seconds = sp.ID, ownerLabel(names[sp.Owner]), time.Since(began).Seconds()
-			out = append(out, done)
-		}
-		return nil
-	})
-	return out, err
-}
-
-// ownerLabel names the owner of a space for people, even if the owner was removed.
-func ownerLabel(n store.UserName) string {
-	if n.Removed {
-		return store.OwnerLabel("", n.Name)
-	}
-	return n.Name
-}
-
-// RankPagesInput asks what queries find in a space.
-type RankPagesInput struct {
-	Space   SpaceRef     `json:"space"`
-	Queries []string     `json:"queries"`
-	Depth   int          `json:"depth"` // of a ranking, in documents
-	Paths   []space.Path `json:"paths"` // to look for in the space
-}
-
-// RankResult holds the rankings in the order of the queries.
-type RankResult struct {
-	Rankings []Ranking    `json:"rankings"`
-	Absent   []space.Path `json:"absent"` // of the input's paths
-}
-
-// Ranking is what one query finds.
-type Ranking struct {
-	Paths []space.Path `json:"paths"` // best first
-	// Took is the time of the search as a user makes it.
-	Took time.Duration `json:"took"`
-}
-
-// RankPages returns what queries find, for measuring.
-func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (RankResult, error) {
-	m, err := s.authorizeSpace(ctx, a, "RankPages", in.Space)
-	if err != nil {
-		return RankResult{}, err
-	}
-	out := RankResult{Rankings: []Ranking{}, Absent: []space.Path{}}
-	head, err := s.git.Head(ctx, m.ID)
-	if err != nil {
-		return RankResult{}, err
-	}
-	for _, p := range in.Paths {
-		if e, err := s.git.Lookup(ctx, m.ID, head, p); e.Dir || fault.CodeOf(err) == fault.NotFound {
-			out.Absent = append(out.Absent, p)
-		} else if err != nil {
-			return RankResult{}, err
+	if in.Library == nil {
+		if in.Library, err = s.library(ctx, who.user); err != nil {
+			return nil, "", err
 		}
 	}
-	progress := Progress(ctx)
-	err = s.withFinder(ctx, func(f Finder) error {
-		if _, err := f.Reread(ctx, m.ID, nil, progress); err != nil {
-			return err
+	for _, src := range in.Library.sources {
+		if src.Commit != "" {
+			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount()})
 		}
-		for i, q := range in.Queries {
-			ranking, err := f.Rank(ctx, m.ID, q, in.Depth)
-			if err != nil {
-				return err
-			}
-			out.Rankings = append(out.Rankings, ranking)
-			progress(fmt.Sprintf("Asked %d of %d queries", i+1, len(in.Queries)))
+	}
+	return cols, who.user, nil
+}
+
+// query makes the index's query, with notes about what was lowered to the limits.
+func (s *Service) query(in SearchInput) (q index.Query, notes []string, err error) {
+	l := s.o.Search
+	switch {
+	case strings.TrimSpace(in.Query) == "":
+		return q, nil, fault.New(fault.Invalid, "The query is empty.")
+	case in.Limit < 0 || in.MaxTokens < 0:
+		return q, nil, fault.New(fault.Invalid, "A limit must be at least 1.")
+	}
+	lower := func(name string, n, usual, most int) int {
+		if n > most {
+			notes = append(notes, fmt.Sprintf("%s was lowered to %d, the most that is allowed.", name, most))
+			return most
 		}
-		return nil
-	})
-	return out, err
+		return cmp.Or(n, usual)
+	}
+	q = index.Query{
+		Text: in.Query, UsualLimit: l.Results, MaxWait: l.Wait, Explain: in.Explain, Source: strings.TrimSpace(in.Source),
+	}
+	if n := utf8.RuneCountInString(in.Query); n > l.QueryChars {
+		q.Text = string([]rune(in.Query)[:l.QueryChars])
+		notes = append(notes, fmt.Sprintf("The query has %d characters; only its beginning was used. Search for the few words that matter.", n))
+	}
+	q.Limit = lower("limit", in.Limit, 0, l.MaxResults) // 0: left to the query's text
+	q.MaxTokens = lower("max_tokens", in.MaxTokens, l.Tokens, l.MaxTokens)
+	switch since := strings.TrimSpace(in.Since); {
+	case since == "":
+	case IsDay(since):
+		day, ok := ParseDay(since)
+		if !ok {
+			return q, nil, fault.New(fault.Invalid, "The argument %q must be a date such as 2026-01-31, not %q.", "since", since)
+		}
+		q.Since = day
+	default:
+		// The query language knows "last week", and says what it does not know.
+		q.Text += ` since:"` + strings.ReplaceAll(since, `"`, "") + `"`
+	}
+	return q, notes, nil
+}
+
+// IsDay reports whether a text is meant as a date of the calendar.
+func IsDay(s string) bool {
+	return strings.Trim(s, "0123456789-:TZ.+") == "" && len(s) >= len("2006")
+}
+
+// ParseDay reads a date (2026-01-31, 2026-01 or 2026) or a time (RFC 3339).
+func ParseDay(s string) (time.Time, bool) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01", "2006"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func newSearchResults(r index.Results) SearchResults {
+	out := SearchResults{
+		Results: make([]SearchResult, len(r.Hits)), Total: r.Total, Truncated: r.Truncated, Scope: r.Scope,
+		IndexCommit: r.IndexCommit, IndexAge: math.Round(r.IndexAge.Seconds()*10) / 10,
+		Notes: r.Notes, Suggestions: r.Suggestions,
+	}
+	if r.IndexAge > 0 {
+		out.IndexAge = max(out.IndexAge, 0.1) // 0 means not behind
+	}
+	for i, h := range r.Hits {
+		out.Results[i] = newSearchResult(h)
+	}
+	return out
+}
+
+func newSearchResult(h present.Hit) SearchResult {
+	s := SearchResult{
+		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), Path: h.Path,
+		Heading: h.Heading, Snippet: h.Snippet, Score: math.Round(h.Score*1000) / 1000,
+		Source: h.Source, Version: h.Version, Lang: h.Lang, ETag: string(h.Blob), Also: h.AlsoIn, Related: h.Related, Why: h.Why,
+	}
+	if h.Also > len(h.AlsoIn) {
+		s.AlsoTotal = h.Also
+	}
+	if h.Anchor != "" {
+		s.ID += "#" + h.Anchor
+	}
+	if h.Lines[0] > 0 {
+		s.Lines = fmt.Sprintf("%d-%d", h.Lines[0], max(h.Lines[0], h.Lines[1]))
+	}
+	if h.Text != "" {
+		s.Snippet = h.Text // it holds what the snippet shows, and more
+	} else {
+		s.Description = h.Description
+	}
+	if !h.Date.IsZero() {
+		s.Date = h.Date.UTC().Format(time.DateOnly)
+	}
+	return s
+}
+
+// fit makes the results fit a budget of tokens, to which what the index counts comes
+// near. From the last hit on, texts give way to snippets. Only if that is not enough, the
+// last results are left out, which a note says. One result stays in any case.
+// Explanations do not count.
+func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error) {
+	if r.Results == nil {
+		r.Results = []SearchResult{} // [] and not null
+	}
+	why := make([]*rank.Explanation, len(r.Results))
+	for i := range r.Results {
+		why[i], r.Results[i].Why = r.Results[i].Why, nil
+	}
+	var err error
+	fits := func() bool {
+		r.encoded, err = encode(r)
+		r.text = string(r.encoded)
+		return err != nil || present.EstimateTokens(r.text) <= budget
+	}
+	fit := fits()
+	for i := len(r.Results) - 1; i >= 0 && !fit; i-- {
+		if h := hits[i]; h.Text != "" {
+			h.Text, h.Lines, h.Why = "", h.SnippetLines, nil
+			r.Results[i] = newSearchResult(h)
+			fit = fits()
+		}
+	}
+	for len(r.Results) > 1 && !fit {
+		n := len(r.Results)
+		r.Notes = slices.DeleteFunc(slices.Clone(r.Notes), func(s string) bool { return s == present.CutNote(n) })
+		r.Results, r.Notes = r.Results[:n-1], append(r.Notes, present.CutNote(n-1))
+		r.Truncated = true
+		fit = fits()
+	}
+	for i := range r.Results {
+		r.Results[i].Why = why[i]
+	}
+	return r, err
+}
+
+// encode writes JSON without the escapes for HTML, which would cost a model six
+// characters for each <.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -10,6 +10,7 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index"
 )
 
 // FoundSecret is a place in a space's history that looks like a secret.
@@ -147,7 +148,7 @@ func (s *Service) PurgeSecrets(ctx context.Context, a Actor, in PurgeSecretsInpu
 	if res.Commits > 0 {
 		s.record(ctx, a, "space.purge", string(m.ID), nil)
 		progress("Rebuilding the search index")
-		if err := s.withFinder(ctx, func(f Finder) error { return f.Purged(ctx, m.ID) }); err != nil {
+		if err := s.withIndex(func(x *index.Index) error { return s.purgeIndex(ctx, x, m.ID) }); err != nil {
 			return PurgeResult{}, err
 		}
 	}

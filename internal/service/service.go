@@ -30,8 +30,10 @@ type Options struct {
 	Reviews  *reviews.Reviews
 	// ScreenSecrets says that commits to spaces with a remote are searched for secrets.
 	ScreenSecrets bool
-	// OpenFinder opens the search index if no server runs.
-	OpenFinder func(ctx context.Context) (Finder, error)
+	// OpenIndex opens the search index if no server runs.
+	OpenIndex func() (*index.Index, error)
+	// ForgetVectors removes the embeddings of a collection; nil if there are none.
+	ForgetVectors func(ctx context.Context, x *index.Index, id space.SpaceID) error
 	// Imports are for imports from URLs.
 	Imports ImportOptions
 	// DeleteSpace deletes a space if no server runs; see Running.
@@ -65,7 +67,7 @@ type Running struct {
 	Pool *sandbox.Pool
 	// PagesURL replaces Options.URL.
 	PagesURL string
-	// Index finds pages.
+	// Index is the search index.
 	Index *index.Index
 	// UserRemoved stops everything that runs for a removed person.
 	UserRemoved func(ctx context.Context, user space.UserID)
@@ -86,8 +88,11 @@ type Running struct {
 	// Background starts work that outlives its request. Its context ends with the
 	// server.
 	Background func(work func(ctx context.Context)) error
-	// Finder searches, and keeps the search index.
-	Finder Finder
+	// Health reports the state of the server, and Usage what people use. Access is what the
+	// configuration says about access besides Options.Allow and Options.MembersInvite.
+	Health func(ctx context.Context) (Health, error)
+	Usage  func(ctx context.Context, people []space.UserID) ([]Usage, error)
+	Access Access
 	// DeleteSpace deletes a space for good and records that. If owner is not empty, they
 	// must own it. done gets nil when all of it is removed.
 	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)

@@ -200,9 +200,7 @@ func (s *Service) GiveSpace(ctx context.Context, a Actor, in GiveSpaceInput) (Sp
 		return SpaceInfo{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if s.sources != nil {
-		s.sources.Look(ctx)
-	}
+	s.sources.Look(ctx)
 	if err := s.endRemote(ctx, a, m.ID); err != nil {
 		if a.kind != operator {
 			s.log.Error("remove the remote of a given space", "space", m.ID, "err", err)
@@ -215,7 +213,7 @@ func (s *Service) GiveSpace(ctx context.Context, a Actor, in GiveSpaceInput) (Sp
 
 // endRemote ends the remote of a space, if it has one.
 func (s *Service) endRemote(ctx context.Context, a Actor, id space.SpaceID) error {
-	if s.remotes == nil || !s.remotes.Has(id) {
+	if !s.remotes.Has(id) {
 		return nil
 	}
 	if err := s.remotes.Remove(ctx, id); err != nil {

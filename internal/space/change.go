@@ -35,13 +35,12 @@ type Change struct {
 	// Base is the blob that the change was made from; empty if the writer
 	// saw no file there.
 	Base BlobID `json:"base"`
-	// BaseMode is the mode that went with Base, so that a change of mode alone
-	// is told from no change.
+	// BaseMode is the mode that went with Base. It distinguishes a change of only the mode
+	// from no change.
 	BaseMode Mode `json:"base_mode"`
 }
 
-// Policy says what becomes of an entry whose base is no longer what head has
-// at its path.
+// Policy is the handling of an entry whose base is not the current content at its path.
 type Policy uint8
 
 const (

@@ -9,13 +9,12 @@ import (
 // Committer turns change sets into commits. gitstore implements it; every
 // writer takes it.
 type Committer interface {
-	// Commit applies cs on head and returns once the commit is durable (fsync).
-	// Commits of one space are serialised. Entries that cannot be committed are
-	// told in Commit.Rejected and the rest is committed; a stale base follows
-	// cs.Policy. If the change takes the space over its limits, KeepBoth refuses
-	// the largest entries, in Commit.Rejected, until the rest fits; RefuseStale
-	// returns a fault.TooLarge. It returns fault.NotFound for an unknown space,
-	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge if
+	// Commit applies cs on head and returns once the commit is durable (fsync). Commits of
+	// one space are serialised. Entries that cannot be committed are in Commit.Rejected and
+	// the rest is committed; a stale base follows cs.Policy. If the change takes the space
+	// over its limits, KeepBoth refuses the largest entries, in Commit.Rejected, until the
+	// rest fits; RefuseStale returns a fault.TooLarge. It returns fault.NotFound for an
+	// unknown space, fault.Conflict for a stale base under RefuseStale, fault.TooLarge if
 	// the change is over its limit; then nothing was changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
 }
@@ -26,12 +25,12 @@ type Checkouts interface {
 	// as they are until Release is called, but for GitView, which the host
 	// keeps at head.
 	Checkout(ctx context.Context, id SpaceID) (*Checkout, error)
-	// Blob returns the blob and the mode of a path at a commit; ok is false
-	// where there is no such file.
+	// Blob returns the blob and the mode of a path at a commit; ok is false if the file
+	// does not exist.
 	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
-	// Files lists the files at or under a path at a commit, sorted by path;
-	// under "" are all files. A path that is not there has none. If directories cannot be read, it returns all other files
-	// and a fault.Damaged.
+	// Files lists the files at or under a path at a commit, sorted by path. "" lists all
+	// files. A path that does not exist has none. If directories cannot be read, it returns
+	// all other files and a fault.Damaged.
 	Files(ctx context.Context, id SpaceID, at CommitID, under Path) ([]Entry, error)
 	// Head returns the newest commit.
 	Head(ctx context.Context, id SpaceID) (CommitID, error)
@@ -53,8 +52,8 @@ type Checkout struct {
 	GitView string
 	// Library is the host directory that becomes /library; may be empty.
 	Library string
-	// Damaged lists files and whole directories that Head has and Dir lacks,
-	// because they are damaged on the server's disk. Their absence is no deletion.
+	// Damaged lists files and whole directories that Head has and Dir lacks, because they
+	// are damaged on the server's disk. Their absence is not a deletion.
 	Damaged []Path
 	// Release reports that the sandbox is gone. It must be called once.
 	Release func()
@@ -93,9 +92,9 @@ type Runtime interface {
 	// Check says why no sandbox can start here, as a fault.Unavailable with
 	// what to do about it; nil means that one can.
 	Check(ctx context.Context) error
-	// Start boots a sandbox. When ctx ends before it returns, nothing is left.
-	// ErrKilled is in the error's tree where the start was ended from outside,
-	// as far as the Runtime can tell, and a fault.Unavailable if none works here.
+	// Start boots a sandbox. When ctx ends before it returns, nothing is left. The error's
+	// tree has ErrKilled if the start was ended from outside, as far as the Runtime knows,
+	// and a fault.Unavailable if no sandbox works here.
 	Start(ctx context.Context, spec SandboxSpec) (Sandbox, error)
 	// Reap destroys what no sandbox of this Runtime owns (processes, mounts,
 	// cgroups, directories) and returns how many sandboxes left it. Before the

@@ -41,7 +41,7 @@ const (
 
 // PathError is a refused path. It is always the cause of a fault.Invalid.
 type PathError struct {
-	Path string // as it was given
+	Path string // as given
 	Rule PathRule
 	Why  string // for people
 }

@@ -18,7 +18,7 @@ const (
 	SourceFailed  SourceState = "failed"  // the last sync failed; the snapshot before it stays
 )
 
-// SourcesMount is the directory of all sources, as paths and sandboxes have it.
+// SourcesMount is the directory of all sources, in paths and in sandboxes.
 const SourcesMount = "/library/docs/"
 
 // Source is named, read-only knowledge with an audience. Readers see it as it was at

@@ -15,8 +15,8 @@ type Boot struct {
 	Processes int   // RLIMIT_NPROC of each command user; 0: none
 	OpenFiles int   // RLIMIT_NOFILE; 0: none
 	FileSize  int64 // RLIMIT_FSIZE in bytes; 0: none
-	// RestAfter is how long after the last request the agent gives back memory
-	// that it has no use for until the next; 0: two seconds.
+	// RestAfter is how long after the last request the agent returns unused memory; 0: two
+	// seconds.
 	RestAfter time.Duration
 	Env       []string
 }
@@ -30,14 +30,14 @@ type ExecRequest struct {
 	ReadOnly bool
 	// Background makes it a job at once.
 	Background bool
-	// DetachAfter makes it a job when it still runs then; zero: never.
+	// DetachAfter makes it a job if it still runs after this time; zero: never.
 	DetachAfter time.Duration
 	// WallTime ends it with its whole process tree; zero: no limit.
 	WallTime time.Duration
 	// Grace is the time between SIGTERM and SIGKILL when it is ended.
 	Grace time.Duration
-	// HeadTail is how many bytes of each stream's beginning and of its end the
-	// result carries at most.
+	// HeadTail is how many bytes of each stream's beginning, and of its end, the result has
+	// at most.
 	HeadTail int
 }
 
@@ -53,10 +53,10 @@ const (
 // Output is a stream's output as kept for the caller.
 type Output struct {
 	Head    []byte // the first bytes
-	Tail    []byte // the last bytes, that are not in Head
+	Tail    []byte // the last bytes, without those of Head
 	Dropped int64  // bytes between them
-	// Saved is the file inside the sandbox that holds more of it; empty if
-	// nothing was dropped.
+	// Saved is the file inside the sandbox with more of the output; empty if nothing was
+	// dropped.
 	Saved string
 }
 
@@ -65,13 +65,13 @@ type End uint8
 
 // The ways a command ends.
 const (
-	Exited   End = iota // by itself; ExitCode or Signal says how
+	Exited   End = iota // ExitCode or Signal says how
 	TimedOut            // its WallTime passed
 	Canceled            // the caller asked
-	Detached            // it runs on as job JobID
+	Detached            // it continues as job JobID
 	Shutdown            // the sandbox is being stopped
 
-	// An agent never reports these two: its sandbox ended under the command.
+	// The agent never reports these two: its sandbox ended during the command.
 	OutOfMemory
 	Lost
 )
@@ -82,14 +82,14 @@ func (e End) String() string {
 	return names[e]
 }
 
-// ExecResult is how a command went.
+// ExecResult is the result of a command.
 type ExecResult struct {
 	End      End
-	ExitCode int    // as the shell says it: 128+n where Signal is n
+	ExitCode int    // as the shell reports it: 128+n for signal n
 	Signal   string // "SIGKILL"; empty if it exited
 	JobID    string // of a job
-	// JobDir is where a job's stdout, stderr and status are, and, while it runs,
-	// the pid whose process group it is: kill -- -$(cat <JobDir>/pid) stops it.
+	// JobDir has a job's stdout, stderr and status and, while it runs, the pid of its
+	// process group: kill -- -$(cat <JobDir>/pid) stops it.
 	JobDir   string
 	Stdout   Output
 	Stderr   Output
@@ -113,14 +113,14 @@ type Job struct {
 	ID       string
 	Command  string
 	Running  bool
-	ReadOnly bool // of a read-only caller; others' are none of its business
+	ReadOnly bool // of a read-only caller, who must not see other jobs
 	ExitCode int
 	Started  time.Time
 }
 
-// Entry is one path of the upper layer that changed since it was last
-// acknowledged. Path is a slash-separated path relative to SpaceDir, in the
-// bytes that the file system holds: an attacker's.
+// Entry is one path of the upper layer that changed since it was last acknowledged. Path is
+// a slash-separated path relative to SpaceDir, in the file system's bytes, which an
+// attacker may have chosen.
 type Entry struct {
 	Path    string
 	Deleted bool // a whiteout: the path and everything under it is gone from the lower layer
@@ -130,16 +130,16 @@ type Entry struct {
 	Mode    space.Mode
 	Size    int64
 	Content []byte // a Symlink's target
-	// Problem is why the content could not be told (not a regular file, over
-	// the limit, unreadable); Content is then empty.
+	// Problem is why there is no content (not a regular file, over the limit, unreadable);
+	// Content is then empty.
 	Problem string
-	// Busy marks a path that a live command has open for writing: it is told
-	// again by a later collection.
+	// Busy marks a path that a running command has open for writing: a later collection
+	// reports it again.
 	Busy bool
 }
 
-// Batch is one collection of changes. It is acknowledged with Client.Ack once
-// it is committed; what is not acknowledged is told again.
+// Batch is one collection of changes. Client.Ack acknowledges it once it is committed;
+// entries that are not acknowledged are reported again.
 type Batch struct {
 	ID      uint64
 	Entries []Entry
@@ -150,32 +150,31 @@ type Batch struct {
 // CollectLimits bound one Batch.
 type CollectLimits struct {
 	Entries  int
-	FileSize int64 // a larger file is told with a Problem
+	FileSize int64 // a larger file is reported with a Problem
 	Total    int64 // bytes of content in the batch
-	// After is the ID of the last batch, acknowledged, that told More: this one
-	// goes on behind it. What has changed before it since, and what its
-	// acknowledgement left out, waits for a collection without After.
+	// After is the ID of the last acknowledged batch with More: this one continues after
+	// it. Earlier paths that changed meanwhile, or that were not acknowledged, wait for a
+	// collection without After.
 	After uint64
 }
 
-// ApplyEntry puts one file of a newer head into the space, or one of its
-// user's own.
+// ApplyEntry writes one file of a newer head into the space, or restores a pending file.
 type ApplyEntry struct {
 	Path    string
 	Delete  bool
 	Mode    space.Mode
 	Content []byte
-	// Force replaces a path that has unacknowledged changes; else it is left
-	// alone and told as Dirty.
+	// Force replaces a path that has unacknowledged changes; otherwise the path stays, and
+	// the result is Dirty.
 	Force bool
-	// Own makes it a change of the space's user: Collect tells it like any
-	// other. Its path may be one that no space can have.
+	// Own makes it a change of the space's user, which Collect reports like any other. Its
+	// path may be invalid in a space.
 	Own bool
 }
 
-// ApplyResult says what became of an ApplyEntry.
+// ApplyResult is the result of an ApplyEntry.
 type ApplyResult struct {
 	Path    string
-	Dirty   bool   // left alone: the space has a change of its own there, or a command uses it
+	Dirty   bool   // not written: the path has a change, or a command uses it
 	Problem string // it could not be written
 }

@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// application is one entry on its way into the space. What it does there it
-// does as the commands' user; looking at the upper layer takes root.
+// application is the application of one entry. It changes the space as the commands' user,
+// and inspects the upper layer as root.
 type application struct {
 	view    *spaceView
 	round   *round
@@ -58,7 +58,7 @@ func (a *application) remove() error {
 	return nil
 }
 
-// accept makes the end of something in the space what the host knows.
+// accept records a deletion in the space as known to the host.
 func (a *application) accept(p string) {
 	if !a.entry.Own {
 		a.view.accept(p)
@@ -70,7 +70,7 @@ func (a *application) lookAt(dir int, name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// moveAside takes a file away from its name, if the host knows it.
+// moveAside renames a file to a private name, if the host knows it.
 func (a *application) moveAside(dir int, parent, name string) error {
 	p := path.Join(parent, name)
 	was, upper := a.view.lookUpper(p)
@@ -89,7 +89,7 @@ func (a *application) moveAside(dir int, parent, name string) error {
 		}
 	})
 	if err == unix.ENOENT {
-		return nil // a command has removed it, and that will be told
+		return nil // a command has removed it; a collection will report that
 	}
 	if err != nil {
 		return err
@@ -97,9 +97,9 @@ func (a *application) moveAside(dir int, parent, name string) error {
 	return a.round.putAside(setAside{entry: a.index, parent: parent, name: name, tmp: tmp, was: was, upper: upper}, dir)
 }
 
-// removeParents removes the directories that are empty without the entry: git
-// has none such. One that a command works in stays. The host is told of a
-// directory's end where a command may have deleted the rest of it.
+// removeParents removes directories that are empty without the entry, because git has no
+// empty directories. A directory in which a command works stays. If a command may have
+// deleted files in it, a collection reports that it is gone.
 func (a *application) removeParents() {
 	for p := path.Dir(a.entry.Path); p != "."; p = path.Dir(p) {
 		up, err := openBeneath(a.view.space, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -120,9 +120,8 @@ func (a *application) removeParents() {
 	}
 }
 
-// isEmpty reports whether a directory is empty, and then whether the host knows
-// all that commands deleted in it; in that order, so that nothing is deleted
-// between.
+// isEmpty reports whether a directory is empty and the host knows everything that commands
+// deleted in it. It checks in that order, so that nothing is deleted in between.
 func (a *application) isEmpty(up int, name, at string) (empty, known bool) {
 	a.as(func() {
 		fd, err := openBeneath(up, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -145,7 +144,7 @@ func (a *application) removeDir(dir int, name, at string) (err error) {
 		}
 		a.as(func() { err = removeDirs(dir, name, 0) })
 		if err == unix.ENOTEMPTY || err == unix.EEXIST {
-			return errDirty // a command has just made something in it
+			return errDirty // a command has just created something in it
 		}
 		a.view.forgetUnder(at)
 		return err
@@ -159,9 +158,9 @@ func (a *application) removeDir(dir int, name, at string) (err error) {
 	return err
 }
 
-// noFiles reports whether a directory has nothing but directories, which git does
-// not know, in which no command works and the host knows all that was deleted:
-// no one would tell it once they are gone.
+// noFiles reports whether a directory contains only directories in which no command works,
+// and whose deleted files the host knows: nothing could report them once the directories
+// are gone.
 func (a *application) noFiles(dir int, name, at string, depth int) bool {
 	if depth > maxDepth || a.round.use.in(dir, name) {
 		return false
@@ -279,17 +278,17 @@ func (a *application) openParent(create bool) (dir int, name string, err error) 
 	return dir, name, nil
 }
 
-// errInTheWay comes with a directory and the path of what is in it in a
-// directory's place.
+// errInTheWay is returned with a directory and the path of a file in it that should be a
+// directory.
 var errInTheWay = errors.New("a file is in a directory's place")
 
-// makeParent opens the directory of the entry, and makes it; a file in its
-// place gives way.
+// makeParent opens the directory of the entry, and creates it; it replaces a file at its
+// path.
 func (a *application) makeParent() (dir int, name string, err error) {
 	for range maxDepth {
 		a.as(func() { dir, name, err = a.openParent(true) })
-		// At once: a new directory may be opaque, and one that the host does not
-		// know would be a command's, with all that comes into it.
+		// At once: a new directory may be opaque. If the host did not know it, a collection
+		// would report it as a command's.
 		for _, p := range a.touched {
 			a.accept(p)
 		}
@@ -301,7 +300,8 @@ func (a *application) makeParent() (dir int, name string, err error) {
 		case a.entry.Own:
 			err = unix.ENOTDIR
 		case a.plain:
-			// Dirty was asked before: what is here is the host's or forced.
+			// The caller has checked for changes: the file is known to the host, or the
+			// entry is forced.
 			a.as(func() { err = unix.Unlinkat(dir, path.Base(at), 0) })
 		default:
 			err = a.moveAside(dir, path.Dir(at), path.Base(at))
@@ -314,8 +314,8 @@ func (a *application) makeParent() (dir int, name string, err error) {
 	return -1, "", errDirty
 }
 
-// write makes the file under another name and gives it its own in one step, so
-// that no command ever sees half of it.
+// write creates the file under a private name and renames it in one step, so that no
+// command sees a partial file.
 func (a *application) write() error {
 	dir, name, err := a.makeParent()
 	if err != nil {
@@ -355,7 +355,7 @@ func (a *application) replace(dir int, tmp, name string) error {
 	return err
 }
 
-// exchange puts the file in its place where commands run, and what was there
+// exchange swaps the new file with the old one while commands run, and sets the old one
 // aside.
 func (a *application) exchange(dir int, tmp, name string) error {
 	p := a.entry.Path

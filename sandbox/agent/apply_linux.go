@@ -11,14 +11,13 @@ import (
 	"satchel/internal/space"
 )
 
-// errDirty stops an application that would overwrite what the host has not
-// seen, or pull a file or directory from under a command.
+// errDirty stops an application that would overwrite an unreported change, or remove a file
+// or directory that a command uses.
 var errDirty = errors.New("the space has a change of its own there")
 
-// apply puts files of a newer head into the space, each as a whole, as the
-// commands' user would. Where no command runs, and none may start meanwhile,
-// nobody is there to be disturbed; else each file that gives way is set aside
-// until it is certain that nothing is lost with it (see round).
+// apply writes files of a newer head into the space, each atomically, as the commands'
+// user. If no command runs, it replaces files directly. Otherwise it sets each replaced
+// file aside until it is certain that no change is lost (see round).
 func (v *spaceView) apply(entries []ApplyEntry) []ApplyResult {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -72,13 +71,13 @@ func (r *round) applyOne(i int, n *ApplyEntry) error {
 		err = a.write()
 	}
 	if n.Own {
-		return err // what was done is a change that the host has yet to see
+		return err // the result is a change that the host must still collect
 	}
 	if err != nil || n.Delete {
 		return err
 	}
 	for p := path.Dir(n.Path); p != "."; p = path.Dir(p) {
-		// A directory that was copied up to hold the file.
+		// The directory was copied up for the file.
 		if s, ok := v.lookUpper(p); ok && s.kind() == unix.S_IFDIR && !s.opaque {
 			v.acked[p] = s
 		}
@@ -94,8 +93,8 @@ func (r *round) applyOne(i int, n *ApplyEntry) error {
 	return nil
 }
 
-// checkOwn checks a path that no space need be able to have: that it is below
-// the space, and not git's own.
+// checkOwn checks the path of an entry with Own, which may be invalid in a space: it must
+// be below the space, and not git's own.
 func (v *spaceView) checkOwn(p string) error {
 	if len(p) > maxReportedPath || strings.IndexByte(p, 0) >= 0 || strings.Count(p, "/") >= maxDepth {
 		return errors.New("no file system here can have the path")
@@ -150,8 +149,8 @@ func (v *spaceView) dirty(p string) bool {
 		old, known := v.acked[part]
 		switch {
 		case !there:
-			// Nothing of it in the upper layer: clean, unless it was there. A
-			// whiteout goes with its directory.
+			// The upper layer does not have it: clean, unless it had it before. A whiteout
+			// vanishes with its directory.
 			if known && !old.whiteout() {
 				return true
 			}
@@ -159,7 +158,7 @@ func (v *spaceView) dirty(p string) bool {
 				return false
 			}
 		case s.kind() == unix.S_IFDIR && !s.opaque:
-			// A directory alone is no change.
+			// A directory by itself is not a change.
 		case !known || old != s:
 			return true
 		}
@@ -169,9 +168,8 @@ func (v *spaceView) dirty(p string) bool {
 	}
 }
 
-// accept makes what was made or removed besides files what the host knows:
-// directories, and the absence of what gave way. Anything else there is a
-// command's, and is told.
+// accept records new directories and removed paths as known to the host. Anything else
+// there comes from a command, and a collection reports it.
 func (v *spaceView) accept(p string) {
 	if s, ok := v.lookUpper(p); ok && (s.kind() == unix.S_IFDIR || s.whiteout()) {
 		v.acked[p] = s
@@ -180,8 +178,7 @@ func (v *spaceView) accept(p string) {
 	}
 }
 
-// forgetUnder forgets what the host knew under a directory that was removed
-// with all that was in it.
+// forgetUnder forgets the known paths under a removed directory.
 func (v *spaceView) forgetUnder(dir string) {
 	for q := range v.acked {
 		if strings.HasPrefix(q, dir+"/") {
@@ -190,11 +187,10 @@ func (v *spaceView) forgetUnder(dir string) {
 	}
 }
 
-// nothingNew reports whether the host knows all that the upper layer has in a
-// directory that seems empty: what was deleted in it.
+// nothingNew reports whether the host knows all deletions in a directory that seems empty.
 func (v *spaceView) nothingNew(dir string) bool { return v.nothingNewBut(dir, nil) }
 
-// nothingNewBut is nothingNew for a directory in which some names are seen.
+// nothingNewBut is nothingNew for a directory that has some names.
 func (v *spaceView) nothingNewBut(dir string, seen []string) bool {
 	fd, err := openBeneath(v.upper, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -218,9 +214,9 @@ func (v *spaceView) nothingNewBut(dir string, seen []string) bool {
 	return true
 }
 
-// acceptFile accepts a file that was just written, unless a command has
-// changed it since: made is from before it got its name, which changes its
-// ctime alone. What is changed, or gone, is told.
+// acceptFile records a file that was just written as known to the host, unless a command
+// has changed it since: made is its state before the rename, which changes only the ctime.
+// A collection reports a changed or deleted file.
 func (v *spaceView) acceptFile(p string, made unix.Stat_t) {
 	s, ok := v.lookUpper(p)
 	if ok && s.ino == made.Ino && s.size == made.Size && s.mtime == made.Mtim.Nano() && s.mode == made.Mode {

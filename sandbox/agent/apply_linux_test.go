@@ -30,8 +30,8 @@ func put(path, content string) ApplyEntry { return ApplyEntry{Path: path, Conten
 func del(path string) ApplyEntry          { return ApplyEntry{Path: path, Delete: true} }
 func force(e ApplyEntry) ApplyEntry       { e.Force = true; return e }
 
-// Each case starts from the checkout, runs commands, applies, and looks at the
-// space and at what is told then.
+// Each case starts from the checkout, runs commands, applies, and then checks the space and
+// the next collection.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestApplyMakesDirectoriesWhileCommandsRun(t *testing.T) {
 		t.Errorf("inside is %q", got)
 	}
 	if got := brief(s.collect()); got != "" {
-		t.Errorf("the host is told its own: %s", got)
+		t.Errorf("the host gets its own changes back: %s", got)
 	}
 }
 

@@ -9,8 +9,7 @@ import (
 
 func own(e ApplyEntry) ApplyEntry { e.Own = true; return e }
 
-// What is put as the user's own is what a command of theirs would have done:
-// the next collection tells it.
+// An entry with Own is like a change of the user's command: the next collection reports it.
 func TestApplyOwn(t *testing.T) {
 	t.Parallel()
 	link := func(path, target string) ApplyEntry {
@@ -63,8 +62,8 @@ func TestApplyOwn(t *testing.T) {
 	}
 }
 
-// What a running command has open for writing, or works in, is not pulled from
-// under it: it is told as dirty until the command has ended.
+// A file that a running command has open for writing, or a directory in which it works, is
+// not replaced: the result is Dirty until the command has ended.
 func TestApplyUnderARunningCommand(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -88,7 +87,7 @@ func TestApplyUnderARunningCommand(t *testing.T) {
 			s := startSandbox(t, sandboxOption{seed: testSeed})
 			ends := make(chan JobEnd, 1)
 			s.OnJobEnd(func(e JobEnd) { ends <- e })
-			// The host knows the file, so that only its use tells it from others.
+			// The host knows the file, so only its use matters.
 			s.sh("printf b > b.txt")
 			s.collect()
 			s.exec(ExecRequest{Background: true, Command: c.job + "; : > /tmp/ready; until [ -e /tmp/go ]; do sleep 0.02; done; " + c.then})

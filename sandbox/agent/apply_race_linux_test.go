@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// In gVisor, with nothing held up: commands append to files, replace them and
-// make them while newer heads of the same files are applied again and again.
-// Every line that a command wrote is told, in one file or another.
+// In gVisor, with nothing held up: commands append to files, replace them and make them
+// while newer heads of the same files are applied again and again. Every line that a
+// command wrote is reported, in some file.
 func TestApplyRacesWithCommands(t *testing.T) {
 	t.Parallel()
 	const files = 40
@@ -57,8 +57,8 @@ for i in range(%d):
 		default:
 		}
 		note()
-		// As the host does, a file's content that was told is merged, and the
-		// newer head applied: here it becomes empty, and what was told is kept.
+		// As on the host, reported content is merged and the newer head applied: here the
+		// file becomes empty, and the reported lines are kept.
 		var entries []ApplyEntry
 		for i := range files {
 			entries = append(entries, put(fmt.Sprint("f", i), fmt.Sprintf("head %d\n", applied)))

@@ -92,7 +92,7 @@ func (h *hostSpace) sh(command string) {
 	}
 }
 
-// collected returns what a collection tells, and acknowledges it.
+// collected returns the entries of a collection, and acknowledges it.
 func (h *hostSpace) collected() string {
 	h.t.Helper()
 	b := h.batch(CollectLimits{})
@@ -145,8 +145,8 @@ func (h *hostSpace) files() string {
 	return conflictName.ReplaceAllString(strings.TrimSpace(w.String()), space.ConflictMark+"N")
 }
 
-// A command opens, changes, replaces or removes a file between two steps of an
-// application. Whatever it writes is in the space afterwards, and is told.
+// A command opens, changes, replaces or removes a file between two steps of an application.
+// Whatever it writes is in the space afterwards, and is reported.
 func TestApplyLosesNothingBetweenItsSteps(t *testing.T) {
 	const (
 		holdOpen = "exec 3>>f"      // and writes when all is over

@@ -22,8 +22,8 @@ const (
 	gitName   = ".git" // the mount point in the space's root
 )
 
-// runDirOutputs is how many streams' output fit into RunDir: what is kept, and
-// that of a command that runs.
+// runDirOutputs is how many streams' output fits into RunDir: the kept ones, and those of a
+// running command.
 const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
 // boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
@@ -38,6 +38,9 @@ func boot(b Boot) (lower int, err error) {
 		return -1, fmt.Errorf("opening the checkout: %w", err)
 	}
 	if err := mountSpace(b); err != nil {
+		return -1, err
+	}
+	if err := mountLibrary(); err != nil {
 		return -1, err
 	}
 	if err := mountTmp(b, CommandUID); err != nil {
@@ -55,8 +58,8 @@ func boot(b Boot) (lower int, err error) {
 	return lower, os.Chdir(SpaceDir)
 }
 
-// keepDescriptors sees to it that no command inherits a descriptor which some
-// package of the program, or whoever started it, opened without O_CLOEXEC.
+// keepDescriptors ensures that no command inherits a descriptor that a package or the
+// parent process opened without O_CLOEXEC.
 func keepDescriptors() error {
 	dir, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -103,21 +106,33 @@ func mountSpace(b Boot) error {
 		return fmt.Errorf("mounting the overlay: %w", err)
 	}
 	if git {
-		at := filepath.Join(SpaceDir, gitName)
-		if err := unix.Mount(Git, at, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("binding the git view: %w", err)
-		}
-		const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
-		if err := unix.Mount("", at, "", ro, ""); err != nil {
-			return fmt.Errorf("making the git view read-only: %w", err)
-		}
+		return bindReadOnly(Git, filepath.Join(SpaceDir, gitName))
 	}
 	return nil
 }
 
-// hideOwn covers the directory with all that is the agent's: the checkout's
-// files are open to all, and where the server is no root the directory itself
-// belongs to the commands' user. What the agent needs of it, it has open.
+// mountLibrary puts the library, where there is one, at LibraryDir.
+func mountLibrary() error {
+	if _, err := os.Lstat(Library); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return bindReadOnly(Library, LibraryDir)
+}
+
+func bindReadOnly(source, target string) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("binding %s: %w", target, err)
+	}
+	const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("", target, "", ro, ""); err != nil {
+		return fmt.Errorf("making %s read-only: %w", target, err)
+	}
+	return nil
+}
+
+// hideOwn covers the agent's directory: everybody could read the checkout in it, and if the
+// server is not root, the directory belongs to the commands' user. The agent keeps open
+// what it needs.
 func hideOwn() error {
 	return mountTmpfs(filepath.Dir(Exe), 0o700, 4096, 2, unix.MS_RDONLY)
 }
@@ -139,7 +154,7 @@ func mountTmp(b Boot, uid int) error {
 	return os.Chown(homeDir, uid, uid)
 }
 
-// mountTmpfs mounts a tmpfs; a size or a number of inodes of zero is no limit.
+// mountTmpfs mounts a tmpfs; a size or number of inodes of zero means no limit.
 func mountTmpfs(at string, mode fs.FileMode, size, inodes int64, flags uintptr) error {
 	opts := fmt.Sprintf("mode=%04o", mode)
 	if size > 0 {

@@ -2,9 +2,9 @@ package agent
 
 import "sync"
 
-// capture keeps one stream of a command: its beginning and its end in memory
-// for the result, more of it in a spool, and the newest part for whoever
-// follows. It never holds more than twice half plus livePart.
+// capture keeps one stream of a command: its beginning and its end in memory for the
+// result, more of it in a spool, and the newest part for live output. It never holds more
+// than twice half plus livePart.
 type capture struct {
 	half      int           // bytes of the beginning and of the end each
 	openSpool func() *spool // called once, when something would be dropped
@@ -12,14 +12,14 @@ type capture struct {
 	mu    sync.Mutex
 	head  []byte
 	tail  []byte // a ring once it has half bytes
-	next  int    // where the ring goes on
+	next  int    // next position in the ring
 	total int64
 	spool *spool
 	live  []byte // the newest output that was not sent yet
 }
 
-// livePart is how much of what was not sent yet is kept: output that comes
-// faster is left out of the live stream, not of the result.
+// livePart is how much unsent live output is kept: faster output is missing in the live
+// stream, but not in the result.
 const livePart = 16 << 10
 
 func (c *capture) write(p []byte) {
@@ -27,7 +27,7 @@ func (c *capture) write(p []byte) {
 	defer c.mu.Unlock()
 	if c.spool == nil && c.total+int64(len(p)) > int64(2*c.half) && c.openSpool != nil {
 		open := c.openSpool
-		c.openSpool = nil // later it would lack what was dropped
+		c.openSpool = nil // a later spool would lack the dropped output
 		c.attachLocked(open())
 	}
 	if c.spool != nil {
@@ -67,8 +67,8 @@ func (c *capture) attach(open func() *spool) *spool {
 	return c.spool
 }
 
-// attachLocked hands over what was kept so far: all of it, as a spool is opened
-// before anything is dropped.
+// attachLocked writes all output so far to the spool: nothing was dropped before the spool
+// was opened.
 func (c *capture) attachLocked(s *spool) {
 	if c.spool = s; s != nil {
 		s.write(c.head)
@@ -96,7 +96,7 @@ func (c *capture) takeLive() []byte {
 	return p
 }
 
-// written is how many bytes there were.
+// written is the number of bytes so far.
 func (c *capture) written() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,20 +12,19 @@ import (
 	"satchel/internal/fault"
 )
 
-// Bounds of what an agent may make its client hold.
+// Limits of what an agent can make its client hold.
 const (
 	maxCalls     = 4096             // unanswered at once
-	maxJobEnds   = 4096             // told and not yet taken
+	maxJobEnds   = 4096             // reported and not yet handled
 	maxLive      = 64               // frames of output that onOutput has not taken; older ones are dropped
 	liveBurst    = 8 << 20          // bytes of output frames of one command at any time
-	liveRate     = 4 << 20          // and more of them per second of its run
+	liveRate     = 4 << 20          // more of them per second
 	liveFrame    = 4 << 10          // what a frame counts besides its bytes
 	answerMargin = 20 * time.Second // after a cancelled command's grace, until the agent counts as stuck
 )
 
-// Client is the host's side of the protocol. Its methods may be called from
-// several goroutines; a failed call that does not wrap ErrProtocol leaves the
-// connection as it was.
+// Client is the host's side of the protocol. Its methods may be called from several
+// goroutines; if a call's error does not wrap ErrProtocol, the connection stays usable.
 type Client struct {
 	conn io.ReadWriteCloser
 	out  chan []byte
@@ -56,8 +55,8 @@ type answer struct {
 	err  error
 }
 
-// Connect sends b and waits until the agent is ready. It owns conn from then
-// on, also where it fails: conn is then closed.
+// Connect sends b and waits until the agent is ready. It then owns conn, and closes it if
+// it fails.
 func Connect(ctx context.Context, conn io.ReadWriteCloser, b Boot) (*Client, error) {
 	c := &Client{
 		conn:  conn,
@@ -76,8 +75,8 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, b Boot) (*Client, err
 	return c, nil
 }
 
-// OnJobEnd sets who is told when a job ends. It must be set before the first
-// Exec. f runs on a goroutine of the Client's, one call at a time.
+// OnJobEnd sets the function that is called when a job ends. Set it before the first Exec.
+// f runs on a goroutine of the Client, one call at a time.
 func (c *Client) OnJobEnd(f func(JobEnd)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,7 +238,7 @@ func (k *call) takeOutput(f frame) error {
 	if s != Stdout && s != Stderr {
 		return fmt.Errorf("%w: output of stream %d", ErrProtocol, s)
 	}
-	// Small frames count too, or they would keep this goroutine busy for free.
+	// Small frames count too, because they also keep this goroutine busy.
 	k.output += int64(len(f.payload)) + liveFrame
 	if k.output > liveBurst+int64(time.Since(k.started).Seconds()*liveRate) {
 		return fmt.Errorf("%w: endless output", ErrProtocol)

@@ -12,18 +12,17 @@ import (
 	"satchel/internal/fault"
 )
 
-// Exec runs a command to its end, or to where it becomes a job. onOutput, which
-// may be nil, is called with output as it comes: in order, on one goroutine,
-// not after Exec has returned; where there is more than it takes, the oldest is
-// left out (the result is exact). When ctx ends, the command is ended with its
-// process tree and the result says Canceled; the error is then nil. Where the
+// Exec runs a command until it ends or becomes a job. onOutput, which may be nil, is called
+// with new output: in order, on one goroutine, and not after Exec has returned. If it is
+// too slow, it misses the oldest output; the result is complete. When ctx ends, the command
+// is ended with its process tree, the result says Canceled, and the error is nil. If the
 // agent does not answer even then, the connection is closed.
 func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, []byte)) (ExecResult, error) {
 	if len(r.Command) > maxCommand {
 		return ExecResult{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed.", len(r.Command), maxCommand)
 	}
 	if strings.ContainsRune(r.Command, 0) {
-		return ExecResult{}, fault.New(fault.Invalid, "The command has a NUL byte, which bash cannot take.")
+		return ExecResult{}, fault.New(fault.Invalid, "The command contains a NUL byte, which bash does not accept.")
 	}
 	r.HeadTail = min(max(r.HeadTail, 0), maxHeadTail)
 	live := newLiveQueue()
@@ -48,9 +47,8 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	return res, err
 }
 
-// awaitExec waits for the reply, and cancels the command when ctx ends. An
-// agent that has not answered well after the command's time is stuck or lies:
-// whoever waits for it must not wait for ever.
+// awaitExec waits for the reply, and cancels the command when ctx ends. An agent that has
+// not answered well after the command's time is stuck or hostile, so the wait is limited.
 func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecRequest) answer {
 	var overdue <-chan time.Time
 	if r.WallTime > 0 {
@@ -79,8 +77,8 @@ func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecReque
 	return <-cl.answer
 }
 
-// Collect reports what changed in the space since what was acknowledged, sorted
-// by path. A zero limit stands for its default.
+// Collect returns the changes in the space that were not acknowledged yet, sorted by path.
+// A zero limit means the default.
 func (c *Client) Collect(ctx context.Context, l CollectLimits) (Batch, error) {
 	l = l.withDefaults()
 	limit := l.Total + int64(l.Entries)*entryFields + maxNames + 2*maxWirePath
@@ -118,20 +116,20 @@ func (l CollectLimits) withDefaults() CollectLimits {
 	return l
 }
 
-// Ack tells the agent that a batch is committed, so that its entries are not
-// told again until they change; those whose paths are in except are.
+// Ack acknowledges a batch after its commit, so that its entries are not reported again
+// until they change, except those with a path in except.
 func (c *Client) Ack(ctx context.Context, batch uint64, except []string) error {
 	_, err := c.roundTrip(ctx, kindAck, (&ackRequest{batch, except}).encode, 0)
 	return err
 }
 
-// applyPart is how many bytes of content one message of Apply holds at most,
-// but for a single larger file.
+// applyPart is how many bytes of content one message of Apply has at most, unless a single
+// file is larger.
 const applyPart = 8 << 20
 
-// Apply puts files of a newer head into the space, in the order given (deletes
-// of files that a directory replaces come first), and tells what became of
-// each. After an error some may have been put.
+// Apply writes files of a newer head into the space, in the given order (deletions of files
+// that a directory replaces come first), and returns the result of each. After an error,
+// some may have been written.
 func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult, error) {
 	var results []ApplyResult
 	for len(entries) > 0 {
@@ -165,7 +163,7 @@ func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult
 	return results, nil
 }
 
-// Jobs lists the jobs that run and those that ended lately, oldest first.
+// Jobs lists the running jobs and those that ended recently, oldest first.
 func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
 	body, err := c.roundTrip(ctx, kindJobs, nil, 8<<20)
 	if err != nil {
@@ -226,7 +224,7 @@ func (q *liveQueue) push(o liveOutput) {
 	q.signal()
 }
 
-// close lets drain end once it has told everything; nil is allowed.
+// close lets drain end once it has delivered everything; nil is allowed.
 func (q *liveQueue) close() {
 	if q == nil {
 		return

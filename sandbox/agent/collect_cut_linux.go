@@ -5,25 +5,24 @@ import (
 	"strings"
 )
 
-// walkState is how far a walk over the upper layer has come.
+// walkState is the progress of a walk over the upper layer.
 type walkState struct {
-	from string          // the path that it goes on with; empty: it begins
+	from string          // the path to continue with; empty at the start
 	seen map[string]bool // acknowledged paths that are still there
-	gone []string        // what is to be told as deleted still; nil while it walks
+	gone []string        // deleted paths still to report; nil during the walk
 }
 
-// cutWalk is a walk that the limits of a batch ended. It may go on when the
-// batch is acknowledged: what it has passed is then known to the host, or was
-// refused, and is looked at again by the next walk.
+// cutWalk is a walk that stopped at the limits of a batch. It can continue when the batch
+// is acknowledged: the host then knows the paths before, or rejected them, and the next
+// walk visits these again.
 type cutWalk struct {
 	walkState
 	batch uint64
 	acked bool
 }
 
-// goOn returns the walk that a batch ended, or a new one where there is none:
-// after an application, or an acknowledgement of another batch, a walk no more
-// knows what it has passed.
+// goOn returns the walk that stopped with a batch, or else a new one: a walk cannot
+// continue after an application, or after an acknowledgement of another batch.
 func (v *spaceView) goOn(after uint64) walkState {
 	cut := v.cut
 	v.cut = nil
@@ -33,7 +32,7 @@ func (v *spaceView) goOn(after uint64) walkState {
 	return walkState{seen: make(map[string]bool)}
 }
 
-// ackCut notes that a batch with these paths is acknowledged.
+// ackCut records that a batch with these paths is acknowledged.
 func (v *spaceView) ackCut(batch uint64, reported map[string]*stamp) {
 	if v.cut == nil {
 		return
@@ -48,8 +47,8 @@ func (v *spaceView) ackCut(batch uint64, reported map[string]*stamp) {
 	}
 }
 
-// reportedOf returns how many of a directory's names, which are sorted, a walk that
-// goes on has passed already.
+// reportedOf returns how many of a directory's sorted names a continued walk has already
+// visited.
 func (w *walkState) reportedOf(prefix string, names []string) int {
 	rest, ok := strings.CutPrefix(w.from, prefix)
 	if !ok {

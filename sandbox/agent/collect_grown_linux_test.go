@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// What a command appends while it is being collected is told by the next
-// collection, whole: between the look at a file and its reading every process
-// is looked at, which takes long enough for another command.
+// The next collection reports completely what a command appends during a collection:
+// between the check of a file and its reading, every process is inspected, which leaves
+// enough time for another command.
 func TestCollectTellsWhatGrewMeanwhile(t *testing.T) {
 	for _, c := range []struct{ name, meanwhile, then string }{
 		{"appended", "echo two >> f", "\"f\"=one\ntwo\n\n"},
@@ -44,8 +44,8 @@ func TestCollectTellsWhatGrewMeanwhile(t *testing.T) {
 	}
 }
 
-// A command that opens a file after every process was looked at, and is half
-// done when the file is read, is waited for: the file is not told by half.
+// A command opens a file after every process was inspected, and is half done when the file
+// is read. The collection waits for it, and does not report a partial file.
 func TestCollectTellsNoHalfOfWhatIsBeingWritten(t *testing.T) {
 	h := newHostSpace(t)
 	h.sh("echo one > f; echo other > g")
@@ -119,8 +119,8 @@ func TestCollectWaitsForAWriterThatPauses(t *testing.T) {
 	}
 }
 
-// A collection that was cut goes on behind what it has told, also where that
-// changes meanwhile or is refused; a new one tells what was passed.
+// A stopped collection continues after the last reported path, even if that changes
+// meanwhile or is rejected; a new collection reports the earlier paths.
 func TestCollectGoesOnWhereItWasCut(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -130,9 +130,9 @@ func TestCollectGoesOnWhereItWasCut(t *testing.T) {
 		then      string             // by a new collection
 	}{
 		{"nothing", func(*hostSpace) {}, nil, "b/d e z", ""},
-		{"what was told changes", func(h *hostSpace) { h.sh("echo 2 > a") }, nil, "b/d e z", "a"},
-		{"what was told is refused", func(*hostSpace) {}, []string{"b/c"}, "b/d e z", "b/c"},
-		{"what was told goes", func(h *hostSpace) { h.sh("rm a") }, nil, "b/d e z", "a"},
+		{"a reported path changes", func(h *hostSpace) { h.sh("echo 2 > a") }, nil, "b/d e z", "a"},
+		{"a reported path is refused", func(*hostSpace) {}, []string{"b/c"}, "b/d e z", "b/c"},
+		{"a reported path is deleted", func(h *hostSpace) { h.sh("rm a") }, nil, "b/d e z", "a"},
 		{"something comes before it", func(h *hostSpace) { h.sh("echo 1 > A; echo 1 > f") }, nil, "b/d e f z", "A"},
 		{"the directory goes where it was cut", func(h *hostSpace) { h.sh("rm -r b") }, nil, "e z", "b b/c"},
 		{"the directory becomes a file there", func(h *hostSpace) { h.sh("rm -r b; echo 1 > b") }, nil, "b e z", "b/c"},

@@ -56,20 +56,20 @@ type collection struct {
 	total int64
 	names int // bytes of paths and problems
 	more  bool
-	files []changedFile // of the directory that is looked at
+	files []changedFile // of the current directory
 	use   *liveUse      // nil: not looked yet
 }
 
-// changedFile is a regular file that is to be told.
+// changedFile is a regular file to report.
 type changedFile struct {
 	name  string
 	entry Entry
 	stamp stamp
-	read  bool // it is to be read
+	read  bool // its content must be read
 }
 
-// filesAtOnce and bytesAtOnce bound what is read before it is sent; mostProblem
-// is more than the text of a problem has.
+// filesAtOnce and bytesAtOnce limit what is read before it is sent; mostProblem is longer
+// than the text of any problem.
 const (
 	filesAtOnce = 256
 	bytesAtOnce = 4 << 20
@@ -92,22 +92,22 @@ func (c *collection) run() error {
 		unix.Close(fd)
 	}
 	for len(c.gone) > 0 && c.room(c.gone[0], 0) {
-		c.tell(Entry{Path: c.gone[0], Deleted: true}, nil)
+		c.report(Entry{Path: c.gone[0], Deleted: true}, nil)
 		c.gone = c.gone[1:]
 	}
 	return nil
 }
 
-// findGone lists what is to be told at the end of a walk.
+// findGone lists the deletions to report at the end of a walk.
 func (c *collection) findGone() {
-	// What the host knows and the upper layer has no more was made in the space
-	// and is gone again: no whiteout says so.
+	// A known path that the upper layer no longer has was created in the space and then
+	// deleted, without a whiteout.
 	c.gone = []string{} // the walk is done
 	for p, s := range c.view.acked {
 		switch {
 		case c.seen[p]:
 		case s.whiteout():
-			delete(c.view.acked, p) // what lies above it is told
+			delete(c.view.acked, p) // a path above it is reported
 		default:
 			c.gone = append(c.gone, p)
 		}
@@ -115,8 +115,8 @@ func (c *collection) findGone() {
 	slices.Sort(c.gone)
 }
 
-// room reports whether the entry of a path with so much content fits; else the
-// walk ends there.
+// room reports whether the entry of a path with this much content fits; otherwise the walk
+// stops there.
 func (c *collection) room(p string, content int64) bool {
 	if c.fits(0, content) {
 		return true
@@ -125,12 +125,12 @@ func (c *collection) room(p string, content int64) bool {
 	return false
 }
 
-// fits reports whether an entry fits after so many others.
+// fits reports whether an entry fits after others entries.
 func (c *collection) fits(others int, content int64) bool {
 	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= maxNames
 }
 
-func (c *collection) tell(n Entry, s *stamp) {
+func (c *collection) report(n Entry, s *stamp) {
 	c.count++
 	c.total += int64(len(n.Content))
 	c.names += len(n.Path) + len(n.Problem)
@@ -144,15 +144,14 @@ func (c *collection) tell(n Entry, s *stamp) {
 	}
 }
 
-// walk looks at everything in a directory of the upper layer, which it closes.
-// The names are a command's; only stat and the opening of directories are done
-// as root.
+// walk visits everything in a directory of the upper layer, and closes the directory.
+// Commands chose the names; as root, walk only stats them and opens directories.
 func (c *collection) walk(fd int, prefix string, depth int) {
 	dir := os.NewFile(uintptr(fd), "upper")
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		c.tell(Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
+		c.report(Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
 		c.keep(prefix)
 		return
 	}
@@ -172,8 +171,7 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 	c.reportFiles(fd, prefix)
 }
 
-// keep has everything under a directory that could not be looked at count as
-// still there.
+// keep treats everything under an unreadable directory as unchanged.
 func (c *collection) keep(prefix string) {
 	for p := range c.view.acked {
 		if strings.HasPrefix(p, prefix) {
@@ -193,7 +191,7 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	}
 	s := stampOf(&st, false)
 	if s.kind() == unix.S_IFDIR {
-		// The files of this directory come first: below it others gather.
+		// Report the files of this directory before those below it.
 		c.reportFiles(dir, strings.TrimSuffix(at, name))
 		if !c.more {
 			c.lookDir(dir, name, at, depth, s, known, old)
@@ -225,8 +223,8 @@ func (c *collection) look(dir int, name, at string, depth int) {
 		if n.Deleted = s.whiteout(); !n.Deleted {
 			n.Problem = "it is a device"
 		} else if !known && !c.view.inLower(at) {
-			// A file that came and went, or had another name: gVisor leaves a
-			// whiteout though there is nothing to hide.
+			// A file that was created and deleted, or renamed: gVisor leaves a whiteout
+			// although there is nothing to hide.
 			c.view.acked[at] = s
 			c.seen[at] = true
 			return
@@ -238,11 +236,11 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	default:
 		n.Problem = "it is not a regular file"
 	}
-	// The files of this directory that are named before it come first: a walk
-	// that is cut goes on behind what it has told.
+	// First report the files of this directory whose names come before: a stopped walk
+	// continues after the last reported path.
 	c.reportFiles(dir, strings.TrimSuffix(at, name))
 	if !c.more && c.room(at, int64(len(n.Content))) {
-		c.tell(n, &s)
+		c.report(n, &s)
 	}
 }
 
@@ -257,7 +255,7 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 		c.keep(at + "/")
 	case depth >= maxDepth || len(at) > maxReportedPath-256:
 		unix.Close(fd)
-		n.Problem = "what is in it lies too deep"
+		n.Problem = "it contains too many nested directories"
 	default:
 		s.opaque = c.view.isOpaque(fd)
 		n.Opaque = s.opaque
@@ -269,14 +267,14 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 			}
 			return
 		}
-		c.tell(n, &s)
+		c.report(n, &s)
 	}
 	if n.Problem == "" {
 		c.walk(fd, at+"/", depth+1)
 	}
 }
 
-// lookFile notes a changed regular file, to be read with others.
+// lookFile adds a changed regular file, to be read with others.
 func (c *collection) lookFile(name string, n Entry, s stamp) {
 	if s.mode&0o111 != 0 {
 		n.Mode = space.Executable
@@ -289,8 +287,8 @@ func (c *collection) lookFile(name string, n Entry, s stamp) {
 	c.files = append(c.files, changedFile{name, n, s, !n.Busy && n.Problem == ""})
 }
 
-// reportFiles reads and tells what lookFile noted of a directory. The changes of
-// thread that it takes to read as the commands' user are few that way.
+// reportFiles reads and reports the files that lookFile added. Reading them together saves
+// switches to the thread of the commands' user.
 func (c *collection) reportFiles(dir int, prefix string) {
 	files := c.files
 	c.files = c.files[:0]
@@ -328,14 +326,14 @@ func (c *collection) reportFiles(dir int, prefix string) {
 		c.lookAgain(dir, part)
 		for i := range part {
 			s := part[i].stamp
-			c.tell(part[i].entry, &s)
-			part[i] = changedFile{} // its content is not held any longer
+			c.report(part[i].entry, &s)
+			part[i] = changedFile{} // free its content
 		}
 	}
 }
 
-// lookAgain finds what a command opened after the first look at what is open,
-// and has written by half: it is open still, or has changed since it was read.
+// lookAgain finds files that a command opened after the first check and may have written
+// partially: they are still open, or have changed since they were read.
 func (c *collection) lookAgain(dir int, files []changedFile) {
 	var use *liveUse
 	for i := range files {
@@ -355,9 +353,9 @@ func (c *collection) lookAgain(dir int, files []changedFile) {
 	}
 }
 
-// readFile runs as the commands' user. What has changed since it was looked at
-// may be half of what a command writes: it counts as open for writing, and is
-// told when that command ends, if not before.
+// readFile runs as the commands' user. A file that has changed since it was checked may be
+// partially written: it counts as open for writing, and is reported again when the command
+// ends, if not before.
 func (c *collection) readFile(dir int, f *changedFile) {
 	n := &f.entry
 	fd, err := openBeneath(dir, f.name, unix.O_RDONLY, 0)
@@ -369,7 +367,7 @@ func (c *collection) readFile(dir int, f *changedFile) {
 	b := make([]byte, n.Size)
 	have := 0
 	for have < len(b) {
-		// Of a FIFO that has taken the name, this takes nothing.
+		// If a FIFO has replaced the file, this reads nothing.
 		k, err := unix.Pread(fd, b[have:], int64(have))
 		if err == unix.EINTR {
 			continue
@@ -392,8 +390,8 @@ func (c *collection) readFile(dir int, f *changedFile) {
 	}
 }
 
-// isBusy reports whether a process of a command has a file open for writing. A
-// file of the upper layer alone has the same number there as in the space.
+// isBusy reports whether a process of a command has a file open for writing. A file that
+// only the upper layer has, has the same inode number there as in the space.
 func (c *collection) isBusy(ino uint64) bool {
 	if c.use == nil {
 		u := c.view.findUse()

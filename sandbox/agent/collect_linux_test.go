@@ -106,7 +106,7 @@ func TestCollect(t *testing.T) {
 			`" "` + "\n" + `"*"` + "\n" + `"-rf"` + "\n" + `"\\"` + "\n" + `"bad\xff\xfe"` + "\n" + `"esc\x1b[31m"` + "\n" + `"new\nline"` + "\n" + `"ü"` + "\n",
 		}},
 		{"nested repository", []string{"mkdir -p r/.git/hooks; echo evil > r/.git/config", "\"r\" opaque dir\n\"r/.git\" dir\n\"r/.git/config\"=evil\n\n\"r/.git/hooks\" dir\n"}},
-		{"the git view is not told and cannot be changed", []string{
+		{"the git view is not reported and cannot be changed", []string{
 			"! touch .git/x 2>/dev/null; ! rm -rf .git 2>/dev/null; ! mv .git g 2>/dev/null; ! ln -s x .git/y 2>/dev/null; cat .git/HEAD > head", "\"head\"=ref: refs/heads/main\n\n",
 		}},
 		{"unreadable by its mode", []string{"echo s > n; chmod 0 n; mkdir d; echo t > d/f; chmod 0 d", "\"d\" opaque dir\n\"d/f\" problem\n\"n\" problem\n"}},
@@ -176,7 +176,7 @@ func TestCollectWithinLimits(t *testing.T) {
 	}
 }
 
-// A path open for writing by a live command is not told until it is closed.
+// A path that a running command has open for writing is not reported until it is closed.
 func TestCollectLeavesBusyFiles(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
@@ -231,7 +231,7 @@ open("bottom","w").write("x")
 	}
 }
 
-// What it takes to collect and to apply many files grows with their number alone.
+// The cost of collecting and applying many files grows linearly with their number.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	boot := testBoot()
@@ -326,7 +326,7 @@ func TestFullUpper(t *testing.T) {
 	s.sh("! head -c 20M /dev/zero > /tmp/big 2>/dev/null; rm /tmp/big; echo still > there")
 }
 
-// What changes while it is collected is told again until it is told whole.
+// A file that changes while it is collected is reported again until it is complete.
 func TestCollectWhileWriting(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})

@@ -18,16 +18,16 @@ import (
 const (
 	// liveEvery is how often live output is sent at most.
 	liveEvery = 50 * time.Millisecond
-	// drainTime is how long drain waits for the end of the output after a command and
-	// all its processes have ended: only a process of another command that was handed
-	// the pipe can hold it open then.
+	// drainTime is how long drain waits for the end of the output after a command and all
+	// its processes have ended: only a process of another command could still have the pipe
+	// open.
 	drainTime = 250 * time.Millisecond
 	readPart  = 32 << 10
 	// maxPipe is how much a pipe can hold: what an ordinary user may ask for (pipe(7),
 	// pipe-max-size).
 	maxPipe = 1 << 20
-	// floodPause slows the reading of output that is too much to be kept, so
-	// that `yes` leaves the processor to others.
+	// floodPause slows the reading of output that is not kept, so that `yes` does not use
+	// the whole processor.
 	floodPause = time.Millisecond
 )
 
@@ -42,7 +42,7 @@ type running struct {
 	started  time.Time
 	stdout   *capture
 	stderr   *capture
-	saved    [2]string // where output lies that is not in the result
+	saved    [2]string // files with output that is not in the result
 	readers  sync.WaitGroup
 	live     atomic.Bool   // the call is open
 	cancel   chan struct{} // closed when the host cancels the call
@@ -84,7 +84,7 @@ func (s *server) startExec(id uint32, req ExecRequest) {
 	}()
 }
 
-// run returns when the call is to be answered; the command may go on as a job.
+// run returns when the call can be answered; the command may continue as a job.
 func (r *running) run() (ExecResult, error) {
 	r.started = time.Now()
 	r.live.Store(true)
@@ -105,7 +105,7 @@ func (r *running) run() (ExecResult, error) {
 			r.sendLive()
 			return r.result(), nil
 		case <-detach:
-			// Without room for a job it goes on as it is.
+			// If there is no room for a job, it continues as it is.
 			j, _ = r.s.jobs.add(r)
 			detach = nil
 		}
@@ -146,8 +146,8 @@ func (r *running) launch() error {
 
 var errSignaled = errors.New("the command was sent a signal while it had no shell")
 
-// setShell refuses a shell where the host has sent a signal already: it went to
-// the one before, and whoever sent it was told that it arrived.
+// setShell rejects a new shell if the host has already sent a signal: the previous shell
+// got it, and the host was told that it was delivered.
 func (r *running) setShell(sh *shell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *running) setShell(sh *shell) bool {
 	return true
 }
 
-// pid is the number of the command's shell, which leads a session.
+// pid is the process id of the command's shell, which is a session leader.
 func (r *running) pid() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,9 +177,8 @@ func (r *running) signal(sig unix.Signal) {
 	}
 }
 
-// maxLaunches is how often a command is given to another shell because its
-// shell was killed before it read the command: another command of the same
-// user may kill all shells that wait, just as one of them is handed over.
+// maxLaunches is how often a command gets another shell because its shell was killed before
+// it read the command: another command of the same user may kill all waiting shells.
 const maxLaunches = 3
 
 // relaunch reports whether the command, whose shell has ended, was given to
@@ -208,8 +207,7 @@ func (r *running) detachTimer() <-chan time.Time {
 	return time.After(r.req.DetachAfter)
 }
 
-// supervise awaits the end of the command, whatever brings it, and closes
-// ended.
+// supervise waits for the end of the command, for any reason, and closes ended.
 func (r *running) supervise(j *job) {
 	var wall <-chan time.Time
 	if r.req.WallTime > 0 {
@@ -298,8 +296,8 @@ func (r *running) follow(from Stream, f *os.File, c *capture) {
 	}
 }
 
-// rest takes what a pipe holds, without waiting for more. On a machine that is busy the
-// reader may not have had its turn since the command wrote it.
+// rest reads what is in a pipe, without waiting for more. On a busy machine, the reader may
+// not have run since the command wrote it.
 func (c *capture) rest(f *os.File) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -323,7 +321,7 @@ func (c *capture) rest(f *os.File) {
 	}
 }
 
-// armLive sees to it that new output is sent soon, once for all of it.
+// armLive schedules the sending of new output, once.
 func (r *running) armLive(from Stream, c *capture, armed *atomic.Bool) {
 	if !r.live.Load() || !armed.CompareAndSwap(false, true) {
 		return
@@ -373,7 +371,7 @@ func (r *running) result() ExecResult {
 	return res
 }
 
-// exitOf says how a process ended, as the shell would.
+// exitOf returns a process's exit code and signal, as a shell reports them.
 func exitOf(w unix.WaitStatus) (code int, signal string) {
 	if w.Signaled() {
 		return 128 + int(w.Signal()), unix.SignalName(w.Signal())

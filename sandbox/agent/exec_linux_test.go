@@ -404,8 +404,8 @@ func TestOutput(t *testing.T) {
 			t.Errorf("saved: %q", got)
 		}
 	})
-	t.Run("is told as it comes", func(t *testing.T) {
-		// The command goes on where what it printed has come.
+	t.Run("is sent as it comes", func(t *testing.T) {
+		// The command continues when its output has arrived.
 		var live strings.Builder
 		steps := make(chan string, 4)
 		go func() {

@@ -7,8 +7,7 @@ import (
 	"io"
 )
 
-// ErrProtocol is what every error of a broken or hostile agent wraps. The
-// connection is closed when it occurs.
+// Every error of a broken or hostile agent wraps ErrProtocol. It closes the connection.
 var ErrProtocol = errors.New("agent: protocol violation")
 
 // A frame is a header of 12 bytes and a payload: version, kind, flags, a zero
@@ -25,7 +24,7 @@ const (
 
 type kind uint8
 
-// What the host sends.
+// Messages from the host.
 const (
 	kindBoot kind = 1 + iota
 	kindExec
@@ -38,7 +37,7 @@ const (
 	kindShutdown
 )
 
-// What the agent sends.
+// Messages from the agent.
 const (
 	kindReply   kind = 32 + iota
 	kindFailure      // instead of a reply: a failure code and a text for logs
@@ -82,8 +81,8 @@ type frameReader struct {
 	buf  []byte
 }
 
-// next returns io.EOF where the stream ends between frames; every other error
-// of the stream's form wraps ErrProtocol.
+// next returns io.EOF if the stream ends between frames; every other format error wraps
+// ErrProtocol.
 func (fr *frameReader) next() (frame, error) {
 	if _, err := io.ReadFull(fr.r, fr.head[:]); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -114,8 +113,8 @@ func (fr *frameReader) next() (frame, error) {
 	return frame{kind: kind(h[1]), more: h[2]&flagMore != 0, id: binary.BigEndian.Uint32(h[4:]), payload: p}, nil
 }
 
-// requestReader puts the host's frames together to requests. Whatever they say,
-// it holds no more than most bytes of those that are not whole yet.
+// requestReader assembles the host's frames into requests. It never holds more than most
+// bytes of incomplete requests.
 type requestReader struct {
 	frames frameReader
 	most   int
@@ -127,7 +126,7 @@ func newRequestReader(r io.Reader) *requestReader {
 	return &requestReader{frames: frameReader{r: r}, most: maxRequest, parts: make(map[uint32][]byte)}
 }
 
-// next returns the next request; its errors are those of a frameReader.
+// next returns the next request, with the errors of a frameReader.
 func (r *requestReader) next() (k kind, id uint32, body []byte, err error) {
 	for {
 		f, err := r.frames.next()

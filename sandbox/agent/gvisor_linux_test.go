@@ -160,7 +160,7 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 	if !o.noGit {
 		must(t, os.Mkdir(s.git, 0o755))
 		must(t, os.WriteFile(filepath.Join(s.git, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
-		must(t, os.Mkdir(filepath.Join(root, Git), 0o755))
+		must(t, os.MkdirAll(filepath.Join(root, Git), 0o755))
 		mounts = append(mounts, specs.Mount{Destination: Git, Type: "bind", Source: s.git, Options: []string{"ro"}})
 		annotations["dev.gvisor.spec.mount.git.source"] = s.git
 		annotations["dev.gvisor.spec.mount.git.type"] = "bind"

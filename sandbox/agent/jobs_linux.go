@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// maxRunningJobs bounds what runs at once; the process limit bounds it
-	// further.
+	// maxRunningJobs is how many jobs run at once; the limit of processes may allow fewer.
 	maxRunningJobs = 64
-	// keptJobs and keptOutputs are how many ended jobs' and commands' outputs
-	// stay; the oldest go first.
+	// keptJobs and keptOutputs are how many ended jobs, and how many outputs of ended
+	// commands, are kept; the oldest are removed first.
 	keptJobs    = 6
 	keptOutputs = 4
 )
 
-// job is a command that runs on after its call was answered.
+// job is a command that continues after its call was answered.
 type job struct {
 	id   string
 	dir  string
@@ -30,16 +29,15 @@ type job struct {
 	done bool
 }
 
-// output is a file with more of a stream than the result of its command, which
-// has ended, holds.
+// output is a file with more of an ended command's stream than its result.
 type output struct {
 	path     string
 	readOnly bool
 }
 
-// jobs keeps the jobs and the files of outputs, all in directories that only
-// the agent can write. Commands can read those of their own kind: what a
-// read-only caller runs is apart from what others run.
+// jobs keeps the jobs and the files of outputs, all in directories that only the agent can
+// write. Commands can read those of their own kind: the files of read-only callers are
+// separate from the others.
 type jobs struct {
 	output    int64 // bytes kept per stream
 	jobsDir   string
@@ -69,7 +67,7 @@ func (js *jobs) grace() time.Duration {
 	return js.stopGrace
 }
 
-// add makes a command a job: its output goes on in the job's directory.
+// add makes a command a job: further output goes to the job's directory.
 func (js *jobs) add(r *running) (*job, error) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -101,7 +99,7 @@ func (js *jobs) add(r *running) (*job, error) {
 	return j, nil
 }
 
-// fill makes a job's files. What its command has kept among the outputs moves.
+// fill creates a job's files, and moves the command's output files there.
 func (js *jobs) fill(j *job) error {
 	r := j.run
 	if err := handTo(j.dir, r.req.ReadOnly, 0o750); err != nil {
@@ -133,20 +131,20 @@ func (js *jobs) fill(j *job) error {
 	return nil
 }
 
-// relaunched notes that a command has got another shell.
+// relaunched records that a command got another shell.
 func (js *jobs) relaunched(r *running) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	for _, j := range js.list {
 		if j.run == r && !j.done {
-			_ = writePid(j.dir, r.pid()) // a full file system; the host can stop it all the same
+			_ = writePid(j.dir, r.pid()) // fails on a full file system; the host can still stop the job
 		}
 	}
 }
 
-// finished closes the command's files and its ended; if it was a job it
-// records its end, tells the host, and forgets the oldest ended jobs. All of it
-// under the lock, so that a command that ends does not become a job.
+// finished closes the command's files and its channel ended. For a job, it records and
+// reports the end, and removes the oldest ended jobs. It holds the lock, so that an ended
+// command cannot become a job.
 func (js *jobs) finished(r *running) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -177,9 +175,9 @@ func (js *jobs) finished(r *running) {
 	if e.TimedOut {
 		status += " (timed out)"
 	}
-	// Another command's process may get its number.
+	// Another process may get the same pid.
 	_ = os.Remove(filepath.Join(ended.dir, "pid"))
-	_ = replaceFile(ended.dir, "status", status) // a full file system; the host is told all the same
+	_ = replaceFile(ended.dir, "status", status) // fails on a full file system; the host is still notified
 	for ; done > keptJobs; done-- {
 		js.forgetOldest(ended)
 	}
@@ -191,9 +189,8 @@ func (js *jobs) finished(r *running) {
 	}()
 }
 
-// forgetOldest removes the oldest ended job, of the kind of commands that has
-// more of them, but not the one that has just ended: neither kind can push out
-// the other's.
+// forgetOldest removes the oldest ended job of the kind of commands that has more of them,
+// but not the one that has just ended. So neither kind can displace the other's jobs.
 func (js *jobs) forgetOldest(ended *job) {
 	count, oldest := map[bool]int{}, map[bool]int{}
 	for i, j := range slices.Backward(js.list) {
@@ -214,7 +211,7 @@ func (js *jobs) forgetOldest(ended *job) {
 	js.list = slices.Delete(js.list, i, i+1)
 }
 
-// handTo lets the commands of one kind read a file or directory, and no others.
+// handTo lets only the commands of one kind read a file or directory.
 func handTo(path string, readOnly bool, mode os.FileMode) error {
 	gid := CommandUID
 	if readOnly {
@@ -237,9 +234,8 @@ func newSpoolFor(path string, size int64, readOnly bool) *spool {
 	return sp
 }
 
-// writePid tells commands how to stop a job: its shell leads a process group of
-// this number, `kill -- -$(cat pid)`, and what has left the group is ended with
-// the shell.
+// writePid writes the process group of a job, so that `kill -- -$(cat pid)` stops it.
+// Processes that have left the group are ended with the shell.
 func writePid(dir string, pid int) error {
 	return replaceFile(dir, "pid", strconv.Itoa(pid))
 }
@@ -253,16 +249,15 @@ func replaceFile(dir, name, line string) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// outputFile makes the file for one stream's output. It takes no lock: a stream
-// waits for it under its own, which add takes under that of the jobs.
+// outputFile creates the file for one stream's output. It must not take the lock of jobs:
+// the caller holds the stream's lock, which add takes while it holds that of jobs.
 func (js *jobs) outputFile(readOnly bool) *spool {
 	path := filepath.Join(js.outputDir, strconv.FormatInt(js.lastOut.Add(1), 10))
 	return newSpoolFor(path, js.output, readOnly)
 }
 
-// keepOutputs counts in the files of a command that has ended; not before, since
-// it may still become a job, which needs them. As with jobs, the oldest of the
-// kind that has more gives way.
+// keepOutputs adds the output files of an ended command; before its end it could become a
+// job, which needs them. As with jobs, it removes the oldest of the kind that has more.
 func (js *jobs) keepOutputs(r *running) {
 	for _, path := range r.saved {
 		if path != "" {
@@ -315,8 +310,8 @@ func (js *jobs) kill(id, name string) error {
 	return nil
 }
 
-// shutdown ends every command and job and returns when none is left. The
-// second call waits too, and changes nothing.
+// shutdown ends every command and job and returns when none is left. A second call only
+// waits.
 func (s *server) shutdown(grace time.Duration) {
 	s.jobs.stopOnce.Do(func() {
 		s.jobs.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// What read-only callers run is apart from what others run: neither can read
-// the other's jobs and kept output, stop them, or push them out.
+// Read-only callers and others are separate: neither can read the other's jobs and kept
+// output, stop them, or displace them.
 func TestJobsOfReadOnlyCallersAreApart(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
@@ -71,7 +71,7 @@ func hostJobs(t *testing.T) *jobs {
 	return js
 }
 
-// command is one that runs, as far as jobs are concerned.
+// command is a running command from the view of jobs.
 func (js *jobs) command(halves int) *running {
 	r := &running{s: &server{jobs: js}, sh: &shell{pid: 1}, ended: make(chan struct{})}
 	r.req.HeadTail = halves
@@ -129,7 +129,7 @@ func TestJobThatCannotBeMadeLeavesNothing(t *testing.T) {
 	}
 }
 
-// What other commands write meanwhile does not keep one from becoming a job.
+// Output of other commands does not prevent a command from becoming a job.
 func TestNoisyCommandBecomesAJobBesideOthers(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})

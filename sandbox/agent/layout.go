@@ -5,11 +5,17 @@ const (
 	// Exe is the program satchel-agent, read-only: process 1.
 	Exe = "/.satchel/agent"
 	// Lower is the checkout, read-only, the lower layer of the overlay that the
-	// agent mounts on SpaceDir. Only root can see it.
-	Lower = "/.satchel/lower"
+	// agent mounts on SpaceDir. Only root can see it. Lower, Git and Library are each
+	// alone in a mount of their own, where the runtime puts them while the sandbox
+	// runs, before it passes the boot message on.
+	Lower = "/.satchel/lower/" + Attached
 	// Git is the read-only git view, which the agent binds to SpaceDir/.git.
-	Git = "/.satchel/git"
-	// Upper is where the agent mounts the tmpfs with the overlay's upper layer.
+	Git = "/.satchel/git/" + Attached
+	// Library is the library, which the agent binds to LibraryDir.
+	Library = "/.satchel/library/" + Attached
+	// Attached is the name of Lower, Git and Library in their mounts.
+	Attached = "attached"
+	// Upper is the mount point of the tmpfs with the overlay's upper layer.
 	Upper = "/.satchel/upper"
 	// SpaceDir is the working directory of commands.
 	SpaceDir = "/space"
@@ -17,6 +23,6 @@ const (
 	LibraryDir = "/library"
 	// RunDir is the agent's tmpfs; commands can read it.
 	RunDir = "/run/satchel"
-	// TmpDir is a small tmpfs of the commands'.
+	// TmpDir is a small tmpfs for commands.
 	TmpDir = "/tmp"
 )

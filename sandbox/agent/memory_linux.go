@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// defaultRestAfter is longer than a client pauses between the commands of one
-// thought; the next command pays for what it needs again.
+// defaultRestAfter is longer than a client's usual pause between commands, because the next
+// command is slower after a rest.
 const defaultRestAfter = 2 * time.Second
 
 func restAfter(b Boot) time.Duration {
@@ -16,6 +16,5 @@ func restAfter(b Boot) time.Duration {
 	return b.RestAfter
 }
 
-// restTimer gives the heap of the agent's start and of the last commands back when
-// it fires. Every request resets it.
+// restTimer returns the agent's unused heap when it fires. Every request resets it.
 func restTimer(after time.Duration) *time.Timer { return time.AfterFunc(after, debug.FreeOSMemory) }

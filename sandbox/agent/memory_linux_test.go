@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// BenchmarkAgentStart is what a start of the agent takes, from its first
-// instruction to its first look at its input, which is at its end, beside a Go
-// program that does nothing at all.
+// BenchmarkAgentStart measures the start of the agent, from its first instruction to its
+// first read of the empty input, compared with a Go program that does nothing.
 func BenchmarkAgentStart(b *testing.B) {
 	source := filepath.Join(b.TempDir(), "nothing.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {

@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Bounds of what one message may hold, checked by whoever reads it.
+// Limits of one message, checked by the reader.
 const (
 	maxCommand    = 1 << 20  // bytes of a command's text
 	maxRequest    = 96 << 20 // bytes of a message to the agent: one applied file and its frame
@@ -275,7 +275,7 @@ type shutdownRequest struct{ grace time.Duration }
 func (s *shutdownRequest) encode(e *encoder) { e.duration(s.grace) }
 func (s *shutdownRequest) decode(d *decoder) { s.grace = d.duration() }
 
-// failure is why the agent could not do what it was asked.
+// failure is why a request failed.
 type failure uint8
 
 const (

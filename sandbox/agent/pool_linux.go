@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// warmShells is how many shells of a kind wait for commands. One is enough for
-// commands that come one by one; a burst pays for the start of the others. An
-// earlier command cannot write into the memory of a waiting shell, because
-// gVisor does not let /proc/PID/mem be written.
+// warmShells is how many shells of a kind wait for commands. One is enough for sequential
+// commands; in a burst, the others must be started first. An earlier command cannot write
+// into the memory of a waiting shell, because gVisor does not let /proc/PID/mem be written.
 const warmShells = 1
 
 // pool starts shells ahead of the commands.
@@ -143,7 +142,7 @@ func (p *pool) refill(readOnly bool) {
 			sh, err := p.spawn(readOnly)
 			p.mu.Lock()
 			if err != nil {
-				// The next command tries again, and tells why it cannot.
+				// The next command tries again, and reports the error.
 				p.filling[readOnly] = false
 				p.mu.Unlock()
 				return
@@ -178,8 +177,8 @@ func (p *pool) stop() {
 	}
 }
 
-// pause has commands wait to start until release is called, if none runs now;
-// else quiet is false, and release does nothing.
+// If no command runs, pause blocks the start of commands until release is called. Otherwise
+// quiet is false, and release does nothing.
 func (p *pool) pause() (release func(), quiet bool) {
 	p.starting.Lock()
 	if len(p.running()) > 0 {

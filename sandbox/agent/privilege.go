@@ -46,5 +46,5 @@ var Capabilities = []string{
 	"CAP_SETPCAP",      // empties a command's bounding set
 	"CAP_SETUID",       // makes root a command's user
 	"CAP_SYS_ADMIN",    // mounts, and reads the overlay's marks
-	"CAP_SYS_PTRACE",   // tells which files a command has open
+	"CAP_SYS_PTRACE",   // sees which files a command has open
 }

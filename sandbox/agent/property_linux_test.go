@@ -27,7 +27,7 @@ type modelFile struct {
 	bad  bool   // told with a problem: refused aloud
 }
 
-// model is a host that believes what it is told.
+// model is a host that trusts every report.
 type model map[string]modelFile
 
 func sum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
@@ -43,8 +43,8 @@ func (m model) under(dir string) []string {
 	return out
 }
 
-// take believes a batch but for some writes, which it wants told again. What is
-// gone comes first; an opaque directory hides the checkout's files alone.
+// take applies a batch except some writes, which must be reported again. Deletions come
+// first; an opaque directory only hides the checkout's files.
 func (m model) take(b Batch, except map[string]bool) {
 	for _, e := range b.Entries {
 		switch {
@@ -163,7 +163,7 @@ func (o *operations) fresh() string {
 	return strings.Join(segs, "/")
 }
 
-// path returns one that may exist, a part of one, or a new one.
+// path returns a path that may exist, a part of one, or a new one.
 func (o *operations) path() string {
 	known := o.known()
 	if len(known) == 0 || o.IntN(4) == 0 {
@@ -233,9 +233,9 @@ func (o *operations) command() string {
 	}
 }
 
-// However commands change the space, what is told of it, put together, is what
-// a command sees there: nothing is missed, and what cannot be told is refused
-// aloud. SATCHEL_TEST_TREE_SEED chooses other changes.
+// However commands change the space, the reports together match what a command sees there:
+// nothing is missed, and paths that cannot be reported have a Problem.
+// SATCHEL_TEST_TREE_SEED chooses other changes.
 func TestCollectedIsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	steps, seed := 12, 4

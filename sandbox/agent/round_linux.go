@@ -12,17 +12,16 @@ import (
 	"satchel/internal/space"
 )
 
-// A command may open, change, replace or remove a file at any moment, also
-// between a look at it and the rename that puts another in its place. So while
-// commands run nothing is overwritten: a file trades places with the new one
-// in one step (RENAME_EXCHANGE), or is renamed where it is to go, and lies
-// aside under a private name. Only then is it looked at. What the host knows,
-// and nobody has open for writing, is removed; anything else goes back to its
-// path and is told as dirty. Where a command has changed the new file by then
-// too, both stay: one at the path, the other beside it as a conflict copy.
+// A command can open, change, replace or remove a file at any moment, even between a check
+// and the rename that replaces the file. So while commands run, nothing is overwritten. The
+// old file is exchanged with the new one in one step (RENAME_EXCHANGE), or renamed if it is
+// to be deleted, and set aside under a private name. Only then is it checked. If the host
+// knows it and nobody has it open for writing, it is removed; otherwise it is moved back to
+// its path, and the result is Dirty. If a command has changed the new file too by then,
+// both stay: one at the path, the other next to it as a conflict copy.
 //
-// A descriptor that is in flight between two processes (SCM_RIGHTS) is in
-// neither's table while this looks; that is the one writer it cannot see.
+// Only one kind of writer is not detected: a descriptor that is in flight between two
+// processes (SCM_RIGHTS) is in neither process's table.
 
 // round is one application of entries.
 type round struct {
@@ -30,34 +29,34 @@ type round struct {
 	quiet   bool // no command runs, and none can start
 	results []ApplyResult
 	entries []ApplyEntry
-	use     liveUse // of the space, when look was called last
+	use     liveUse // uses in the space at the last call of look
 	aside   []setAside
 	names   int             // private names in use, and those that a command has taken
-	written map[string]bool // let go of by a writer since look
-	lost    bool            // so was what nobody has told
+	written map[string]bool // closed by a writer since look
+	lost    bool            // events were lost: any file may have been written
 }
 
-// asideAtOnce bounds the files set aside, and the descriptors of their
-// directories, between two looks at what commands have open.
+// asideAtOnce limits the files set aside (and the open descriptors of their directories)
+// between two checks of open files.
 const asideAtOnce = 64
 
-// setAside is a file that gave way and may be needed still.
+// setAside is a replaced file that may have to be restored.
 type setAside struct {
-	entry  int    // whose result it is
+	entry  int    // index of the entry
 	dir    int    // its directory; closed by settle
 	parent string // the directory's path, "." for the root
-	name   string // where it was
-	tmp    string // where it is
+	name   string // its name
+	tmp    string // its private name now
 	was    stamp  // in the upper layer, as the host knew it
-	upper  bool   // else it was in the checkout alone
-	placed bool   // the entry's file has taken its place; else nothing has
-	doubt  bool   // a writer let go of the path just when that happened
+	upper  bool   // the upper layer had it; otherwise only the checkout
+	placed bool   // the entry's file has replaced it; otherwise nothing has
+	doubt  bool   // a writer closed the path at that moment
 }
 
 func (s *setAside) path() string { return path.Join(s.parent, s.name) }
 
-// look notes what commands use, and forgets earlier writes: what is dirty is
-// looked up again for each entry.
+// look records what commands use, and forgets earlier writes: changes are checked again for
+// each entry.
 func (r *round) look() {
 	if r.use = (liveUse{}); !r.quiet {
 		r.use = r.view.findUse()
@@ -66,21 +65,25 @@ func (r *round) look() {
 	r.written, r.lost = make(map[string]bool), false
 }
 
-// drain notes which files writers have let go of.
+// drain records the files that writers have closed.
 func (r *round) drain() {
 	all := r.view.noteWrites(func(p string) { r.written[p] = true })
 	r.lost = r.lost || all
 }
 
-// inUse reports whether the space has a change of its own at a path, or a command
-// has the file open for writing: what it goes on to write would be lost with
-// the file's name.
+// inUse reports whether a path has an unacknowledged change, or a command has the file open
+// for writing, so that its further writes would be lost.
 func (r *round) inUse(p string) bool {
 	v := r.view
 	if v.dirty(p) {
 		return true
 	}
 	if len(r.use.writes) == 0 && !r.use.unsure {
+		return false
+	}
+	// A file that is open for writing is in the upper layer. One that only the checkout
+	// has may have the inode number of another there.
+	if _, ok := v.lookUpper(p); !ok {
 		return false
 	}
 	var st unix.Stat_t
@@ -92,7 +95,7 @@ func (r *round) inUse(p string) bool {
 	return unix.Fstatat(dir, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW) == nil && r.use.writing(&st)
 }
 
-// settle decides about everything that was set aside.
+// settle removes or restores every file that was set aside.
 func (r *round) settle() {
 	if len(r.aside) > 0 {
 		r.view.hooks.settle()
@@ -112,7 +115,7 @@ func (r *round) settle() {
 		}
 	}
 	if len(back) > 0 {
-		r.use = r.view.findUse() // of what this round wrote, which is aside now
+		r.use = r.view.findUse() // also files that this round wrote may be aside now
 	}
 	for _, s := range back {
 		if st, ok := s.stat(); !ok || !r.use.writing(&st) && r.view.holds(s.dir, s.tmp, &st, &r.entries[s.entry]) {
@@ -134,8 +137,8 @@ func (s *setAside) stat() (unix.Stat_t, bool) {
 	return st, err == nil
 }
 
-// unchanged reports whether a file aside is what the host knew, and nobody can
-// change it any more.
+// unchanged reports whether the host knows a file set aside and nobody can change it any
+// more.
 func (r *round) unchanged(s *setAside) bool {
 	st, ok := s.stat()
 	if !ok {
@@ -190,11 +193,11 @@ func (r *round) putBack(s *setAside) (swapped bool) {
 	return swapped
 }
 
-// renameTries bounds how often a step is tried again because a command made or
-// removed the path between two.
+// renameTries limits how often a step is repeated because a command created or removed the
+// path meanwhile.
 const renameTries = 20
 
-// keepCopy gives a file aside a name that its user sees.
+// keepCopy renames a file set aside to a visible conflict copy.
 func (r *round) keepCopy(s *setAside) {
 	ext := path.Ext(s.name)
 	stem := strings.TrimSuffix(s.name, ext)
@@ -209,14 +212,13 @@ func (r *round) keepCopy(s *setAside) {
 		for range renameTries {
 			err := unix.Renameat2(s.dir, s.tmp, s.dir, stem+space.ConflictMark+r.view.copyName()+ext, unix.RENAME_NOREPLACE)
 			if err != unix.EEXIST {
-				return // it stays where it is, and is told as a file of that name
+				return // it stays there, and is reported under that name
 			}
 		}
 	})
 }
 
-// sameAsLower compares a file aside with the one of the checkout that it was
-// copied from.
+// sameAsLower compares a file set aside with its original in the checkout.
 func (v *spaceView) sameAsLower(p string, dir int, tmp string, st *unix.Stat_t) bool {
 	lower, err := openBeneath(v.lower, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -241,7 +243,7 @@ func (v *spaceView) sameAsLower(p string, dir int, tmp string, st *unix.Stat_t) 
 	return false
 }
 
-// holds reports whether a file is what an entry made it, and nothing else.
+// holds reports whether a file has exactly the content and mode of an entry.
 func (v *spaceView) holds(dir int, name string, st *unix.Stat_t, n *ApplyEntry) bool {
 	if n.Mode == space.Symlink {
 		return st.Mode&unix.S_IFMT == unix.S_IFLNK && readLink(dir, name) == string(n.Content)
@@ -261,8 +263,8 @@ func readLink(dir int, name string) string {
 	return string(b[:n])
 }
 
-// readsAs reports whether a regular file reads, as the commands' user, as read
-// does.
+// readsAs reports whether a regular file, read as the commands' user, has the content that
+// read returns.
 func (v *spaceView) readsAs(dir int, name string, read func(b []byte, off int64) (int, error)) (same bool) {
 	v.user.do(func() {
 		fd, err := openBeneath(dir, name, unix.O_RDONLY, 0)
@@ -287,7 +289,8 @@ func (v *spaceView) readsAs(dir int, name string, read func(b []byte, off int64)
 	return same
 }
 
-// copyName is what a conflict copy has in place of a commit: nobody's yet.
+// copyName replaces the commit in the name of a conflict copy, because there is no commit
+// yet.
 func (v *spaceView) copyName() string {
 	v.copies++
 	return fmt.Sprintf("%010x", v.copies)
@@ -296,11 +299,10 @@ func (v *spaceView) copyName() string {
 // never is no file's ctime.
 const never = -1
 
-// unknow has whatever is at a path, or that nothing is, told by the next
-// collection.
+// unknow makes the next collection report the state of a path.
 func (v *spaceView) unknow(p string) { v.acked[p] = stamp{mode: unix.S_IFREG, ctime: never} }
 
-// putAside notes a file that has just gone from a name to another.
+// putAside records a file that was just renamed.
 func (r *round) putAside(s setAside, dir int) error {
 	again, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

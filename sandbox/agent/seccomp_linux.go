@@ -16,9 +16,8 @@ type refusedCall struct {
 	why  reason
 }
 
-// reason is why a call is refused. A shell and what it starts need none of
-// these; each is here for what it gives to an attacker. All of them fail with
-// EPERM.
+// reason is why a call is refused. Programs in a sandbox do not need these calls, and each
+// could help an attacker. All of them fail with EPERM.
 type reason string
 
 const (
@@ -107,23 +106,22 @@ var refusedCalls = append([]refusedCall{
 	{"nfsservctl", unix.SYS_NFSSERVCTL, isObsolete},
 }, archRefusedCalls...)
 
-// cloneNamespaces are the flags of clone(2) that make namespaces: CLONE_NEWNS,
-// CGROUP, UTS, IPC, USER, PID and NET. (CLONE_NEWTIME works with clone3 and
-// unshare alone.)
+// cloneNamespaces are the flags of clone(2) that make namespaces: CLONE_NEWNS, CGROUP, UTS,
+// IPC, USER, PID and NET. (CLONE_NEWTIME only works with clone3 and unshare.)
 const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// socketFamilies are all that a command may open sockets of. The others (of
-// virtual machines, which reach past every network namespace, of the kernel's
-// ciphers, of radios and rings) are code that a host lends to whoever asks.
+// socketFamilies are the allowed families of sockets. The others (virtual machines, which
+// network namespaces do not isolate, the kernel's ciphers, radios and rings) expose more of
+// the host's kernel.
 var socketFamilies = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// personalities are what personality(2) may set: nothing, and the question what
-// is set. The others take from programs what makes them hard to break.
+// personalities are the allowed arguments of personality(2): the default, and the query.
+// The others weaken the hardening of programs.
 var personalities = []uint32{0, 0xffffffff}
 
-// The places of struct seccomp_data (seccomp(2)); both architectures are
-// little-endian, so that a place is that of the lower half.
+// Offsets in struct seccomp_data (seccomp(2)). Both architectures are little-endian, so
+// these are the offsets of the lower halves.
 const (
 	seccompNr       = 0
 	seccompArch     = 4
@@ -136,16 +134,15 @@ const (
 // seccompFilter is the program that every command runs under, from its first
 // instruction to its last, with all its descendants.
 //
-// It begins with the architecture: a call that comes by another entry (32 bit,
-// x32) means something else by its number, and kills the process. Then the
-// number is looked up in a tree: gVisor runs the filter for every number there
-// is whenever a process is made. Refused are refusedCalls, and some calls by an
-// argument:
-//   - clone3 is told to be missing (ENOSYS), because its flags lie in memory,
-//     which no filter can read; the C library then uses clone;
-//   - clone may make no namespace;
-//   - prlimit works for the caller alone: a shell that waits for the next
-//     command could be left without the right to write a byte;
+// It first checks the architecture: the numbers of another one (32 bit, x32) mean
+// different calls, so such a call kills the process. It then looks up the number in a
+// tree, for speed: gVisor runs the filter for every possible number whenever a process
+// starts. It refuses refusedCalls, and some calls depending on an argument:
+//   - clone3 fails as missing (ENOSYS), because its flags are in memory, which a
+//     filter cannot read; the C library then uses clone;
+//   - clone cannot create namespaces;
+//   - prlimit only works for the caller, because it could stop the shell that
+//     waits for the next command from writing;
 //   - socket opens socketFamilies (else EAFNOSUPPORT), personality sets one of
 //     personalities.
 //
@@ -180,7 +177,7 @@ func seccompFilter() []unix.SockFilter {
 	return p.code
 }
 
-// seccompRule says what becomes of a call; its program ends.
+// seccompRule is the program that decides about a call; it always returns.
 type seccompRule struct {
 	nr uint32
 	do bpfProgram
@@ -220,7 +217,7 @@ func result(r uint32) (p bpfProgram) {
 	return p
 }
 
-// byArg0 decides about a call by its first argument; decide must end.
+// byArg0 decides about a call by its first argument; decide must return.
 func byArg0(decide func(*bpfProgram)) (p bpfProgram) {
 	p.load(seccompArg0)
 	decide(&p)
@@ -240,11 +237,9 @@ func allowed(values []uint32, otherwise unix.Errno) func(*bpfProgram) {
 
 func errno(e unix.Errno) uint32 { return seccompRetErrno | uint32(e) }
 
-// restrictThread takes from the calling thread, and from every process that it
-// starts from now on, what no command may have: the bounding set (so that no
-// file's capabilities come back), the right to gain privileges by executing,
-// and the calls that seccompFilter refuses. The thread must be locked and must
-// never be unlocked.
+// restrictThread restricts the calling thread and all its later child processes: it empties
+// the bounding set (so that file capabilities have no effect), sets no_new_privs and
+// installs seccompFilter. The thread must be locked, and never unlocked.
 func restrictThread() error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)

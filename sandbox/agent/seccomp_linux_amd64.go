@@ -10,7 +10,7 @@ const (
 	foreignCalls = 0x40000000
 )
 
-// archRefusedCalls is what this architecture alone has.
+// archRefusedCalls are refused calls that only this architecture has.
 var archRefusedCalls = []refusedCall{
 	{"ioperm", unix.SYS_IOPERM, changesHost},
 	{"iopl", unix.SYS_IOPL, changesHost},

@@ -7,6 +7,5 @@ const (
 	foreignCalls     = 0 // 32-bit calls come with an architecture of their own
 )
 
-// archRefusedCalls is what this architecture alone has: nothing, for it is
-// younger than what others carry along.
+// archRefusedCalls is empty: this architecture has no obsolete calls of its own.
 var archRefusedCalls []refusedCall

@@ -340,7 +340,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 	}
 }
 
-// What runs, runs under the filter: bash itself, and what it starts.
+// Everything runs under the filter: bash itself, and what it starts.
 func TestCommandsAreRestricted(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})

@@ -35,10 +35,10 @@ type server struct {
 	booted  bool
 }
 
-// errStopping is why nothing runs any more.
+// errStopping is the error of commands during shutdown.
 var errStopping = errors.New("the sandbox is being stopped")
 
-// refusal is a failure that the host tells apart.
+// refusal is a failure that the host distinguishes.
 type refusal struct {
 	code failure
 	text string
@@ -149,8 +149,8 @@ func (s *server) fail(id uint32, err error) {
 	s.out.message(kindFailure, id, e.b)
 }
 
-// handleBoot mounts and starts everything. A second boot or one that fails
-// ends the agent: the sandbox is of no use then.
+// handleBoot mounts and starts everything. A second or failed boot ends the agent, because
+// the sandbox is then useless.
 func (s *server) handleBoot(id uint32, b Boot) error {
 	if s.booted {
 		return fmt.Errorf("%w: a second boot", ErrProtocol)
@@ -180,11 +180,10 @@ func (s *server) handleBoot(id uint32, b Boot) error {
 	return nil
 }
 
-// defaultOutput is kept of each stream where the host asks for nothing.
+// defaultOutput is how many bytes of each stream are kept by default.
 const defaultOutput = 16 << 20
 
-// sender writes frames. Where the host does not read, replies wait and live
-// output is left out.
+// sender writes frames. If the host does not read, replies wait and live output is dropped.
 type sender struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -193,20 +192,19 @@ type sender struct {
 func (s *sender) message(k kind, id uint32, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A host that is gone is seen by the reader.
+	// The reader notices if the host is gone.
 	_, _ = s.w.Write(appendMessage(nil, k, id, body))
 }
 
-// part sends one frame of a longer message, between which others may go.
+// part sends one frame of a longer message. Frames of other messages may come in between.
 func (s *sender) part(k kind, id uint32, body []byte, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.w.Write(appendFrame(nil, frame{kind: k, id: id, more: more, payload: body}))
 }
 
-// output sends live output, which is asked for when it is its turn; unless it
-// is to wait, not while something else is being sent. It reports whether it had
-// its turn.
+// output sends live output, which it requests when it can send. If wait is false, it gives
+// up while something else is being sent. It reports whether it could send.
 func (s *sender) output(id uint32, from Stream, wait bool, take func() []byte) bool {
 	if wait {
 		s.mu.Lock()

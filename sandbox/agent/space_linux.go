@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// maxDepth and maxReportedPath bound the paths that are told: twice what a space
-	// may hold, so that the host can say what is wrong with the rest.
+	// maxDepth and maxReportedPath limit the reported paths: to twice the limits of a
+	// space, so that the host can explain most violations.
 	maxDepth        = 64
 	maxReportedPath = 4096
-	// keptBatches is how many collections may be acknowledged still.
+	// keptBatches is how many recent collections can still be acknowledged.
 	keptBatches = 4
 	// opaqueName marks a directory of the upper layer that hides the lower one.
 	opaqueName = "trusted.overlay.opaque"
 )
 
-// stamp is what a path of the upper layer looked like. Two equal stamps mean
-// that it has not changed: no command can turn back the time of the last
-// change of an inode (ctime).
+// stamp identifies the state of a path in the upper layer. Equal stamps mean that it has
+// not changed, because no command can set back an inode's ctime.
 type stamp struct {
 	ino    uint64
 	mode   uint32
@@ -50,8 +49,8 @@ func stampOf(st *unix.Stat_t, opaque bool) stamp {
 func (s stamp) kind() uint32   { return s.mode & unix.S_IFMT }
 func (s stamp) whiteout() bool { return s.kind() == unix.S_IFCHR && s.rdev == 0 }
 
-// spaceView tells the host's view of the space from the upper layer: acked is
-// what the host knows. One operation runs at a time.
+// spaceView compares the upper layer with what the host knows, which is acked. One
+// operation runs at a time.
 type spaceView struct {
 	pool  *pool
 	user  *userThread
@@ -64,15 +63,15 @@ type spaceView struct {
 	acked   map[string]stamp
 	batches map[uint64]map[string]*stamp // nil: the path is gone
 	last    uint64
-	cut     *cutWalk // a collection that may go on
+	cut     *cutWalk // a collection that can continue
 	watch   *writeWatch
 	copies  int // conflict copies made
 	findUse func() liveUse
 	hooks   viewHooks
 }
 
-// viewHooks are where a test may step in between two steps of an application,
-// and when a collection has read a file.
+// viewHooks let tests run code between the steps of an application, and after a collection
+// has read a file.
 type viewHooks struct {
 	beforeSwap, afterSwap, beforeSettle, beforePutBack, afterRead func(path string)
 }
@@ -108,9 +107,9 @@ func newSpaceView(p *pool, lower int) (*spaceView, error) {
 	return v, err
 }
 
-// noteWrites makes every known file that was open for writing count as changed
-// until it is acknowledged again, and calls each with its path; all is true
-// where any file may have been.
+// noteWrites treats every known file that was open for writing as changed until it is
+// acknowledged again, and calls each with its path; all reports that any file may have
+// been.
 func (v *spaceView) noteWrites(each func(p string)) (all bool) {
 	suspect := func(p string) {
 		if s, ok := v.acked[p]; ok && s.kind() == unix.S_IFREG {
@@ -141,7 +140,7 @@ func (v *spaceView) inLower(p string) bool {
 	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 
-// ack notes that the host has a batch.
+// ack records that the host has a batch.
 func (v *spaceView) ack(a ackRequest) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -164,9 +163,9 @@ func (v *spaceView) ack(a ackRequest) error {
 	return nil
 }
 
-// userThread runs functions as the commands' user: a thread of the agent with
-// that effective user and no effective capability. gVisor has no setfsuid;
-// since the real and the saved user stay root's, no command can signal it.
+// userThread runs functions as the commands' user: a thread of the agent with that
+// effective user and no effective capability. gVisor has no setfsuid. The real and saved
+// user ids stay root's, so no command can signal the thread.
 type userThread struct{ work chan func() }
 
 func newUserThread() (*userThread, error) {
@@ -182,8 +181,7 @@ func newUserThread() (*userThread, error) {
 	return t, <-ready
 }
 
-// becomeUser changes the calling thread alone, which the functions of the
-// syscall package would not.
+// becomeUser changes only the calling thread, unlike the functions of package syscall.
 func becomeUser() error {
 	const keep = ^uintptr(0)
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
@@ -229,9 +227,8 @@ func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
 	}
 }
 
-// openTries bounds how often a path is opened again that the kernel could not
-// follow for renames meanwhile; a file with a lease on it (fcntl(2)) answers so
-// for as long as its holder likes.
+// openTries limits how often opening is repeated after concurrent renames: a file with a
+// lease (fcntl(2)) returns the same error for as long as its holder likes.
 const openTries = 1000
 
 // isOpaque reports whether an open directory of the upper layer hides the lower

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstMark is the first group id that marks a command's processes. Every
-// command gets a supplementary group of its own: its processes inherit it, can
-// never leave it without CAP_SETGID, and show it in /proc/<pid>/status, so that
-// none escapes by setsid or by outliving its parent.
+// firstMark is the first group id that marks a command's processes. Every command gets a
+// supplementary group of its own: its processes inherit it, can never leave it without
+// CAP_SETGID, and show it in /proc/<pid>/status, so none can escape with setsid or by
+// outliving its parent.
 const firstMark = 1 << 20
 
 // shell is a bash that is started, restricted and waits for its command, or
@@ -36,12 +36,12 @@ type shell struct {
 	closed   bool
 }
 
-// run hands over the command. The shell then has nothing of the agent's.
+// run passes the command to the shell, which then has no descriptor of the agent.
 func (s *shell) run(command string) error {
 	defer unix.Close(s.wake)
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		// Or the command could not open /dev/stdout and /dev/stderr. Not before:
-		// an earlier command could write there what looks like this one's output.
+		// Otherwise the command could not open /dev/stdout and /dev/stderr. Not earlier:
+		// another command could write there, as if it were this command's output.
 		if err := f.Chown(int(s.uid), int(s.uid)); err != nil {
 			return fmt.Errorf("handing over the output: %w", err)
 		}
@@ -63,8 +63,8 @@ func (s *shell) began() bool {
 	return err != nil || at > 0
 }
 
-// close closes what the agent has of the shell, after run or in its place. Its
-// owner may call it more than once.
+// close closes the agent's descriptors of the shell, after run or instead of it. Its owner
+// may call it more than once.
 func (s *shell) close(ran bool) {
 	if s.closed {
 		return
@@ -78,7 +78,7 @@ func (s *shell) close(ran bool) {
 	s.stderr.Close()
 }
 
-// endOutput makes those who read the output take what is there, and then end.
+// endOutput makes the readers of the output read what is available, and then end.
 func (s *shell) endOutput() {
 	for _, f := range []*os.File{s.stdout, s.stderr} {
 		_ = f.SetReadDeadline(time.Unix(1, 0)) // of a pipe, it fails only if the pipe is closed
@@ -134,7 +134,7 @@ func (s *spawner) prepareThread(b Boot) error {
 		if err := mountTmp(b, ReadOnlyUID); err != nil {
 			return err
 		}
-		// The working directory still goes by the writable mount.
+		// The working directory still refers to the writable mount.
 		if err := unix.Chdir(SpaceDir); err != nil {
 			return err
 		}
@@ -239,8 +239,8 @@ func shellScript(b Boot) string {
 	return w.String()
 }
 
-// environment is all that a command sees of the world; extra entries come last
-// and win.
+// environment is the complete environment of a command; extra entries come last and
+// override others.
 func environment(extra []string, readOnly bool) []string {
 	user := "satchel" // by the names of oci's /etc/passwd
 	if readOnly {
@@ -282,10 +282,10 @@ func newReaper() *reaper {
 	return r
 }
 
-// start runs a program and tells its end once.
+// start runs a program and reports its end once.
 func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan unix.WaitStatus, error) {
-	// The lock is held over the fork, or the child could be reaped before it
-	// is known.
+	// Hold the lock during the fork: otherwise the child could be reaped before it is
+	// registered.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -301,7 +301,7 @@ func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int,
 	return pid, exited, nil
 }
 
-// loop ends with the process.
+// loop runs until the process ends.
 func (r *reaper) loop() {
 	for {
 		var status unix.WaitStatus

@@ -6,20 +6,19 @@ import (
 	"os"
 )
 
-// spool is a file of output inside the sandbox: the beginning of a stream as
-// it comes, and at its end what the last half of its size holds. It lies in a
-// directory that only the agent can write.
+// spool is a file of output inside the sandbox: the beginning of a stream is written as it
+// arrives, and the newest half at the end. Only the agent can write to its directory.
 type spool struct {
 	path string
 	file *os.File // the beginning
 	ring *os.File // the newest bytes, nameless; nil until the beginning is full
 	half int64
 	n    int64 // bytes taken
-	bad  bool  // the file system is full: what came later is lost
+	bad  bool  // the file system is full: later output is lost
 }
 
-// newSpool makes a file, closed to all others, that must not exist yet; nil if it cannot, for
-// output is worth less than the command.
+// newSpool creates a private file that must not exist yet. It returns nil if it cannot,
+// because the command matters more than its output.
 func newSpool(path string, size int64) *spool {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -63,8 +62,8 @@ func (s *spool) write(p []byte) {
 	}
 }
 
-// finish puts the end behind the beginning, with a line between them where
-// something is missing, and closes the file.
+// finish appends the end to the beginning, with a line between them if something is
+// missing, and closes the file.
 func (s *spool) finish() {
 	defer s.file.Close()
 	if s.ring == nil {
@@ -77,7 +76,7 @@ func (s *spool) finish() {
 		fmt.Fprintf(s.file, "\n[... %d bytes left out ...]\n", length-s.half)
 		length = s.half
 	}
-	// A full file system cuts the file short; that is told by its length alone.
+	// A full file system truncates the file; only its length shows this.
 	if _, err := io.Copy(s.file, io.NewSectionReader(s.ring, from, length-from)); err == nil {
 		_, _ = io.Copy(s.file, io.NewSectionReader(s.ring, 0, from))
 	}

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killRounds bounds how often a tree is searched again while it is killed. A tree
-// that outlives the first rounds may be a fork bomb in which every death makes room
-// for another birth: from round freezeAfter on it is stopped first, which frees no room.
+// killRounds limits how often a tree is searched while it is killed. A tree that survives
+// the first rounds may be a fork bomb, in which each death makes room for a new process:
+// from round freezeAfter on, its processes are stopped first, which makes no room.
 const (
 	killRounds   = 2000
 	freezeAfter  = 2
@@ -28,7 +28,7 @@ func processes() iter.Seq2[int, []byte] {
 			return
 		}
 		defer dir.Close()
-		names, _ := dir.Readdirnames(-1) // what was read before an error counts
+		names, _ := dir.Readdirnames(-1) // use what was read before an error
 		buf := make([]byte, 4096)
 		for _, name := range names {
 			pid, err := strconv.Atoi(name)
@@ -56,10 +56,10 @@ func readSmall(path string, buf []byte) []byte {
 	return buf[:n]
 }
 
-// hasMark reports whether a /proc/<pid>/status names the mark among its groups
-// and is no zombie's. A process whose first thread alone has ended looks like
-// one, but for the number of its threads. The process's name comes first in it
-// and is the command's to choose, but its line breaks are escaped.
+// hasMark reports whether a /proc/<pid>/status has the mark among its groups and is not
+// that of a zombie. A process whose first thread has ended looks like a zombie, except for
+// the number of its threads. The command can choose the process's name, which comes first,
+// but line breaks in it are escaped.
 func hasMark(status []byte, mark uint32) bool {
 	if state := statusField(status, "\nState:"); len(state) > 0 && (state[0] == 'Z' || state[0] == 'X') {
 		if n, err := strconv.Atoi(string(statusField(status, "\nThreads:"))); err != nil || n < 2 {
@@ -87,9 +87,8 @@ func statusField(status []byte, name string) []byte {
 	return bytes.TrimSpace(v)
 }
 
-// signalTree sends signals to every process with the mark and returns how many
-// processes there were. Every process of a command has its mark, wherever it hangs
-// in the tree.
+// signalTree sends signals to every process with the mark and returns how many processes
+// there were. Every process of a command has its mark, wherever it is in the tree.
 func signalTree(mark uint32, signals ...unix.Signal) int {
 	n := 0
 	for pid, status := range processes() {
@@ -130,8 +129,8 @@ func freezeTree(mark uint32) {
 	}
 }
 
-// killTree kills what a shell has started, and the shell. It returns how many
-// processes the first search found, when a search finds none.
+// killTree kills a shell and everything it has started. When a search finds no process, it
+// returns how many the first search found.
 func killTree(sh *shell) int {
 	first := 0
 	for round := range killRounds {
@@ -153,10 +152,9 @@ func killTree(sh *shell) int {
 	return first
 }
 
-// killGroup kills all of the shell's process group at once, which most commands
-// never leave. On a busy machine a fork bomb in one group outruns a search that
-// kills one process after another. The number of a group that has ended goes to
-// another process only after all other numbers.
+// killGroup kills the shell's process group at once, which most commands never leave: a
+// fork bomb in one group can outrun a search that kills one process after another. The id
+// of an ended group is reused only after all other ids.
 func killGroup(sh *shell) {
 	_ = unix.Kill(-sh.pid, unix.SIGKILL) // it may have ended
 }

@@ -12,15 +12,15 @@ import (
 type liveUse struct {
 	writes map[uint64]bool // inodes open for writing, or mapped shared and writable
 	dirs   map[uint64]bool // inodes that are working directories
-	// unsure is set where processes came faster than they were looked at: any
-	// file may be open.
+	// unsure is set if processes appeared faster than they could be inspected: any file may
+	// be open.
 	unsure bool
 }
 
 // writing reports whether a file may be open for writing.
 func (u liveUse) writing(st *unix.Stat_t) bool { return u.unsure || u.writes[st.Ino] }
 
-// in reports whether the directory with a name is one that a command works in.
+// in reports whether a command works in the directory with a name.
 func (u liveUse) in(dir int, name string) bool {
 	if len(u.dirs) == 0 {
 		return false
@@ -29,12 +29,11 @@ func (u liveUse) in(dir int, name string) bool {
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && u.dirs[st.Ino]
 }
 
-// useRounds bounds how often findUse looks for processes that are new.
+// useRounds limits how often findUse looks for new processes.
 const useRounds = 50
 
-// findUse looks at every process with one of the marks, and at those that they
-// have started meanwhile: a descriptor may have gone from a process that was
-// not looked at yet to one that was not there yet.
+// findUse inspects every process with one of the marks, and those that they start
+// meanwhile: a descriptor may move from a process that was not inspected yet to a new one.
 func findUse(marks map[uint32]bool, root string) liveUse {
 	u := liveUse{writes: make(map[uint64]bool), dirs: make(map[uint64]bool)}
 	if len(marks) == 0 {
@@ -66,7 +65,7 @@ func hasMarkOf(status []byte, marks map[uint32]bool) bool {
 	return false
 }
 
-// look notes what one process uses under root, which ends in a slash.
+// look adds what one process uses under root, which ends in a slash.
 func (u *liveUse) look(proc, root string) {
 	var st unix.Stat_t
 	if unix.Stat(proc+"/cwd", &st) == nil {
@@ -91,8 +90,7 @@ func (u *liveUse) look(proc, root string) {
 	}
 }
 
-// writerInode returns the inode of an open file under root, where it is open
-// for writing.
+// writerInode returns the inode of an open file under root, if it is open for writing.
 func writerInode(proc, fd, root string, buf []byte) (uint64, bool) {
 	n, err := unix.Readlink(proc+"/fd/"+fd, buf)
 	if err != nil || !bytes.HasPrefix(buf[:n], []byte(root)) {

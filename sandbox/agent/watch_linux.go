@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeWatch reports which files that the host knows were open for writing since.
-// A stamp tells every change but one: gVisor does not touch a file's times when
-// it is written through a shared mapping. Whoever maps a file has opened it for
-// writing, and the last one that lets go of it makes an event.
+// writeWatch reports which known files were open for writing. A stamp shows every change
+// except writes through a shared mapping, for which gVisor does not update a file's times.
+// But a mapped file was opened for writing, and its last close causes an event.
 type writeWatch struct {
 	fd    int
 	paths map[int32]string // the watched directories; "." is the root
@@ -23,10 +22,9 @@ func newWriteWatch() (*writeWatch, error) {
 	return &writeWatch{fd: fd, paths: make(map[int32]string)}, err
 }
 
-// add watches a directory of the space; it must be called before a file in it
-// is read, and again each time: another directory may have taken the name.
-// Where it cannot (the directory is gone, or the kernel's limit is reached),
-// writes through mappings alone go unseen there.
+// add watches a directory of the space. Call it each time before a file in it is read,
+// because another directory may have replaced it. If it cannot (the directory is gone, or
+// the kernel's limit is reached), only writes through mappings are missed there.
 func (w *writeWatch) add(space int, dir string) {
 	fd, err := openBeneath(space, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -39,8 +37,8 @@ func (w *writeWatch) add(space int, dir string) {
 	}
 }
 
-// drain calls written with every path that was let go of; all is true if
-// events were lost, and any path may have been.
+// drain calls written with every path that a writer closed; all is true if events were
+// lost, so that it may be any path.
 func (w *writeWatch) drain(written func(p string)) (all bool) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -12,9 +12,9 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// hostileRepository makes, in the directory where it runs, a nested repository
-// and configurations that run a program on whoever runs git there. The program
-// makes the file $CANARY.
+// hostileRepository makes, in the directory where it runs, a nested repository and
+// configurations that run a program when somebody runs git there. The program makes the
+// file $CANARY.
 const hostileRepository = `payload="touch $CANARY"
 	mkdir -p nested && cd nested && git init -q . && git -c user.name=x -c user.email=x commit -q --allow-empty -m x
 	printf '* filter=evil diff=evil merge=evil\n' > .gitattributes; echo one > f
@@ -85,8 +85,8 @@ func newWatchedWorld(t *testing.T) (*world, gitLog) {
 	return newWorldWith(t, &strong, func(o *gitstore.Options) { o.Git = program }), log
 }
 
-// wantNoTree checks that git never ran in, or was told of, a tree that a
-// sandbox's changes are checked out into.
+// wantNoTree checks that git never ran in a tree with checked-out changes of a sandbox, nor
+// got its path.
 func (l gitLog) wantNoTree(t *testing.T) {
 	t.Helper()
 	b, err := os.ReadFile(l.file)

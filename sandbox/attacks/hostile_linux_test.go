@@ -23,8 +23,8 @@ import (
 	"satchel/sandbox/sandboxtest"
 )
 
-// The frames of the agent's protocol, as bytes: whoever owns the agent needs no
-// package of ours.
+// The frames of the agent's protocol, as bytes: an attacker who controls the agent does not
+// need our package.
 const (
 	frameVersion = 1
 	frameBoot    = 1
@@ -106,8 +106,7 @@ var lies = []struct {
 	{"its own end", func(out io.Writer, id uint32) { os.Exit(1) }},
 }
 
-// forever writes until nobody reads; a host that goes on reading would meet
-// gigabytes.
+// forever writes until nobody reads; a host that continues to read would get gigabytes.
 func forever(out io.Writer, b []byte) {
 	for n := 0; n < 20<<30; n += len(b) {
 		if _, err := out.Write(b); err != nil {
@@ -157,10 +156,10 @@ func newMixedWorld(t *testing.T, change ...func(*sandbox.Options)) (*world, *mix
 	return w, m
 }
 
-// TestAttackHostileAgent: whoever owns the agent can only break the protocol, and
-// then loses the sandbox: the caller gets a typed answer, the host holds no more
-// than a command's worth of memory, the next command runs in a fresh sandbox, and
-// nobody else notices.
+// TestAttackHostileAgent: an attacker who controls the agent can only break the protocol,
+// and then loses the sandbox: the caller gets a typed answer, the host holds no more than a
+// command's worth of memory, the next command runs in a fresh sandbox, and nobody else
+// notices.
 func TestAttackHostileAgent(t *testing.T) {
 	w, m := newMixedWorld(t) // not in parallel, for it measures the heap
 	a, b := w.tenant(map[string]string{"mine": "mine\n"}), w.tenant(nil)
@@ -196,9 +195,8 @@ func TestAttackHostileAgent(t *testing.T) {
 	a.alive()
 }
 
-// TestAttackSilentAgent: an agent that never answers, reads no more, or floods
-// its standard error keeps nobody waiting past the command's time, whether the
-// caller waits or goes.
+// TestAttackSilentAgent: an agent that never answers, stops reading, or floods its standard
+// error delays nobody beyond the command's time, whether the caller waits or not.
 func TestAttackSilentAgent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

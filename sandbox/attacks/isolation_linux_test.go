@@ -116,8 +116,9 @@ os.kill(pid, 9)` + pythonEnd},
 	a.alive()
 }
 
-// TestAttackProcessOne: the agent speaks for the sandbox, so whoever kills,
-// traces, reads or writes it speaks for it too. Two users keep commands from it.
+// TestAttackProcessOne: the agent speaks for the sandbox, so an attacker who can kill,
+// trace, read or write it controls the sandbox. Commands run as other users to prevent
+// this.
 func TestAttackProcessOne(t *testing.T) {
 	t.Parallel()
 	a := newWorld(t).tenant(nil)
@@ -258,8 +259,8 @@ func TestAttackPlantedLinks(t *testing.T) {
 	})
 }
 
-// TestAttackHostInformation: what a sandbox tells of the host. The server's
-// environment, command line, paths, mounts and processes are not in it.
+// TestAttackHostInformation: a sandbox does not reveal the server's environment, command
+// line, paths, mounts and processes.
 func TestAttackHostInformation(t *testing.T) {
 	const canary = "canary-8c1f0e"
 	t.Setenv("SATCHEL_CANARY", canary) // so not in parallel

@@ -82,10 +82,9 @@ func lying(l liar) func(*sandbox.Options) {
 
 const lyingContent = "canary-of-a-liar"
 
-// TestAttackLyingBatch: paths, links, modes, sizes and counts that no honest
-// agent tells. The host takes them as data: what breaks a rule is refused, what
-// contradicts itself cannot break the repository, and nothing but its objects
-// ever has the content.
+// TestAttackLyingBatch: paths, links, modes, sizes and counts that no honest agent reports.
+// The host treats them as data: it rejects invalid ones, contradictions cannot break the
+// repository, and the content is only in its objects.
 func TestAttackLyingBatch(t *testing.T) {
 	t.Parallel()
 	write := func(p string) agent.Entry {
@@ -122,8 +121,8 @@ func TestAttackLyingBatch(t *testing.T) {
 	if got := a.files(); !slices.Equal(got, []string{"dir/one", "dir/two", "kept"}) {
 		t.Errorf("the space has %q", got)
 	}
-	// What contradicts itself: one path twice, a file that is a directory, files
-	// under a link, a delete of what is written, empty and opaque directories.
+	// Contradictions: a path twice, a file that is a directory, files under a link, a
+	// deletion of a written file, empty and opaque directories.
 	for i, entries := range [][]agent.Entry{
 		{write("twice"), {Path: "twice", Content: []byte("other")}, link("twice", "kept")},
 		{write("file"), write("file/under"), write("file/under/that")},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// processTable prints every process but the one that prints and process 1, by
-// its command line; a shell that waits for its command is none of a command's.
+// processTable prints every process but the one that prints and process 1, by its command
+// line; a shell that waits for its command does not belong to a command.
 const processTable = `for p in /proc/[0-9]*; do
 	[ ${p#/proc/} = 1 ] || [ ${p#/proc/} = $$ ] || [ ${p#/proc/} = $BASHPID ] && continue
 	c=$(tr '\0' ' ' < $p/cmdline) 2>/dev/null
@@ -54,7 +54,7 @@ func TestAttackOutliveTheCommand(t *testing.T) {
 	a := newWorld(t).tenant(nil)
 	for _, s := range survivors {
 		r := a.sh("rm -f ready; " + s.script)
-		if r.ExitCode != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "left behind") {
+		if r.ExitCode != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "left running were ended") {
 			t.Errorf("%s: exit code %d, %s, notes %q", s.name, r.ExitCode, r.Stderr.Text, r.Notes)
 		}
 		if left := a.out(processTable); left != "" {

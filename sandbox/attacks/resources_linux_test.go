@@ -239,8 +239,8 @@ func TestAttackOutputFlood(t *testing.T) {
 	}
 }
 
-// TestAttackWaitForInput: nothing waits for a person who is not there: standard
-// input is at its end, and there is no terminal to ask.
+// TestAttackWaitForInput: nothing waits for input of a person: standard input is at its
+// end, and there is no terminal.
 func TestAttackWaitForInput(t *testing.T) {
 	t.Parallel()
 	a := newWorld(t).tenant(nil)

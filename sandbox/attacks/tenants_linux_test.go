@@ -25,7 +25,7 @@ func TestAttackOtherTenants(t *testing.T) {
 	for i := range ids {
 		ids[i] = w.space(map[string]string{"who": fmt.Sprintf("secret of %d\n", i), "same/path": "same\n"})
 	}
-	// Ids of users that are prefixes of one another, as whoever chooses them could.
+	// Ids of users that are prefixes of one another.
 	tenants := make([]*tenant, users)
 	for i := range tenants {
 		tenants[i] = &tenant{world: w, user: space.UserID("u_" + strings.Repeat("1", i+1)), id: ids[i]}

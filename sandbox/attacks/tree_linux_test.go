@@ -34,8 +34,8 @@ func (a *tenant) objects() string {
 	return a.git("cat-file", "--batch-all-objects", "--batch")
 }
 
-// naiveWalk reads a tree as a walker does that trusts it: it follows what it
-// meets. A pipe, which nobody writes to, is told as hanging.
+// naiveWalk reads a tree like a walker that trusts it: it follows every link. It reports a
+// pipe without a writer as hanging.
 func naiveWalk(t testing.TB, dir string) (contents string, hung []string) {
 	t.Helper()
 	var all strings.Builder
@@ -123,9 +123,8 @@ func TestAttackSpecialFiles(t *testing.T) {
 const oddNames = `printf ok > ok; printf x > $'bad\xff\xfe'; printf x > $'new\nline'; printf x > $'esc\x1b[2J'; printf x > $'bell\a'; mkdir $'d\xc3'; printf x > $'d\xc3/in'
 	printf x > $'\xed\xa0\x80'; printf x > -rf; printf x > '$(touch pwned)'; printf x > '|sh'; printf x > 'a b'; printf x > $'rtl\u202etxt.exe'; ln -s ok $'link\nname'; printf x > 'C:\x'; printf x > "$(printf %0250d 1)"`
 
-// TestAttackOddNames: names that are no UTF-8 or hold control characters are
-// refused one by one, told in clean text, and keep nothing else from being
-// committed.
+// TestAttackOddNames: names that are not UTF-8 or contain control characters are rejected
+// one by one, reported in clean text, and do not prevent other commits.
 func TestAttackOddNames(t *testing.T) {
 	t.Parallel()
 	a := newWorld(t).tenant(nil)
@@ -285,17 +284,17 @@ func TestAttackDeepPaths(t *testing.T) {
 	})
 }
 
-// swaps changes what a name stands for all the time: a file, a link to the
-// outside, a directory with a file of the same name, a link to a directory.
+// swaps constantly changes what is at a name: a file, a link to the outside, a directory
+// with a file of the same name, a link to a directory.
 const swaps = `mkdir -p real; echo fine > real/x; touch started
 	while :; do
 		echo fine > name; rm -rf name; ln -s /etc/passwd name; rm -rf name; mkdir name; echo fine > name/x; rm -rf name; ln -s real name; rm -rf name
 		rm -rf deep; mkdir -p deep/er; echo fine > deep/er/x; mv deep/er deep/away; ln -s /etc deep/er
 	done`
 
-// TestAttackSwapsWhileCollected: what a name stands for changes between each
-// look and the reading. Whatever is committed was a file with that content or a
-// link within the space, never what a link led to.
+// TestAttackSwapsWhileCollected: what is at a name changes between each check and the
+// reading. Every committed file was a file with that content or a link within the space,
+// never the target of a link.
 func TestAttackSwapsWhileCollected(t *testing.T) {
 	t.Parallel()
 	a := newWorld(t).tenant(nil)

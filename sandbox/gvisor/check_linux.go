@@ -20,12 +20,12 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// platformTimeout bounds the trial boot of each platform for Diagnose: kvm hangs
-// for ever where the machine's virtualisation is broken.
+// platformTimeout limits Diagnose's trial boot of each platform: kvm hangs for ever if the
+// machine's virtualisation is broken.
 const platformTimeout = 5 * time.Second
 
-// Check implements space.Runtime. It boots a sandbox and ends it again, which
-// takes about as long as a start.
+// Check implements space.Runtime. It boots and stops a sandbox, which takes about as long
+// as a start.
 func (r *Runtime) Check(ctx context.Context) error {
 	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
 		return noSandbox(f)
@@ -52,12 +52,13 @@ func (r *Runtime) Check(ctx context.Context) error {
 		if fault.CodeOf(err) == fault.Unavailable {
 			return err
 		}
-		// The cause may name the host's paths, so it is for the log alone.
+		// The cause may name the host's paths, so it is only for the log.
 		return fault.Wrap(err, fault.Unavailable,
 			"No sandbox can start here: a trial with gVisor's platform %s failed. `satchel doctor` says more. "+
 				"Try another sandbox.platform, or a machine or container that may make namespaces and mounts.",
 			r.opt.Platform)
 	}
+	r.bootSpares(0)
 	return nil
 }
 
@@ -87,11 +88,11 @@ func (r *Runtime) trial(ctx context.Context) error {
 	return s.Stop(context.WithoutCancel(ctx))
 }
 
-// Diagnose looks at everything that sandboxes need or can use, for
-// `satchel doctor`. It boots a trial sandbox for each platform.
+// Diagnose checks everything that sandboxes need or can use, for `satchel doctor`. It boots
+// a trial sandbox for each platform.
 func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
-		return []host.Finding{f} // what needs it fails with words about itself
+		return []host.Finding{f} // later steps report this failure themselves
 	}
 	r.mu.Lock()
 	programs, err := r.programs()
@@ -163,7 +164,7 @@ func (r *Runtime) lookAtProc() host.Finding {
 	return f
 }
 
-// lookAtNamespaces tries to make the namespaces that the child needs.
+// lookAtNamespaces tries to create the namespaces that the child needs.
 func lookAtNamespaces(exe string) host.Finding {
 	f := host.Finding{Name: "namespaces"}
 	cmd := exec.Command(exe, link.ProbeCommand)
@@ -187,7 +188,7 @@ func lookAtNamespaces(exe string) host.Finding {
 	return f
 }
 
-// namespaceFault says what to do where the child does not start.
+// namespaceFault is the error if the child does not start.
 func namespaceFault(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) {
 		return fault.Wrap(err, fault.Unavailable, "No sandbox can start here: namespaces cannot be made. %s", namespaceRemedy(os.Geteuid(), sysctl))
@@ -195,8 +196,8 @@ func namespaceFault(err error) error {
 	return fmt.Errorf("starting the sandbox runtime process: %w", err)
 }
 
-// namespaceRemedy says how to make this machine allow namespaces; read
-// returns a kernel setting, "" where there is none.
+// namespaceRemedy says how to make this machine allow namespaces; read returns a kernel
+// setting, or "".
 func namespaceRemedy(uid int, read func(string) string) string {
 	switch {
 	case uid == 0:
@@ -224,8 +225,7 @@ func sysctl(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// lookAtPlatform boots a trial sandbox on one of gVisor's platforms, in a
-// runtime of its own.
+// lookAtPlatform boots a trial sandbox on one of gVisor's platforms, in a separate runtime.
 func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) host.Finding {
 	f := host.Finding{Name: "platform " + platform}
 	if platform == "kvm" {
@@ -251,7 +251,8 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) host.Find
 	defer os.RemoveAll(dir)
 	opt.RunDir = dir
 	opt.StartTimeout = min(opt.StartTimeout, platformTimeout)
-	other := &Runtime{opt: opt}
+	opt.Spare = 0
+	other := newRuntime(opt)
 	defer other.Close()
 	start := time.Now()
 	if err := other.trial(ctx); err != nil {
@@ -267,7 +268,7 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) host.Find
 	return f
 }
 
-// spare is the finding of a platform that does not work and is not used either.
+// spare is the finding for an unused platform that does not work.
 func (r *Runtime) spare(f host.Finding) host.Finding {
 	f.Detail = fmt.Sprintf("not available here; not needed (%s is used)", r.opt.Platform)
 	return f

@@ -42,7 +42,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 				t.Errorf("got %v, want a fault.Unavailable that says %q", err, c.want)
 			}
 			if public := fault.PublicOf(err); strings.Contains(public, "/no/such") || strings.Contains(public, "/tmp") {
-				t.Errorf("users are told of the host's paths: %q", public)
+				t.Errorf("users see the host's paths: %q", public)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func TestDiagnose(t *testing.T) {
 	for _, f := range findings {
 		names = append(names, f.Name)
 		if f.Detail == "" {
-			t.Errorf("%s: nothing is told", f.Name)
+			t.Errorf("%s: there is no explanation", f.Name)
 		}
 		if needed := !strings.Contains(f.Detail, "not needed"); (f.Remedy == "") != f.OK && needed {
 			t.Errorf("%s: OK is %v and the remedy is %q", f.Name, f.OK, f.Remedy)
@@ -72,8 +72,8 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// Where the configured root file system is missing that is all that is told:
-// whatever else fails, fails by it.
+// If the configured root file system is missing, only that is reported, because it causes
+// the other failures.
 func TestAMissingRootFileSystemIsToldFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -34,8 +34,8 @@ var escapeChecks = []runtimeCheck{
 			e.Errorf("/ holds %q, want %q", got, want)
 		}
 		for _, c := range []string{
-			"cat " + beside, "cat /.satchel/lower/link", "cat /library/link", "cat /library/../another-users-file",
-			"cat /etc/shadow", "cat /proc/1/root" + beside, "ls /root/..?*", "cat /.satchel/lower/../../../" + beside,
+			"cat " + beside, "cat /.satchel/lower/attached/link", "cat /library/link", "cat /library/../another-users-file",
+			"cat /etc/shadow", "cat /proc/1/root" + beside, "ls /root/..?*", "cat /.satchel/lower/attached/../../../" + beside,
 		} {
 			if got := e.run(s, c); strings.Contains(got, "secret") || strings.Contains(got, "root:") || !strings.Contains(got, "[exit status") {
 				e.Errorf("%s: %q", c, got)
@@ -97,7 +97,7 @@ var escapeChecks = []runtimeCheck{
 			}
 		}
 		s := e.start(e.runtime(), spec)
-		for _, d := range []string{"/.satchel/lower", "/.satchel/git", "/library"} {
+		for _, d := range []string{"/.satchel/lower/attached", "/.satchel/git/attached", "/library"} {
 			if got := e.run(s, "!dial unix "+d+"/sock"); !strings.HasPrefix(got, "error:") {
 				e.Errorf("a socket of the host in %s: %s", d, got)
 			}
@@ -169,7 +169,7 @@ var escapeChecks = []runtimeCheck{
 		seed := spec.Checkout
 		s := e.start(e.runtime(), spec)
 		for _, d := range []struct{ inside, host string }{
-			{"/usr", "/usr"}, {"/.satchel/lower", seed.Dir}, {"/.satchel/git", seed.GitView}, {"/library", seed.Library}, {"/etc", "/etc"}, {"/", ""},
+			{"/usr", "/usr"}, {"/.satchel/lower/attached", seed.Dir}, {"/.satchel/git/attached", seed.GitView}, {"/library", seed.Library}, {"/etc", "/etc"}, {"/", ""},
 		} {
 			const name = "/satchel-was-here"
 			defer os.Remove(d.host + name)
@@ -184,7 +184,7 @@ var escapeChecks = []runtimeCheck{
 			}
 		}
 		for _, f := range []struct{ inside, host string }{
-			{"/.satchel/lower/note.md", seed.Dir + "/note.md"}, {"/.satchel/git/HEAD", seed.GitView + "/HEAD"}, {"/library/page.md", seed.Library + "/page.md"},
+			{"/.satchel/lower/attached/note.md", seed.Dir + "/note.md"}, {"/.satchel/git/attached/HEAD", seed.GitView + "/HEAD"}, {"/library/page.md", seed.Library + "/page.md"},
 		} {
 			before, err := os.ReadFile(f.host)
 			if err != nil {

@@ -42,7 +42,7 @@ type child struct {
 	last    uint64
 	waiting map[uint64]chan link.Message // by request
 	live    map[space.SandboxID]*sandbox
-	err     error // why it is of no use any more; nil while it is
+	err     error // why it is unusable; nil while it works
 }
 
 var errChildGone = errors.New("the sandbox runtime process has ended")
@@ -74,7 +74,7 @@ func startChild(ctx context.Context, opt Options, files programs.Programs, lock 
 	c.cmd.WaitDelay = opt.StopTimeout
 	c.cmd.SysProcAttr = childAttr()
 	err = c.cmd.Start()
-	theirs.Close() // or the child's end would never be seen
+	theirs.Close() // otherwise the child's end would go unnoticed
 	if err != nil {
 		l.Close()
 		return nil, namespaceFault(err)
@@ -103,16 +103,16 @@ func startChild(ctx context.Context, opt Options, files programs.Programs, lock 
 	return c, nil
 }
 
-// childAttr gives the child a mount namespace of its own, and to an ordinary
-// user the user namespace that allows it, in which no one else exists.
+// childAttr gives the child its own mount namespace and, for an ordinary user, the user
+// namespace that this requires, with a single user.
 //
-// In there the user is not root but the user that commands run as: what the
-// server checked out then belongs to them, as it does where the server is root
-// and gives it to them, and they may change its modes and times. What root may
-// do comes with the ambient capabilities, which survive the start of a program.
+// There the user is not root, but the commands' user. So the checked-out files belong to
+// this user, as they do if the server is root, and commands can change their modes and
+// times. The ambient capabilities, which survive the start of a program, give the child
+// root's powers.
 func childAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
-		Setpgid:    true, // a Ctrl-C at the server's terminal is the server's to handle
+		Setpgid:    true, // the server handles a Ctrl-C at its terminal
 		Cloneflags: syscall.CLONE_NEWNS,
 	}
 	if os.Geteuid() != 0 {
@@ -125,17 +125,16 @@ func childAttr() *syscall.SysProcAttr {
 	return attr
 }
 
-// childCaps is what the runtime child of an ordinary user does for sandboxes,
-// within its namespaces: it mounts their root, and what gVisor's gofer and
-// sentry need while they start they get from it.
+// childCaps are the capabilities that the runtime child of an ordinary user needs within
+// its namespaces, to mount the sandboxes' root, and that gVisor's gofer and sentry need
+// while they start.
 var childCaps = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID,
 	unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT,
 	unix.CAP_SYS_PTRACE,
 }
 
-// receive is the goroutine that hands on what the child says. It ends with the
-// child.
+// receive is the goroutine that dispatches the child's messages. It ends with the child.
 func (c *child) receive() {
 	for {
 		m, files, err := c.link.Receive()
@@ -186,8 +185,7 @@ func (c *child) finish() {
 		close(ch)
 	}
 	if len(live) > 0 && !closing {
-		// The kernel kills them with the child; no one may think them gone
-		// before they are.
+		// The kernel kills the sandboxes with the child. Wait until they are really gone.
 		if _, err := rundir.Reap(c.opt.RunDir, c.opt.StopTimeout); err != nil {
 			c.opt.Logger.Error("sandbox runtime: destroying what it left", "error", err)
 		}
@@ -216,7 +214,7 @@ func (c *child) close() error {
 		c.err = errClosed
 	}
 	c.mu.Unlock()
-	// The child sees the end of file, stops everything and ends.
+	// At the end of file, the child stops everything and ends.
 	c.link.CloseWrite()
 	select {
 	case <-c.dead:
@@ -228,8 +226,7 @@ func (c *child) close() error {
 	return errors.New("the sandbox runtime process had to be killed")
 }
 
-// call sends a request and waits for its reply. Where ctx ends first the reply
-// is dropped.
+// call sends a request and waits for its reply. If ctx ends first, the reply is dropped.
 func (c *child) call(ctx context.Context, m link.Message, files ...*os.File) (link.Message, error) {
 	ch := make(chan link.Message, 1)
 	c.mu.Lock()
@@ -268,9 +265,8 @@ func (c *child) call(ctx context.Context, m link.Message, files ...*os.File) (li
 	}
 }
 
-// insist is call for a request that must not wait on a child that hangs: where
-// no answer comes in time, and none to a question that takes no work either,
-// the child is killed, and all its sandboxes with it.
+// insist is call for requests that must not wait for a child that hangs. If there is no
+// answer in time, and none to a ping either, it kills the child with all its sandboxes.
 func (c *child) insist(ctx context.Context, m link.Message) (link.Message, error) {
 	done := make(chan struct{})
 	defer close(done)
@@ -296,21 +292,21 @@ func (c *child) insist(ctx context.Context, m link.Message) (link.Message, error
 	return c.call(ctx, m)
 }
 
-// start boots a sandbox.
-func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, error) {
+// boot boots a sandbox that has no space yet.
+func (c *child) boot(outer context.Context, id space.SandboxID, limits space.Limits) (*sandbox, error) {
 	ctx, cancel := context.WithTimeout(outer, c.opt.StartTimeout)
 	defer cancel()
-	s, theirs, err := newSandbox(c, spec.ID)
+	s, theirs, err := newSandbox(c, id)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	if c.err != nil {
 		err = c.err
-	} else if _, ok := c.live[spec.ID]; ok {
-		err = fmt.Errorf("sandbox %s runs already", spec.ID)
+	} else if _, ok := c.live[id]; ok {
+		err = fmt.Errorf("sandbox %s runs already", id)
 	} else {
-		c.live[spec.ID] = s
+		c.live[id] = s
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -321,47 +317,79 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 		}
 		return nil, err
 	}
-	reply, err := c.call(ctx, link.Message{Op: link.Start, Sandbox: spec.ID, Start: &link.StartRequest{
-		Lower: filepath.Clean(spec.Checkout.Dir), Git: cleanOrEmpty(spec.Checkout.GitView),
-		Library: cleanOrEmpty(spec.Checkout.Library), Limits: spec.Limits,
-	}}, theirs...)
+	reply, err := c.call(ctx, link.Message{Op: link.Start, Sandbox: id, Start: &link.StartRequest{Limits: limits}}, theirs...)
 	link.CloseAll(theirs)
 	if err == nil {
 		c.proven.Store(true)
 		return s, nil
 	}
+	return nil, c.failed(outer, ctx, s, reply, err)
+}
+
+// start boots a sandbox and gives it its space.
+func (c *child) start(ctx context.Context, spec space.SandboxSpec) (*sandbox, error) {
+	s, err := c.boot(ctx, spec.ID, spec.Limits)
+	if err == nil {
+		err = c.attach(ctx, s, spec.Checkout)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// attach gives a booted sandbox its space. When it fails the sandbox is gone.
+func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checkout) error {
+	ctx, cancel := context.WithTimeout(outer, c.opt.StartTimeout)
+	defer cancel()
+	reply, err := c.call(ctx, link.Message{Op: link.Attach, Sandbox: s.id, Attach: &link.AttachRequest{
+		Lower: filepath.Clean(checkout.Dir), Git: cleanOrEmpty(checkout.GitView), Library: cleanOrEmpty(checkout.Library),
+	}})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
+		defer cancel()
+		_ = s.Stop(sctx) // what it says matters less than err
+	}
+	return c.failed(outer, ctx, s, reply, err)
+}
+
+// failed removes a sandbox whose start did not come to its end, and returns why.
+func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Message, err error) error {
 	if ctx.Err() != nil {
-		// The child may be starting it still. It answers the stop when that is
-		// over and everything is removed again.
+		// The child may still be starting it. It answers the stop when the start has ended
+		// and everything is removed.
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
 		defer cancel()
 		if serr := s.Stop(sctx); serr != nil {
-			c.opt.Logger.Error("sandbox start was canceled, but it cannot be stopped", "sandbox", spec.ID, "error", serr)
+			c.opt.Logger.Error("sandbox start was canceled, but it cannot be stopped", "sandbox", s.id, "error", serr)
 		}
 	}
 	c.mu.Lock()
-	delete(c.live, spec.ID)
+	delete(c.live, s.id)
 	c.mu.Unlock()
 	s.finish(err)
 	switch {
 	case outer.Err() != nil:
 	case c.startKilled(ctx, err, reply.Killed):
-		c.opt.Logger.Warn("sandbox start was ended from outside", "sandbox", spec.ID, "error", err)
+		c.opt.Logger.Warn("sandbox start was ended from outside", "sandbox", s.id, "error", err)
 		err = errors.Join(space.ErrKilled, err)
 	default:
-		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stdio.Stderr())
-		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. `satchel doctor` says what this machine lacks.")
+		c.opt.Logger.Error("sandbox does not start", "sandbox", s.id, "error", err, "stderr", s.stdio.Stderr())
+		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. Run `satchel doctor` to see what this machine lacks.")
 	}
-	return nil, err
+	return err
 }
 
-// startKilled reports whether a start that failed with err was ended from outside,
-// which says nothing against the machine. What can have either reason is taken
-// for that where a sandbox has started here before.
+// startKilled reports whether a start that failed with err was ended from outside, so that
+// the machine may still be able to run sandboxes. If both reasons are possible, it returns
+// true if a sandbox has started here before.
 func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool {
 	if errors.Is(err, errChildGone) {
 		select {
-		case <-c.dead: // how is known then, and nothing is left
+		case <-c.dead: // the reason is known then, and everything is gone
 		case <-ctx.Done():
 			return true
 		}
@@ -383,7 +411,7 @@ func cleanOrEmpty(p string) string {
 	return filepath.Clean(p)
 }
 
-// ended handles the child's word that a sandbox is gone.
+// ended handles the child's message that a sandbox is gone.
 func (c *child) ended(m link.Message) {
 	c.mu.Lock()
 	s := c.live[m.Sandbox]

@@ -17,8 +17,8 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// TestKilledWhileItStarts: whoever ends a part of a sandbox that starts says
-// nothing against the machine, and the error does not either.
+// TestKilledWhileItStarts: if a part of a starting sandbox is killed from outside, the
+// error does not blame the machine.
 func TestKilledWhileItStarts(t *testing.T) {
 	for _, part := range []string{"runtime", "runsc-gofer", "runsc-sandbox"} {
 		t.Run(part, func(t *testing.T) {
@@ -57,7 +57,8 @@ func TestKilledWhileItStarts(t *testing.T) {
 	}
 }
 
-// TestARuntimeThatIsKilledWhileItStarts is told from one that cannot run here.
+// TestARuntimeThatIsKilledWhileItStarts: such a runtime is distinguished from one that
+// cannot run here.
 func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -15,9 +15,9 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// TestReapWhileSandboxesRun plants what a failed stop leaves (a process, a
-// bundle, state, cgroups) beside sandboxes that run, start and stop: the
-// orphan goes, the others never notice.
+// TestReapWhileSandboxesRun plants what a failed stop leaves (a process, a bundle, state,
+// cgroups) next to sandboxes that run, start and stop: the orphan is removed, and the
+// others are not affected.
 func TestReapWhileSandboxesRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -147,9 +147,9 @@ func TestAHungRuntimeChild(t *testing.T) {
 	}
 }
 
-// The attack: any process of the machine, whoever's it is, calls itself a sentry
-// whose bundle is not one of ours, so that what the reaper removes, as the
-// server's user, is what lies beside the bundles or all of them.
+// The attack: a process of any user has the command line of a sentry whose bundle is not
+// one of ours, so that the reaper, as the server's user, would remove other files, or all
+// bundles.
 func TestAttackReaperIsLedAstray(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")

@@ -17,26 +17,33 @@ import (
 	"satchel/sandbox/programs"
 )
 
-// Name is what configuration calls this runtime.
+// Name is the runtime's name in the configuration.
 const Name = "gvisor"
 
 var _ space.Runtime = (*Runtime)(nil)
 
-// Runtime starts sandboxes in gVisor. Its methods may be called at once by
-// many.
+// Runtime starts sandboxes in gVisor. Its methods are safe for concurrent use.
 type Runtime struct {
 	opt    Options
 	proven atomic.Bool // a sandbox has started
 
-	mu     sync.Mutex
-	files  programs.Programs // zero until they are needed
-	lock   *os.File          // of RunDir; nil until it is needed
-	child  *child            // nil until it is needed, or where it has died
-	closed bool
+	// The goroutine that boots spares ends with ctx.
+	ctx        context.Context
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+
+	mu      sync.Mutex
+	spares  []*sandbox        // booted, without a space
+	booting bool              // of spares
+	spareUp chan struct{}     // closed when the spare that boots has booted or failed; nil if none boots
+	files   programs.Programs // zero until they are needed
+	lock    *os.File          // of RunDir; nil until it is needed
+	child   *child            // nil until it is needed, or if it has died
+	closed  bool
 }
 
-// New returns a Runtime. Nothing is started, read or written before a method
-// is called. The error is a fault.Invalid: an option is wrong.
+// New returns a Runtime. Nothing is started, read or written before a method is called. The
+// error is a fault.Invalid for a wrong option.
 func New(opt Options) (*Runtime, error) {
 	opt = opt.withDefaults()
 	if !filepath.IsAbs(opt.RunDir) {
@@ -51,7 +58,13 @@ func New(opt Options) (*Runtime, error) {
 	default:
 		return nil, fault.New(fault.Invalid, "gVisor has no platform %q: use systrap, kvm or ptrace.", opt.Platform)
 	}
-	return &Runtime{opt: opt}, nil
+	return newRuntime(opt), nil
+}
+
+func newRuntime(opt Options) *Runtime {
+	r := &Runtime{opt: opt}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
 }
 
 // Name implements space.Runtime.
@@ -73,6 +86,17 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 	if err != nil {
 		return nil, err
 	}
+	defer r.bootSpares(spareDelay)
+	if s := r.takeSpare(ctx, c, spec.Limits); s != nil {
+		err := c.attach(ctx, s, spec.Checkout)
+		if err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		r.opt.Logger.Warn("a booted sandbox could not be used; another starts", "sandbox", s.id, "error", err)
+	}
 	return c.start(ctx, spec)
 }
 
@@ -81,7 +105,7 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	r.mu.Lock()
 	if c := r.child; c != nil && !r.closed && !c.gone() {
 		r.mu.Unlock()
-		m, err := c.call(ctx, link.Message{Op: link.Reap}) // it alone knows what it owns
+		m, err := c.call(ctx, link.Message{Op: link.Reap}) // only the child knows what it owns
 		return m.Reaped, err
 	}
 	defer r.mu.Unlock()
@@ -97,8 +121,12 @@ func (r *Runtime) Reap(ctx context.Context) (int, error) {
 // Close implements space.Runtime.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed = true
+	r.mu.Unlock()
+	r.cancel()
+	r.background.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var err error
 	if r.child != nil {
 		err = r.child.close()
@@ -113,7 +141,7 @@ func (r *Runtime) Close() error {
 
 var errClosed = errors.New("the sandbox runtime is closed")
 
-// running returns the child, which it starts where there is none.
+// running returns the child, and starts it if necessary.
 func (r *Runtime) running(ctx context.Context) (*child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,8 +158,8 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 		r.child.close()
 		r.child = nil
 	}
-	// A child that died may have left something, and so may an earlier server
-	// where Reap was not called.
+	// A child that died may have left remains, and so may an earlier server if Reap was not
+	// called.
 	if _, err := rundir.Reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
 		return nil, err
 	}
@@ -147,7 +175,6 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// programs returns the programs of sandboxes. The caller holds r.mu.
 func (r *Runtime) programs() (p programs.Programs, err error) {
 	if r.files == p {
 		r.files, err = r.opt.Programs()
@@ -155,7 +182,7 @@ func (r *Runtime) programs() (p programs.Programs, err error) {
 	return r.files, err
 }
 
-// lockRunDir locks RunDir, where it is not locked yet. The caller holds r.mu.
+// lockRunDir locks RunDir, unless it is already locked. The caller holds r.mu.
 func (r *Runtime) lockRunDir(ctx context.Context) (err error) {
 	if r.lock == nil {
 		r.lock, err = host.LockRunDir(ctx, r.opt.RunDir, r.opt.StopTimeout)

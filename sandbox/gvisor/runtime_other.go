@@ -12,12 +12,12 @@ import (
 	"satchel/sandbox/host"
 )
 
-// Name is what configuration calls this runtime.
+// Name is the runtime's name in the configuration.
 const Name = "gvisor"
 
 var _ space.Runtime = (*Runtime)(nil)
 
-// Runtime starts sandboxes in gVisor, on Linux. Here it says that it cannot.
+// Runtime starts sandboxes in gVisor, on Linux. On this system its methods return errors.
 type Runtime struct{ opt Options }
 
 // New returns a Runtime whose Check and Start fail.
@@ -52,7 +52,7 @@ func (r *Runtime) Reap(context.Context) (int, error) { return 0, nil }
 // Close implements space.Runtime.
 func (r *Runtime) Close() error { return nil }
 
-// Diagnose looks at everything that sandboxes need.
+// Diagnose reports that sandboxes need Linux.
 func (r *Runtime) Diagnose(context.Context) []host.Finding {
 	return []host.Finding{{
 		Name: "operating system", Detail: runtime.GOOS,

@@ -26,7 +26,7 @@ type sandbox struct {
 	err  error // set before done is closed
 }
 
-// newSandbox makes the pipes of a sandbox; theirs are the ends for process 1.
+// newSandbox creates the pipes of a sandbox; theirs are the ends for process 1.
 func newSandbox(c *child, id space.SandboxID) (s *sandbox, theirs []*os.File, err error) {
 	s = &sandbox{id: id, child: c, done: make(chan struct{})}
 	s.stdio, theirs, err = host.NewStdio()
@@ -58,6 +58,16 @@ func (s *sandbox) Err() error {
 	}
 }
 
+// ended reports whether the sandbox is gone.
+func (s *sandbox) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Stats implements space.Sandbox.
 func (s *sandbox) Stats(ctx context.Context) (space.SandboxStats, error) {
 	m, err := s.child.call(ctx, link.Message{Op: link.Stats, Sandbox: s.id})
@@ -70,8 +80,8 @@ func (s *sandbox) Stats(ctx context.Context) (space.SandboxStats, error) {
 	return *m.Stats, nil
 }
 
-// Stop implements space.Sandbox. It closes Conn. The child tells of the end
-// before it answers, so Done is closed when Stop returns nil.
+// Stop implements space.Sandbox. It closes Conn. The child reports the end before it
+// answers, so Done is closed when Stop returns nil.
 func (s *sandbox) Stop(ctx context.Context) error {
 	defer s.stdio.Close()
 	select {
@@ -81,7 +91,7 @@ func (s *sandbox) Stop(ctx context.Context) error {
 	}
 	_, err := s.child.insist(ctx, link.Message{Op: link.Stop, Sandbox: s.id})
 	if errors.Is(err, errChildGone) || errors.Is(err, errClosed) {
-		// It dies with its owner, and done tells when all of it is gone.
+		// The sandbox dies with its owner, and done is closed when it is gone.
 		select {
 		case <-s.done:
 			return nil

@@ -64,9 +64,25 @@ func standIn() {
 	fmt.Fprintln(os.Stderr, "stand-in ready")
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
+		library()
 		out := obey(in.Text())
 		fmt.Printf("%d\n", len(out))
 		os.Stdout.WriteString(out)
+	}
+}
+
+// library binds the library, as the agent does when it boots. There is none before
+// the first line comes.
+func library() {
+	if entries, err := os.ReadDir(agent.LibraryDir); err != nil || len(entries) > 0 {
+		return
+	}
+	if err := unix.Mount(agent.Library, agent.LibraryDir, "", unix.MS_BIND, ""); err != nil {
+		return
+	}
+	const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("", agent.LibraryDir, "", ro, ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
 }
 

@@ -16,14 +16,14 @@ var viewChecks = []runtimeCheck{
 			{"id -u", "0"},
 			{"user:id -u", "1000"},
 			{"user:id -un", "satchel"},
-			{"cat /.satchel/lower/note.md", "a note"},
-			{"cat /.satchel/git/HEAD", "ref: refs/heads/main"},
+			{"cat /.satchel/lower/attached/note.md", "a note"},
+			{"cat /.satchel/git/attached/HEAD", "ref: refs/heads/main"},
 			{"user:cat /library/page.md", "a page"},
 			{"hostname", "satchel"},
 			{"pwd", "/"},
 			{"tr '\\0' ' ' < /proc/1/cmdline", "/.satchel/agent stand-in"},
 			{"awk 'BEGIN { print 1+1 }'", "2"}, // through /etc/alternatives
-			{"ls /.satchel", "agent\ngit\nlower\nupper"},
+			{"ls /.satchel", "agent\ngit\nlibrary\nlower\nupper"},
 			{"user:echo x > /dev/null && head -c 3 /dev/zero | wc -c", "3"},
 			{"user:head -c 5 /dev/urandom | wc -c", "5"},
 			{"echo /proc/[0-9]* | wc -w | awk '{ print $1 < 10 }'", "1"},
@@ -50,7 +50,7 @@ var viewChecks = []runtimeCheck{
 	{name: "git view and library follow the host", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		s := e.start(e.runtime(), spec)
-		for _, d := range []struct{ host, inside string }{{spec.Checkout.GitView, "/.satchel/git"}, {spec.Checkout.Library, "/library"}} {
+		for _, d := range []struct{ host, inside string }{{spec.Checkout.GitView, "/.satchel/git/attached"}, {spec.Checkout.Library, "/library"}} {
 			look := func() string { return e.run(s, "cd "+d.inside+" && for f in *; do echo $f: $(cat $f); done") }
 			look() // so that what is there is in every cache
 			writeFile(e, d.host+"/a", "one")

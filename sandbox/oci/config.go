@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -37,12 +38,13 @@ type Spec struct {
 	Binds []Bind
 	// Args is the command line of process 1; empty means the agent's.
 	Args []string
-	// Lower, Git and Library are the directories of a space.Checkout. Git and
-	// Library may be empty: then nothing is mounted.
-	Lower   string
-	Git     string
-	Library string
+	// Lower, Git and Library are directories in which Attached is to appear
+	// while the sandbox runs: the three of a space.Checkout.
+	Lower, Git, Library string
 }
+
+// Attached is the name of a space's directories in the mounts of its sandbox.
+const Attached = agent.Attached
 
 // Config returns the configuration of the sandbox. An error means that the
 // caller made the Spec wrongly.
@@ -91,14 +93,11 @@ func Config(s Spec) (*specs.Spec, error) {
 	for _, b := range s.Binds {
 		out.Mounts = append(out.Mounts, bind(b.Source, b.Target, "nosuid", "nodev"))
 	}
-	out.Mounts = append(out.Mounts, bind(s.Lower, agent.Lower, "nosuid", "nodev"))
+	out.Mounts = append(out.Mounts, bind(s.Lower, path.Dir(agent.Lower), "nosuid", "nodev"))
 	for _, m := range []struct{ name, source, target string }{
-		{"git", s.Git, agent.Git},
-		{"library", s.Library, agent.LibraryDir},
+		{"git", s.Git, path.Dir(agent.Git)},
+		{"library", s.Library, path.Dir(agent.Library)},
 	} {
-		if m.source == "" {
-			continue
-		}
 		out.Mounts = append(out.Mounts, bind(m.source, m.target, "nosuid", "nodev", "noexec"))
 		// The host changes these while the sandbox runs, so gVisor must ask
 		// the host again at every look. "container" would put an overlay on
@@ -146,13 +145,7 @@ func (s Spec) check() error {
 	if !ValidID(s.ID) {
 		return fmt.Errorf("oci: sandbox id %q is not 64 hexadecimal digits", s.ID)
 	}
-	need := map[string]string{"root": s.Root, "lower": s.Lower}
-	if s.Git != "" {
-		need["git"] = s.Git
-	}
-	if s.Library != "" {
-		need["library"] = s.Library
-	}
+	need := map[string]string{"root": s.Root, "lower": s.Lower, "git": s.Git, "library": s.Library}
 	for _, b := range s.Binds {
 		need["source of "+b.Target] = b.Source
 		need["target of "+b.Source] = b.Target
@@ -164,7 +157,7 @@ func (s Spec) check() error {
 	}
 	// gVisor finds a mount's annotations by its source, so one source mounted
 	// twice would share them.
-	if s.Git != "" && (s.Git == s.Library || s.Git == s.Lower) || s.Library != "" && s.Library == s.Lower {
+	if s.Git == s.Library || s.Git == s.Lower || s.Library == s.Lower {
 		return fmt.Errorf("oci: lower, git and library must be different directories")
 	}
 	return nil

@@ -90,7 +90,7 @@ func base() Layout {
 	l := Layout{Links: map[string]string{}, Files: map[string]string{}}
 	for _, d := range []string{
 		"/dev", "/proc", "/sys", agent.TmpDir, "/var/tmp", "/root", "/home", "/mnt", "/opt",
-		agent.Lower, agent.Git, agent.Upper, agent.SpaceDir, agent.LibraryDir, agent.RunDir,
+		path.Dir(agent.Lower), path.Dir(agent.Git), path.Dir(agent.Library), agent.Upper, agent.SpaceDir, agent.LibraryDir, agent.RunDir,
 	} {
 		l.addDir(d)
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func full() oci.Spec {
 func TestConfigGolden(t *testing.T) {
 	withBinds := full()
 	withBinds.Binds = []oci.Bind{{Source: "/usr", Target: "/usr"}, {Source: "/opt/satchel", Target: agent.Exe}}
-	bare := oci.Spec{ID: id, Root: "/root", Lower: "/lower", Args: []string{"/bin/true"}}
+	bare := oci.Spec{ID: id, Root: "/root", Lower: "/lower", Git: "/git", Library: "/library", Args: []string{"/bin/true"}}
 	for _, c := range []struct {
 		name string
 		spec oci.Spec
@@ -243,7 +244,7 @@ func TestLayoutCreate(t *testing.T) {
 			t.Errorf("there is nothing to mount %s on: %v", b.Source, err)
 		}
 	}
-	for _, d := range []string{agent.Lower, agent.Git, agent.Upper, agent.SpaceDir, agent.LibraryDir, agent.RunDir, agent.TmpDir, "/proc", "/dev"} {
+	for _, d := range []string{path.Dir(agent.Lower), path.Dir(agent.Git), path.Dir(agent.Library), agent.Upper, agent.SpaceDir, agent.LibraryDir, agent.RunDir, agent.TmpDir, "/proc", "/dev"} {
 		if fi, err := os.Stat(filepath.Join(dir, d)); err != nil || !fi.IsDir() {
 			t.Errorf("the mount point %s is missing: %v", d, err)
 		}

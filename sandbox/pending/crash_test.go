@@ -19,8 +19,7 @@ import (
 // crashDir is the variable that makes the test binary the process to be killed.
 const crashDir = "HELD_CRASH_DIR"
 
-// TestCrashChild is no test: it saves until it is killed, and says what it has
-// saved.
+// TestCrashChild is not a test: it saves until it is killed, and prints what it has saved.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
@@ -70,7 +69,7 @@ func TestAKilledProcessLosesNothingItSaved(t *testing.T) {
 		if last < stop {
 			t.Fatalf("the process ended by itself after %d", last)
 		}
-		// What it saved is there, or what it was saving when it was killed.
+		// The store has what it saved, or what it was saving when it was killed.
 		s := reopen(t, dir, load(t, filepath.Join(dir, "key")))
 		files, err := s.Load(t.Context(), user, id)
 		if err != nil {

@@ -121,18 +121,18 @@ func (s *Store) readIndex(p place) (index, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&x); err != nil {
-		return index{}, fault.Wrap(err, fault.Invalid, "The list of held files is in a form that this version does not read.")
+		return index{}, fault.Wrap(err, fault.Invalid, "The list of unsaved files is in a format that this version cannot read.")
 	}
 	return x, nil
 }
 
 func (s *Store) readBlob(p place, r record) ([]byte, error) {
 	if filepath.Base(r.Blob) != r.Blob {
-		return nil, fault.New(fault.Invalid, "The list of held files names a file elsewhere.")
+		return nil, fault.New(fault.Invalid, "The list of unsaved files names a file in another place.")
 	}
 	sealed, err := os.ReadFile(filepath.Join(p.dir, r.Blob))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(err, fault.Invalid, "A held file is missing on the server's disk.")
+		return nil, fault.Wrap(err, fault.Invalid, "An unsaved file is missing on the server's disk.")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read a held file: %w", err)
@@ -142,7 +142,7 @@ func (s *Store) readBlob(p place, r record) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(content)) != r.Size {
-		return nil, fault.New(fault.Invalid, "A held file has another size than the list of held files says.")
+		return nil, fault.New(fault.Invalid, "The size of an unsaved file differs from its size in the list.")
 	}
 	return content, nil
 }

@@ -180,20 +180,20 @@ func TestBoundsAreAUsersAndNothingKeptGivesWay(t *testing.T) {
 	if unkept := save(t, s, other, id, []pending.File{file("c", x(12_000))}); len(unkept) != 0 {
 		t.Errorf("%+v", unkept)
 	}
-	// What grows too large stays as it was kept before.
+	// A file that becomes too large keeps its former version.
 	unkept = save(t, s, user, id, []pending.File{file("b", x(12_000))})
 	if len(unkept) != 1 || !unkept[0].Older {
 		t.Errorf("%+v", unkept)
 	}
 	want(t, s, user, id, "a="+x(9000), "b=b")
-	// What is replaced or dropped in the same call makes room.
+	// Files that are replaced or dropped in the same call make room.
 	if unkept = save(t, s, user, id, []pending.File{file("b", x(12_000))}, "a"); len(unkept) != 0 {
 		t.Errorf("%+v", unkept)
 	}
 	if unkept = save(t, s, user, id, []pending.File{file("b", x(13_000))}); len(unkept) != 0 {
 		t.Errorf("%+v", unkept)
 	}
-	// And files are counted, empty ones and those of which there is only the name.
+	// The number of files is limited too, including empty ones and those with only a name.
 	unkept = save(t, s, user, id, []pending.File{file("1", ""), file("2", ""), {Path: "3", Lost: "it is a FIFO"}, file("4", ""), file("b", "small")})
 	if len(unkept) != 1 || unkept[0].Path != "4" || unkept[0].Why != "5 files are held for you already, which is as many as may be" {
 		t.Errorf("%+v", unkept)

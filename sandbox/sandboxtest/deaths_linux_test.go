@@ -73,7 +73,7 @@ func TestDeathUnderACommandOverGVisor(t *testing.T) {
 				if !errors.Is(o.err, space.ErrSandboxEnded) || errors.Is(o.err, space.ErrOutOfMemory) != d.memory || fault.CodeOf(o.err) != fault.Unavailable {
 					t.Errorf("%+v, %v", o.res, o.err)
 				}
-				for _, text := range []string{"is lost", "background processes and /tmp", "committed is safe", "next command starts a fresh sandbox"} {
+				for _, text := range []string{"changes are lost", "background processes and /tmp", "committed is safe", "next command starts a fresh sandbox"} {
 					if !strings.Contains(fault.PublicOf(o.err), text) {
 						t.Errorf("%q does not say %q", fault.PublicOf(o.err), text)
 					}

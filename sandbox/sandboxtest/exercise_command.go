@@ -15,7 +15,7 @@ import (
 
 // commandChecks are about one command: how it ends and what the caller sees.
 var commandChecks = []check{
-	{name: "exit codes, signals and both outputs are told exactly", real: true, run: func(e *exercise) {
+	{name: "exit codes, signals and both outputs are exact", real: true, run: func(e *exercise) {
 		for _, c := range []struct {
 			command, stdout, stderr, signal string
 			code                            int
@@ -110,7 +110,7 @@ var commandChecks = []check{
 		}
 		e.wantTree(before)
 	}},
-	{name: "a long command goes on as a job and is committed at its end", options: func(o *sandbox.Options) {
+	{name: "a long command continues as a job and is committed at its end", options: func(o *sandbox.Options) {
 		o.DetachAfter = 5 * time.Second
 	}, run: func(e *exercise) {
 		r := e.request("echo one > one; echo out; sleep 300")
@@ -169,7 +169,7 @@ var commandChecks = []check{
 			}
 		}
 	}},
-	{name: "a background command answers at once and its end is told later", run: func(e *exercise) {
+	{name: "a background command answers at once and its end is reported later", run: func(e *exercise) {
 		r := e.request("until [ -e go ]; do sleep 0.02; done; echo two > two; exit 4")
 		r.Background = true
 		res := e.do(r)
@@ -182,7 +182,7 @@ var commandChecks = []check{
 		e.wantNote(res, "exit code 4")
 		e.wantFile("two", &Entry{Content: "two\n"})
 	}},
-	{name: "progress tells the phases and the newest line", run: func(e *exercise) {
+	{name: "progress has the phases and the newest line", run: func(e *exercise) {
 		var phases []sandbox.Phase
 		lines := map[string]bool{}
 		r := e.request("echo one; sleep 0.4; printf '\\033[1mtwo\\033[0m'; until [ -e go ]; do sleep 0.02; done; echo x > f")

@@ -74,7 +74,7 @@ var pendingChecks = []check{
 				e.Errorf("committed %q", paths(r.Commits))
 			}
 		}
-		// What may be committed now is, from the file that it was made from.
+		// A file that may now be committed is committed, based on its original version.
 		e.Store.RefusePath = nil
 		r = e.sh("true")
 		if got := paths(r.Commits); !slices.Equal(got, []space.Path{"docs/a.md", "secret.sh"}) || len(r.Conflicts) != 0 {
@@ -96,7 +96,7 @@ var pendingChecks = []check{
 		e.wantFile("docs/a.md", &Entry{Content: "edited\n"})
 		e.wantStored()
 	}},
-	{name: "what was mended, deleted or put back inside is held no more", real: true, pending: true, options: smallFiles, run: func(e *exercise) {
+	{name: "files that were fixed, deleted or restored inside are no longer pending", real: true, pending: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("docs/a.md", "docs/b.md", "gone", "committed", "dir/one", "dir/two", "was a file")
 		make := `echo x > docs/a.md; echo x > docs/b.md; echo x > gone; echo x > committed; mkdir -p dir/x/.git; echo x > dir/one; echo x > dir/two
 			echo x > dir/x/.git/config; mkdir -p y/.git; echo x > y/.git/config; head -c 5000 /dev/zero > 'was a file'; head -c 5000 /dev/zero > shrinks; head -c 5000 /dev/zero > moves; head -c 5000 /dev/zero > readme.md`
@@ -162,7 +162,8 @@ var pendingChecks = []check{
 			e.Errorf("inside: %q, want %q", r.Stdout.Text, want)
 		}
 		e.wantPending(r, "deep", "dir", "docs/a.md", "readme.md")
-		// Taken away, what is newer appears; mended, both are kept.
+		// If the pending file is removed, the newer one appears; if it is fixed, both are
+		// kept.
 		e.sh("rm docs/a.md deep dir")
 		e.Store.RefusePath = nil
 		r = e.sh("true")
@@ -217,7 +218,7 @@ var pendingChecks = []check{
 			}
 		}
 	}},
-	{name: "what cannot be kept is named, and told once it is gone", pending: true, options: smallFiles, run: func(e *exercise) {
+	{name: "files that cannot be kept are named, and reported when they are gone", pending: true, options: smallFiles, run: func(e *exercise) {
 		r := e.sh("mkfifo pipe; head -c 200000 /dev/zero > huge; for i in 1 2 3; do head -c 90000 /dev/zero > big$i; done; true")
 		e.wantPending(r, "big1", "big2", "big3", "huge", "pipe")
 		for path, want := range map[string]string{
@@ -241,13 +242,13 @@ var pendingChecks = []check{
 		e.stop()
 		r = e.sh("ls")
 		e.wantPending(r, "big2", "big3")
-		e.wantNote(r, `"huge", which could not be committed, is gone with the sandbox that had it: it has 195.4 KiB, and a file may have 1000 bytes.`)
-		e.wantNote(r, `"pipe", which could not be committed, is gone with the sandbox that had it`)
+		e.wantNote(r, `"huge" could not be committed, and was lost with its sandbox: it has 195.4 KiB, and a file may have 1000 bytes.`)
+		e.wantNote(r, `"pipe" could not be committed, and was lost with its sandbox`)
 		if r = e.sh("ls"); len(r.Notes) != 0 {
 			e.Errorf("told again: %q", r.Notes)
 		}
 	}},
-	{name: "what is held of one user is no other's", pending: true, run: func(e *exercise) {
+	{name: "pending files belong to one user", pending: true, run: func(e *exercise) {
 		e.refuse("secret")
 		e.sh("echo mine > secret")
 		e.stop()

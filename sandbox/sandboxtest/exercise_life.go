@@ -46,7 +46,7 @@ var lifeChecks = []check{
 		}
 		e.wantNote(r, "are gone")
 	}},
-	{name: "a sandbox that dies under a command is told, and the next works", run: func(e *exercise) {
+	{name: "the death of a sandbox during a command is reported, and the next command works", run: func(e *exercise) {
 		e.sh("echo safe > safe")
 		done := e.started(e.request("echo lost > lost; echo started; sleep 300"))
 		e.Runtime.Started()[0].Stop(e.ctx)

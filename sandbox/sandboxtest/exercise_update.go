@@ -81,7 +81,7 @@ var updateChecks = []check{
 			e.Errorf("theirs is %+v", got)
 		}
 	}},
-	{name: "commits from outside while commands run are merged or kept beside", run: func(e *exercise) {
+	{name: "commits from outside while commands run are merged, or both versions kept", run: func(e *exercise) {
 		first := e.started(e.request("echo mine > docs/a.md; echo mine > mine; echo started; until [ -e go ]; do sleep 0.02; done; echo after > after"))
 		e.Store.Put(e.space, map[space.Path]*Entry{"docs/a.md": {Content: "theirs\n"}, "go": {Content: "go\n"}, "theirs": {Content: "theirs\n"}})
 		second := e.sh("true")
@@ -89,10 +89,10 @@ var updateChecks = []check{
 		if o.err != nil || o.res.ExitCode != 0 {
 			e.Errorf("the first: %+v, %v", o.res, o.err)
 		}
-		// Whose end comes first tells it.
-		told := append(second.Conflicts, o.res.Conflicts...)
-		if want := (space.Conflict{Path: "docs/a.md", Kept: "docs/a.md.conflict"}); !slices.Equal(told, []space.Conflict{want}) {
-			e.Errorf("conflicts %v", told)
+		// The first command to end reports it.
+		reported := append(second.Conflicts, o.res.Conflicts...)
+		if want := (space.Conflict{Path: "docs/a.md", Kept: "docs/a.md.conflict"}); !slices.Equal(reported, []space.Conflict{want}) {
+			e.Errorf("conflicts %v", reported)
 		}
 		r := e.sh("cat docs/a.md docs/a.md.conflict mine theirs after")
 		if want := "theirs\nmine\nmine\ntheirs\nafter\n"; r.Stdout.Text != want {

@@ -223,7 +223,7 @@ func (a *fakeAgent) put(name string, e agent.ApplyEntry) error {
 	return os.WriteFile(name, e.Content, perm)
 }
 
-// putOwn makes a change that the next Collect tells.
+// putOwn makes a change that the next Collect reports.
 func (a *fakeAgent) putOwn(e agent.ApplyEntry) error {
 	name := filepath.Join(a.space, e.Path)
 	if err := os.Remove(name); err != nil && !os.IsNotExist(err) || e.Delete {
@@ -242,8 +242,8 @@ func (a *fakeAgent) putOwn(e agent.ApplyEntry) error {
 	return os.WriteFile(name, e.Content, perm)
 }
 
-// inUse reports whether a command's shell works in a directory, or has a file
-// open for writing, where the system can tell.
+// inUse reports whether a command's shell works in a directory, or has a file open for
+// writing, if the system can show that.
 func (a *fakeAgent) inUse(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

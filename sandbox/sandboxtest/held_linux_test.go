@@ -181,7 +181,7 @@ func TestHeldOutlivesOutOfMemoryOverGVisor(t *testing.T) {
 	r := s.run("echo my secret > note; head -c 6M /dev/zero > large")
 	s.wantPending(r, "large", "note")
 	if _, err := s.pool.Exec(t.Context(), s.request("echo lost > lost; "+takeMemory)); !errors.Is(err, space.ErrOutOfMemory) ||
-		!strings.Contains(fault.PublicOf(err), `Not committed, and kept as earlier answers said: "large", "note".`) {
+		!strings.Contains(fault.PublicOf(err), `Not committed, but kept, as earlier answers said: "large", "note".`) {
 		t.Errorf("%v", err)
 	}
 	r = s.run("cat note; wc -c < large; ls")

@@ -162,13 +162,13 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 				renewed bool // the next sandbox is a fresh one
 			}{
 				{sandbox.LimitFileSize, "head -c 20M /dev/zero > /tmp/no; rm -f /tmp/no; head -c 20M /dev/zero > f2; e=$?; rm f2; exit $e", "12 MiB (the server's operator can raise sandbox.disk)", false},
-				{sandbox.LimitTmp, "head -c 10M /dev/zero > /tmp/x", "/tmp is full: it holds 8 MiB (the server's operator can raise sandbox.disk)", false},
+				{sandbox.LimitTmp, "head -c 10M /dev/zero > /tmp/x", "/tmp is full: it can have 8 MiB (the server's operator can raise sandbox.disk)", false},
 				{sandbox.LimitTmp, "rm /tmp/x; mkdir /tmp/d && for i in 1 2 3 4 5 6 7 8 9; do head -c 1M /dev/zero > /tmp/d/$i || exit 3; done", "/tmp is full", false},
 				{sandbox.LimitOpenFiles, "for i in {10..100}; do exec {n}</dev/null || exit 4; done", "64 in one process.", false},
 				{sandbox.LimitProcesses, manyInDash, "48 in one sandbox (the server's operator can raise sandbox.processes)", false},
-				{sandbox.LimitOutput, "seq 100000", "4000 characters of it.", false},
-				{sandbox.LimitInodes, "for i in {1..700}; do echo $i > n$i || exit 5; done", "600 files may change in it (the server's operator can raise sandbox.disk)", true},
-				{sandbox.LimitDisk, "rm -f n*; for i in 1 2 3; do head -c 9M /dev/zero > big$i || exit 6; done", "may take 24 MiB (the server's operator can raise sandbox.disk)", true},
+				{sandbox.LimitOutput, "seq 100000", "4000 characters of output.", false},
+				{sandbox.LimitInodes, "for i in {1..700}; do echo $i > n$i || exit 5; done", "it can have 600 changed files (the server's operator can raise sandbox.disk)", true},
+				{sandbox.LimitDisk, "rm -f n*; for i in 1 2 3; do head -c 9M /dev/zero > big$i || exit 6; done", "can have 24 MiB (the server's operator can raise sandbox.disk)", true},
 			} {
 				r := c.must(l.command)
 				if !slices.Contains(r.Limits, l.limit) || !says(r, l.note) || r.End != agent.Exited {
@@ -183,7 +183,8 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 					t.Errorf("after %s: generation %d, then %d; notes %q", l.command, gen, r.Generation, r.Notes)
 				}
 			}
-			// What has filled the sandbox is in the space, and the fresh one has room.
+			// The files that filled the sandbox are in the space, and the fresh one has
+			// room.
 			if r := c.must("ls n1 >/dev/null 2>&1 || ls big1 big2 && head -c 9M /dev/urandom > more"); r.ExitCode != 0 || len(r.Commits) != 1 {
 				t.Errorf("with room again: %+v", r)
 			}
@@ -199,7 +200,8 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 	}
 }
 
-// TestACommandThatSpeaksOfLimitsMeetsNone: words alone are no limit.
+// TestACommandThatSpeaksOfLimitsMeetsNone: a message about a limit does not mean that it
+// was reached.
 func TestACommandThatSpeaksOfLimitsMeetsNone(t *testing.T) {
 	t.Parallel()
 	c := newCell(t, nil, nil)

@@ -1,8 +1,7 @@
 package sandboxtest_test
 
-// The pains that users of other sandboxes report, each as a test against real
-// sandboxes. How a limit's breach is told is in limits_linux_test.go, how the
-// death of a part is in deaths_linux_test.go.
+// Problems that users of other sandboxes report, each as a test against real sandboxes. See
+// limits_linux_test.go for limits, and deaths_linux_test.go for the death of a part.
 
 import (
 	"context"

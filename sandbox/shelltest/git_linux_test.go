@@ -48,9 +48,8 @@ func readOnly(q sandbox.Request) sandbox.Request {
 	return q
 }
 
-// TestGitCannotWrite: commits are made by the server alone. What git says is
-// what the tool's answer goes by when it tells what works instead: it names .git
-// and that it may not be written.
+// TestGitCannotWrite: only the server makes commits. The tool recognizes git's error by its
+// text, which names .git and that it cannot be written, and then says what to do instead.
 func TestGitCannotWrite(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
@@ -93,8 +92,8 @@ func headOf(t *testing.T, s *shell) space.CommitID {
 	return head
 }
 
-// TestReadOnly: who may only read has a shell that is whole but for the space,
-// with a home and temporary files of its own.
+// TestReadOnly: a read-only caller has a complete shell with its own home and temporary
+// files, but cannot write to the space.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)

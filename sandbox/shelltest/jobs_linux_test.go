@@ -12,8 +12,8 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// A job that begins with untilReleased goes on when the command release has
-// been committed: what the job writes after that is in no other's commit.
+// A job that begins with untilReleased continues when the command release has been
+// committed: so its later writes are in no other commit.
 const (
 	release       = "echo go > release.md"
 	untilReleased = "until git show HEAD:release.md >/dev/null 2>&1; do sleep 0.02; done; "
@@ -54,9 +54,9 @@ func (s *shell) committed(t *testing.T, path space.Path) {
 	})
 }
 
-// told asks until an answer has brought the news of a job's end, which comes
-// with the first answer after its changes were committed, and only once.
-func (s *shell) told(t *testing.T, news string) (note string) {
+// awaitNews runs commands until an answer reports a job's end. The first answer after its
+// changes were committed does so, and only this one.
+func (s *shell) awaitNews(t *testing.T, news string) (note string) {
 	t.Helper()
 	testenv.WaitFor(t, "an answer that tells "+news, func() bool {
 		s.run(t, ":")
@@ -79,8 +79,8 @@ func (s *shell) told(t *testing.T, news string) (note string) {
 	return note
 }
 
-// TestJobs is what a model does with a long command: start it, list what runs,
-// read along, go on with other things, stop it, and be told.
+// TestJobs does what a model does with a long command: start it, list the jobs, follow its
+// output, do other things, stop it, and get its end.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
@@ -109,7 +109,7 @@ func TestJobs(t *testing.T) {
 	if got := s.settled(t, counting.JobDir); got != "killed SIGTERM" {
 		t.Errorf("its status is %q", got)
 	}
-	if n := s.told(t, "Job 1 "); !strings.Contains(n, "ended by SIGTERM") {
+	if n := s.awaitNews(t, "Job 1 "); !strings.Contains(n, "ended by SIGTERM") {
 		t.Errorf("told %q", n)
 	}
 	if got := s.print(t, "ls "+counting.JobDir+"; pgrep -f 'line $i' | wc -l; cat "+writing.JobDir+"/status"); got != "command\nstatus\nstderr\nstdout\n0\nrunning\n" {
@@ -122,7 +122,7 @@ func TestJobs(t *testing.T) {
 	if got := s.settled(t, writing.JobDir); got != "exited 0" {
 		t.Errorf("its status is %q", got)
 	}
-	if n := s.told(t, "Job 2 "); !strings.Contains(n, "exit code 0") || !strings.Contains(n, "committed as ") {
+	if n := s.awaitNews(t, "Job 2 "); !strings.Contains(n, "exit code 0") || !strings.Contains(n, "committed as ") {
 		t.Errorf("told %q", n)
 	}
 	if got := s.print(t, "git log -1 --format=%s; git show HEAD:job.md; cat "+writing.JobDir+"/stdout"); got != "From a job\nfrom a job\ndone\n" {
@@ -169,7 +169,7 @@ func TestSlowCommandBecomesAJob(t *testing.T) {
 		t.Errorf("so far it printed %q", got)
 	}
 	s.committed(t, "late.md")
-	if n := s.told(t, "Job 1 "); !strings.Contains(n, "committed as ") {
+	if n := s.awaitNews(t, "Job 1 "); !strings.Contains(n, "committed as ") {
 		t.Errorf("told %q", n)
 	}
 	if got := s.print(t, "cat "+r.JobDir+"/{stdout,status} late.md"); got != "begun\nended\nexited 0\nlate\n" {

@@ -174,7 +174,7 @@ func (l *listener) Exec(ctx context.Context, r agent.ExecRequest, onOutput func(
 	return res, err
 }
 
-// bytesOf returns what the agent told of a command's streams.
+// bytesOf returns what the agent reported of a command's streams.
 func (s *shell) bytesOf(t testing.TB, command string) (stdout, stderr []byte) {
 	t.Helper()
 	s.mu.Lock()

@@ -112,7 +112,7 @@ func TestNothingWaitsForInput(t *testing.T) {
 	}
 }
 
-// TestEnds: the exit code is the shell's own, and a signal is told by its name.
+// TestEnds: the exit code is the shell's own, and a signal is reported by its name.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, nil, nil)

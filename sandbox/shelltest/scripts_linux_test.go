@@ -118,8 +118,8 @@ func replaceStderr(pattern, with string) func(*outcome) {
 	return func(o *outcome) { o.stderr = regexp.MustCompile(pattern).ReplaceAll(o.stderr, []byte(with)) }
 }
 
-// TestScriptsSeeOneByte: two scripts of one name that differ in one byte of
-// what they do are told apart, with both sides real.
+// TestScriptsSeeOneByte: the comparison detects a difference of one byte between two
+// scripts, with both sides real.
 func TestScriptsSeeOneByte(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, nil, nil)
@@ -192,8 +192,8 @@ func addTrees(t *testing.T, out map[string]outcome, listing []byte) {
 	}
 }
 
-// outcomes runs scripts as the tool bash does, in one sandbox. What the tool
-// shows must be what the agent told, cleaned and no more.
+// outcomes runs scripts as the tool bash does, in one sandbox. The tool must show exactly
+// what the agent reported, cleaned.
 func (s *shell) outcomes(t *testing.T, all []script) map[string]outcome {
 	t.Helper()
 	out := together(all, func(sc script) outcome {

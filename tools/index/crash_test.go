@@ -59,8 +59,8 @@ func TestCrashChild(t *testing.T) {
 	}
 }
 
-// A process that is killed in the middle of updates, merges and rebuilds leaves
-// an index of one commit or of the next, whole, that goes on from there.
+// A process that is killed in the middle of updates, merges and rebuilds leaves a complete
+// index of one commit or of the next, which continues from there.
 func TestKilledIndex(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -145,8 +145,8 @@ func TestDamageInEveryTableIsRepaired(t *testing.T) {
 	}
 }
 
-// Attack: what a killed server left of an older index, or of one that it was
-// making, holds text that may have been purged since.
+// Attack: the remains of an older or unfinished index of a killed server contain text that
+// may have been purged since.
 func TestLeftoversAreRemovedAtStart(t *testing.T) {
 	_, dir := closedIndex(t, 5)
 	whole := dbFiles(t, dir)[0]

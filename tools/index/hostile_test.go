@@ -123,8 +123,7 @@ var hostileQueries = []string{
 	"\x00", "\xff\xfe", "\u202e", "\u200b", "\ufeff", "a\u0301\u0301\u0301\u0301\u0301", "\r\n", "\t", "𝕳𝖊𝖗𝖔𝖓", "🪿", "-🪿", `"🪿"`, "鷺", "-鷺",
 }
 
-// Nothing that is typed is an error, in any place of a query, and no answer
-// tells of the machinery.
+// No input is an error, anywhere in a query, and no answer reveals internals.
 func TestHostileQueries(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{"a.md": "# Heron\n\nThe heron waits. NEAR AND OR NOT", "b.md": "Another heron.", "ja.md": "鷺は待つ"})
 	for _, h := range hostileQueries {
@@ -156,7 +155,7 @@ func TestHostileQueries(t *testing.T) {
 	}
 }
 
-// A query of 100 kB is read in its beginning, which an answer tells.
+// Only the beginning of a query of 100 kB is used, and the answer says so.
 func TestLongQueries(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{"a.md": "heron"})
 	for _, q := range []string{
@@ -251,7 +250,7 @@ func TestManyPathFiltersAreBounded(t *testing.T) {
 func TestASearchHasATimeLimit(t *testing.T) {
 	x, _ := indexOfWith(t, Options{maxTime: time.Nanosecond}, map[string]string{"heron.md": "heron"})
 	_, err := x.Search(t.Context(), testCollections, Query{Text: "heron path:**/*.md"})
-	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "given up") {
+	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "stopped after") {
 		t.Errorf("%v", err)
 	}
 }
@@ -272,8 +271,8 @@ func TestAPhraseAmongManyWithoutIt(t *testing.T) {
 	}
 }
 
-// Where not every passage that may have a phrase is looked into, the answer says
-// that its total is not all.
+// If not every passage that may have a phrase is read, the answer says that its total is
+// incomplete.
 func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 	files := map[string]string{}
 	for i := range 60 {
@@ -282,7 +281,7 @@ func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 	x, _ := indexOfWith(t, Options{ranking: rank.Options{MaxRows: 20, Candidates: 30}}, files)
 	for query, want := range map[string]struct {
 		total int
-		told  bool
+		noted bool
 	}{
 		`"alpha beta"`:              {30, true},
 		`"alpha beta" path:1*.md`:   {11, false},
@@ -295,16 +294,16 @@ func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 		`"alpha beta" "beta alpha"`: {0, false},
 	} {
 		r := search(t, x, query)
-		told := slices.ContainsFunc(r.Notes, func(n string) bool {
+		noted := slices.ContainsFunc(r.Notes, func(n string) bool {
 			return strings.HasPrefix(n, "More pages of space may have the phrase than total counts")
 		})
-		if r.Total != want.total || told != want.told {
+		if r.Total != want.total || noted != want.noted {
 			t.Errorf("%s: %d, notes %q", query, r.Total, r.Notes)
 		}
 	}
 }
 
-// What is excluded is excluded by the page, wherever on it the word is.
+// An excluded word excludes the whole page, wherever the word is.
 func TestExcludedByThePage(t *testing.T) {
 	section := strings.Repeat("filler words that make it long. ", 100)
 	x, _ := indexOf(t, map[string]string{

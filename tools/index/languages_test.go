@@ -18,7 +18,7 @@ type translated struct {
 	path, lang, title, phrase string
 }
 
-// scriptOf names the script that a language is told by.
+// scriptOf names the script that identifies a language.
 var scriptOf = map[string][]*unicode.RangeTable{
 	"ja": {unicode.Hiragana, unicode.Katakana, unicode.Han},
 	"ko": {unicode.Hangul}, "zh-cn": {unicode.Han}, "ar": {unicode.Arabic}, "ru": {unicode.Cyrillic},

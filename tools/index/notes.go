@@ -33,7 +33,7 @@ func lagNotes(all []IndexState) (notes []string) {
 		if n > 1 {
 			index, is = "indexes", "are"
 		}
-		notes = append(notes, fmt.Sprintf("The %s of %s %s %s, so this answer may lack what was written last. Search again in a moment.", index, labelsOf(late), is, by))
+		notes = append(notes, fmt.Sprintf("The %s of %s %s %s, so this answer may lack the newest changes. Search again in a moment.", index, labelsOf(late), is, by))
 	}
 	if n := len(none); n > 0 {
 		is, them := "is", "it"
@@ -184,7 +184,7 @@ func whyEmpty(u *rank.Run, docs int64, met bool, r *Results) string {
 		has = fmt.Sprintf(" has all of the %d phrases", n)
 	}
 	if len(u.Without) > 0 {
-		has += " and nothing of what is to be left out"
+		has += " without the excluded words"
 	}
 	return page + strings.ToValidUTF8(has, "") + "."
 }

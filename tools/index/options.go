@@ -11,7 +11,7 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// Source is where the index reads collections from: the git store.
+// Source is the git store, from which the index reads collections.
 type Source interface {
 	// Head returns the newest commit; "" if there is none yet.
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)

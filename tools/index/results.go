@@ -22,9 +22,9 @@ type Collection struct {
 type Query struct {
 	// Text is in the query language: words, "phrases", -without and qualifiers.
 	Text string
-	// Limit is the most hits wanted. The smaller of it and a limit: in the text counts. If
-	// neither is above 0, UsualLimit counts, or else DefaultLimit. No answer has more than
-	// rank.MaxResults.
+	// Limit is the maximum number of hits. The smaller of it and a limit: in the text
+	// counts. If neither is above 0, UsualLimit counts, or else DefaultLimit. No answer has
+	// more than rank.MaxResults.
 	Limit      int
 	UsualLimit int
 	// MaxTokens is the budget of the whole answer, by present.EstimateTokens.
@@ -47,14 +47,14 @@ const DefaultLimit = 10
 // Results answer a Query.
 type Results struct {
 	Hits []present.Hit
-	// Total is how many documents have a word of the query and meet the filters, without
-	// those that another hit stands for. Truncated reports that Hits has fewer.
+	// Total is the number of documents that have a word of the query and meet the filters,
+	// without those that another hit represents. Truncated means that Hits has fewer.
 	Total     int
 	Truncated bool
 	// Scope describes what was searched.
 	Scope string
-	// Indexes has the state of each collection. IndexCommit is that of the first, IndexAge
-	// how long the one that is furthest behind has been; zero if none is behind.
+	// Indexes has the state of each collection. IndexCommit is the commit of the first, and
+	// IndexAge the longest time for which one has been behind; zero if none is.
 	Indexes     []IndexState
 	IndexCommit space.CommitID
 	IndexAge    time.Duration

@@ -32,8 +32,8 @@ func rotPages() map[string][]byte {
 
 var rotQueries = []string{"lighthouse", `"lighthouse keeper"`, "how does the keeper light the lamp of the lighthouse", "lamp", "灯台", "kind:knowledge sort:path", "guide"}
 
-// answers are what queries are answered with, as far as a user sees it; told is
-// whether an answer says that the index is damaged, or is none.
+// answers returns the visible parts of the answers; told reports whether an answer says
+// that the index is damaged, or failed.
 func answers(t *testing.T, x *Index) (all []Results, told bool) {
 	t.Helper()
 	for _, q := range rotQueries {
@@ -117,8 +117,8 @@ func rotIndex(t *testing.T) (h *history, x *Index, dir string) {
 	return h, x, dir
 }
 
-// Attack: a bit turns in any column of any table. No answer is wrong: it is as
-// it was, or the damage is told and repaired.
+// Attack: a bit flips in any column of any table. No answer is wrong: it is unchanged, or
+// the damage is reported and repaired.
 func TestTurnedBitsInEveryColumn(t *testing.T) {
 	h, x, whole := rotIndex(t)
 	h.commit(map[string][]byte{"mark.md": append(rotPages()["mark.md"], "\nThe end.\n"...)}) // another segment, and a dead document

@@ -30,7 +30,7 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Resul
 		return err
 	})
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fault.Wrap(err, fault.TooLarge, "The search was given up after %v. Use fewer filters, or simpler ones.", x.opts.maxTime)
+		err = fault.Wrap(err, fault.TooLarge, "The search was stopped after %v. Use fewer filters, or simpler ones.", x.opts.maxTime)
 	}
 	if err != nil {
 		return Results{}, err
@@ -105,8 +105,8 @@ func (x *Index) reportDamage(ctx context.Context, in *rank.SourceError) {
 	}
 }
 
-// start opens what a query searches and plans the search. depth is that of a ranking, 0
-// for an answer. end must be called even if there is an error.
+// start opens the databases of a query and plans the search. depth is the depth of a
+// ranking, or 0 for an answer. end must be called even if there is an error.
 func (x *Index) start(ctx context.Context, cols []Collection, q Query, depth int, broken map[space.SpaceID]bool, r *Results) (run *rank.Run, end func(), err error) {
 	parsed := x.parse(q)
 	for _, globs := range []*[]string{&parsed.Filters.Path.Is, &parsed.Filters.Path.Not} {
@@ -170,7 +170,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	}
 	r.Total = run.Total
 	for _, f := range docs {
-		r.Total -= f.AlsoCount // the hit says that it stands for them
+		r.Total -= f.AlsoCount // the hit names them
 	}
 	docs = docs[:min(len(docs), run.Limit())]
 	if q.Explain {

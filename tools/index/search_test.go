@@ -187,7 +187,7 @@ func TestSortedAnswersTellWhatIsLeftOut(t *testing.T) {
 		files[fmt.Sprintf("n%02d.md", i)] = fmt.Sprintf("# Page %d\n\n%sSomewhere a zebra.%s", i, strings.Repeat("Much of it is about pumps and valves. ", 30), strings.Repeat(" And about hoses.", i))
 	}
 	x, _ := indexOf(t, files)
-	note := "Only the pages with all words of the best one, or at least 40% of its score, are put in order; the others that match are left out."
+	note := "Only the pages with all words of the best one, or at least 40% of its score, are sorted; the other matches are left out."
 	for _, order := range []string{"path", "recent"} {
 		r := search(t, x, "zebra stripes limit:20 sort:"+order)
 		if got := paths(r); !slices.Contains(got, "zebra.md") || len(got) != 2 {
@@ -256,7 +256,7 @@ func TestNotes(t *testing.T) {
 		{"fox lang:ja", []string{"No page with lang:ja has these words."}},
 		{`"fox quick"`, []string{`No page has the phrase "fox quick".`}},
 		{`"fox quick" "brown very"`, []string{"No page has all of the 2 phrases."}},
-		{"helix -preferred -editor -user -helix", []string{"No page has these words and nothing of what is to be left out."}},
+		{"helix -preferred -editor -user -helix", []string{"No page has these words without the excluded words."}},
 		{"fox since:2099-01-01", []string{"No page is since:2099-01-01."}},
 		{"kind:memory lang:ja", []string{"No page is all of this: kind:memory lang:ja."}},
 		{"🚀", []string{"The query has no word to search for."}},

@@ -8,8 +8,8 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// ForgetVectors removes a collection's vectors, so that nothing is left of what was purged
-// from it. What is still there is embedded again.
+// ForgetVectors removes a collection's vectors after a purge. The remaining text is
+// embedded again.
 func (x *Index) ForgetVectors(ctx context.Context, id space.SpaceID) error {
 	err := x.engine.Drop(ctx, string(id))
 	x.engine.Changed(string(id))
@@ -25,8 +25,8 @@ func (x *Index) VectorStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
 	return x.engine.Status(string(id)), true
 }
 
-// WaitVectors returns when the vectors of a collection are those of what its index has, or
-// when ctx ends; at once if none are made. It also returns the error of a run that fails
+// WaitVectors returns when a collection has vectors for everything in its index, or when
+// ctx ends; at once if there is no model. It also returns the error of a run that fails
 // meanwhile.
 func (x *Index) WaitVectors(ctx context.Context, id space.SpaceID) error {
 	if x.engine == nil {

@@ -51,7 +51,7 @@ func TestSnippetsShowWhy(t *testing.T) {
 	}
 }
 
-// Code that is shown in part is still code to whoever reads the answer.
+// A part of a code block is still shown as code.
 func TestFencesInAnswersAreWhole(t *testing.T) {
 	code := strings.Repeat("let filler = 1\n", 60) + "let heron = 2\n" + strings.Repeat("let more = 3\n", 60)
 	for _, c := range []struct{ what, text, open, end string }{

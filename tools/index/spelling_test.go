@@ -39,9 +39,9 @@ func TestSearchForgivesSlips(t *testing.T) {
 	}
 }
 
-// What is searched for instead is on a page as it is told: no stem with an ending
-// that it never has, no word of another language that is far rarer, and no umlaut
-// that nobody wrote.
+// The replacement is on a page exactly as the answer names it: not a stem with a wrong
+// ending, not a much rarer word of another language, and without an umlaut that no page
+// has.
 func TestRespellingsAreWordsOfPages(t *testing.T) {
 	pages := map[string]string{
 		"fr.md":  "# Rendu\n\nLe contenu est prérendu pour la production et les pages sont dans la documentation.",

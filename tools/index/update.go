@@ -82,7 +82,7 @@ func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask fun
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after a rebuild. Check the disk, then run: satchel reindex")
+	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after it was rebuilt. Check the disk, then run: satchel reindex")
 }
 
 // Reread is Update that also reads the named files of the head again if they have not
@@ -239,8 +239,8 @@ func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, t
 	return dates
 }
 
-// load reads and analyses one file. A file that is damaged in the source gets no blob
-// and is indexed by its path alone, so that the other files can still be indexed.
+// load reads and analyses one file. A file that is damaged in the source gets no blob, and
+// only its path is indexed, so that the other files can still be indexed.
 func (x *Index) load(ctx context.Context, a *parse.Analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (parse.Document, error) {
 	var data []byte
 	if c.Size <= maxFileBytes {
@@ -270,7 +270,8 @@ func (x *Index) apply(ctx context.Context, e *entry, d *postings.Database, src S
 				if err != nil {
 					return err
 				}
-				// What the old commit has is in the index, unless its name is damaged.
+				// The index has the files of the old commit, except those with damaged
+				// names.
 				if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && parse.Indexed(old) {
 					return fmt.Errorf("%w: %s is not found", postings.ErrDamaged, c.Path)
 				}

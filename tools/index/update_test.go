@@ -209,8 +209,8 @@ func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
 	}
 }
 
-// Files are read again though their blobs are the same, and what head does not
-// have is told.
+// Files are read again although their blobs are the same, and paths that head does not have
+// are reported.
 func TestReread(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha", "b.md": "beta"})
 	before := dump(t, x)

@@ -61,7 +61,7 @@ type accountPage struct {
 	LinksLeftOut      int64 // links beyond maxLinks
 	Clients, Keys     []client
 	Stdio             bool // one of Clients is a program with a key for each run
-	Spaces            []store.Membership
+	Spaces            []service.View
 	// These are how many entries the lists leave out.
 	MoreClients, MoreKeys, MoreSessions int
 	Lifetimes                           []int // of a key, in days
@@ -133,14 +133,14 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 	body.Clients, body.MoreClients = web.FirstOf(body.Clients, all)
 	body.Keys, body.MoreKeys = web.FirstOf(body.Keys, all)
 	body.Sessions, body.MoreSessions = web.FirstOf(body.Sessions, all)
-	if body.Spaces, err = a.SpacesOf(ctx, v.User.ID); err != nil {
+	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
 	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
 // latest returns when a grant was last used, or created.
-func latest(g store.GrantInfo) time.Time {
+func latest(g service.Grant) time.Time {
 	if g.LastUsed.After(g.Created) {
 		return g.LastUsed
 	}
@@ -232,7 +232,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(m store.Membership) bool { return string(m.ID) == form.Get("space") })
+	i := slices.IndexFunc(all, func(m service.View) bool { return string(m.ID) == form.Get("space") })
 	if i < 0 {
 		return s.keyProblem(v, "Choose one of your spaces.", "key-space")
 	}

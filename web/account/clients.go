@@ -4,20 +4,20 @@ import (
 	"slices"
 
 	"satchel/auth"
-	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/web"
 )
 
 // client is a client or a key on a page of its owner.
 type client struct {
-	store.GrantInfo
+	service.Grant
 	As    string // the name of the program that uses the key; empty if unknown
 	Stdio bool   // "satchel stdio" made the key for a run
 	Over  bool   // the run and its key have ended
 }
 
-func (s *pages) clientRow(g store.GrantInfo) client {
-	r := client{GrantInfo: g, Stdio: g.Stdio()}
+func (s *pages) clientRow(g service.Grant) client {
+	r := client{Grant: g, Stdio: g.Stdio()}
 	if as := s.Called(g.ID); g.Kind == "key" && len(as) > 0 {
 		r.As = web.Shorten(as[0].Name, 60)
 	}
@@ -28,7 +28,7 @@ func (s *pages) clientRow(g store.GrantInfo) client {
 // program that has a new key for each run is listed between its runs too.
 func (s *pages) clientsOf(v *web.Visit) ([]client, error) {
 	ctx := v.R.Context()
-	grants, err := s.Accounts.Grants(ctx, v.User.ID)
+	grants, err := s.Service.ListGrants(ctx, v.Actor(), service.ListGrantsInput{})
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,11 @@ func (s *pages) clientsOf(v *web.Visit) ([]client, error) {
 		return nil, err
 	}
 	for _, g := range last {
-		if r := s.clientRow(g); !runs[of{g.Name, string(g.Space)}] {
+		if r := s.clientRow(service.Grant{GrantInfo: g}); !runs[of{g.Name, string(g.Space)}] {
 			r.Over = true
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b client) int { return latest(b.GrantInfo).Compare(latest(a.GrantInfo)) })
+	slices.SortStableFunc(out, func(a, b client) int { return latest(b.Grant).Compare(latest(a.Grant)) })
 	return out, nil
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"satchel/auth"
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -32,14 +32,14 @@ const (
 // homePage is an overview, with the first steps until they are done.
 type homePage struct {
 	Name  string
-	Space *store.Membership
+	Space *service.View
 	Steps []step
 	Left  int // steps to do
 	Kept  bool
 
 	// Overview reports that a client was ever used. From then on the page is an overview.
 	Overview bool
-	Joined   *store.Membership // the space to which the visitor was just invited
+	Joined   *service.View // the space to which the visitor was just invited
 	Clients  []client
 	More     int
 	Commits  []change
@@ -49,8 +49,7 @@ type homePage struct {
 	Link     *auth.RepositoryLink
 	// Wrong says what is wrong with the connection, and Way what to do about it.
 	Wrong, Way string
-	GitHub     bool               // repositories can be connected
-	Others     []store.Membership // the person's other spaces
+	Others     []service.View // the person's other spaces
 	// MoreOthers is how many spaces the list leaves out.
 	MoreOthers int
 	Links      recentLinks
@@ -60,7 +59,7 @@ type homePage struct {
 
 // waitingSpace is a space with files that wait for the visitor's review.
 type waitingSpace struct {
-	store.Membership
+	service.View
 	Files int
 }
 
@@ -107,7 +106,7 @@ func (s *pages) home(v *web.Visit) error {
 	look, stop := context.WithTimeout(ctx, s.WaitingTime)
 	defer stop()
 	for _, m := range all[:min(len(all), web.SpacesShown)] {
-		if n := s.Waiting(look, &m); n > 0 {
+		if n := web.Waiting(look, &m); n > 0 {
 			body.Waiting = append(body.Waiting, waitingSpace{m, n})
 		}
 	}
@@ -155,7 +154,7 @@ func (s *pages) home(v *web.Visit) error {
 
 // homeOthers lists the spaces other than the one that the page is about. A space that the
 // visitor has just joined comes first.
-func (s *pages) homeOthers(v *web.Visit, all []store.Membership, body *homePage) {
+func (s *pages) homeOthers(v *web.Visit, all []service.View, body *homePage) {
 	if i := slices.IndexFunc(all, web.JoinedIn(v.R.URL.Query())); i >= 0 {
 		body.Joined = &all[i]
 		body.Others = append(body.Others, all[i])
@@ -174,29 +173,25 @@ func (s *pages) homeOthers(v *web.Visit, all []store.Membership, body *homePage)
 func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	ctx, id := v.R.Context(), body.Space.ID
 	body.Held = s.PendingIn(v, id)
-	if body.GitHub = s.App != nil; body.GitHub {
-		l, ok, err := s.App.Linked(ctx, id)
-		if err != nil {
-			return err
-		}
-		if ok {
-			body.Link = &l
-			body.Wrong, body.Way = web.TroubleOf(l)
-		}
+	l, ok, err := s.App.Linked(ctx, id)
+	if err != nil {
+		return err
+	}
+	if ok {
+		body.Link = &l
+		body.Wrong, body.Way = web.TroubleOf(l)
 	}
 	if body.Push, err = s.RemoteOf(v, id); err != nil {
 		return err
 	}
-	if s.History != nil {
-		list, err := s.History.Log(ctx, id, space.LogQuery{Limit: homeCommits})
-		if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: the space has no commits
-			return err
-		}
-		for _, c := range list {
-			body.Brought = body.Brought || c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel"
-			subject, _, _ := strings.Cut(c.Message, "\n")
-			body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(c.Client, 60), Time: c.Time})
-		}
+	list, err := body.Space.Log(ctx, space.LogQuery{Limit: homeCommits})
+	if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: the space has no commits
+		return err
+	}
+	for _, c := range list {
+		body.Brought = body.Brought || c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel"
+		subject, _, _ := strings.Cut(c.Message, "\n")
+		body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(c.Client, 60), Time: c.Time})
 	}
 	return nil
 }
@@ -206,7 +201,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.User.Name + ".", Done: true}}
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
-		if s.App != nil && h.Space.Role == space.Owner {
+		if h.Space.Role == space.Owner {
 			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a GitHub repository that keeps everything as commits of your own, or keep it on this server.",
 				Go: web.SpacePath(h.Space.ID, "github"), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
 			switch {
@@ -222,7 +217,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
 			out = append(out, st)
 		}
 		st := step{Name: "bring", Title: "Bring what you have", Text: "Import a repository, upload notes, or answer three questions that become the first facts.",
-			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Go on without"}
+			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Continue without"}
 		switch {
 		case h.Brought:
 			st.Done, st.Text = true, "Your space has its first content."
@@ -256,9 +251,9 @@ func (s *pages) skipBringing(v *web.Visit) error {
 
 // ownSpace returns the space of the first steps: the first that the visitor owns, else the
 // first that they can change, else the first.
-func ownSpace(all []store.Membership) *store.Membership {
+func ownSpace(all []service.View) *service.View {
 	for _, role := range []space.Role{space.Owner, space.Editor, space.Reader} {
-		if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.Role == role }); i >= 0 {
+		if i := slices.IndexFunc(all, func(m service.View) bool { return m.Role == role }); i >= 0 {
 			return &all[i]
 		}
 	}

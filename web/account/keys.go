@@ -4,15 +4,15 @@ import (
 	"net/http"
 	"slices"
 
-	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/web"
 )
 
 // keysPage lists a person's keys and creates new ones.
 type keysPage struct {
-	Keys      []store.GrantInfo
+	Keys      []service.Grant
 	More      int // index of the next part of the list; 0 if this is the last
-	Spaces    []store.Membership
+	Spaces    []service.View
 	Lifetimes []int // days
 	API       string
 }
@@ -22,15 +22,15 @@ func (s *pages) showKeys(v *web.Visit) error { return s.keys(v, http.StatusOK, "
 
 func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	ctx := v.R.Context()
-	grants, err := s.Accounts.Grants(ctx, v.User.ID)
+	grants, err := s.Service.ListGrants(ctx, v.Actor(), service.ListGrantsInput{})
 	if err != nil {
 		return err
 	}
-	grants = slices.DeleteFunc(grants, func(g store.GrantInfo) bool { return g.Kind != "key" })
-	slices.SortStableFunc(grants, func(a, b store.GrantInfo) int { return latest(b).Compare(latest(a)) })
+	grants = slices.DeleteFunc(grants, func(g service.Grant) bool { return g.Kind != "key" })
+	slices.SortStableFunc(grants, func(a, b service.Grant) int { return latest(b).Compare(latest(a)) })
 	body := keysPage{Lifetimes: keyDays(), API: s.URL("/api")}
 	body.Keys, body.More = web.PartOf(v.R, grants)
-	if body.Spaces, err = s.Accounts.SpacesOf(ctx, v.User.ID); err != nil {
+	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
 	return s.Page(v, status, "keys", web.Page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/web"
 )
 
@@ -40,7 +41,7 @@ func (s *pages) signOut(v *web.Visit) error {
 		if ok, err := s.sureToSignOut(v); !ok {
 			return err
 		}
-		if err := s.Accounts.EndSession(v.R.Context(), v.By(), v.User.ID, v.Session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
+		if _, err := s.Service.EndSession(v.R.Context(), v.Actor(), service.EndSessionInput{ID: v.Session.ID}); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
 		s.Live.EndSession(v.User.ID, v.Session.ID)

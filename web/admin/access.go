@@ -15,7 +15,7 @@ import (
 
 // accessPage shows who may sign in, by which methods, and with which clients.
 type accessPage struct {
-	web.Access
+	service.Access
 	Entries     []accessEntry
 	Others      []accessEntry // ways to sign up other than the list
 	Invitations int
@@ -56,11 +56,12 @@ func entryKinds(a auth.AllowList) []struct {
 
 // showAccess handles GET /admin/access.
 func (s *pages) showAccess(v *web.Visit) error {
-	if s.Health == nil {
-		return web.ErrNoPage
-	}
 	ctx := v.R.Context()
-	body := accessPage{Access: s.Health.Access()}
+	access, err := s.Service.GetAccess(ctx, v.Actor(), service.None{})
+	if err != nil {
+		return err
+	}
+	body := accessPage{Access: access}
 	people, err := s.Service.ListUsers(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err

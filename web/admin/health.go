@@ -12,7 +12,7 @@ import (
 
 // healthPage shows the health of the server and what each person uses.
 type healthPage struct {
-	web.HealthReport
+	service.Health
 	Version  string
 	Up       time.Duration
 	Troubles int // checks that failed or need attention
@@ -22,16 +22,13 @@ type healthPage struct {
 
 type usageRow struct {
 	Name string
-	web.Usage
+	service.Usage
 }
 
 // showHealth handles GET /admin/health.
 func (s *pages) showHealth(v *web.Visit) error {
-	if s.Health == nil {
-		return web.ErrNoPage
-	}
 	ctx := v.R.Context()
-	r, err := s.Health.Report(ctx)
+	r, err := s.Service.GetHealth(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err
 	}
@@ -39,29 +36,29 @@ func (s *pages) showHealth(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	r.Totals = append(r.Totals, web.HealthTotal{Name: "Stored", Value: bytesize.Text(r.Stored)})
-	body := healthPage{HealthReport: r, Version: s.Version}
+	r.Totals = append(r.Totals, service.HealthTotal{Name: "Stored", Value: bytesize.Text(r.Stored)})
+	body := healthPage{Health: r, Version: s.Version}
 	if !r.Started.IsZero() {
 		body.Up = s.Now().Sub(r.Started).Truncate(time.Minute)
 	}
 	for _, c := range r.Checks {
-		if c.State == web.HealthNote || c.State == web.HealthBad {
+		if c.State == service.HealthNote || c.State == service.HealthBad {
 			body.Troubles++
 		}
 	}
 	// The usage of each person costs some reads, so the page never reads all of them.
 	shown, next := web.PartOf(v.R, people)
 	body.More = next
-	used, err := s.Health.Usage(ctx, shown)
+	var ids []space.UserID
+	for _, u := range shown {
+		ids = append(ids, u.ID)
+	}
+	used, err := s.Service.ListUsage(ctx, v.Actor(), service.ListUsageInput{People: ids})
 	if err != nil {
 		return err
 	}
-	names := map[space.UserID]string{}
-	for _, u := range shown {
-		names[u.ID] = u.Name
-	}
-	for _, u := range used {
-		body.People = append(body.People, usageRow{names[u.User], u})
+	for i, u := range used {
+		body.People = append(body.People, usageRow{shown[i].Name, u})
 	}
 	return s.Page(v, http.StatusOK, "health", web.Page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }

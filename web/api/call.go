@@ -188,14 +188,14 @@ func (c *call) decode(v any) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fault.Wrap(errLate, fault.Invalid, "The request did not arrive in time. Send it again.")
 	case err != nil:
-		return fault.Wrap(err, fault.Invalid, "The request could not be read to its end.")
+		return fault.Wrap(err, fault.Invalid, "The request could not be read completely.")
 	case !utf8.Valid(body):
 		return fault.New(fault.Invalid, "The body is not valid UTF-8.")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return fault.Wrap(err, fault.Invalid, "The body is not what this request takes (%s). GET /api/openapi.json describes it.", jsonProblem(err))
+		return fault.Wrap(err, fault.Invalid, "The body does not have the form of this request (%s). GET /api/openapi.json describes it.", jsonProblem(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fault.New(fault.Invalid, "The body has more than one JSON value.")

@@ -36,7 +36,7 @@ type filesView struct {
 func (s *Server) read(c *call, a readRequest) (filesView, error) {
 	switch n := len(a.Paths); {
 	case n == 0:
-		return filesView{}, fault.New(fault.Invalid, `Name what to read, such as {"paths": ["docs/nuxt/guide.md"]}.`)
+		return filesView{}, fault.New(fault.Invalid, `Give paths to read, such as {"paths": ["docs/nuxt/guide.md"]}.`)
 	case n > s.o.Limits.Paths:
 		return filesView{}, tooMany("paths", n, s.o.Limits.Paths)
 	}

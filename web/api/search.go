@@ -15,7 +15,7 @@ type searchRequest struct {
 	Query     string   `json:"query" doc:"Words, names or a question, with the qualifiers of docs/search.md." api:"required,minLength=1"`
 	Limit     int      `json:"limit" doc:"Maximum number of results; 0 or omitted means the server's default." api:"minimum=0,maximum=$results"`
 	Source    string   `json:"source" doc:"ID of a source; searches only this source."`
-	Since     string   `json:"since" doc:"Only what changed on or after this date, such as 2026-01-31."`
+	Since     string   `json:"since" doc:"Only pages that changed on or after this date, such as 2026-01-31."`
 	Paths     []string `json:"paths" doc:"Searches only files at or under these paths of the library; * and ** are patterns." api:"maxItems=$searchPaths"`
 	MaxTokens int      `json:"maxTokens" doc:"Budget of the whole answer, in tokens." api:"minimum=0"`
 }
@@ -23,7 +23,7 @@ type searchRequest struct {
 type resultsView struct {
 	session
 	Results     []resultView `json:"results"`
-	Total       int          `json:"total" doc:"How many documents matched." api:"minimum=0"`
+	Total       int          `json:"total" doc:"The number of documents that match." api:"minimum=0"`
 	Truncated   bool         `json:"truncated" doc:"Whether there are more matches than results."`
 	Notes       []string     `json:"notes,omitempty"`
 	Suggestions []string     `json:"suggestions,omitempty"`
@@ -32,9 +32,9 @@ type resultsView struct {
 type resultView struct {
 	ID          string   `json:"id" doc:"Pass it to read unchanged."`
 	Title       string   `json:"title"`
-	URL         string   `json:"url,omitempty" doc:"The page upstream."`
+	URL         string   `json:"url,omitempty" doc:"The original page on the web."`
 	Path        string   `json:"path"`
-	Lines       string   `json:"lines,omitempty" doc:"Where the snippet is, such as 12-40."`
+	Lines       string   `json:"lines,omitempty" doc:"The lines of the snippet, such as 12-40."`
 	Heading     string   `json:"heading,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Snippet     string   `json:"snippet"`
@@ -62,7 +62,7 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 	l := c.s.o.Limits
 	switch {
 	case strings.TrimSpace(a.Query) == "":
-		return found, fault.New(fault.Invalid, `Name what to search for, such as {"query": "deploy checklist"}.`)
+		return found, fault.New(fault.Invalid, `Give a query, such as {"query": "deploy checklist"}.`)
 	case a.Limit < 0 || a.Limit > l.Results:
 		return found, fault.New(fault.Invalid, "limit must be from 1 to %d, or left out.", l.Results)
 	case a.MaxTokens < 0:

@@ -46,7 +46,7 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 	case a.Command != "":
 		commands = []string{a.Command}
 	case len(commands) == 0:
-		return none, fault.New(fault.Invalid, `Name what to run, such as {"command": "ls docs"}.`)
+		return none, fault.New(fault.Invalid, `Give a command, such as {"command": "ls docs"}.`)
 	case len(commands) > s.o.Limits.Commands:
 		return none, tooMany("commands", len(commands), s.o.Limits.Commands)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"satchel/auth/store"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -15,7 +14,7 @@ import (
 
 // bringPage offers ways to bring existing content into a space.
 type bringPage struct {
-	Space     store.Membership
+	Space     service.View
 	Action    string
 	URL       string
 	Questions []answered
@@ -54,7 +53,7 @@ func (s *pages) showBring(v *web.Visit) error {
 	return s.bring(v, m, http.StatusOK, "", "")
 }
 
-func (s *pages) bring(v *web.Visit, m store.Membership, status int, problem, field string) error {
+func (s *pages) bring(v *web.Visit, m service.View, status int, problem, field string) error {
 	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", URL: web.Shorten(v.R.PostFormValue("url"), 300)}
 	for _, q := range questions() {
 		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
@@ -73,7 +72,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		return err
 	}
 	ctx := v.R.Context()
-	head, err := s.Workspace.Head(ctx, m.ID)
+	head, err := m.Head(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +88,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
 		c := space.Change{Path: string(path), Content: facts.FromPerson(value, "", s.Now())}
 		// What people say about themselves replaces an existing fact.
-		switch e, err := s.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
+		switch e, err := m.Lookup(ctx, head, path); fault.CodeOf(err) {
 		case "":
 			c.Base, c.BaseMode = e.Blob, e.Mode
 		case fault.NotFound:
@@ -101,7 +100,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 	if len(changes) == 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or skip this step.", questions()[0].Key)
 	}
-	c, err := s.Operations.WriteFiles(ctx, v.Actor(), service.WriteFilesInput{
+	c, err := s.Service.WriteFiles(ctx, v.Actor(), service.WriteFilesInput{
 		Space: service.SpaceRef{ID: m.ID}, Changes: changes, Partial: true, Message: "Remember what " + v.User.Name + " said about themselves",
 	})
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 
 // importPage shows the progress of an import.
 type importPage struct {
-	Space  store.Membership
+	Space  service.View
 	Import service.ImportState
 	Action string
 	// Every is the number of seconds until the page reloads; 0 if the import is done.
@@ -155,7 +154,7 @@ func (s *pages) showImport(v *web.Visit) error {
 
 // importOf returns the last import into a space; nil if none is known.
 func (s *pages) importOf(v *web.Visit, id space.SpaceID) (*service.ImportState, error) {
-	return s.Remotes.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
+	return s.Service.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
 }
 
 // beginImport is POST /spaces/{id}/bring/import.
@@ -169,7 +168,7 @@ func (s *pages) beginImport(v *web.Visit) error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	_, err = s.Remotes.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
+	_, err = s.Service.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
 	switch fault.CodeOf(err) {
 	case "":
 		return s.See(v, "/spaces/"+string(m.ID)+"/bring/import")

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/auth/store"
+	"satchel/internal/service"
 )
 
 // client is a client that people can connect, with what they need for that.
@@ -37,7 +37,7 @@ func (c client) Called() string {
 // isClient reports whether a name belongs to the client of a page. Clients choose their
 // names; these are the ones in use today. name is the grant's own name if the client has
 // not said another.
-func isClient(slug string, g store.GrantInfo, name string) bool {
+func isClient(slug string, g service.Grant, name string) bool {
 	n := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(name))
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(n, w) })

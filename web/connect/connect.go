@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"satchel/internal/service"
 	"satchel/web"
 )
 
@@ -147,7 +148,7 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 	if early := s.Now().Add(-maxWaiting); since.Before(early) {
 		since = early
 	}
-	grants, err := s.Accounts.Grants(v.R.Context(), v.User.ID)
+	grants, err := s.Service.ListGrants(v.R.Context(), v.Actor(), service.ListGrantsInput{})
 	if err != nil {
 		return nil, err
 	}

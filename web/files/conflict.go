@@ -38,7 +38,7 @@ const (
 // as it is now.
 func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
 	c := &conflict{Gone: !there, From: had, Sent: sent}
-	base, err := s.baseText(v, f.ID, had)
+	base, err := s.baseText(v, f.View, had)
 	if err != nil {
 		if fault.CodeOf(err) != fault.NotFound {
 			return nil, err
@@ -49,11 +49,11 @@ func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent 
 		base = ""
 	}
 	c.Had = merge.Plain(base)
-	if log, err := s.History.Log(v.R.Context(), f.ID, space.LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
+	if log, err := f.Log(v.R.Context(), space.LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
 		c.By = &log[0]
 	}
 	if there {
-		now, ok, err := s.entryText(v, f.ID, f.Entry)
+		now, ok, err := s.entryText(v, f.View, f.Entry)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent 
 			c.Theirs, c.TheirsCut = merge.Changes(c.Had, c.Now, conflictContext, conflictLines)
 		}
 	} else if c.By != nil {
-		to, err := s.MovedTo(v, f.ID, f.path, *c.By)
+		to, err := web.MovedTo(v, f.View, f.path, *c.By)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error 
 	if there {
 		body.Base, body.Mode = f.Blob, modeName(f.Mode)
 		if !c.NoText {
-			both := merge.Three(v.R.Context(), s.History, c.Had, c.Sent, c.Now)
+			both := merge.Three(v.R.Context(), s.Service.MergeText, c.Had, c.Sent, c.Now)
 			body.Text, c.Places = both.Text, both.Conflicts
 		}
 	} else {
@@ -116,5 +116,5 @@ func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error 
 	case c.Places > 0:
 		text = "Nothing is saved yet: the file changed since you opened it, in a place that you changed too. The places are marked in the field; decide for each and save it again."
 	}
-	return s.form(v, http.StatusConflict, f.Membership, f.path, body, &web.Problem{Text: text, Field: "text"})
+	return s.form(v, http.StatusConflict, f.View, f.path, body, &web.Problem{Text: text, Field: "text"})
 }

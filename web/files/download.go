@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -28,24 +28,24 @@ func (s *pages) download(v *web.Visit) error {
 	case "bundle":
 		// Readers of a space may have its whole history.
 		return s.stream(v, m.ID, archiveName(m)+".bundle", "application/x-git-bundle", func(ctx context.Context, w io.Writer) error {
-			return s.History.Bundle(ctx, m.ID, w)
+			return m.Bundle(ctx, w)
 		})
 	case "zip":
-		at, _, err := s.CommitOf(v, m.ID, v.R.URL.Query().Get("at"))
+		at, _, err := web.CommitOf(v, m, v.R.URL.Query().Get("at"))
 		if err != nil {
 			return err
 		}
 		when := time.Time{}
-		if log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1}); err == nil && len(log) == 1 {
+		if log, err := m.Log(v.R.Context(), space.LogQuery{From: at, Limit: 1}); err == nil && len(log) == 1 {
 			when = log[0].Time
 		}
 		return s.stream(v, m.ID, archiveName(m)+".zip", "application/zip", func(ctx context.Context, w io.Writer) error {
-			files, err := s.Workspace.Files(ctx, m.ID, at, "")
+			files, err := m.Files(ctx, at, "")
 			if err != nil {
 				return err
 			}
 			return writeZip(ctx, w, archiveName(m), at, when, files, func(b space.BlobID) ([]byte, error) {
-				return s.Workspace.ReadBlob(ctx, m.ID, b)
+				return m.ReadBlob(ctx, b)
 			})
 		})
 	}
@@ -53,7 +53,7 @@ func (s *pages) download(v *web.Visit) error {
 }
 
 // archiveName returns the name of a space as a file or directory name.
-func archiveName(m store.Membership) string {
+func archiveName(m service.View) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/merge"
@@ -68,13 +68,13 @@ func modeOf(name string) space.Mode {
 func (s *pages) editable(v *web.Visit, f found) (string, error) {
 	switch {
 	case f.Dir:
-		return "", fault.New(fault.Invalid, "It is a directory. Open one of its files, or make a new one in it.")
+		return "", fault.New(fault.Invalid, "This is a directory. Open one of its files, or create a new one in it.")
 	case f.Mode == space.Symlink:
-		return "", fault.New(fault.Invalid, "It is a link to another file. Edit that one.")
+		return "", fault.New(fault.Invalid, "This is a link to another file. Edit that file.")
 	case f.Size > s.Editing.MaxText:
 		return "", errLong(s.Editing.MaxText)
 	}
-	data, err := web.ReadContent(v.R.Context(), s.Workspace, f.ID, f.Entry)
+	data, err := web.ReadContent(v.R.Context(), f.View, f.Entry)
 	if err != nil {
 		return "", err
 	}
@@ -82,13 +82,13 @@ func (s *pages) editable(v *web.Visit, f found) (string, error) {
 		return "", errLong(s.Editing.MaxText)
 	}
 	if !web.Textual(string(data)) {
-		return "", fault.New(fault.Invalid, "It is not text, so it cannot be edited here. Upload a new version of it instead.")
+		return "", fault.New(fault.Invalid, "This file is not text, so it cannot be edited here. Upload a new version instead.")
 	}
 	return string(data), nil
 }
 
 func errLong(most int64) error {
-	return fault.New(fault.TooLarge, "It is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
+	return fault.New(fault.TooLarge, "This file is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
 }
 
 // showEdit handles GET /spaces/{id}/edit/{path...}.
@@ -105,12 +105,12 @@ func (s *pages) showEdit(v *web.Visit) error {
 		p := web.AsPage(err)
 		return &web.PageError{Status: p.Status, Title: "That cannot be edited here", Text: p.Text}
 	}
-	return s.form(v, http.StatusOK, f.Membership, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
+	return s.form(v, http.StatusOK, f.View, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
 }
 
 // form shows the page that edits the file at p. problem describes what is wrong with the
 // input; nil if nothing is.
-func (s *pages) form(v *web.Visit, status int, m store.Membership, p space.Path, body editPage, problem *web.Problem) error {
+func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, body editPage, problem *web.Problem) error {
 	body.Max = s.Editing.MaxText
 	title := "A new file"
 	if !body.New {
@@ -120,7 +120,7 @@ func (s *pages) form(v *web.Visit, status int, m store.Membership, p space.Path,
 			body.Back = web.SpaceURL(m.ID, "files", p)
 		}
 		body.Rename, body.Delete = web.SpaceURL(m.ID, "rename", p), web.SpaceURL(m.ID, "delete", p)
-		body.Waits = s.waitsAt(v, m.ID, p)
+		body.Waits = s.waitsAt(v, m, p)
 	}
 	if body.Conflict != nil {
 		title = web.ShownPath(p, 120) + " changed while you edited it"
@@ -137,15 +137,12 @@ func (s *pages) form(v *web.Visit, status int, m store.Membership, p space.Path,
 
 // waitsAt returns the address of the page that decides about an AI's change to a file.
 // It is "" if no change waits.
-func (s *pages) waitsAt(v *web.Visit, id space.SpaceID, p space.Path) string {
-	if s.Reviews == nil {
-		return ""
-	}
-	list, _, err := s.Reviews.Waiting(v.R.Context(), id)
-	if err != nil || !slices.ContainsFunc(list, func(r space.Review) bool { return r.Path == p }) {
+func (s *pages) waitsAt(v *web.Visit, m service.View, p space.Path) string {
+	known, err := m.Reviews(v.R.Context())
+	if err != nil || !slices.ContainsFunc(known.Waiting, func(r space.Review) bool { return r.Path == p }) {
 		return "" // the file can be edited without it
 	}
-	return web.SpacePath(id, "reviews?"+web.URLQuery("path", string(p)))
+	return web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(p)))
 }
 
 // saveEdit handles POST /spaces/{id}/edit/{path...}, which previews or commits.
@@ -156,7 +153,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 		return err
 	}
 	if there && (f.Dir || f.Mode == space.Symlink) {
-		return fault.New(fault.Conflict, "Since you began, another kind of file has taken the place of %s. Nothing was changed.", f.path)
+		return fault.New(fault.Conflict, "Since you opened the editor, something that is not a text file has replaced %s. Nothing was changed.", f.path)
 	}
 	body := editPage{Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.R.PostFormValue("base")), Mode: v.R.PostFormValue("mode"), Unsaved: true}
 	if body.Base != "" && !body.Base.Valid() {
@@ -173,12 +170,12 @@ func (s *pages) saveEdit(v *web.Visit) error {
 		if p != nil {
 			status = http.StatusUnprocessableEntity
 		}
-		return s.form(v, status, f.Membership, f.path, body, p)
+		return s.form(v, status, f.View, f.path, body, p)
 	}
 	if there && f.Blob != body.Base || !there && body.Base != "" {
 		return s.collide(v, f, there, body)
 	}
-	base, err := s.baseText(v, f.ID, body.Base)
+	base, err := s.baseText(v, f.View, body.Base)
 	if err != nil {
 		return err
 	}
@@ -188,11 +185,11 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	}}, body.Message)
 	switch {
 	case err == nil:
-		return s.Saved(v, f.Membership, remark, web.DoneURL(web.SpaceURL(f.ID, "files", f.path), "saved"))
+		return s.Saved(v, f.View, remark, web.DoneURL(web.SpaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// The file changed just now, a directory took its place, or a file took the
 		// place of a directory above it.
-		now, ok, lerr := s.Lookup(v.R.Context(), f.ID, f.path)
+		now, ok, lerr := f.Find(v.R.Context(), "", f.path)
 		if lerr != nil {
 			return lerr
 		}
@@ -200,9 +197,9 @@ func (s *pages) saveEdit(v *web.Visit) error {
 			f.Entry = now
 			return s.collide(v, f, ok, body)
 		}
-		return s.form(v, http.StatusConflict, f.Membership, f.path, body, &web.Problem{Text: fault.PublicOf(err), Field: "text"})
+		return s.form(v, http.StatusConflict, f.View, f.path, body, &web.Problem{Text: fault.PublicOf(err), Field: "text"})
 	case web.IsRefusal(err):
-		return s.form(v, web.AsPage(err).Status, f.Membership, f.path, body, &web.Problem{Text: fault.PublicOf(err), Field: "text"})
+		return s.form(v, web.AsPage(err).Status, f.View, f.path, body, &web.Problem{Text: fault.PublicOf(err), Field: "text"})
 	}
 	return err
 }
@@ -228,11 +225,11 @@ func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPa
 
 // baseText returns the content of the blob that a text started from. It is "" for no
 // blob.
-func (s *pages) baseText(v *web.Visit, id space.SpaceID, b space.BlobID) (string, error) {
+func (s *pages) baseText(v *web.Visit, m service.View, b space.BlobID) (string, error) {
 	if b == "" {
 		return "", nil
 	}
-	data, err := s.Workspace.ReadBlob(v.R.Context(), id, b)
+	data, err := m.ReadBlob(v.R.Context(), b)
 	return string(data), err
 }
 
@@ -291,7 +288,7 @@ func (s *pages) showNew(v *web.Visit) error {
 	return s.form(v, http.StatusOK, m, "", body, nil)
 }
 
-func (s *pages) newForm(body *editPage, m store.Membership, kind, dir string) {
+func (s *pages) newForm(body *editPage, m service.View, kind, dir string) {
 	body.New, body.Dir = true, dir
 	body.Action, body.Back = "/spaces/"+string(m.ID)+"/new?"+url.Values{"dir": {dir}, "kind": {kind}}.Encode(), dirURL(m.ID, space.Path(dir))
 	body.Kinds = kindsOf(m.ID, kind, dir)
@@ -322,7 +319,7 @@ func (s *pages) saveNew(v *web.Visit) error {
 	if path.Base(string(p)) == ".md" {
 		return again(http.StatusUnprocessableEntity, "Give the file a name before its “.md”.", "path")
 	}
-	taken, err := s.PathTaken(v, m.ID, p)
+	taken, err := web.PathTaken(v, m, p)
 	if err != nil {
 		return err
 	}
@@ -351,11 +348,11 @@ func fieldOf(err error, other string) string {
 
 // entryText returns the current text of a file. ok is false if it is not text or is too
 // large.
-func (s *pages) entryText(v *web.Visit, id space.SpaceID, f space.Entry) (string, bool, error) {
+func (s *pages) entryText(v *web.Visit, m service.View, f space.Entry) (string, bool, error) {
 	if f.Size > s.Editing.MaxFile {
 		return "", false, nil
 	}
-	data, err := web.ReadContent(v.R.Context(), s.Workspace, id, f)
+	data, err := web.ReadContent(v.R.Context(), m, f)
 	return string(data), err == nil && utf8.Valid(data) && web.Textual(string(data)), err
 }
 

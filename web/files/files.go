@@ -72,12 +72,12 @@ func (s *pages) noticeOf(v *web.Visit, l web.Location, page string) (*notice, er
 	if l.At == "" {
 		return nil, nil
 	}
-	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
+	head, err := l.Space.Head(v.R.Context())
 	if err != nil {
 		return nil, err
 	}
 	n := &notice{Commit: web.PageURL(l.Space.ID, "commits", space.Path(l.At), ""), ID: l.At.Short(), Now: l.Now(page), Newest: head == l.At}
-	log, err := s.History.Log(v.R.Context(), l.Space.ID, space.LogQuery{From: l.At, Limit: 1})
+	log, err := l.Space.Log(v.R.Context(), space.LogQuery{From: l.At, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *pages) showFile(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, l.Commit, l.Path)
+	e, err := l.Space.Lookup(v.R.Context(), l.Commit, l.Path)
 	if err != nil {
 		return s.notThere(v, l, err)
 	}
@@ -122,7 +122,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	if l.At != "" || l.Path == "" {
 		return web.ErrGone
 	}
-	log, _, lerr := s.History.LogPage(v.R.Context(), l.Space.ID, "", l.Path, "", 1, missingWalk)
+	log, _, lerr := l.Space.LogPage(v.R.Context(), "", l.Path, "", 1, missingWalk)
 	if lerr != nil || len(log) == 0 {
 		return web.ErrGone
 	}
@@ -130,8 +130,8 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 		Crumbs: l.Crumbs(), History: l.Now("history"), Last: log[0].Time, Commit: web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), Subject: web.SubjectOf(log[0].Message),
 	}
 	// The parent of the deletion has the last version.
-	if before := log[0].Parent; before != "" && l.MayWrite() {
-		if _, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, before, l.Path); err == nil {
+	if before := log[0].Parent; before != "" && l.Space.CanWrite() {
+		if _, err := l.Space.Lookup(v.R.Context(), before, l.Path); err == nil {
 			body.Restore, body.Path, body.Before = "/spaces/"+string(l.Space.ID)+"/restore", string(l.Path), before
 			body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)
 		}

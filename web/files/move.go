@@ -45,7 +45,7 @@ func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entr
 		}
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		list, err := s.Workspace.Children(ctx, f.ID, f.at, dir)
+		list, err := f.Children(ctx, f.at, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entr
 }
 
 func errManyFiles(most int) error {
-	return fault.New(fault.TooLarge, "It holds more than the %d files that can be changed at once in a page. Take a part of it, or ask an AI.", most)
+	return fault.New(fault.TooLarge, "This directory has more than the %d files that can be changed at once in a page. Choose a part of it, or ask an AI.", most)
 }
 
 // movable prepares the page of a file or directory, and lists the files.
@@ -105,19 +105,19 @@ func (s *pages) asSeen(v *web.Visit) (found, error) {
 	if !at.Valid() {
 		return f, web.BadForm(errNoBase)
 	}
-	was, ok, err := s.LookupAt(v.R.Context(), f.ID, at, f.path)
+	was, ok, err := f.Find(v.R.Context(), at, f.path)
 	if err != nil {
 		return f, err
 	}
 	if !ok || was.Dir != f.Dir {
-		return f, fault.New(fault.Conflict, "It changed since you opened the page. Nothing was done. Look at it again.")
+		return f, fault.New(fault.Conflict, "The content changed after you opened the page, so nothing was done. Look at it again.")
 	}
 	f.at, f.Entry = at, was
 	return f, nil
 }
 
 func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, body movePage, p *web.Problem) error {
-	out := web.Page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+	out := web.Page{Title: title, Space: &f.View, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.Text, p.Field
 	}
@@ -170,7 +170,7 @@ func (s *pages) saveRename(v *web.Visit) error {
 			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 		}
 	}
-	taken, err := s.PathTaken(v, f.ID, to)
+	taken, err := web.PathTaken(v, f.View, to)
 	if err != nil {
 		return err
 	}
@@ -192,9 +192,9 @@ func (s *pages) saveRename(v *web.Visit) error {
 	remark, err := s.WriteFiles(v, f.ID, space.ToolWebMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
-		return s.Saved(v, f.Membership, remark, web.DoneURL(dirURL(f.ID, to), "moved"))
+		return s.Saved(v, f.View, remark, web.DoneURL(dirURL(f.ID, to), "moved"))
 	case err == nil:
-		return s.Saved(v, f.Membership, remark, web.DoneURL(web.SpaceURL(f.ID, "files", to), "moved"))
+		return s.Saved(v, f.View, remark, web.DoneURL(web.SpaceURL(f.ID, "files", to), "moved"))
 	case web.IsRefusal(err):
 		body.Message = message(v)
 		if now, terr := s.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
@@ -210,12 +210,12 @@ func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) (
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
 	for _, c := range all {
-		data, err := web.ReadContent(v.R.Context(), s.Workspace, f.ID, c)
+		data, err := web.ReadContent(v.R.Context(), f.View, c)
 		if err != nil {
 			return nil, err
 		}
 		if total += int64(len(data)); total > s.Editing.MaxChange {
-			return nil, fault.New(fault.TooLarge, "It has more than the %s that one change may have. Move it in parts.", bytesize.Text(s.Editing.MaxChange))
+			return nil, fault.New(fault.TooLarge, "This is larger than the %s that one change can have. Move it in parts.", bytesize.Text(s.Editing.MaxChange))
 		}
 		target, err := space.ParsePath(string(to) + strings.TrimPrefix(string(c.Path), string(f.path)))
 		if err != nil {
@@ -266,7 +266,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	remark, err := s.WriteFiles(v, f.ID, space.ToolWeb, changes, note)
 	switch {
 	case err == nil:
-		return s.Saved(v, f.Membership, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f)), "deleted"))
+		return s.Saved(v, f.View, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// Show the page again with what is there now.
 		now, terr := s.target(v)
@@ -292,7 +292,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 func (s *pages) nearest(v *web.Visit, f found) space.Path {
 	d := web.ParentOf(f.path)
 	for d != "" {
-		if _, ok, err := s.Lookup(v.R.Context(), f.ID, d); ok || err != nil {
+		if _, ok, err := f.Find(v.R.Context(), "", d); ok || err != nil {
 			break
 		}
 		d = web.ParentOf(d)

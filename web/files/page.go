@@ -64,7 +64,7 @@ type filePage struct {
 func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	body := filePage{
 		Crumbs: l.Crumbs(), Path: web.ShownPath(l.Path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: web.ModeWords(e.Mode),
-		Write: l.MayWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
+		Write: l.Space.CanWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
 		Edit: l.Now("edit"), Rename: l.Now("rename"), Delete: l.Now("delete"),
 	}
 	body.Done, body.Whole, body.At = doneWords(v), string(l.Path), l.At
@@ -81,7 +81,7 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 			return err
 		}
 	}
-	log, _, err := s.History.LogPage(v.R.Context(), l.Space.ID, l.Commit, l.Path, "", 1, fileWalk)
+	log, _, err := l.Space.LogPage(v.R.Context(), l.Commit, l.Path, "", 1, fileWalk)
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,11 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 
 // addVersion adds the addresses that restore and compare an old version.
 func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
-	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
+	head, err := l.Space.Head(v.R.Context())
 	if err != nil {
 		return err
 	}
-	now, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, head, l.Path)
+	now, err := l.Space.Lookup(v.R.Context(), head, l.Path)
 	switch c := fault.CodeOf(err); {
 	case err != nil && c != fault.NotFound:
 		return err
@@ -122,7 +122,7 @@ func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *fi
 	}
 	base := "/spaces/" + string(l.Space.ID)
 	body.Compare = base + "/compare?" + url.Values{"from": {string(l.At)}, "path": {string(l.Path)}}.Encode()
-	if l.MayWrite() && !now.Dir { // a file cannot replace a directory
+	if l.Space.CanWrite() && !now.Dir { // a file cannot replace a directory
 		body.Restore = base + "/restore"
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *fi
 		body.Kind = "large"
 		return nil
 	}
-	data, err := web.ReadContent(v.R.Context(), s.Workspace, l.Space.ID, e)
+	data, err := web.ReadContent(v.R.Context(), l.Space, e)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func (s *pages) rawFile(v *web.Visit) error {
 	if l.Path == "" || l.Slash {
 		return web.ErrGone
 	}
-	e, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, l.Commit, l.Path)
+	e, err := l.Space.Lookup(v.R.Context(), l.Commit, l.Path)
 	if err != nil {
 		return web.Gone(err)
 	}
@@ -26,7 +26,7 @@ func (s *pages) rawFile(v *web.Visit) error {
 		return err
 	}
 	defer leave()
-	data, err := web.ReadContent(ctx, s.Workspace, l.Space.ID, e)
+	data, err := web.ReadContent(ctx, l.Space, e)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/service"
@@ -86,7 +85,7 @@ func (s *pages) showSearch(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Body: body})
 }
 
-func (s *pages) search(v *web.Visit, m store.Membership, body *searchPage, more, why bool) error {
+func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why bool) error {
 	limit := searchRows
 	if more {
 		limit = searchMost
@@ -143,7 +142,7 @@ func (s *pages) search(v *web.Visit, m store.Membership, body *searchPage, more,
 
 // foundURL returns the address of a result. A file of the space opens at its heading or
 // else its first line. A result from elsewhere opens on its own site.
-func (s *pages) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
+func (s *pages) foundURL(m service.View, source, path, id, lines, upstream string) (to string, external bool) {
 	if source != "" && source != "space" {
 		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
 			return u.String(), true

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -19,7 +19,7 @@ func dirURL(id space.SpaceID, dir space.Path) string {
 
 // found is a file or directory at one commit.
 type found struct {
-	store.Membership
+	service.View
 	at   space.CommitID
 	path space.Path
 	space.Entry
@@ -36,11 +36,11 @@ func (s *pages) target(v *web.Visit) (found, error) {
 	if err != nil {
 		return found{}, web.ErrGone
 	}
-	f := found{Membership: m, path: p}
-	if f.at, err = s.Workspace.Head(v.R.Context(), m.ID); err != nil {
+	f := found{View: m, path: p}
+	if f.at, err = m.Head(v.R.Context()); err != nil {
 		return found{}, web.Gone(err)
 	}
-	f.Entry, err = s.Workspace.Lookup(v.R.Context(), m.ID, f.at, p)
+	f.Entry, err = m.Lookup(v.R.Context(), f.at, p)
 	return f, err
 }
 

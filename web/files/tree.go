@@ -65,7 +65,7 @@ type treeRow struct {
 
 // showTree handles GET /spaces/{id}/files/{path...} for a directory.
 func (s *pages) showTree(v *web.Visit, l web.Location) error {
-	all, err := s.Workspace.Children(v.R.Context(), l.Space.ID, l.Commit, l.Path)
+	all, err := l.Space.Children(v.R.Context(), l.Commit, l.Path)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 		}
 		return cmp.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
-	body := treePage{Crumbs: l.Crumbs(), Total: len(all), Write: l.MayWrite() && l.At == "", Root: l.Path == "", Under: string(l.Path)}
+	body := treePage{Crumbs: l.Crumbs(), Total: len(all), Write: l.Space.CanWrite() && l.At == "", Root: l.Path == "", Under: string(l.Path)}
 	if l.Path == "" {
 		body.Crumbs = nil
 	}
@@ -121,7 +121,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	}
 	changes := map[string]space.Commit{}
 	if len(all) <= treeDated {
-		if changes, err = s.History.LastChanges(v.R.Context(), l.Space.ID, l.Commit, l.Path, treeWalk); err != nil {
+		if changes, err = l.Space.LastChanges(v.R.Context(), l.Commit, l.Path, treeWalk); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 		if i < 0 || all[i].Size > render.MaxMarkdown {
 			continue
 		}
-		data, err := s.Workspace.ReadBlob(v.R.Context(), l.Space.ID, all[i].Blob)
+		data, err := l.Space.ReadBlob(v.R.Context(), all[i].Blob)
 		if fault.CodeOf(err) == fault.Damaged {
 			continue // its own page reports the damage
 		}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -71,7 +70,7 @@ func (s *pages) showUpload(v *web.Visit) error {
 	return s.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.R.URL.Query().Get("dir")), Unpack: true}, nil)
 }
 
-func (s *pages) uploadForm(v *web.Visit, status int, m store.Membership, body uploadPage, p *web.Problem) error {
+func (s *pages) uploadForm(v *web.Visit, status int, m service.View, body uploadPage, p *web.Problem) error {
 	dir := dirOf(body.Dir)
 	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
 	body.Back = dirURL(m.ID, space.Path(dir))
@@ -205,7 +204,7 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 const uploadTries = 4
 
 // upload saves the acceptable files and fills in the result for each.
-func (s *pages) upload(v *web.Visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
+func (s *pages) upload(v *web.Visit, m service.View, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.R.PostForm["replace"] {
 		confirmed[r] = true // "etag path"
@@ -216,7 +215,7 @@ func (s *pages) upload(v *web.Visit, m store.Membership, sent []*sentFile, body 
 		if err != nil || len(changes) == 0 {
 			return "", err
 		}
-		c, err := s.Operations.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{Space: service.SpaceRef{ID: m.ID}, Changes: changes, Message: body.Message, Partial: true})
+		c, err := s.Service.WriteFiles(v.R.Context(), v.Actor(), service.WriteFilesInput{Space: service.SpaceRef{ID: m.ID}, Changes: changes, Message: body.Message, Partial: true})
 		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
 			continue
 		}
@@ -242,8 +241,8 @@ func joined(dir, name string) string {
 }
 
 // uploadChanges decides what to do with each file at head.
-func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
-	at, err := s.Workspace.Head(v.R.Context(), m.ID)
+func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
+	at, err := m.Head(v.R.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +265,7 @@ func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile
 		}
 		seen[string(p)] = true
 		u := uploaded{Name: name, URL: web.SpaceURL(m.ID, "files", p)}
-		was, ok, err := s.LookupAt(v.R.Context(), m.ID, at, p)
+		was, ok, err := m.Find(v.R.Context(), at, p)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +277,7 @@ func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile
 		case ok && was.Mode == space.Symlink:
 			refuse("There is a link of this name. Delete it first, or give the file another name.")
 			continue
-		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && s.same(v.R.Context(), m.ID, was.Blob, h):
+		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && s.same(v.R.Context(), m, was.Blob, h):
 			body.Saved = append(body.Saved, u) // the same content is there already
 			continue
 		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
@@ -288,7 +287,7 @@ func (s *pages) uploadChanges(v *web.Visit, m store.Membership, sent []*sentFile
 		case ok:
 			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, max(was.Mode, h.mode) // an executable file stays executable
 		default:
-			blocked, err := s.PathTaken(v, m.ID, p)
+			blocked, err := web.PathTaken(v, m, p)
 			if err != nil {
 				return nil, err
 			}
@@ -325,8 +324,8 @@ func (s *sentFile) content() ([]byte, error) {
 
 // same reports whether a sent file equals the existing one. A file that cannot be read
 // counts as different, so the page asks about it.
-func (s *pages) same(ctx context.Context, id space.SpaceID, was space.BlobID, sent *sentFile) bool {
-	now, err := s.Workspace.ReadBlob(ctx, id, was)
+func (s *pages) same(ctx context.Context, m service.View, was space.BlobID, sent *sentFile) bool {
+	now, err := m.ReadBlob(ctx, was)
 	if err != nil {
 		return false
 	}

@@ -14,11 +14,8 @@ var templates embed.FS
 
 type pages struct{ *web.Site }
 
-// Register adds the pages to a site that has a GitHub App or can get one.
+// Register adds the pages to a site.
 func Register(site *web.Site) error {
-	if site.App == nil {
-		return nil
-	}
 	s := &pages{site}
 	s.HandleAdmin("/admin/github", "GitHub", s.showApp)
 	s.Handle("POST /admin/github/manifest", web.LimitPage, web.Admins, s.beginManifest)

@@ -9,8 +9,8 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/github/app"
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/web"
 )
 
@@ -26,7 +26,7 @@ type appPage struct {
 	Manual   bool // the form for an App made by hand is open
 	// An admin enters these at GitHub for an App made by hand.
 	Homepage, Callback, Callback2, Setup, Webhook string
-	First                                         *store.Membership // the space to connect next
+	First                                         *service.View // the space to connect next
 }
 
 // showApp handles GET /admin/github.
@@ -95,7 +95,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 		u.RawQuery = q.Encode()
 	}
 	return s.Page(v, http.StatusOK, "githubmanifest", web.Page{
-		Title: "Going on to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
+		Title: "Continue to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
 		Body: manifestPage{Action: u.String(), Manifest: string(manifest), Host: u.Host},
 	})
 }
@@ -105,7 +105,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 func (s *pages) noApp(v *web.Visit) error {
 	_, made, err := s.App.App(v.R.Context())
 	if err == nil && made {
-		return fault.New(fault.Conflict, "This server has a GitHub App already. Forget that one first.")
+		return fault.New(fault.Conflict, "This server already has a GitHub App. Forget it first.")
 	}
 	return err
 }

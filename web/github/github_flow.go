@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"satchel/auth/github/app"
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -55,17 +55,17 @@ func (s *pages) takeHint(v *web.Visit, kind web.FlowKind) (f githubFlow, ok bool
 
 // connectable returns the space of a flow, if the visitor owns it. The error is a
 // fault.Forbidden for a member who does not.
-func (s *pages) connectable(v *web.Visit, id space.SpaceID) (store.Membership, error) {
+func (s *pages) connectable(v *web.Visit, id space.SpaceID) (service.View, error) {
 	all, err := s.Spaces(v)
 	if err != nil {
-		return store.Membership{}, err
+		return service.View{}, err
 	}
-	i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id })
+	i := slices.IndexFunc(all, func(m service.View) bool { return m.ID == id })
 	switch {
 	case i < 0:
-		return store.Membership{}, web.ErrGone
+		return service.View{}, web.ErrGone
 	case all[i].Role != space.Owner:
-		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may connect a repository to it.", all[i].Name)
+		return service.View{}, fault.New(fault.Forbidden, "Only the owner of the space %s can connect a repository to it.", all[i].Name)
 	}
 	return all[i], nil
 }

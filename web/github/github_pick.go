@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"satchel/auth/github/app"
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -20,7 +20,7 @@ const maxPicks = 50
 
 // pickPage is the list of repositories to choose from.
 type pickPage struct {
-	Space  store.Membership
+	Space  service.View
 	Action string
 	App    string // the name of the App
 	Login  string // the person's name at GitHub
@@ -45,8 +45,8 @@ type pickPage struct {
 // pickable is a repository in the list.
 type pickable struct {
 	app.Repository
-	Taken bool              // another space uses it
-	By    *store.Membership // that space, if the visitor owns it
+	Taken bool          // another space uses it
+	By    *service.View // that space, if the visitor owns it
 }
 
 // choosable reports whether the person may push to a repository that is not archived.
@@ -56,7 +56,7 @@ func choosable(f app.Found, id int64) bool {
 
 // found returns the space in the path and the repositories that GitHub lets this person
 // connect, as the server kept them. A request can only choose among these repositories.
-func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, of string, f web.AnyFlow) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
+func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, of string, f web.AnyFlow) (bool, error)) (m service.View, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return m, f, false, err
@@ -69,7 +69,7 @@ func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, o
 }
 
 // pickOver asks a person whose list has expired to start again.
-func (s *pages) pickOver(v *web.Visit, m store.Membership) error {
+func (s *pages) pickOver(v *web.Visit, m service.View) error {
 	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories from GitHub is over: it is kept for ten minutes, for one choice. Nothing was changed; start again.")
 }
 
@@ -86,14 +86,14 @@ func (s *pages) pickRepository(v *web.Visit) error {
 }
 
 // pick shows the list again, and keeps it for another choice.
-func (s *pages) pick(v *web.Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+func (s *pages) pick(v *web.Visit, status int, m service.View, kept githubFlow, problem, field string) error {
 	if err := s.KeepFlow(v, flowFound, string(m.ID), &kept); err != nil {
 		return err
 	}
 	return s.showPick(v, status, m, kept, problem, field)
 }
 
-func (s *pages) showPick(v *web.Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+func (s *pages) showPick(v *web.Visit, status int, m service.View, kept githubFlow, problem, field string) error {
 	f := *kept.Found
 	a, _, err := s.App.App(v.R.Context())
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *pages) showPick(v *web.Visit, status int, m store.Membership, kept gith
 			p := pickable{Repository: r}
 			var by space.SpaceID
 			if by, p.Taken = taken[r.ID]; p.Taken {
-				if i := slices.IndexFunc(mine, func(o store.Membership) bool { return o.ID == by && o.Role == space.Owner }); i >= 0 {
+				if i := slices.IndexFunc(mine, func(o service.View) bool { return o.ID == by && o.Role == space.Owner }); i >= 0 {
 					p.By = &mine[i]
 				}
 			}
@@ -172,7 +172,7 @@ func (s *pages) linkRepository(v *web.Visit) error {
 
 // linkFound connects a repository. It also changes the secret of the session, which may
 // do more from now on.
-func (s *pages) linkFound(v *web.Visit, m store.Membership, f app.Found, id int64) error {
+func (s *pages) linkFound(v *web.Visit, m service.View, f app.Found, id int64) error {
 	if _, err := s.App.Link(v.R.Context(), v.User.ID, m.ID, f, id); err != nil {
 		return s.githubProblem(v, m, err)
 	}
@@ -186,7 +186,7 @@ func (s *pages) linkFound(v *web.Visit, m store.Membership, f app.Found, id int6
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
 // newName returns the suggested name of a new repository.
-func newName(v *web.Visit, m store.Membership) string {
+func newName(v *web.Visit, m service.View) string {
 	if name := v.R.PostFormValue("name"); name != "" {
 		return web.Shorten(name, 100)
 	}
@@ -211,7 +211,7 @@ func (s *pages) beginCreate(v *web.Visit) error {
 		return err
 	}
 	if !made || !a.Creates {
-		return fault.New(fault.Forbidden, "This server's GitHub App may not make repositories. Make one at GitHub, and choose it here.")
+		return fault.New(fault.Forbidden, "This server's GitHub App is not allowed to create repositories. Create one at GitHub, and choose it here.")
 	}
 	form := v.R.PostForm
 	n := app.NewRepository{Owner: form.Get("owner"), Name: strings.TrimSpace(form.Get("name")), Private: form.Get("visibility") != "public", Description: "What my AI clients know, kept by Satchel"}

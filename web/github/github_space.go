@@ -6,7 +6,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/github/app"
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -15,7 +14,7 @@ import (
 
 // githubPage shows the state of a space's connection to GitHub.
 type githubPage struct {
-	Space  store.Membership
+	Space  service.View
 	Owner  bool
 	Action string // path of the space's GitHub pages
 
@@ -42,7 +41,7 @@ func (s *pages) showGitHub(v *web.Visit) error {
 }
 
 // githubState shows the state of a space's repository, and the given problem.
-func (s *pages) githubState(v *web.Visit, m store.Membership, status int, problem string) error {
+func (s *pages) githubState(v *web.Visit, m service.View, status int, problem string) error {
 	ctx := v.R.Context()
 	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.PendingIn(v, m.ID)}
 	var err error
@@ -62,6 +61,7 @@ func (s *pages) githubState(v *web.Visit, m store.Membership, status int, proble
 	if body.Push, err = s.RemoteOf(v, m.ID); err != nil {
 		return err
 	}
+	body.Push.Told = s.Webhooks // also before the space is connected
 	return s.Page(v, status, "github", web.Page{
 		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
 		Done: web.DoneIn(v, githubDone(body)),
@@ -119,7 +119,7 @@ func (s *pages) beginConnect(v *web.Visit) error {
 
 // toGitHub sends the browser to GitHub to identify the person. If create is not nil,
 // the repository is created on return.
-func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewRepository) error {
+func (s *pages) toGitHub(v *web.Visit, m service.View, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := s.App.Begin(v.R.Context(), s.URL(app.PathCallback), state)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *pages) toGitHub(v *web.Visit, m store.Membership, create *app.NewReposi
 
 // githubProblem shows an error from GitHub on the space's GitHub page, which offers the
 // next step. It returns internal errors instead.
-func (s *pages) githubProblem(v *web.Visit, m store.Membership, err error) error {
+func (s *pages) githubProblem(v *web.Visit, m service.View, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *pages) githubProblem(v *web.Visit, m store.Membership, err error) error
 
 // setupPage is shown after a visit to GitHub that the server knows nothing about.
 type setupPage struct {
-	Spaces  []store.Membership // spaces that the visitor owns
+	Spaces  []service.View // spaces that the visitor owns
 	More    int
 	Request bool // GitHub reports that an owner was asked for approval
 	Over    bool // the visit did not begin in this browser, or has expired
@@ -261,7 +261,7 @@ func (s *pages) checkRepository(v *web.Visit) error {
 	if _, err := s.App.Recheck(v.R.Context(), m.ID); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if _, err := s.Remotes.FetchRemote(v.R.Context(), v.Actor(), service.FetchRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
+	if _, err := s.Service.FetchRemote(v.R.Context(), v.Actor(), service.FetchRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
 		return err
 	}
 	return s.See(v, githubPath(m.ID)+"?done=checked")

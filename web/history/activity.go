@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web"
@@ -24,7 +24,7 @@ const (
 
 // activityPageData is the page of recent changes in a space.
 type activityPageData struct {
-	Space   store.Membership
+	Space   service.View
 	Action  string
 	May     bool // the visitor may write to the space
 	Changes []changeItem
@@ -92,8 +92,8 @@ type changedFile struct {
 }
 
 // item returns a commit as lists show it.
-func (s *pages) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
-	files, err := s.filesOf(ctx, m.ID, c)
+func (s *pages) item(ctx context.Context, m service.View, c space.Commit) (changeItem, error) {
+	files, err := s.filesOf(ctx, m, c)
 	if err != nil {
 		return changeItem{}, err
 	}
@@ -136,12 +136,12 @@ type commitFiles struct {
 const cachedCommits = 4000
 
 // filesOf returns the first files that a commit changed, and the number of all.
-func (s *pages) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
-	key := commitKey{id, c.ID}
+func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (commitFiles, error) {
+	key := commitKey{m.ID, c.ID}
 	if f, ok := s.files.Get(key); ok {
 		return f, nil
 	}
-	whole, err := s.History.Show(ctx, id, c.ID)
+	whole, err := m.Show(ctx, c.ID)
 	if fault.CodeOf(err) == fault.TooLarge {
 		return commitFiles{}, nil // too many to list; the page of the commit reports it
 	}
@@ -218,7 +218,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 	if log.After != "" && !log.After.Valid() {
 		return web.ErrGone
 	}
-	list, err := s.History.Log(ctx, m.ID, log)
+	list, err := m.Log(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		next.Set("after", string(list[len(list)-1].ID))
 		body.Next = web.SpacePath(m.ID, "activity?"+next.Encode())
 	}
-	newest, err := s.History.Log(ctx, m.ID, space.LogQuery{Limit: activityNames})
+	newest, err := m.Log(ctx, space.LogQuery{Limit: activityNames})
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 	}
 	body.Clients, body.Tools = makersIn(newest, f)
 	body.Fresh = log.After == "" && !f.Any()
-	if head, err := s.History.Resolve(ctx, m.ID, ""); err == nil {
+	if head, err := m.Resolve(ctx, ""); err == nil {
 		at := head
 		if body.Fresh && len(list) > 0 {
 			at = list[0].ID // the newest change shown, even if a newer one exists by now
@@ -253,7 +253,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		body.Stream = web.SpacePath(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
-		waiting, behind, err := s.ReviewsIn(ctx, m.ID)
+		waiting, behind, err := web.ReviewsIn(ctx, m)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/render"
@@ -72,11 +72,11 @@ func (s *pages) showCommit(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	at, _, err := s.CommitOf(v, m.ID, v.R.PathValue("commit"))
+	at, _, err := web.CommitOf(v, m, v.R.PathValue("commit"))
 	if err != nil {
 		return err
 	}
-	log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1})
+	log, err := m.Log(v.R.Context(), space.LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
 		return goneOr(web.Gone(err))
 	}
@@ -93,7 +93,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 		body.Commit.How = "by git, and says that it was made here, of which this server knows nothing"
 	}
 	if c.Parent != "" {
-		newest, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{Limit: activityNames})
+		newest, err := m.Log(v.R.Context(), space.LogQuery{Limit: activityNames})
 		if err != nil {
 			return err
 		}
@@ -122,11 +122,11 @@ func (s *pages) showCompare(v *web.Visit) error {
 			return web.ErrGone
 		}
 	}
-	from, _, err := s.CommitOf(v, m.ID, q.Get("from"))
+	from, _, err := web.CommitOf(v, m, q.Get("from"))
 	if err != nil || q.Get("from") == "" {
 		return goneOr(err)
 	}
-	to, _, err := s.CommitOf(v, m.ID, q.Get("to"))
+	to, _, err := web.CommitOf(v, m, q.Get("to"))
 	if err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func goneOr(err error) error {
 	return err
 }
 
-func (s *pages) rowAt(v *web.Visit, m store.Membership, at space.CommitID) (*commitRow, error) {
-	log, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{From: at, Limit: 1})
+func (s *pages) rowAt(v *web.Visit, m service.View, at space.CommitID) (*commitRow, error) {
+	log, err := m.Log(v.R.Context(), space.LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
 		return nil, web.Gone(err)
 	}
@@ -164,8 +164,8 @@ func (s *pages) rowAt(v *web.Visit, m store.Membership, at space.CommitID) (*com
 }
 
 // addChanges adds the files that differ, and the changed lines of the first ones.
-func (s *pages) addChanges(v *web.Visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
-	files, total, err := s.History.Changes(v.R.Context(), m.ID, from, to, p, changesListed)
+func (s *pages) addChanges(v *web.Visit, m service.View, body *changesPage, from, to space.CommitID, p space.Path) error {
+	files, total, err := m.Changes(v.R.Context(), from, to, p, changesListed)
 	if err != nil {
 		return web.Gone(err)
 	}
@@ -199,7 +199,7 @@ func (s *pages) addChanges(v *web.Visit, m store.Membership, body *changesPage, 
 		case f.Size > changesBytes:
 			c.Note = "The file is too large for its lines to be shown."
 		default:
-			patch, err := s.History.FilePatch(v.R.Context(), m.ID, f)
+			patch, err := m.FilePatch(v.R.Context(), f)
 			if err != nil {
 				return err
 			}

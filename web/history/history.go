@@ -111,7 +111,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 		return err
 	}
 	cursor := v.R.URL.Query().Get("after")
-	list, next, err := s.History.LogPage(v.R.Context(), l.Space.ID, l.Commit, l.Path, cursor, historyRows, historyWalk)
+	list, next, err := l.Space.LogPage(v.R.Context(), l.Commit, l.Path, cursor, historyRows, historyWalk)
 	if err != nil {
 		return web.Gone(err)
 	}
@@ -134,7 +134,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 	if len(list) > 1 {
 		body.Compare = base + "/compare"
 	}
-	if l.MayWrite() {
+	if l.Space.CanWrite() {
 		body.Restore = base + "/restore"
 	}
 	versions, err := s.versionsOf(v, l, list)
@@ -162,7 +162,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 		last.Rows = append(last.Rows, r)
 	}
 	if last := len(list) - 1; l.Path != "" && last >= 0 && versions[last].there {
-		from, before, err := s.movedFrom(v, l.Space.ID, l.Path, list[last])
+		from, before, err := s.movedFrom(v, l.Space, l.Path, list[last])
 		if err != nil {
 			return err
 		}
@@ -187,12 +187,12 @@ func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([
 	if l.Path == "" {
 		return nil, nil
 	}
-	head, err := s.Workspace.Head(v.R.Context(), l.Space.ID)
+	head, err := l.Space.Head(v.R.Context())
 	if err != nil {
 		return nil, err
 	}
 	at := func(c space.CommitID) (space.Entry, bool, error) {
-		e, err := s.Workspace.Lookup(v.R.Context(), l.Space.ID, c, l.Path)
+		e, err := l.Space.Lookup(v.R.Context(), c, l.Path)
 		if fault.CodeOf(err) == fault.NotFound {
 			return space.Entry{}, false, nil
 		}
@@ -278,7 +278,7 @@ func (s *pages) restore(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	at, _, err := s.CommitOf(v, m.ID, v.R.PostFormValue("at"))
+	at, _, err := web.CommitOf(v, m, v.R.PostFormValue("at"))
 	if err != nil || v.R.PostFormValue("at") == "" {
 		return goneOr(err)
 	}
@@ -288,19 +288,19 @@ func (s *pages) restore(v *web.Visit) error {
 			return web.ErrGone
 		}
 	} else if v.R.PostFormValue("all") != "1" {
-		return fault.New(fault.Invalid, "Say what to restore.")
+		return fault.New(fault.Invalid, "Choose what to restore.")
 	}
-	c, err := s.Operations.Restore(v.R.Context(), v.Actor(), service.RestoreInput{Space: service.SpaceRef{ID: m.ID}, Commit: string(at), Path: string(p)})
+	c, err := s.Service.Restore(v.R.Context(), v.Actor(), service.RestoreInput{Space: service.SpaceRef{ID: m.ID}, Commit: string(at), Path: string(p)})
 	if err != nil {
 		return web.Gone(v.NamedError(err))
 	}
 	if len(c.Rejected) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
+		return fault.New(fault.Conflict, "Some of it cannot be restored: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
 	}
-	if _, err := s.Workspace.Lookup(v.R.Context(), m.ID, c.ID, p); err != nil {
+	if _, err := m.Lookup(v.R.Context(), c.ID, p); err != nil {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // the path did not exist at that commit
 	}
 	return s.See(v, web.DoneURL(web.PageURL(m.ID, "files", p, ""), "restored"))

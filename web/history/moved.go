@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -12,14 +13,14 @@ import (
 // The history of p continues at from, starting with that parent. Both are empty if the
 // commit did not move p, if more than one deleted path has the same contents, or if the
 // commit changed more than [web.MaxMoved] files.
-func (s *pages) movedFrom(v *web.Visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
+func (s *pages) movedFrom(v *web.Visit, m service.View, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {
 		return "", "", nil
 	}
-	if _, err := s.Workspace.Lookup(v.R.Context(), id, c.Parent, p); fault.CodeOf(err) != fault.NotFound {
+	if _, err := m.Lookup(v.R.Context(), c.Parent, p); fault.CodeOf(err) != fault.NotFound {
 		return "", "", err // it existed before
 	}
-	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", web.MaxMoved)
+	files, total, err := m.Changes(v.R.Context(), c.Parent, c.ID, "", web.MaxMoved)
 	if err != nil || total > len(files) {
 		return "", "", err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -40,23 +39,23 @@ type keptFile struct {
 
 // kept describes a file that the undoing leaves unchanged. It checks for a move only if
 // look is set.
-func (s *pages) kept(v *web.Visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
-	k := keptFile{Path: string(p), History: web.PageURL(id, "history", p, "")}
+func (s *pages) kept(v *web.Visit, m service.View, p space.Path, look bool) (keptFile, error) {
+	k := keptFile{Path: string(p), History: web.PageURL(m.ID, "history", p, "")}
 	if !look {
 		return k, nil
 	}
-	_, err := s.Workspace.Lookup(v.R.Context(), id, "", p)
+	_, err := m.Lookup(v.R.Context(), "", p)
 	if fault.CodeOf(err) != fault.NotFound {
 		return k, err
 	}
 	k.Gone = true
-	list, _, err := s.History.LogPage(v.R.Context(), id, "", p, "", 1, historyWalk)
+	list, _, err := m.LogPage(v.R.Context(), "", p, "", 1, historyWalk)
 	if err != nil || len(list) == 0 {
 		return k, err
 	}
-	to, err := s.MovedTo(v, id, p, list[0])
+	to, err := web.MovedTo(v, m, p, list[0])
 	if to != "" {
-		k.MovedTo, k.Moved = string(to), web.SpaceURL(id, "files", to)
+		k.MovedTo, k.Moved = string(to), web.SpaceURL(m.ID, "files", to)
 	}
 	return k, err
 }
@@ -99,7 +98,7 @@ func undoneBy(newest []space.Commit) map[string]space.CommitID {
 
 // revertPage asks whether to undo changes, and reports the result.
 type revertPage struct {
-	Space   store.Membership
+	Space   service.View
 	Action  string
 	Back    string
 	Changes []changeItem
@@ -135,7 +134,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 			if !space.CommitID(id).Valid() {
 				return web.ErrGone
 			}
-			found, err := s.History.Log(ctx, m.ID, space.LogQuery{From: space.CommitID(id), Limit: 1})
+			found, err := m.Log(ctx, space.LogQuery{From: space.CommitID(id), Limit: 1})
 			if err != nil {
 				return web.Gone(err)
 			}
@@ -145,7 +144,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		body.Client = q.Get("client")
 		since, err := parseTime(q.Get("since"))
 		if err == nil && (body.Client == "" || since.IsZero()) {
-			err = fault.New(fault.Invalid, "Choose a client, and since when what it did is to be undone.")
+			err = fault.New(fault.Invalid, "Choose a client, and the time since when to undo its changes.")
 		}
 		if err != nil {
 			return err
@@ -154,7 +153,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		if after != "" && !after.Valid() {
 			return web.ErrGone
 		}
-		if list, after, body.Skipped, err = s.notUndone(ctx, m.ID, body.Client, since, after); err != nil {
+		if list, after, body.Skipped, err = s.notUndone(ctx, m, body.Client, since, after); err != nil {
 			return web.Gone(err)
 		}
 		body.Since = since
@@ -190,14 +189,14 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 // notUndone lists the changes that a client made since a time, newest first, starting
 // after a commit. It leaves out undone changes. more is the commit to continue after; ""
 // if there are no more.
-func (s *pages) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
-	undoings, err := s.History.Log(ctx, id, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
+func (s *pages) notUndone(ctx context.Context, m service.View, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
+	undoings, err := m.Log(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
 	if err != nil {
 		return nil, "", 0, err
 	}
 	undone := undoneBy(undoings)
 	for range undoTurns {
-		found, err := s.History.Log(ctx, id, space.LogQuery{Client: client, Tools: space.AITools(), Since: since, After: after, Limit: undoLooked})
+		found, err := m.Log(ctx, space.LogQuery{Client: client, Tools: space.AITools(), Since: since, After: after, Limit: undoLooked})
 		if err != nil {
 			return nil, "", 0, err
 		}
@@ -235,7 +234,7 @@ func (s *pages) revert(v *web.Visit) error {
 			return web.ErrGone
 		}
 	}
-	c, err := s.Operations.Revert(v.R.Context(), v.Actor(), service.RevertInput{
+	c, err := s.Service.Revert(v.R.Context(), v.Actor(), service.RevertInput{
 		Space: service.SpaceRef{ID: m.ID}, Commits: commits, Client: web.Shorten(v.R.PostFormValue("client"), 80),
 	})
 	if err != nil {
@@ -249,7 +248,7 @@ func (s *pages) revert(v *web.Visit) error {
 	// changes.
 	body.Older = olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after"))
 	for i, k := range c.Conflicts {
-		f, err := s.kept(v, m.ID, k.Path, i < maxMovesTold)
+		f, err := s.kept(v, m, k.Path, i < maxMovesTold)
 		if err != nil {
 			return web.Gone(err)
 		}

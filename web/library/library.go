@@ -26,12 +26,9 @@ var templates embed.FS
 
 type pages struct{ *web.Site }
 
-// Register adds the pages to a site, if the server has a library.
+// Register adds the pages to a site.
 func Register(site *web.Site) error {
 	s := &pages{site}
-	if !s.Service.HasLibrary() {
-		return nil
-	}
 	s.Handle("GET /spaces/{id}/publish", web.LimitPage, web.SignedIn, s.showPublish)
 	s.Handle("POST /spaces/{id}/publish", web.LimitPage, web.SignedIn, s.publish)
 	s.Handle("POST /spaces/{id}/publish/{source}/end", web.LimitPage, web.SignedIn, s.unpublish)

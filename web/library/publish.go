@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -100,7 +99,7 @@ func (s *pages) showPublish(v *web.Visit) error {
 }
 
 // publishPage shows the page. preview reports whether a directory is chosen.
-func (s *pages) publishPage(v *web.Visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
+func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
 		row := publishedRow{
@@ -182,12 +181,12 @@ func dirName(dir string) string {
 }
 
 // directories lists the directories at the top of a space.
-func (s *pages) directories(v *web.Visit, m store.Membership) ([]string, error) {
-	head, err := s.Workspace.Head(v.R.Context(), m.ID)
+func (s *pages) directories(v *web.Visit, m service.View) ([]string, error) {
+	head, err := m.Head(v.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Workspace.Children(v.R.Context(), m.ID, head, "")
+	all, err := m.Children(v.R.Context(), head, "")
 	if err != nil {
 		return nil, err
 	}

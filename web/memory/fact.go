@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode"
 
-	"satchel/auth/store"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/merge"
@@ -36,7 +36,7 @@ type factPage struct {
 	Now          string // the current value, if it changed meanwhile
 }
 
-func (s *pages) factForm(v *web.Visit, status int, m store.Membership, body factPage, p *web.Problem) error {
+func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage, p *web.Problem) error {
 	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
 	title := "Add a fact"
 	if !body.New {
@@ -52,13 +52,13 @@ func (s *pages) factForm(v *web.Visit, status int, m store.Membership, body fact
 }
 
 // oneFact returns the fact that a form or an address names, and the bytes of its file.
-func (s *pages) oneFact(v *web.Visit, m store.Membership, name string) (knownFact, []byte, error) {
+func (s *pages) oneFact(v *web.Visit, m service.View, name string) (knownFact, []byte, error) {
 	kind, key, ok := strings.Cut(name, "/")
 	p, err := space.ParsePath(string(factPath(kind, key)))
 	if !ok || err != nil || strings.Contains(key, "/") {
 		return knownFact{}, nil, web.ErrGone
 	}
-	c, ok, err := s.Lookup(v.R.Context(), m.ID, p)
+	c, ok, err := m.Find(v.R.Context(), "", p)
 	if err != nil {
 		return knownFact{}, nil, web.Gone(err)
 	}
@@ -68,7 +68,7 @@ func (s *pages) oneFact(v *web.Visit, m store.Membership, name string) (knownFac
 	if c.Size > maxFactBytes {
 		return knownFact{}, nil, errDamaged
 	}
-	data, err := s.Workspace.ReadBlob(v.R.Context(), m.ID, c.Blob)
+	data, err := m.ReadBlob(v.R.Context(), c.Blob)
 	if err != nil {
 		return knownFact{}, nil, err
 	}
@@ -77,10 +77,10 @@ func (s *pages) oneFact(v *web.Visit, m store.Membership, name string) (knownFac
 }
 
 // writableFact is like oneFact, for a visitor who may write to the space.
-func (s *pages) writableFact(v *web.Visit, name string) (store.Membership, knownFact, []byte, error) {
+func (s *pages) writableFact(v *web.Visit, name string) (service.View, knownFact, []byte, error) {
 	m, err := s.WritableSpace(v)
 	if err != nil {
-		return store.Membership{}, knownFact{}, nil, err
+		return service.View{}, knownFact{}, nil, err
 	}
 	f, data, err := s.oneFact(v, m, name)
 	return m, f, data, err
@@ -183,13 +183,13 @@ func (s *pages) correctFact(v *web.Visit) error {
 }
 
 // factMoved shows a correction of a fact that changed meanwhile.
-func (s *pages) factMoved(v *web.Visit, m store.Membership, body factPage, data []byte) error {
+func (s *pages) factMoved(v *web.Visit, m service.View, body factPage, data []byte) error {
 	body.Now = wholeValue(data)
 	return s.factForm(v, http.StatusConflict, m, body, &web.Problem{Text: "Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", Field: "value"})
 }
 
 // setFact commits changed fields of a fact.
-func (s *pages) setFact(v *web.Visit, m store.Membership, f knownFact, data []byte, note string, set []facts.Field, refused func(error) error) error {
+func (s *pages) setFact(v *web.Visit, m service.View, f knownFact, data []byte, note string, set []facts.Field, refused func(error) error) error {
 	now, err := facts.Set(data, set...)
 	if err != nil {
 		return errDamaged
@@ -205,7 +205,7 @@ func (s *pages) setFact(v *web.Visit, m store.Membership, f knownFact, data []by
 }
 
 // factsBack returns the address of the list that a form came from.
-func (s *pages) factsBack(v *web.Visit, m store.Membership) string {
+func (s *pages) factsBack(v *web.Visit, m service.View) string {
 	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
 		q = nil
@@ -214,7 +214,7 @@ func (s *pages) factsBack(v *web.Visit, m store.Membership) string {
 }
 
 // againFacts shows the list of facts with a problem.
-func (s *pages) againFacts(v *web.Visit, m store.Membership, status int, text string) error {
+func (s *pages) againFacts(v *web.Visit, m service.View, status int, text string) error {
 	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
 		q = nil
@@ -307,7 +307,7 @@ func (s *pages) saveNewFact(v *web.Visit) error {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	taken := "There is a fact of this type and name already. Correct that one, or choose another name."
-	if why, err := s.PathTaken(v, m.ID, p); err != nil {
+	if why, err := web.PathTaken(v, m, p); err != nil {
 		return err
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")

@@ -15,9 +15,9 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"satchel/auth/store"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -82,12 +82,12 @@ func factPath(kind, key string) space.Path {
 }
 
 // allFacts reads the facts of a space. left is the number of facts above the limit.
-func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact, left int, err error) {
-	at, err := s.Workspace.Head(ctx, id)
+func (s *pages) allFacts(ctx context.Context, m service.View) (all []knownFact, left int, err error) {
+	at, err := m.Head(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	kinds, err := s.childrenOf(ctx, id, at, facts.Dir)
+	kinds, err := childrenOf(ctx, m, at, facts.Dir)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -95,7 +95,7 @@ func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact
 		if !k.Dir {
 			continue
 		}
-		files, err := s.childrenOf(ctx, id, at, k.Path)
+		files, err := childrenOf(ctx, m, at, k.Path)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -108,7 +108,7 @@ func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact
 				left++
 				continue
 			}
-			f, err := s.fact(ctx, id, c)
+			f, err := s.fact(ctx, m, c)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -120,22 +120,22 @@ func (s *pages) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact
 }
 
 // childrenOf lists a directory. The list is empty if the directory does not exist.
-func (s *pages) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	list, err := s.Workspace.Children(ctx, id, at, dir)
+func childrenOf(ctx context.Context, m service.View, at space.CommitID, dir space.Path) ([]space.Entry, error) {
+	list, err := m.Children(ctx, at, dir)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil
 	}
 	return list, err
 }
 
-func (s *pages) fact(ctx context.Context, id space.SpaceID, c space.Entry) (facts.Fact, error) {
+func (s *pages) fact(ctx context.Context, m service.View, c space.Entry) (facts.Fact, error) {
 	if c.Size > maxFactBytes {
 		return facts.Fact{Problem: "It is too large for a fact."}, nil
 	}
 	if f, ok := s.facts.Get(c.Blob); ok {
 		return f, nil
 	}
-	data, err := web.ReadContent(ctx, s.Workspace, id, c)
+	data, err := web.ReadContent(ctx, m, c)
 	if fault.CodeOf(err) == fault.Damaged {
 		return facts.Fact{Problem: fault.PublicOf(err)}, nil
 	}
@@ -233,8 +233,8 @@ func (s *pages) showMemory(v *web.Visit) error {
 	return s.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil)
 }
 
-func (s *pages) listFacts(v *web.Visit, status int, m store.Membership, q memoryQuery, p *web.Problem) error {
-	all, left, err := s.allFacts(v.R.Context(), m.ID)
+func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuery, p *web.Problem) error {
+	all, left, err := s.allFacts(v.R.Context(), m)
 	if err != nil {
 		return web.Gone(err)
 	}

@@ -31,9 +31,7 @@ type Result struct {
 
 // Merger merges texts like git merge-file: it marks conflicts with lines that begin with
 // seven of "<", "=" and ">".
-type Merger interface {
-	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
-}
+type Merger func(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 
 // Three merges yours and theirs, which both derive from base. Line endings are part of a
 // line. If the merger fails, everything that differs is one conflict. A line is lost only
@@ -146,7 +144,7 @@ func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
 			in[i] = append(strconv.AppendInt(in[i], int64(n), 10), '\n')
 		}
 	}
-	out, err := m.MergeText(ctx, in[0], in[1], in[2])
+	out, err := m(ctx, in[0], in[1], in[2])
 	if err != nil {
 		return false
 	}

@@ -77,7 +77,7 @@ func TestThree(t *testing.T) {
 	git := store(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := merge.Three(t.Context(), git, tt.base, tt.yours, tt.theirs)
+			got := merge.Three(t.Context(), git.MergeText, tt.base, tt.yours, tt.theirs)
 			if got.Text != tt.want || got.Conflicts != tt.conflicts {
 				t.Errorf("%d conflicts:\n%s\nwant %d:\n%s", got.Conflicts, got.Text, tt.conflicts, tt.want)
 			}
@@ -96,7 +96,7 @@ func TestLargeTexts(t *testing.T) {
 	yours := "x\n" + strings.Repeat(strings.Repeat("\n", n/8)+"y\n", 4) + "z\n"
 	theirs := "a\n" + strings.Repeat("\n", n/2) + "b\n"
 	git := &answers{}
-	if got := merge.Three(t.Context(), git, base, yours, theirs); got.Text != conflict(yours, theirs) || got.Conflicts != 1 || git.lines > 0 {
+	if got := merge.Three(t.Context(), git.MergeText, base, yours, theirs); got.Text != conflict(yours, theirs) || got.Conflicts != 1 || git.lines > 0 {
 		t.Errorf("%d conflicts, %d lines given to git", got.Conflicts, git.lines)
 	}
 	var b strings.Builder
@@ -104,7 +104,7 @@ func TestLargeTexts(t *testing.T) {
 		b.WriteString(strings.Repeat("l", i%7) + string(rune('a'+i%26)) + "\n")
 	}
 	long := b.String()
-	got := merge.Three(t.Context(), store(t), long+"1\n2\n3\n"+long, long+"one\n2\n3\n"+long, long+"1\n2\nthree\n"+long)
+	got := merge.Three(t.Context(), store(t).MergeText, long+"1\n2\n3\n"+long, long+"one\n2\n3\n"+long, long+"1\n2\nthree\n"+long)
 	if got.Conflicts != 0 || got.Text != long+"one\n2\nthree\n"+long {
 		t.Errorf("changes in the middle of a long text: %d conflicts", got.Conflicts)
 	}
@@ -118,7 +118,7 @@ func TestWithoutGit(t *testing.T) {
 		"no answer": {err: errors.New("no git")}, "no number": {out: "x\n"}, "no line of a text": {out: "99\n"}, "less than none": {out: "-1\n"},
 		"a conflict without an end": {out: "0\n<<<<<<< ours\n1\n=======\n2\n"}, "without a middle": {out: "<<<<<<< ours\n1\n>>>>>>> theirs\n"},
 	} {
-		if got := merge.Three(t.Context(), git, "a\nb\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nC\nd\n"); got.Text != want || got.Conflicts != 1 {
+		if got := merge.Three(t.Context(), git.MergeText, "a\nb\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nC\nd\n"); got.Text != want || got.Conflicts != 1 {
 			t.Errorf("%s: %q", name, got.Text)
 		}
 	}
@@ -157,7 +157,7 @@ func TestLikeGit(t *testing.T) {
 		for _, m := range [][2]string{{"<<<<<<< yours", merge.MarkYours}, {"=======", merge.MarkTheirs}, {">>>>>>> theirs", merge.MarkEnd}} {
 			want = strings.ReplaceAll(want, m[0], m[1])
 		}
-		if got := merge.Three(t.Context(), git, base, yours, theirs); got.Text != want || got.Conflicts != conflicts {
+		if got := merge.Three(t.Context(), git.MergeText, base, yours, theirs); got.Text != want || got.Conflicts != conflicts {
 			t.Fatalf("%q with %q and %q is %q, and git's is %q", base, yours, theirs, got.Text, want)
 		}
 	}
@@ -184,7 +184,7 @@ func TestBothDeleteOneOfMany(t *testing.T) {
 	for n := 2; n < 8; n++ {
 		for _, around := range [][2]string{{"h\n", ""}, {"h\n", "t\n"}} {
 			run := func(k int) string { return around[0] + strings.Repeat("m\n", k) + around[1] }
-			got := merge.Three(t.Context(), git, run(n), run(n-1), "top\n"+run(n-1))
+			got := merge.Three(t.Context(), git.MergeText, run(n), run(n-1), "top\n"+run(n-1))
 			if got.Text != "top\n"+run(n-1) || got.Conflicts != 0 {
 				t.Errorf("%d: %q", n, got.Text)
 			}
@@ -255,11 +255,11 @@ func FuzzThree(f *testing.F) {
 	git := store(f)
 	f.Fuzz(func(t *testing.T, base, yours, theirs string) {
 		for _, c := range []struct{ a, b, want string }{{yours, base, yours}, {base, theirs, theirs}, {yours, yours, yours}} {
-			if got := merge.Three(t.Context(), git, base, c.a, c.b); got.Text != c.want || got.Conflicts != 0 {
+			if got := merge.Three(t.Context(), git.MergeText, base, c.a, c.b); got.Text != c.want || got.Conflicts != 0 {
 				t.Fatalf("%q with %q and %q is %+v, want %q", base, c.a, c.b, got, c.want)
 			}
 		}
-		got := merge.Three(t.Context(), git, base, yours, theirs)
+		got := merge.Three(t.Context(), git.MergeText, base, yours, theirs)
 		have, had, a, b := count(got.Text), count(base), count(yours), count(theirs)
 		// Of equal lines, each side may have removed a different one. The others are lost
 		// only if one side removed them and the other left them.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"strings"
 
-	"satchel/auth/store"
 	"satchel/internal/service"
 	"satchel/web"
 )
@@ -32,7 +31,7 @@ type keptRemote struct {
 
 // remoteForm reads the form of a remote. over is the problem to show if what was kept of
 // the form is gone.
-func (s *pages) remoteForm(v *web.Visit, m store.Membership) (form newRemote, over string, err error) {
+func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over string, err error) {
 	value := func(name string) string { return strings.TrimSpace(v.R.PostFormValue(name)) }
 	form = newRemote{
 		Space: m.ID, URL: value("url"), Branch: value("branch"), Username: value("username"), Token: value("token"),
@@ -45,7 +44,7 @@ func (s *pages) remoteForm(v *web.Visit, m store.Membership) (form newRemote, ov
 			return form, "", err
 		case !ok || f.Remote.Space != m.ID:
 			if form.Token == "" {
-				return form, "This took too long, or was done already. Nothing was changed now; give the token again, if there is one.", nil
+				return form, "The form expired, or was already sent. Nothing was changed; enter the token again, if there is one.", nil
 			}
 		default:
 			form.AllowSecrets = unpackPrints(f.Allowed)
@@ -64,7 +63,7 @@ func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.
 
 // remoteAgain shows the form with a problem. For another try it keeps the token, which is
 // for the same address only, and the secrets that the owner allowed.
-func (s *pages) remoteAgain(v *web.Visit, m store.Membership, form newRemote, found []service.FoundSecret, p web.Page) error {
+func (s *pages) remoteAgain(v *web.Visit, m service.View, form newRemote, found []service.FoundSecret, p web.Page) error {
 	if form.URL == "" {
 		form.Token = "" // never send a token to another address
 	}

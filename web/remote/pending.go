@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -50,7 +49,7 @@ func pendingKey(path string) string {
 }
 
 // pendingList lists the visitor's pending files in a space; it is nil if there are none.
-func (s *pages) pendingList(v *web.Visit, m store.Membership) (*pendingList, error) {
+func (s *pages) pendingList(v *web.Visit, m service.View) (*pendingList, error) {
 	n := s.PendingIn(v, m.ID)
 	b := &pendingList{Count: n, May: m.Role != space.Reader}
 	var list []space.PendingFile
@@ -64,7 +63,7 @@ func (s *pages) pendingList(v *web.Visit, m store.Membership) (*pendingList, err
 	}
 	switch v.R.URL.Query().Get("held") {
 	case "allowed":
-		b.Done = "Allowed. The file is saved when an AI of yours next runs a command in this space."
+		b.Done = "Allowed. The file will be saved when one of your AIs next runs a command in this space."
 	case "discarded":
 		b.Done = "Discarded."
 	}
@@ -92,7 +91,7 @@ func (s *pages) pendingList(v *web.Visit, m store.Membership) (*pendingList, err
 }
 
 // pendingFile returns the path of the visitor's pending file that a form names.
-func (s *pages) pendingFile(v *web.Visit, m store.Membership) (string, error) {
+func (s *pages) pendingFile(v *web.Visit, m service.View) (string, error) {
 	list, err := s.Pending(v, m.ID, 0)
 	if err != nil {
 		return "", err
@@ -105,7 +104,7 @@ func (s *pages) pendingFile(v *web.Visit, m store.Membership) (string, error) {
 	return list[i].Path, nil
 }
 
-var errNotPending = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
+var errNotPending = fault.New(fault.NotFound, "This file is no longer waiting: it was saved, deleted or discarded meanwhile.")
 
 // allowSecrets handles POST /spaces/{id}/held/allow.
 func (s *pages) allowSecrets(v *web.Visit) error {
@@ -122,7 +121,7 @@ func (s *pages) allowSecrets(v *web.Visit) error {
 		prints = prints[:maxFingerprints]
 	}
 	in := service.AllowPendingSecretsInput{Space: service.SpaceRef{ID: m.ID}, Path: path, Fingerprints: prints}
-	if _, err := s.Operations.AllowPendingSecrets(v.R.Context(), v.Actor(), in); err != nil {
+	if _, err := s.Service.AllowPendingSecrets(v.R.Context(), v.Actor(), in); err != nil {
 		return err
 	}
 	return s.See(v, web.SpacePath(m.ID, "remote?held=allowed#held"))
@@ -140,7 +139,7 @@ func (s *pages) discardPending(v *web.Visit) error {
 		return err
 	}
 	in := service.DiscardPendingFileInput{Space: service.SpaceRef{ID: m.ID}, Path: path}
-	if _, err := s.Operations.DiscardPendingFile(v.R.Context(), v.Actor(), in); err != nil {
+	if _, err := s.Service.DiscardPendingFile(v.R.Context(), v.Actor(), in); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
 			return errNotPending
 		}

@@ -6,10 +6,8 @@ import (
 	"embed"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -46,13 +44,12 @@ type newRemote struct {
 
 // remotePage is the page of a space's remote.
 type remotePage struct {
-	Space  store.Membership
+	Space  service.View
 	Owner  bool
 	May    bool // the visitor may write to the space
 	Action string
 	Status web.RemoteView
 	Local  bool // the space has no remote
-	GitHub bool // the space can be connected to GitHub
 	// Wrong says what is wrong with the connection to GitHub, and Way what to do
 	// about it.
 	Wrong, Way string
@@ -80,7 +77,7 @@ func (s *pages) showRemote(v *web.Visit) error {
 	return s.remotePage(v, m, newRemote{}, keptRemote{}, nil, web.Page{})
 }
 
-func (s *pages) remotePage(v *web.Visit, m store.Membership, form newRemote, kept keptRemote, found []service.FoundSecret, p web.Page) error {
+func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept keptRemote, found []service.FoundSecret, p web.Page) error {
 	st, err := s.RemoteOf(v, m.ID)
 	if err != nil {
 		return err
@@ -90,7 +87,7 @@ func (s *pages) remotePage(v *web.Visit, m store.Membership, form newRemote, kep
 		form.URL, form.Branch, form.Username = st.URL, st.Branch, st.Username
 	}
 	body := remotePage{
-		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: web.SpacePath(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.App != nil,
+		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: web.SpacePath(m.ID, "remote"), Status: st, Local: st.URL == "",
 		Form: form, Kept: kept, Said: remoteSaid(v.R.URL.Query().Get("done"), st), User: m.OwnerName,
 		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
@@ -105,7 +102,7 @@ func (s *pages) remotePage(v *web.Visit, m store.Membership, form newRemote, kep
 		body.Refused = append(body.Refused, it)
 		body.Secret = body.Secret || r.Rule != ""
 	}
-	if st.GitHub && s.App != nil {
+	if st.GitHub {
 		l, ok, err := s.App.Linked(v.R.Context(), m.ID)
 		if err != nil {
 			return err
@@ -152,7 +149,7 @@ func (s *pages) syncRemote(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Remotes.SyncRemote(v.R.Context(), v.Actor(), service.SyncRemoteInput{Space: service.SpaceRef{ID: m.ID}, Wait: syncWait}); err != nil {
+	if _, err := s.Service.SyncRemote(v.R.Context(), v.Actor(), service.SyncRemoteInput{Space: service.SpaceRef{ID: m.ID}, Wait: syncWait}); err != nil {
 		return err
 	}
 	return s.See(v, web.SpacePath(m.ID, "remote?done=synced"))
@@ -178,23 +175,19 @@ func (s *pages) setRemote(v *web.Visit) error {
 		form.URL = ""
 		return s.remoteAgain(v, m, form, nil, web.Page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
 	}
-	set, err := s.Remotes.SetRemote(v.R.Context(), v.Actor(), service.SetRemoteInput{
+	set, err := s.Service.SetRemote(v.R.Context(), v.Actor(), service.SetRemoteInput{
 		Space: service.SpaceRef{ID: m.ID}, URL: form.URL, Branch: form.Branch, Username: form.Username, Token: form.Token,
 		AllowSecrets: form.AllowSecrets, MaxSecrets: maxFoundSecrets, Wait: syncWait,
 	})
 	switch {
 	case fault.CodeOf(err) == fault.Invalid:
-		field := "remote-url"
-		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
-			field = "remote-token"
-		}
-		return s.remoteAgain(v, m, form, nil, web.Page{Problem: fault.PublicOf(err), Field: field})
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: fault.PublicOf(err), Field: "remote-url"})
 	case err != nil:
 		return err
 	case len(set.Secrets) > 0:
-		problem := "Nothing was changed: the space holds what looks like secrets, and the first push would take it along."
+		problem := "Nothing was changed: the space has something that looks like secrets, and the first push would publish it."
 		if len(form.AllowSecrets) > 0 {
-			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
+			problem = "Nothing was changed yet: the space has more that looks like secrets."
 		}
 		return s.remoteAgain(v, m, form, set.Secrets, web.Page{Problem: problem, Field: "found"})
 	}
@@ -207,7 +200,7 @@ func (s *pages) removeRemote(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Remotes.RemoveRemote(v.R.Context(), v.Actor(), service.RemoveRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
+	if _, err := s.Service.RemoveRemote(v.R.Context(), v.Actor(), service.RemoveRemoteInput{Space: service.SpaceRef{ID: m.ID}}); err != nil {
 		return err
 	}
 	return s.See(v, web.SpacePath(m.ID, "remote?done=removed"))

@@ -8,8 +8,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web"
@@ -27,7 +27,7 @@ type reviewLink struct{ Shown, URL string }
 // name, and links to the rest. If the page is of one file, it adds only that file.
 func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	ctx, m := v.R.Context(), body.Space
-	list, behind, err := s.ReviewsIn(ctx, m.ID)
+	list, behind, err := web.ReviewsIn(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 }
 
 // itemOf returns a waiting file without its difference.
-func itemOf(m store.Membership, r space.Review) item {
+func itemOf(m service.View, r space.Review) item {
 	return item{
 		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: web.HowMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: web.SpacePath(m.ID, "commits/"+string(r.Commit)),
@@ -142,23 +142,22 @@ const (
 // a header.
 func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
-// patchOf returns the difference of a waiting file. If it exceeds the room, cut is true
-// and patch is only the beginning.
-func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, left *room) (patch string, cut bool, err error) {
-	key := patchKey{id, r.Was, r.Blob}
-	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
+// patch returns a difference. If it exceeds the room, cut is true and patch is only the
+// beginning. compare is called unless the cache shows that the difference does not fit.
+func (l *longPatches) patch(ctx context.Context, key patchKey, left *room, compare func() (string, error)) (patch string, cut bool, err error) {
+	if known, ok := l.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	release, err := s.long.take(ctx, id)
+	release, err := l.take(ctx, key.space)
 	if err != nil {
 		return "", false, err
 	}
 	defer release()
-	known, ok := s.long.of.Get(key)
+	known, ok := l.of.Get(key)
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	if patch, err = s.History.FilePatch(ctx, id, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
+	if patch, err = compare(); err != nil {
 		return "", false, err
 	}
 	begins := patch
@@ -167,7 +166,7 @@ func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, l
 		begins = strings.Clone(begins[:strings.LastIndexByte(begins, '\n')+1])
 	}
 	if whole := (&room{reviewLines, reviewBytes, 0}); !ok && len(patch) > whole.most() {
-		s.long.of.Add(key, longPatch{len(patch), begins})
+		l.of.Add(key, longPatch{len(patch), begins})
 	}
 	if len(patch) > left.most() {
 		return begins, true, nil
@@ -175,7 +174,7 @@ func (s *pages) patchOf(ctx context.Context, id space.SpaceID, r space.Review, l
 	return patch, false, nil
 }
 
-func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, left *room) item {
+func (s *pages) item(ctx context.Context, m service.View, r space.Review, left *room) item {
 	it := itemOf(m, r)
 	if r.Base != "" {
 		it.Compare = web.SpacePath(m.ID, "compare?"+web.URLQuery("from", string(r.Base), "path", string(r.Path)))
@@ -189,7 +188,9 @@ func (s *pages) item(ctx context.Context, m store.Membership, r space.Review, le
 		it.Whole, it.Alone = true, ""
 		return it
 	}
-	patch, cut, err := s.patchOf(ctx, m.ID, r, left)
+	patch, cut, err := s.long.patch(ctx, patchKey{m.ID, r.Was, r.Blob}, left, func() (string, error) {
+		return m.FilePatch(ctx, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode})
+	})
 	if err != nil {
 		it.Problem = "The difference cannot be shown here: " + fault.PublicOf(err)
 		return it

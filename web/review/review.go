@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -78,7 +77,7 @@ const (
 
 // reviewPage lists the waiting files of a space and the recent decisions.
 type reviewPage struct {
-	Space   store.Membership
+	Space   service.View
 	Action  string
 	May     bool
 	Reviews []item
@@ -106,7 +105,7 @@ func (s *pages) showReviews(v *web.Visit) error {
 	return s.reviewsPage(v, m, web.Page{})
 }
 
-func (s *pages) reviewsPage(v *web.Visit, m store.Membership, p web.Page) (err error) {
+func (s *pages) reviewsPage(v *web.Visit, m service.View, p web.Page) (err error) {
 	ctx := v.R.Context()
 	body := reviewPage{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader}
 	if text := v.R.URL.Query().Get("path"); text != "" {
@@ -123,15 +122,13 @@ func (s *pages) reviewsPage(v *web.Visit, m store.Membership, p web.Page) (err e
 	case "undone":
 		body.Said = "Undone. The version that you knew is back; a file that was new is gone, and its history stays."
 	}
-	if s.Reviews != nil {
-		list, err := s.Operations.ListReviewDecisions(ctx, v.Actor(), service.ListReviewDecisionsInput{Space: service.SpaceRef{ID: m.ID}, Limit: decisionShown})
-		if err != nil {
-			return err
-		}
-		for _, d := range list {
-			d.Client = web.Shorten(d.Client, 60)
-			body.Decided = append(body.Decided, decisionItem{d, web.ShownPath(d.Path, web.WholePath)})
-		}
+	list, err := s.Service.ListReviewDecisions(ctx, v.Actor(), service.ListReviewDecisionsInput{Space: service.SpaceRef{ID: m.ID}, Limit: decisionShown})
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		d.Client = web.Shorten(d.Client, 60)
+		body.Decided = append(body.Decided, decisionItem{d, web.ShownPath(d.Path, web.WholePath)})
 	}
 	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "What AIs changed in their instructions", true, "activity", &m, []string{"activity.css"}, body
 	status := http.StatusOK
@@ -142,7 +139,7 @@ func (s *pages) reviewsPage(v *web.Visit, m store.Membership, p web.Page) (err e
 }
 
 // reviewed reads the version that a form is about.
-func reviewed(v *web.Visit, m store.Membership) (in service.DecideReviewInput, err error) {
+func reviewed(v *web.Visit, m service.View) (in service.DecideReviewInput, err error) {
 	in.Space.ID, in.Blob = m.ID, space.BlobID(v.R.PostFormValue("blob"))
 	if in.Path, err = space.ParsePath(v.R.PostFormValue("path")); err != nil || in.Blob != "" && !in.Blob.Valid() {
 		return in, web.ErrGone
@@ -162,7 +159,7 @@ func reviewed(v *web.Visit, m store.Membership) (in service.DecideReviewInput, e
 // keepReview handles POST /spaces/{id}/reviews/keep.
 func (s *pages) keepReview(v *web.Visit) error {
 	return s.decide(v, "kept", func(in service.DecideReviewInput) error {
-		_, err := s.Operations.KeepReview(v.R.Context(), v.Actor(), in)
+		_, err := s.Service.KeepReview(v.R.Context(), v.Actor(), in)
 		return err
 	})
 }
@@ -170,7 +167,7 @@ func (s *pages) keepReview(v *web.Visit) error {
 // undoReview handles POST /spaces/{id}/reviews/undo.
 func (s *pages) undoReview(v *web.Visit) error {
 	return s.decide(v, "undone", func(in service.DecideReviewInput) error {
-		_, err := s.Operations.UndoReview(v.R.Context(), v.Actor(), in)
+		_, err := s.Service.UndoReview(v.R.Context(), v.Actor(), in)
 		return err
 	})
 }
@@ -183,9 +180,6 @@ func (s *pages) decide(v *web.Visit, done string, act func(service.DecideReviewI
 	in, err := reviewed(v, m)
 	if err != nil {
 		return err
-	}
-	if s.Reviews == nil {
-		return web.ErrGone
 	}
 	switch err := act(in); fault.CodeOf(err) {
 	case "":

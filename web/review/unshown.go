@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/auth/store"
 	"satchel/internal/bytesize"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/render"
@@ -30,11 +30,11 @@ const versionShown = 12 // digits of a blob's id
 
 // describe describes a file that the page does not show whole. It returns nil if the
 // content cannot be read, since nobody can look at it then.
-func (s *pages) describe(ctx context.Context, m store.Membership, r space.Review) *unshown {
+func (s *pages) describe(ctx context.Context, m service.View, r space.Review) *unshown {
 	if r.Blob == "" { // there is nothing to look at
 		return &unshown{Kind: "nothing: the file is deleted"}
 	}
-	e, err := s.Workspace.Lookup(ctx, m.ID, r.Head, r.Path)
+	e, err := m.Lookup(ctx, r.Head, r.Path)
 	if err != nil || e.Dir || e.Blob != r.Blob {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *pages) describe(ctx context.Context, m store.Membership, r space.Review
 	if e.Size > web.MaxOpened {
 		return u
 	}
-	data, err := s.Workspace.ReadBlob(ctx, m.ID, r.Blob)
+	data, err := m.ReadBlob(ctx, r.Blob)
 	if err != nil {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/oauth"
-	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -104,7 +104,7 @@ func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 
 // askConsent answers with the page of consent.
 func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
-	spaces, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
+	spaces, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 
 // choices returns the spaces that the person can choose from. If chosen is none of them,
 // the first is chosen.
-func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
-	if !slices.ContainsFunc(spaces, func(m store.Membership) bool { return m.ID == chosen }) && len(spaces) > 0 {
+func choices(spaces []service.View, chosen space.SpaceID) []spaceChoice {
+	if !slices.ContainsFunc(spaces, func(m service.View) bool { return m.ID == chosen }) && len(spaces) > 0 {
 		chosen = spaces[0].ID
 	}
 	out := make([]spaceChoice, len(spaces))
@@ -161,11 +161,11 @@ func (s *pages) giveConsent(v *web.Visit) error {
 	}
 	// A space that the person is not a member of does not exist for them.
 	id := space.SpaceID(form.Get("space"))
-	spaces, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
+	spaces, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(spaces, func(m store.Membership) bool { return m.ID == id })
+	i := slices.IndexFunc(spaces, func(m service.View) bool { return m.ID == id })
 	if i < 0 {
 		return s.askConsent(v, req, http.StatusBadRequest, "", "Choose one of your spaces.")
 	}

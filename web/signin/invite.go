@@ -68,8 +68,8 @@ func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	case in.Space == "":
 		return false, nil
 	}
-	all, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
-	return slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == in.Space && m.Role == space.Owner }), err
+	all, err := s.Spaces(v)
+	return slices.ContainsFunc(all, func(m service.View) bool { return m.ID == in.Space && m.Role == space.Owner }), err
 }
 
 // useInvite is POST /invite/{token}. A signed-in person joins as themselves. Everybody
@@ -172,7 +172,7 @@ func (s *pages) join(v *web.Visit, c auth.ExternalIdentity, token, name string) 
 	if err != nil {
 		return store.User{}, store.Invitation{}, err
 	}
-	u, err := s.People.Admit(v.R.Context(), c, token, name)
+	u, err := s.Service.Admit(v.R.Context(), c, token, name)
 	return u, in, err
 }
 
@@ -201,7 +201,7 @@ type welcomePage struct {
 	// Stranded reports that they need a link from an admin or an operator of the server to
 	// sign in again.
 	Stranded bool
-	Joined   *store.Membership // the space to which they were invited
+	Joined   *service.View // the space to which they were invited
 }
 
 // welcome is GET /welcome.

@@ -96,7 +96,7 @@ func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
-		u, err = s.People.Admit(v.R.Context(), c, "", "")
+		u, err = s.Service.Admit(v.R.Context(), c, "", "")
 		if fault.CodeOf(err) == fault.Forbidden {
 			return notInvited(c, fault.PublicOf(err))
 		}

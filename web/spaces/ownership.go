@@ -14,7 +14,7 @@ import (
 
 // deletePage says what a deletion removes, and what stays.
 type deletePage struct {
-	Space  store.Membership
+	Space  service.View
 	Action string
 	Only   bool // the visitor owns no other space
 	// Next is the space that pages and clients use by default after the deletion. It is
@@ -33,8 +33,8 @@ type deletePage struct {
 const publishedNamed = 5
 
 // mine returns the spaces of all that the visitor owns.
-func mine(all []store.Membership) []store.Membership {
-	return slices.DeleteFunc(slices.Clone(all), func(m store.Membership) bool { return m.Role != space.Owner })
+func mine(all []service.View) []service.View {
+	return slices.DeleteFunc(slices.Clone(all), func(m service.View) bool { return m.Role != space.Owner })
 }
 
 // askDelete is GET /spaces/{id}/end.
@@ -46,7 +46,7 @@ func (s *pages) askDelete(v *web.Visit) error {
 	return s.deletePage(v, m, http.StatusOK, web.Page{})
 }
 
-func (s *pages) deletePage(v *web.Visit, m store.Membership, status int, p web.Page) error {
+func (s *pages) deletePage(v *web.Visit, m service.View, status int, p web.Page) error {
 	ctx := v.R.Context()
 	all, err := s.Spaces(v)
 	if err != nil {
@@ -62,16 +62,14 @@ func (s *pages) deletePage(v *web.Visit, m store.Membership, status int, p web.P
 		return err
 	}
 	body.Members = len(slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner }))
-	if s.Service.HasLibrary() {
-		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
-		if err != nil {
-			return err
-		}
-		for _, x := range list[:min(len(list), publishedNamed)] {
-			body.Published = append(body.Published, x.Title)
-		}
-		body.MorePublished = len(list) - len(body.Published)
+	list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
+	if err != nil {
+		return err
 	}
+	for _, x := range list[:min(len(list), publishedNamed)] {
+		body.Published = append(body.Published, x.Title)
+	}
+	body.MorePublished = len(list) - len(body.Published)
 	if n := s.PendingIn(v, m.ID); n < 0 {
 		body.HeldUnknown = true
 	} else {
@@ -91,7 +89,7 @@ func (s *pages) deleteSpace(v *web.Visit) error {
 		return err
 	}
 	if strings.TrimSpace(v.R.PostFormValue("name")) != m.Name {
-		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
+		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was deleted: the name does not match. Type " + m.Name + ".", Field: "space-name"})
 	}
 	_, err = s.Service.DeleteSpace(v.R.Context(), v.Actor(), service.DeleteSpaceInput{Space: service.SpaceRef{ID: m.ID}})
 	switch fault.CodeOf(err) {
@@ -107,7 +105,7 @@ func (s *pages) deleteSpace(v *web.Visit) error {
 
 // givePage is the form that gives a space to another owner.
 type givePage struct {
-	Space   store.Membership
+	Space   service.View
 	Action  string
 	Only    bool // the visitor owns no other space
 	To      space.UserID
@@ -126,7 +124,7 @@ func (s *pages) askGive(v *web.Visit) error {
 	return s.givePage(v, m, http.StatusOK, web.Page{})
 }
 
-func (s *pages) givePage(v *web.Visit, m store.Membership, status int, p web.Page) error {
+func (s *pages) givePage(v *web.Visit, m service.View, status int, p web.Page) error {
 	ctx := v.R.Context()
 	all, err := s.Spaces(v)
 	if err != nil {
@@ -139,13 +137,11 @@ func (s *pages) givePage(v *web.Visit, m store.Membership, status int, p web.Pag
 	}
 	members = slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner })
 	body.Members, body.More = web.FirstOf(members, v.R.URL.Query().Has("all"))
-	if s.Service.HasLibrary() {
-		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
-		if err != nil {
-			return err
-		}
-		body.Shares = len(list)
+	list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
+	if err != nil {
+		return err
 	}
+	body.Shares = len(list)
 	if body.Remote, err = s.RemoteOf(v, m.ID); err != nil {
 		return err
 	}

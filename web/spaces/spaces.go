@@ -40,9 +40,8 @@ func Register(site *web.Site) error {
 
 // spacePage is a space as one of its members sees it.
 type spacePage struct {
-	Space       store.Membership
+	Space       service.View
 	Owner       bool
-	GitHub      bool // the space can be connected to GitHub
 	Me          space.UserID
 	Members     []store.Member
 	Invitations []store.Invitation
@@ -58,7 +57,7 @@ func (s *pages) showSpace(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, GitHub: s.App != nil, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
+	body := spacePage{Space: m, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
 	ref := service.SpaceRef{ID: m.ID}
 	if body.Members, err = s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: ref}); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *pages) revokeSpaceInvitation(v *web.Visit) error {
 
 // member returns the member in the path. The owner is refused: nobody can change their
 // role or remove them.
-func (s *pages) member(v *web.Visit, m store.Membership) (store.Member, error) {
+func (s *pages) member(v *web.Visit, m service.View) (store.Member, error) {
 	all, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return store.Member{}, err
@@ -185,7 +184,7 @@ func (s *pages) removeMember(v *web.Visit) error {
 func spaceDone() map[string]string {
 	return map[string]string{
 		"role":    "The role is changed.",
-		"same":    "Nothing is changed: that was the role already.",
+		"same":    "Nothing is changed: the member already has this role.",
 		"removed": "The member is removed.",
 		"revoked": "The invitation is revoked.",
 	}
@@ -193,10 +192,10 @@ func spaceDone() map[string]string {
 
 // givenDone returns the confirmations on the page of a space that the visitor does not own.
 func givenDone() map[string]string {
-	return map[string]string{"given": "The space is given away. You are an " + string(space.Editor) + " of it now."}
+	return map[string]string{"given": "The space is given away. You are now an " + string(space.Editor) + " of it."}
 }
 
 // spacesDone returns the confirmations on the list of spaces.
 func spacesDone() map[string]string {
-	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and its files are being removed from this server."}
+	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and the server is removing its files."}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -24,7 +23,7 @@ type spaceList struct {
 
 // spaceItem is a space in a list.
 type spaceItem struct {
-	store.Membership
+	service.View
 	Here    bool // pages that name no space are about this one
 	Changed time.Time
 	State   space.RemoteState
@@ -44,7 +43,7 @@ func (s *pages) spacesPage(v *web.Visit, name string, p web.Page) error {
 	body := spaceList{Name: name, May: true}
 	look, stop := context.WithTimeout(v.R.Context(), s.WaitingTime)
 	defer stop()
-	states, err := s.Remotes.ListRemoteStates(v.R.Context(), v.Actor(), service.ListRemoteStatesInput{})
+	states, err := s.Service.ListRemoteStates(v.R.Context(), v.Actor(), service.ListRemoteStatesInput{})
 	if err != nil {
 		return err
 	}
@@ -57,8 +56,8 @@ func (s *pages) spacesPage(v *web.Visit, name string, p web.Page) error {
 			body.More++
 			continue
 		}
-		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.Waiting(look, &m), State: states[m.ID]}
-		if list, err := s.History.Log(v.R.Context(), m.ID, space.LogQuery{Limit: 1}); err == nil && len(list) > 0 {
+		it := spaceItem{View: m, Here: i == 0, Waiting: web.Waiting(look, &m), State: states[m.ID]}
+		if list, err := m.Log(v.R.Context(), space.LogQuery{Limit: 1}); err == nil && len(list) > 0 {
 			it.Changed = list[0].Time
 		}
 		if m.Role == space.Owner {
@@ -96,7 +95,7 @@ func (s *pages) createSpace(v *web.Visit) error {
 // nameProblem returns what is wrong with the name that a person chose for a space.
 func nameProblem(err error, name string) string {
 	if fault.CodeOf(err) == fault.Conflict {
-		return "You have a space " + web.Shorten(name, 60) + " already. Choose another name."
+		return "You already have a space " + web.Shorten(name, 60) + ". Choose another name."
 	}
 	return fault.PublicOf(err)
 }

@@ -20,25 +20,25 @@ import (
 
 const (
 	perPage = 100
-	// maxErrorBody bounds, in bytes, what is read of an answer that is an error.
+	// maxErrorBody is the number of bytes that are read of an error response.
 	maxErrorBody = 64 << 10
 )
 
-// errOversized ends the reading of an answer that is too long.
+// errOversized reports a response that is too long.
 var errOversized = errors.New("github: the answer is too long")
 
-// statusError is an answer with another status than one of success.
+// statusError is a response without a success status.
 type statusError struct {
 	status  int
 	message string        // for the log, without tokens
-	wait    time.Duration // that GitHub asks for; 0: it does not
+	wait    time.Duration // requested by GitHub; 0 if it requests none
 }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("github: the answer was %d: %q", e.status, e.message)
 }
 
-// statusOf is the status in err's tree; 0 if none is.
+// statusOf returns the status in err's tree, or 0.
 func statusOf(err error) int {
 	var e *statusError
 	if errors.As(err, &e) && e.wait == 0 {
@@ -47,7 +47,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// send makes a request and decodes its answer into v, unless that is nil. more tells
+// send makes a request and decodes its answer into v, unless that is nil. more reports
 // whether a list has another page.
 func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 	r.Header.Set("User-Agent", "satchel")
@@ -70,15 +70,14 @@ func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 		return false, c.statusError(resp, body)
 	case v != nil:
 		if err := json.Unmarshal(body, v); err != nil {
-			return false, errors.New("github: the answer is not of the form that it should have") // the cause may show of it
+			return false, errors.New("github: the answer is not of the form that it should have") // the cause may contain parts of it
 		}
 	}
-	// Only whether there is a next page is taken from the header: where it points to
-	// is not followed.
+	// The header is used only to see whether there is a next page. Its URL is not followed.
 	return strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`), nil
 }
 
-// transportError is an error without the URL, whose path may have a code.
+// transportError returns an error without the URL, whose path may contain a code.
 func transportError(r *http.Request, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -108,8 +107,8 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 	return out
 }
 
-// limited tells an answer that asks to wait from other refusals: GitHub uses 403
-// for both.
+// limited reports whether a response is a rate limit. GitHub uses 403 for other refusals
+// too.
 func limited(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests ||
 		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0")
@@ -117,7 +116,7 @@ func limited(resp *http.Response) bool {
 
 // wait returns how long GitHub asks to wait: at most an hour, at least a second.
 func (c *Client) wait(resp *http.Response) time.Duration {
-	d := time.Minute // what GitHub's documentation asks for where it says nothing
+	d := time.Minute // the default in GitHub's documentation
 	if s, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32); err == nil {
 		d = time.Duration(s) * time.Second
 	} else if s, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
@@ -126,8 +125,7 @@ func (c *Client) wait(resp *http.Response) time.Duration {
 	return min(max(d, time.Second), time.Hour)
 }
 
-// call asks the REST API with a bearer's token. in, which may be nil, is sent as
-// JSON.
+// call calls the REST API with a bearer token. in, which may be nil, is sent as JSON.
 func (c *Client) call(ctx context.Context, token, method, path string, in, out any) (more bool, err error) {
 	r, err := c.request(ctx, method, c.o.API+path, in)
 	if err != nil {
@@ -158,7 +156,7 @@ func (c *Client) request(ctx context.Context, method, address string, in any) (*
 	return r, nil
 }
 
-// callAsApp asks the REST API as the App itself.
+// callAsApp calls the REST API as the App itself.
 func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, out any) error {
 	signer, err := c.signer(a)
 	if err != nil {
@@ -189,13 +187,13 @@ func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, o
 	return nil
 }
 
-// errBadKey says nothing of the key, which the cause could show.
+// errBadKey does not wrap the cause, which could contain the key.
 func errBadKey() error {
-	return fault.New(fault.Invalid, "The GitHub App's private key is no RSA key in PEM form. It begins with -----BEGIN RSA PRIVATE KEY-----.")
+	return fault.New(fault.Invalid, "The GitHub App's private key is not an RSA key in PEM form. It must begin with -----BEGIN RSA PRIVATE KEY-----.")
 }
 
-// bounded is the transport with answers that end: ghinstallation reads as much as
-// it is sent, and leaves the bodies of errors open.
+// bounded is a transport that limits responses: ghinstallation reads them without a limit,
+// and leaves the bodies of errors open.
 func (c *Client) bounded() http.RoundTripper { return boundedTransport{c} }
 
 type boundedTransport struct{ c *Client }
@@ -226,8 +224,7 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// failure gives a failed request its code and its words; what is it that could not
-// be done.
+// failure returns the fault of a failed request. what names the failed action.
 func (c *Client) failure(what string, err error) error {
 	var status *statusError
 	var known *fault.Error
@@ -241,7 +238,7 @@ func (c *Client) failure(what string, err error) error {
 		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait. Please try again in a few minutes."}
 	case errors.As(err, &status) && status.status < 500:
 		c.log.Warn("GitHub refused a request", "what", what, "error", err)
-		return fault.Wrap(err, fault.Unavailable, "GitHub refused what was asked of it (%d). The server's log has what it said.", status.status)
+		return fault.Wrap(err, fault.Unavailable, "GitHub refused the request (%d). The server's log has its answer.", status.status)
 	}
 	c.log.Warn("GitHub cannot be asked", "what", what, "url", c.o.URL, "error", err)
 	return fault.Wrap(err, fault.Unavailable, "GitHub does not answer at the moment. Please try again later.")

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// bodies bounds what is held of events' bodies at once: whose they are is known
-// only when they were read, so that anybody can send some, and slowly.
+// bodies bounds the memory for bodies of events. Anybody can send them, even slowly,
+// because their sender is known only when they have been read.
 type bodies struct {
 	most  int   // at once
 	bytes int64 // together
@@ -29,9 +29,9 @@ func newBodies(most int, bytes int64) *bodies {
 	return &bodies{most: most, bytes: bytes, of: map[string]held{}, freed: make(chan struct{})}
 }
 
-// enter waits for a place for a body of so many bytes, until ctx ends. One address
-// has a quarter of the places and bytes, so that others find some; the largest
-// event has a place where nothing else is held.
+// enter waits until there is room for a body of this many bytes, or ctx ends. One address
+// gets a quarter of the room, so that some is left for others. The largest event fits if
+// there are no others.
 func (b *bodies) enter(ctx context.Context, address string, size int64) (leave func(), ok bool) {
 	fits := func(h held, n int, bytes int64) bool { return h.n == 0 || h.n < n && h.bytes+size <= bytes }
 	for {
@@ -59,7 +59,7 @@ func (b *bodies) leave(address string, size int64) {
 	b.freed = make(chan struct{})
 }
 
-// take counts a body; the lock is held.
+// take counts a body. The caller holds the lock.
 func (b *bodies) take(address string, n int, size int64) {
 	h := b.of[address]
 	b.all, h = held{b.all.n + n, b.all.bytes + size}, held{h.n + n, h.bytes + size}
@@ -70,7 +70,7 @@ func (b *bodies) take(address string, n int, size int64) {
 
 var errLargeBody = errors.New("the body is larger than any event")
 
-// readBody reads a body of at most size bytes, for which it makes room once.
+// readBody reads a body of at most size bytes, with one allocation.
 func readBody(r *http.Request, size int64) ([]byte, error) {
 	buf := make([]byte, size)
 	n, err := io.ReadFull(r.Body, buf)

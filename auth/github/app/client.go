@@ -20,7 +20,7 @@ import (
 // DefaultWebhookTimeout is how long GitHub waits for the answer to a webhook.
 const DefaultWebhookTimeout = 10 * time.Second
 
-// Options configure a Client. Store and Public are needed; zero fields take the
+// Options configures a Client. Store and Public are required. Zero fields mean the
 // defaults.
 type Options struct {
 	Store Store
@@ -28,8 +28,7 @@ type Options struct {
 	URL, API string
 	// Public is this server's origin, to which GitHub sends people.
 	Public string
-	// Hooks reports that GitHub can reach this server at Public, and so can send
-	// webhooks.
+	// Hooks reports that GitHub can reach this server at Public to send webhooks.
 	Hooks bool
 	// Transport makes the requests; default one with timeouts. No redirect is
 	// followed.
@@ -45,37 +44,36 @@ type Options struct {
 	// MaxResponse bounds an answer in bytes; default 4 MiB, since a list has a
 	// hundred repositories of up to 10 kB.
 	MaxResponse int64
-	// MaxInstallations and MaxRepositories bound what is read of a person's; default
-	// 100 and 1000.
+	// MaxInstallations and MaxRepositories bound the entries that are read for a person;
+	// default 100 and 1000.
 	MaxInstallations, MaxRepositories int
-	// MaxFound bounds a Found's JSON in bytes; default 40 KiB, as much as a sign-in
-	// that is under way may remember.
+	// MaxFound bounds a Found's JSON in bytes; default 40 KiB, the limit of the data of a
+	// pending sign-in.
 	MaxFound int
 	// MaxWebhook bounds a webhook's body in bytes; default 1 MiB.
 	MaxWebhook int64
-	// MaxWebhooks and MaxWebhookBytes bound how many webhooks' bodies are held at
-	// once and their bytes together, of which one address has a quarter; default 64
-	// and 16 MiB. A webhook that finds no place within WebhookTimeout is refused; default
-	// 10 seconds, as long as GitHub waits. The caller limits how long a body may take.
+	// MaxWebhooks and MaxWebhookBytes bound how many webhooks' bodies are held at once and
+	// their bytes together, of which one address has a quarter; default 64 and 16 MiB. A
+	// webhook that finds no room within WebhookTimeout is refused; default 10 seconds, as
+	// long as GitHub waits. The caller limits how long a body may take.
 	MaxWebhooks     int
 	MaxWebhookBytes int64
 	WebhookTimeout  time.Duration
-	// Address names whom a request comes from; nil: all come from one.
+	// Address returns the sender of a request; nil: all have the same.
 	Address func(r *http.Request) string
-	// Limit reports whether somebody may send yet another webhook that proves not to be
-	// GitHub's, else how long they must wait; count: they have just sent one. nil: they
-	// may send any number.
+	// Limit reports whether a sender may send another webhook that is not GitHub's, or else
+	// how long they must wait. count reports that they have just sent one. nil: there is no
+	// limit.
 	Limit func(r *http.Request, count bool) (wait time.Duration, ok bool)
-	// WebhookQueue bounds how many spaces wait to be looked at because of webhooks;
-	// default 1000. What does not fit waits for RecheckAll.
+	// WebhookQueue bounds the spaces that wait for a check because of webhooks; default
+	// 1000. Others wait for RecheckAll.
 	WebhookQueue int
 
 	// Before is called before a repository is connected; its error refuses that. It
 	// may be nil.
 	Before func(ctx context.Context, l auth.RepositoryLink) error
-	// OnState is called after a link was made, changed or ended, with how it is now;
-	// ended ones have the State "". Where it fails for a new link, there is none. It
-	// may be nil.
+	// OnState is called with a link after it was made, changed or ended; ended ones have
+	// the State "". If it fails for a new link, the link is not made. It may be nil.
 	OnState func(ctx context.Context, l auth.RepositoryLink) error
 	// OnPush is called when GitHub reports a push to a space's repository; it may be
 	// nil.
@@ -175,9 +173,9 @@ type Client struct {
 	work sync.WaitGroup
 }
 
-// New returns a Client without a request to GitHub. It starts the goroutines that
-// look at what webhooks were about, and that tell of links: Close ends them. The error says what is wrong
-// with the options.
+// New returns a Client. It sends no request to GitHub. It starts the goroutines that
+// process webhooks and report changes of links; Close ends them. The error says what is
+// wrong with the options.
 func New(o Options) (*Client, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -186,7 +184,7 @@ func New(o Options) (*Client, error) {
 	c.client = &http.Client{
 		Transport: o.Transport,
 		Timeout:   o.Timeout,
-		// No token or secret goes where an answer points.
+		// Redirects are not followed, so that no token or secret goes elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c.tokens.by = map[tokenKey]*tokenEntry{}
@@ -198,21 +196,21 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends what the Client does by itself.
+// Close ends the Client's background work.
 func (c *Client) Close() {
 	c.stop()
 	c.work.Wait()
 	c.client.CloseIdleConnections()
 }
 
-// Address is the GitHub's, such as https://github.com.
+// Address returns GitHub's address, such as https://github.com.
 func (c *Client) Address() string { return c.o.URL }
 
-// Hooked reports whether GitHub can tell this server what happens there.
+// Hooked reports whether GitHub can send this server webhooks.
 func (c *Client) Hooked() bool { return c.o.Hooks }
 
-// CloneURL is a repository's address for git, which follows from its name: what
-// GitHub says elsewhere is not followed.
+// CloneURL returns a repository's address for git, made from its name. Addresses that
+// GitHub sends are ignored.
 func (c *Client) CloneURL(fullName string) string { return c.o.URL + "/" + fullName + ".git" }
 
 // App returns the App without its secrets; false if there is none.
@@ -222,16 +220,16 @@ func (c *Client) App(ctx context.Context) (auth.GitHubApp, bool, error) {
 	return a, ok, err
 }
 
-// app returns the App, for what needs one.
+// app returns the App, or an error if there is none.
 func (c *Client) app(ctx context.Context) (auth.GitHubApp, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	switch {
 	case err != nil:
 		return auth.GitHubApp{}, err
 	case !ok:
-		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server has no GitHub App. An admin can make one.")
+		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server has no GitHub App. An admin can create one.")
 	case a.URL != c.o.URL:
-		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server's GitHub App is at %s, and its configuration names %s (auth.github.url).", a.URL, c.o.URL)
+		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server's GitHub App is at %s, but the configuration names %s (auth.github.url).", a.URL, c.o.URL)
 	}
 	return a, nil
 }

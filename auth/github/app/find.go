@@ -16,7 +16,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// nameForm is how GitHub writes owner/name.
+// nameForm is the form of owner/name at GitHub.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
 
 // goodName reports whether a repository's name can be part of an address.
@@ -25,7 +25,7 @@ func goodName(full string) bool {
 	return nameForm.MatchString(full) && name != "." && name != ".."
 }
 
-// installation is one as GitHub describes it.
+// installation is GitHub's description of an installation.
 type installation struct {
 	ID      int64 `json:"id"`
 	AppID   int64 `json:"app_id"`
@@ -43,7 +43,7 @@ func (i installation) suspended() bool { return i.SuspendedAt != nil && *i.Suspe
 
 func (i installation) account() string { return cmp.Or(i.Account.Login, i.Account.Slug) }
 
-// repository is one as GitHub describes it to a person.
+// repository is GitHub's description of a repository to a person.
 type repository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"full_name"`
@@ -58,9 +58,9 @@ type repository struct {
 	in int64
 }
 
-// find lists what the person may connect, as GitHub tells it to their own token: that
-// this App is installed somewhere says nothing about them. created is listed
-// whatever must be cut.
+// find lists the repositories that the person may connect, asked with their own token: an
+// installation of the App does not show what they may do. created is listed even if the
+// list is cut.
 func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created int64) (Found, error) {
 	found := Found{App: a.ID, GitHubUser: p.id, Login: p.login}
 	seen := map[int64]bool{}
@@ -68,8 +68,8 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 		Installations []installation `json:"installations"`
 	}) int {
 		for _, i := range page.Installations {
-			// The list is of this App's alone, by GitHub's word; it must not become
-			// ours that it is.
+			// GitHub documents that the list has only this App's installations. Do not rely
+			// on it.
 			if i.ID <= 0 || i.AppID != a.ID || seen[i.ID] {
 				continue
 			}
@@ -107,7 +107,7 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 		})
 		switch statusOf(err) {
 		case http.StatusForbidden, http.StatusNotFound:
-			// It was suspended or removed in this moment.
+			// It was just suspended or removed.
 			c.log.Warn("GitHub does not list an installation's repositories", "installation", i.ID, "error", err)
 			continue
 		}
@@ -120,7 +120,7 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 	return found, nil
 }
 
-// choose keeps what fits of what was read, by the order that Found promises.
+// choose keeps the entries that fit, in the order that Found promises.
 func (c *Client) choose(found *Found, all []repository, created int64) {
 	rank := func(r repository) int {
 		switch {
@@ -155,8 +155,8 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	}
 }
 
-// listed calls each with the pages of a list, until there are no more or it has given
-// as many entries as are read at most; cut reports that there were more.
+// listed calls each with the pages of a list until it ends or most entries were read. cut
+// reports that there were more.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {
@@ -175,7 +175,7 @@ func listed[T any](ctx context.Context, c *Client, token, path string, most int,
 	}
 }
 
-// ownPage is an address of a page at this GitHub; empty for any other.
+// ownPage returns the address if it is of a page at this GitHub, else an empty string.
 func (c *Client) ownPage(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme+"://"+strings.ToLower(u.Host) != c.origin() || u.User != nil || len(s) > 500 {
@@ -184,7 +184,7 @@ func (c *Client) ownPage(s string) string {
 	return s
 }
 
-// maxDescription is what GitHub allows, in bytes.
+// maxDescription is GitHub's limit, in bytes.
 const maxDescription = 350
 
 var repositoryForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
@@ -194,18 +194,18 @@ func checkNew(r NewRepository) error {
 	case !repositoryForm.MatchString(r.Name) || r.Name == "." || r.Name == ".." || strings.HasSuffix(strings.ToLower(r.Name), ".git"):
 		return fault.New(fault.Invalid, "A repository's name has up to 100 letters, digits, dots, dashes and underscores, and does not end in .git.")
 	case r.Owner != "" && !loginForm.MatchString(r.Owner):
-		return fault.New(fault.Invalid, "That is no account at GitHub.")
+		return fault.New(fault.Invalid, "That is not a GitHub account.")
 	case len(r.Description) > maxDescription || strings.ContainsFunc(r.Description, func(c rune) bool { return c < ' ' }):
-		return fault.New(fault.Invalid, "The description may have %d bytes and one line.", maxDescription)
+		return fault.New(fault.Invalid, "The description must be one line of at most %d bytes.", maxDescription)
 	}
 	return nil
 }
 
-// create makes a repository with the person's token, so that GitHub decides whether
-// they may.
+// create makes a repository with the person's token, so that GitHub checks their
+// permission.
 func (c *Client) create(ctx context.Context, a auth.GitHubApp, p person, r NewRepository) (int64, error) {
 	if !a.Creates {
-		return 0, fault.New(fault.Forbidden, "This server's GitHub App may not make repositories. Make one at GitHub and connect it.")
+		return 0, fault.New(fault.Forbidden, "This server's GitHub App is not allowed to create repositories. Create one at GitHub and connect it.")
 	}
 	path := "/user/repos"
 	if r.Owner != "" && !strings.EqualFold(r.Owner, p.login) {
@@ -219,9 +219,9 @@ func (c *Client) create(ctx context.Context, a auth.GitHubApp, p person, r NewRe
 	}, &made)
 	switch statusOf(err) {
 	case http.StatusUnprocessableEntity:
-		return 0, fault.Wrap(err, fault.Conflict, "GitHub did not make the repository: there is one of that name already, or the account's rules do not allow it. Choose another name.")
+		return 0, fault.Wrap(err, fault.Conflict, "GitHub did not create the repository: the name is already taken, or the account's rules do not allow it. Choose another name.")
 	case http.StatusForbidden, http.StatusNotFound:
-		return 0, fault.Wrap(err, fault.Forbidden, "GitHub does not let you, or this server's GitHub App, make a repository there. Install the App on that account first, or make the repository at GitHub.")
+		return 0, fault.Wrap(err, fault.Forbidden, "GitHub does not let you, or this server's GitHub App, create a repository there. Install the App on that account first, or create the repository at GitHub.")
 	}
 	if err != nil {
 		return 0, c.failure("make a repository", err)

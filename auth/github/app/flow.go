@@ -11,33 +11,33 @@ import (
 	"satchel/internal/fault"
 )
 
-// Begin returns where to send the browser so that the person proves who they are at
-// GitHub, and what Finish needs, which the caller keeps for one use. The state must
-// be a fresh one that nobody can guess and that the caller ties to the browser and
-// to the session. It makes no request.
+// Begin returns where to send the browser so that the person signs in at GitHub, and the
+// data for Finish, which the caller keeps for one use. The state must be fresh and
+// unguessable, and the caller must tie it to the browser and to the session. Begin makes no
+// request.
 func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	a, err := c.app(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	// Who has two accounts there is asked which.
+	// GitHub asks people with two accounts which one to use.
 	return github.WebFlow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state}.Begin(a.ClientID, url.Values{"prompt": {"select_account"}})
 }
 
-// Finish returns what the person who came back may connect, from what Begin
-// returned and the query of the request to the redirect URI, of which the code and
-// the state alone count. Whoever calls it has made sure that the flow is this
-// browser's, and that it is used once. The error is a fault: Forbidden where the
-// person said no, Invalid where they must begin again, Limited where GitHub asks to
-// wait, and Unavailable while it is down or where there is no App.
+// Finish returns the repositories that the returning person may connect. It takes the data
+// from Begin and the query of the request to the redirect URI, of which it uses only the
+// code and the state. The caller checks that the flow is this browser's and is used once.
+// The error is a fault: Forbidden if the person declined, Invalid if they must begin again,
+// Limited if GitHub's rate limit is exceeded, and Unavailable if GitHub is down or there is
+// no App.
 func (c *Client) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (Found, error) {
 	return c.visit(ctx, redirectURI, data, q, func(context.Context, auth.GitHubApp, person) (int64, error) { return 0, nil })
 }
 
-// FinishCreate is Finish after it made a repository with the person's own right,
-// for an App with that permission. The error is a fault, beside those of Finish:
-// Invalid for a name that is none, Conflict where there is a repository of that
-// name, Forbidden where the person or the App may not make one there.
+// FinishCreate makes a repository with the person's own rights, for an App with that
+// permission, and then does the same as Finish. Its additional errors are faults: Invalid
+// for an invalid name, Conflict if the repository exists, Forbidden if the person or the
+// App may not make one there.
 func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []byte, q url.Values, r NewRepository) (Found, error) {
 	if err := checkNew(r); err != nil {
 		return Found{}, err
@@ -47,21 +47,21 @@ func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []by
 	})
 }
 
-// person is who came back, with their token.
+// person is the returning person, with their token.
 type person struct {
 	id    int64
 	login string
 	token string
 }
 
-// visit redeems the code, has first do its work, lists what the person may connect,
-// and ends the token.
+// visit redeems the code, calls first, lists the repositories that the person may connect,
+// and revokes the token.
 func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q url.Values, first func(context.Context, auth.GitHubApp, person) (int64, error)) (Found, error) {
 	f, code, err := github.OpenWebFlow(redirectURI, data, q)
 	var refused *github.AnswerError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "access_denied":
-		return Found{}, fault.New(fault.Forbidden, "You did not let this server see your repositories at GitHub, and nothing was connected. You can try again.")
+		return Found{}, fault.New(fault.Forbidden, "You did not let this server see your repositories at GitHub, so nothing was connected. You can try again.")
 	case err != nil:
 		return Found{}, again(err)
 	}
@@ -117,15 +117,15 @@ func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlo
 		return "", fault.Wrap(err, fault.Forbidden, "GitHub asks you to verify your e-mail address there first.")
 	}
 	c.log.Error("the GitHub App is not set up properly", "url", c.o.URL, "error", err)
-	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell who runs this server.")
+	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell the people who run this server.")
 }
 
-// again is for what is cured by beginning again.
+// again is the error if the person must begin again.
 func again(why error) error {
-	return fault.Wrap(why, fault.Invalid, "This visit to GitHub is over or was begun elsewhere, and nothing was connected. Please begin again.")
+	return fault.Wrap(why, fault.Invalid, "This visit to GitHub has ended or was started elsewhere, and nothing was connected. Please start again.")
 }
 
-// whoIs asks whose the token is.
+// whoIs returns the person of the token.
 func (c *Client) whoIs(ctx context.Context, p *person) error {
 	var user struct {
 		ID    int64  `json:"id"`
@@ -142,10 +142,9 @@ func (c *Client) whoIs(ctx context.Context, p *person) error {
 	return nil
 }
 
-// endToken revokes a person's token, which nobody needs any more; it would end by
-// itself after eight hours.
+// endToken revokes a person's token after use. It would expire after eight hours.
 func (c *Client) endToken(ctx context.Context, a auth.GitHubApp, token string) {
-	// Also where the person has gone away.
+	// Even if the person has left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.RevokeTimeout)
 	defer cancel()
 	if err := c.revoke(ctx, a, token); err != nil {

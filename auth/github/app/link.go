@@ -16,15 +16,15 @@ import (
 	"satchel/internal/space"
 )
 
-// Link connects a repository to a space, in the place of the one that it had. f is
-// what Finish returned for this person and the server kept; a repository that is not
-// in it, or to which the person may not push, is refused, and GitHub is asked once
-// more, now as the App. The error is a fault: Forbidden where it may not be,
-// Unavailable where GitHub cannot be asked. Only the space's owner may call it.
+// Link connects a repository to a space and replaces the previous one. f is the result of
+// Finish for this person, kept by the server. Link refuses a repository that is not in f or
+// to which the person may not push, and asks GitHub again, as the App. The error is a
+// fault: Forbidden if it is not permitted, Unavailable if GitHub cannot be asked. Only the
+// space's owner may call it.
 func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f Found, repository int64) (auth.RepositoryLink, error) {
 	i := slices.IndexFunc(f.Repositories, func(r Repository) bool { return r.ID == repository })
 	if i < 0 {
-		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub did not list that repository among those that you let this server use. Choose one of the list.")
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub did not list that repository among those that you let this server use. Choose one from the list.")
 	}
 	r := f.Repositories[i]
 	j := slices.IndexFunc(f.Installations, func(i Installation) bool { return i.ID == r.Installation })
@@ -36,7 +36,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	case !r.Push:
 		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub says that you may only read %s. Ask for the right to push to it, or choose another.", r.FullName)
 	case r.Archived:
-		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "%s is archived, and nothing can be pushed to it. Choose another.", r.FullName)
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "%s is archived, so nothing can be pushed to it. Choose another.", r.FullName)
 	}
 	a, err := c.app(ctx)
 	if err != nil {
@@ -63,7 +63,8 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	if err != nil {
 		return auth.RepositoryLink{}, err
 	}
-	// From here on the person's going away leaves nothing half done.
+	// From here on, the request's cancellation is ignored, so that nothing is left half
+	// done.
 	ctx = context.WithoutCancel(ctx)
 	if err := c.o.Store.LinkRepository(ctx, by, via, l); err != nil {
 		return auth.RepositoryLink{}, err
@@ -78,7 +79,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 		return auth.RepositoryLink{}, err
 	}
 	if !ok {
-		return auth.RepositoryLink{}, fault.New(fault.Conflict, "The space was disconnected in the same moment.")
+		return auth.RepositoryLink{}, fault.New(fault.Conflict, "The space was disconnected at the same moment.")
 	}
 	if err := c.o.OnState(ctx, kept); err != nil {
 		return auth.RepositoryLink{}, errors.Join(err, c.Unlink(ctx, by, id))
@@ -86,9 +87,8 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	return kept, nil
 }
 
-// others returns how another space's connection to a repository stands, as GitHub
-// says now: one that does not hold is known as such before it is asked for, and one
-// that holds again is not taken for lost.
+// others returns the state of another space's connection to a repository, checked at GitHub
+// now, since the stored state may be out of date.
 func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64) ([]auth.RepositoryLink, error) {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64)
 	return links, nil
 }
 
-// Taken reports which repositories other spaces are kept in, and which spaces.
+// Taken returns the repositories that other spaces are connected to, with those spaces.
 func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error) {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.S
 	return taken, nil
 }
 
-// Linked returns what is connected to a space; false if nothing is.
+// Linked returns the connection of a space; false if it has none.
 func (c *Client) Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
 	return c.o.Store.RepositoryLink(ctx, id)
 }
@@ -141,15 +141,15 @@ func (c *Client) Unlink(ctx context.Context, by space.UserID, id space.SpaceID) 
 	return nil
 }
 
-// Ended forgets what is held of a link that the Store does not have any more.
+// Ended forgets a link that the Store no longer has.
 func (c *Client) Ended(ctx context.Context, l auth.RepositoryLink) {
 	c.tokens.dropLink(l)
 	l.State = ""
 	c.notify(ctx, l)
 }
 
-// Recheck asks GitHub now how a space's connection stands. The error is a fault:
-// NotFound where the space has none, Unavailable where GitHub cannot be asked.
+// Recheck asks GitHub now for the state of a space's connection. The error is a fault:
+// NotFound if the space has none, Unavailable if GitHub cannot be asked.
 func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, error) {
 	was, ok, err := c.o.Store.RepositoryLink(ctx, id)
 	if err != nil {
@@ -171,23 +171,21 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 		if err != nil || changed {
 			return kept, err
 		}
-		// What was asked at the same time was kept first, and may be older.
+		// A concurrent check was stored first, and may be older.
 		was = kept
 	}
 	return was, nil
 }
 
-// maxLooks bounds how often GitHub is asked again because somebody else did in the
-// same moment.
+// maxLooks bounds how often a check is repeated because of a concurrent one.
 const maxLooks = 4
 
-// RecheckAll is Recheck of every connection, one after the other, until ctx ends.
-// One that cannot be looked at does not keep the others from it, unless GitHub asks
-// to wait.
+// RecheckAll rechecks all connections one after the other until ctx ends. It continues
+// after a failure, unless GitHub asks to wait.
 func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
 
-// RecheckOlder is RecheckAll of what GitHub did not confirm for some time; what it
-// refused is among that.
+// RecheckOlder is RecheckAll for connections that GitHub has not confirmed for some time,
+// including refused ones.
 func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -222,8 +220,8 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle keeps what GitHub said, and has tell say so. changed is false if the link is
-// not any more what GitHub was asked about.
+// settle stores GitHub's answer and reports it by tell. changed is false if the link
+// changed since GitHub was asked.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {
@@ -250,9 +248,9 @@ func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell 
 	return kept, true, nil
 }
 
-// look asks GitHub, as the App, how a link stands: whether the App is still
-// installed where the repository is, and whether the person who connected it may
-// still push to it. The error is a fault, where GitHub could not be asked.
+// look asks GitHub, as the App, for the state of a link: whether the App is still installed
+// on the repository, and whether the person who connected it may still push to it. The
+// error is a fault if GitHub could not be asked.
 func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink) (auth.RepositoryLink, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
 	defer cancel()
@@ -272,8 +270,7 @@ func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLi
 	}
 	l.Account = github.Redact(in.account())
 	k := tokenKey{a.ID, l.Installation, l.Repository}
-	// One that is cached would be good for up to an hour after the repository was
-	// taken away.
+	// A cached token would stay valid for up to an hour after access was withdrawn.
 	c.tokens.drop(func(o tokenKey) bool { return o == k })
 	token, _, err := c.token(ctx, a, k)
 	if err != nil {
@@ -325,8 +322,8 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 	return l, nil
 }
 
-// mayPush asks whether the person may push to the repository. Their login is as
-// GitHub just told it; whom the answer is about is checked by number, since somebody
+// mayPush asks whether the person may push to the repository. Their login comes from
+// GitHub's last answer. The ID of the person in this answer is checked too, since somebody
 // else may take a login that was given up.
 func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLink) (bool, error) {
 	owner, name, _ := strings.Cut(l.FullName, "/")
@@ -339,7 +336,7 @@ func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLin
 	}
 	_, err := c.call(ctx, token, http.MethodGet, path, nil, &answer)
 	switch {
-	case statusOf(err) == http.StatusNotFound: // they are none
+	case statusOf(err) == http.StatusNotFound: // they are not a collaborator
 		return false, nil
 	case err != nil:
 		return false, c.failure("ask what a person may do", err)
@@ -349,13 +346,13 @@ func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLin
 	return answer.Permission == "admin" || answer.Permission == "write", nil
 }
 
-// AskApproval remembers that a person asked the owner of an organisation to install
-// the App, for a space.
+// AskApproval records that a person asked the owner of an organisation to install the App,
+// for a space.
 func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
 	return c.o.Store.AskForApproval(ctx, id, user)
 }
 
-// Waiting reports since when somebody waits for that, for a space.
+// Waiting returns since when somebody has waited for that approval, for a space.
 func (c *Client) Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	return c.o.Store.PendingApproval(ctx, id)
 }

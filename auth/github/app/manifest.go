@@ -21,10 +21,10 @@ import (
 // via is how people do what the audit log has of this package.
 const via = "web"
 
-// loginForm is how GitHub writes logins; those of managed users have an underscore.
+// loginForm is the form of logins at GitHub. Those of managed users have an underscore.
 var loginForm = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
 
-// maxAppName is what GitHub allows, in characters.
+// maxAppName is GitHub's limit, in characters.
 const maxAppName = 34
 
 type hookAttributes struct {
@@ -48,13 +48,13 @@ type manifest struct {
 	Permissions  map[string]string `json:"default_permissions"`
 }
 
-// Manifest returns where the browser posts the form field "manifest", and what is
-// in it. state comes back with the code to PathCreated.
+// Manifest returns the address to which the browser posts the form field "manifest", and
+// its content. state comes back with the code to PathCreated.
 func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, err error) {
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
 		if !loginForm.MatchString(org) {
-			return "", nil, fault.New(fault.Invalid, "That is no name of an organisation: copy it from the address of its page at GitHub.")
+			return "", nil, fault.New(fault.Invalid, "That is not the name of an organisation: copy it from the address of its page at GitHub.")
 		}
 		action = c.o.URL + "/organizations/" + url.PathEscape(org) + "/settings/apps/new"
 	}
@@ -78,8 +78,7 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 	return action + "?state=" + url.QueryEscape(state), body, nil
 }
 
-// appName is a name that nobody else at GitHub has, as far as can be known: the
-// person may change it there.
+// appName returns a name that is probably unused at GitHub. The person can change it there.
 func (c *Client) appName(state string) string {
 	host := strings.TrimPrefix(c.o.Public[strings.Index(c.o.Public, "://")+3:], "www.")
 	name := host
@@ -100,7 +99,7 @@ func (c *Client) appName(state string) string {
 	}, name)
 }
 
-// made is an App as GitHub describes it.
+// made is GitHub's description of an App.
 type made struct {
 	ID          int64  `json:"id"`
 	Slug        string `json:"slug"`
@@ -117,7 +116,7 @@ type made struct {
 	PEM           string `json:"pem"`
 }
 
-// app checks what GitHub said, and adds what it did not.
+// app checks GitHub's description, and adds what is missing.
 func (c *Client) described(m made) (auth.GitHubApp, error) {
 	owner := m.Owner.Login
 	if owner == "" {
@@ -131,7 +130,7 @@ func (c *Client) described(m made) (auth.GitHubApp, error) {
 		// People are sent there.
 		return auth.GitHubApp{}, errors.New("github: the App's page is not at the configured GitHub")
 	case m.Permissions["contents"] != "write":
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App lacks the permission to read and write the contents of repositories. Give it that at GitHub, under Permissions & events, and try again.")
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App lacks the permission to read and write the contents of repositories. Grant it at GitHub, under Permissions & events, and try again.")
 	}
 	return auth.GitHubApp{
 		URL: c.o.URL, ID: m.ID, ClientID: m.ClientID, Slug: m.Slug, Name: m.Name, Owner: owner, HTMLURL: strings.TrimRight(m.HTMLURL, "/"),
@@ -139,7 +138,7 @@ func (c *Client) described(m made) (auth.GitHubApp, error) {
 	}, nil
 }
 
-// origin is GitHub's, in lower case.
+// origin returns GitHub's origin, in lower case.
 func (c *Client) origin() string {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {
@@ -148,17 +147,18 @@ func (c *Client) origin() string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// codeForm is a manifest's code, which becomes part of a path.
+// codeForm is the form of a manifest's code, which becomes part of a path.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 
-// Create redeems the code with which GitHub sent an admin back, and keeps the App.
-// Whoever calls it has checked the state. The error is a fault: Conflict where there
-// is an App already, Invalid for a code that is used, over or none.
+// Create redeems the code with which GitHub sent an admin back, and stores the App. The
+// caller checks the state. The error is a fault: Conflict if there is already an App,
+// Invalid for a code that was used, has expired or is invalid.
 func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error) {
 	if !codeForm.MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)
 	}
-	// Before the code is used up: the App would stay at GitHub with nobody's key.
+	// Checked before the code is used: otherwise an App would remain at GitHub whose key is
+	// lost.
 	if err := c.checkNone(ctx); err != nil {
 		return auth.GitHubApp{}, err
 	}
@@ -182,18 +182,18 @@ func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth
 }
 
 func errDeadCode(err error) error {
-	return fault.Wrap(err, fault.Invalid, "GitHub's answer was used already or is too old: it is good once, for an hour. Begin again; an App that was made meanwhile can be deleted at GitHub.")
+	return fault.Wrap(err, fault.Invalid, "GitHub's answer was already used or is too old: it is valid once, for an hour. Start again; if GitHub created an App meanwhile, you can delete it there.")
 }
 
 func (c *Client) checkNone(ctx context.Context) error {
 	_, ok, err := c.o.Store.GitHubApp(ctx)
 	if err == nil && ok {
-		return fault.New(fault.Conflict, "This server has a GitHub App already. Remove that first.")
+		return fault.New(fault.Conflict, "This server already has a GitHub App. Remove it first.")
 	}
 	return err
 }
 
-// keep stores an App that GitHub described, if its secrets are of use.
+// keep stores an App that GitHub described, if its secrets are usable.
 func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.Secrets.ClientSecret == "" || len(a.Secrets.ClientSecret) > 500 || len(a.Secrets.Webhook) > 500 || len(a.Secrets.PrivateKey) > 32<<10 {
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The GitHub App has no client secret, or one of its secrets is too long.")
@@ -202,7 +202,7 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 		return auth.GitHubApp{}, err
 	}
 	if !c.o.Hooks {
-		a.Secrets.Webhook = "" // nothing can come that it would prove
+		a.Secrets.Webhook = "" // no webhook can arrive that it would verify
 	}
 	a.Created = c.o.Now()
 	if err := c.o.Store.SetGitHubApp(context.WithoutCancel(ctx), by, via, a); err != nil {
@@ -212,13 +212,12 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 	return a, nil
 }
 
-// Enter keeps an App that was made by hand, by its ID and Secrets alone, after
-// GitHub said with its key whose it is; ClientID, where given, must be its too. The
-// error is a fault: Conflict where there is an App already, Invalid where something
-// does not fit.
+// Enter stores an App that was made by hand, given its ID and Secrets, after GitHub
+// confirmed the key. ClientID, if given, must match too. The error is a fault: Conflict if
+// there is already an App, Invalid if something does not match.
 func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.ID <= 0 {
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID is a number; it is at the top of the App's page at GitHub.")
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID must be a number; it is at the top of the App's page at GitHub.")
 	}
 	a.Secrets.PrivateKey = strings.TrimSpace(strings.ReplaceAll(a.Secrets.PrivateKey, "\r\n", "\n")) + "\n"
 	a.Secrets.ClientSecret, a.Secrets.Webhook = strings.TrimSpace(a.Secrets.ClientSecret), strings.TrimSpace(a.Secrets.Webhook)
@@ -231,7 +230,7 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	err := c.callAsApp(ctx, a, "/app", &m)
 	switch statusOf(err) {
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return auth.GitHubApp{}, fault.Wrap(err, fault.Invalid, "GitHub says that the private key is not one of the App with this ID. Make a new key on the App's page and paste the whole file.")
+		return auth.GitHubApp{}, fault.Wrap(err, fault.Invalid, "GitHub says that the private key does not belong to the App with this ID. Create a new key on the App's page and paste the whole file.")
 	}
 	if err != nil {
 		return auth.GitHubApp{}, c.failure("look at the App", err)
@@ -241,9 +240,9 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	case err != nil:
 		return auth.GitHubApp{}, c.failure("look at the App", err)
 	case got.ID != a.ID:
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "GitHub says that the private key is of another App.")
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "GitHub says that the private key belongs to another App.")
 	case a.ClientID != "" && a.ClientID != got.ClientID:
-		return auth.GitHubApp{}, fault.New(fault.Invalid, "The client ID is not that of this App, which is %s.", got.ClientID)
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The client ID does not belong to this App; its client ID is %s.", got.ClientID)
 	}
 	got.Secrets = a.Secrets
 	if err := c.proveSecret(ctx, got); err != nil {
@@ -252,20 +251,20 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	return c.keep(ctx, by, got)
 }
 
-// proveSecret asks GitHub to end a token that there never was: whether it looks for
-// it reports whether the client secret is right.
+// proveSecret checks the client secret: it asks GitHub to revoke a token that does not
+// exist, which GitHub looks up only if the secret is right.
 func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
 	switch {
 	case statusOf(err) == http.StatusUnauthorized:
-		return fault.Wrap(err, fault.Invalid, "GitHub does not know the client secret. Make a new one on the App's page and paste it.")
+		return fault.Wrap(err, fault.Invalid, "GitHub does not know the client secret. Create a new one on the App's page and paste it.")
 	case err == nil || statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusUnprocessableEntity:
 		return nil
 	}
 	return c.failure("look at the client secret", err)
 }
 
-// Forget forgets the App; all links become removed. At GitHub it stays.
+// Forget removes the App here, and all links become removed. The App remains at GitHub.
 func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	if err := c.o.Store.RemoveGitHubApp(ctx, by, via); err != nil {
 		return err
@@ -278,8 +277,8 @@ func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	return err
 }
 
-// InstallURL is where people install the App, which sends them back to PathSetup
-// with the state.
+// InstallURL returns the address where people install the App. GitHub sends them back to
+// PathSetup with the state.
 func (c *Client) InstallURL(ctx context.Context, state string) (string, error) {
 	a, err := c.app(ctx)
 	if err != nil {

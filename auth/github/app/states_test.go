@@ -82,7 +82,7 @@ func TestARefusedTokenTellsWhy(t *testing.T) {
 		{"suspended", func(w *world, i int64) { w.gh.Suspend(i) }, auth.LinkSuspended, "suspended at GitHub for ada"},
 		{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved, "does not reach ada/notes any more"},
 		{"the repository is taken away", func(w *world, i int64) { w.gh.Choose(i, "ada/diary") }, auth.LinkRemoved, "Install the App again"},
-		{"the App is deleted", func(w *world, _ int64) { w.gh.DeleteApp(w.slug()) }, auth.LinkConnected, "does not know this server's GitHub App"},
+		{"the App is deleted", func(w *world, _ int64) { w.gh.DeleteApp(w.slug()) }, auth.LinkConnected, "no longer knows this server's GitHub App"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, i := withApp(t)

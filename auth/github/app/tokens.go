@@ -19,17 +19,17 @@ import (
 	"satchel/internal/space"
 )
 
-// tokenKey names what a token is good for.
+// tokenKey is what a token gives access to.
 type tokenKey struct{ app, installation, repository int64 }
 
-// tokenEntry gets the tokens of one key.
+// tokenEntry gets the tokens for a key.
 type tokenEntry struct {
-	turn chan struct{} // of one element, which whoever uses transport holds
+	turn chan struct{} // of capacity 1; held while transport is used
 	*ghinstallation.Transport
 }
 
-// tokens are kept in memory alone, one transport for each key, so that many syncs
-// at once ask for one token.
+// tokens are kept only in memory, with one transport per key, so that concurrent syncs
+// share a token.
 type tokens struct {
 	mu sync.Mutex
 	by map[tokenKey]*tokenEntry
@@ -60,21 +60,21 @@ func (c *Client) signer(a auth.GitHubApp) (*ghinstallation.AppsTransport, error)
 	return s, nil
 }
 
-// entry returns what gets the tokens of a key.
+// entry returns the entry of a key.
 func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
 	c.tokens.mu.Lock()
 	defer c.tokens.mu.Unlock()
 	if e := c.tokens.by[k]; e != nil {
 		return e, nil
 	}
-	// One signer each: a transport writes into its signer without a lock.
+	// Each has its own signer, because a transport writes to it without a lock.
 	s, err := c.signer(a)
 	if err != nil {
 		return nil, err
 	}
 	e := &tokenEntry{turn: make(chan struct{}, 1), Transport: ghinstallation.NewFromAppsTransport(s, k.installation)}
 	e.BaseURL = c.o.API
-	// Without them the token would be good for the whole installation.
+	// Without them the token would be valid for the whole installation.
 	e.InstallationTokenOptions = &github.InstallationTokenOptions{
 		RepositoryIDs: []int64{k.repository},
 		Permissions:   &github.InstallationPermissions{Contents: github.Ptr("write"), Metadata: github.Ptr("read")},
@@ -83,7 +83,7 @@ func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
 	return e, nil
 }
 
-// token returns a token for one repository, and when it ends.
+// token returns a token for one repository, and its expiry.
 func (c *Client) token(ctx context.Context, a auth.GitHubApp, k tokenKey) (token string, expires time.Time, err error) {
 	e, err := c.entry(a, k)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Client) token(ctx context.Context, a auth.GitHubApp, k tokenKey) (token
 	return token, expires, nil
 }
 
-// restricted refuses a token that is good for more than what was asked for.
+// restricted refuses a token that gives more access than requested.
 func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
 	repositories, err := t.Repositories()
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Client) mintError(err error) error {
 	var u *url.Error
 	switch {
 	case errors.As(err, &h) && h.Response != nil:
-		body, _ := io.ReadAll(h.Response.Body) // it is in memory, see bounded
+		body, _ := io.ReadAll(h.Response.Body) // already in memory, see bounded
 		return c.statusError(h.Response, body)
 	case errors.As(err, &h) && h.RootCause != nil:
 		err = h.RootCause
@@ -143,19 +143,19 @@ func (c *Client) mintError(err error) error {
 	return fmt.Errorf("github: get a token: %w", err)
 }
 
-// Credential implements space.Credentials for spaces with a connected repository:
-// its token is for that repository's contents alone. The error is a
-// fault.Unavailable, with words for the person, where access was withdrawn.
+// Credential implements space.Credentials for spaces with a connected repository: its token
+// is for that repository's contents alone. The error is a fault.Unavailable, with a text
+// for the person, if access was withdrawn.
 func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
 	l, ok, err := c.o.Store.RepositoryLink(ctx, r.Space)
 	switch {
 	case err != nil:
 		return space.Credential{}, err
 	case !ok:
-		return space.Credential{}, fault.New(fault.Unavailable, "No repository is connected to this space by the GitHub App any more. Connect one on the space's page.")
+		return space.Credential{}, fault.New(fault.Unavailable, "The GitHub App no longer connects a repository to this space. Connect one on the space's page.")
 	case r.URL != c.CloneURL(l.FullName):
-		// Nothing goes where the person's right was not proven.
-		return space.Credential{}, fault.New(fault.Unavailable, "The repository that is connected to this space is %s, and its remote is another one. Connect it again on the space's page.", l.FullName)
+		// Nothing is pushed where the person's right was not confirmed.
+		return space.Credential{}, fault.New(fault.Unavailable, "This space is connected to the repository %s, but its remote is another one. Connect it again on the space's page.", l.FullName)
 	case l.State != auth.LinkConnected:
 		return space.Credential{}, stateError(l)
 	}
@@ -187,15 +187,15 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	case errors.As(err, &status) && status.wait > 0:
 		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait."}
 	case statusOf(err) == http.StatusUnauthorized:
-		return fault.Wrap(err, fault.Unavailable, "GitHub does not know this server's GitHub App any more, or its key. An admin can make the App again.")
+		return fault.Wrap(err, fault.Unavailable, "GitHub no longer knows this server's GitHub App, or its key. An admin can create the App again.")
 	case statusOf(err) != 0 && statusOf(err) < 500:
 		return c.failure("get a token", err)
 	}
-	return err // GitHub cannot be reached, and nobody here can change that
+	return err // GitHub cannot be reached
 }
 
-// stateOf is the state of a link according to a refused token; empty if the refusal
-// says nothing about it.
+// stateOf returns the state of a link that follows from a refused token, empty if none
+// does.
 func stateOf(err error) auth.LinkState {
 	var status *statusError
 	if !errors.As(err, &status) || status.wait > 0 {
@@ -214,14 +214,14 @@ func stateOf(err error) auth.LinkState {
 	return ""
 }
 
-// stateError says what a link's state means for who wants to use it.
+// stateError returns the error for using a link in a bad state.
 func stateError(l auth.RepositoryLink) error {
 	what, way := l.Trouble()
 	return fault.New(fault.Unavailable, "%s %s", what, way)
 }
 
-// Refused implements what remotes tell of a token that the repository did not take:
-// the next one is a new one.
+// Refused is called by remotes if a repository refuses a token. The next token is a new
+// one.
 func (c *Client) Refused(r space.Repository) {
 	l, ok, err := c.o.Store.RepositoryLink(c.ctx, r.Space)
 	if err == nil && ok {

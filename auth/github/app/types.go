@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Paths of this server's pages to which GitHub sends people, as the App's manifest
-// names them. PathCreated is where the manifest's code comes to.
+// Paths of this server's pages to which GitHub sends people, as the App's manifest names
+// them. PathCreated receives the manifest's code.
 const (
 	PathCallback       = "/github/callback"
 	PathSetup          = "/github/setup"
@@ -28,13 +28,13 @@ type Store interface {
 	// RemoveGitHubApp forgets the App; every connected repository becomes removed.
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
-	// LinkRepository connects a repository to a space, in the place of the one that
-	// it had; fault.NotFound for no such space, and fault.Conflict if another
-	// space has the repository. One that is removed or lost there ends.
+	// LinkRepository connects a repository to a space and replaces the previous one. The
+	// error is a fault.NotFound if the space does not exist, and a fault.Conflict if
+	// another space has the repository. A removed or lost connection of another space ends.
 	LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error
 	RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)
-	// UnlinkRepository does nothing where the space has none.
+	// UnlinkRepository does nothing if the space has none.
 	UnlinkRepository(ctx context.Context, by space.UserID, via string, id space.SpaceID) error
 	// UpdateLink stores what GitHub said about a link, unless the link has changed
 	// since the request to GitHub. changed reports whether it stored that.
@@ -45,20 +45,20 @@ type Store interface {
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 
-	// SeenDelivery remembers a webhook's id; first reports that it was not known.
+	// SeenDelivery records a webhook's ID. first reports that it was new.
 	SeenDelivery(ctx context.Context, id string) (first bool, err error)
 }
 
-// Found is what GitHub said that a person may connect. Its JSON is for the server
-// alone, for the few minutes until the person has chosen; it holds no token.
+// Found is what a person may connect according to GitHub. Its JSON is only for the server,
+// for the few minutes until the person has chosen. It has no token.
 type Found struct {
 	App        int64  `json:"app"` // by which it was found
 	GitHubUser int64  `json:"user"`
 	Login      string `json:"login"`
 	// Installations of the App that the person sees, suspended ones too.
 	Installations []Installation `json:"installations,omitempty"`
-	// Repositories of those that are not suspended: what the person may push to
-	// first, and of these the latest used first.
+	// Repositories of those that are not suspended. Those that the person may push to come
+	// first, then the most recently used.
 	Repositories []Repository `json:"repositories,omitempty"`
 	// Cut reports that there are more than are listed.
 	Cut bool `json:"cut,omitempty"`
@@ -67,7 +67,7 @@ type Found struct {
 	Created int64 `json:"created,omitempty"`
 }
 
-// Installation is one of the App on an account.
+// Installation is an installation of the App on an account.
 type Installation struct {
 	ID          int64  `json:"id"`
 	Account     string `json:"account"`     // login
@@ -78,7 +78,7 @@ type Installation struct {
 	Suspended bool   `json:"suspended,omitempty"`
 }
 
-// Repository is one that an installation includes and the person sees.
+// Repository is a repository that an installation includes and the person sees.
 type Repository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"name"` // owner/name
@@ -91,20 +91,20 @@ type Repository struct {
 	CloneURL string `json:"-"`
 }
 
-// NewApp is what an admin wishes of an App.
+// NewApp is an admin's choices for a new App.
 type NewApp struct {
-	// Organisation is the login of the one that shall own it; empty for the person
+	// Organisation is the login of the organisation that will own it; empty for the person
 	// who presses the button.
 	Organisation string
-	// Creates asks for the permission to make repositories, which GitHub gives
-	// together with that to administer them.
+	// Creates asks for the permission to make repositories, which at GitHub includes
+	// administering them.
 	Creates bool
-	// Public lets it be installed on other accounts than its owner's. Whoever does
-	// that gives it access, and gets none.
+	// Public lets other accounts than its owner's install it. Installing gives the App
+	// access, and the account none.
 	Public bool
 }
 
-// NewRepository is what FinishCreate makes.
+// NewRepository describes the repository that FinishCreate makes.
 type NewRepository struct {
 	Owner       string // login of the person or an organisation; empty: the person
 	Name        string

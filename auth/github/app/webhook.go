@@ -21,8 +21,8 @@ import (
 	"satchel/internal/space"
 )
 
-// event is what is read of an event's body; what it says is a reason to ask, and
-// never an answer.
+// event has the used fields of an event's body. They are only a reason to ask GitHub, and
+// never trusted.
 type event struct {
 	Action       string     `json:"action"`
 	Installation numbered   `json:"installation"`
@@ -36,9 +36,9 @@ type numbered struct {
 	ID int64 `json:"id"`
 }
 
-// Webhook takes GitHub's events at PathWebhook: signed ones alone, each once. They
-// never connect anything, and what they say is never believed: they have GitHub
-// asked about spaces that are connected already.
+// Webhook handles GitHub's events at PathWebhook: only signed ones, each once. They never
+// connect anything and are never trusted: they only cause checks of spaces that are already
+// connected.
 func (c *Client) Webhook() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -74,7 +74,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		c.log.Error("look up the GitHub App for a webhook", "error", err)
 		return http.StatusInternalServerError, "Something went wrong in the server."
 	case !ok || a.URL != c.o.URL || a.Secrets.Webhook == "":
-		// With an empty secret anybody's signature would be right.
+		// With an empty secret, anybody could sign.
 		return c.unproven(w, r, http.StatusNotFound, "This server expects no events.")
 	}
 	e, status, text := c.event(w, r, a.Secrets.Webhook)
@@ -97,8 +97,8 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	return http.StatusAccepted, ""
 }
 
-// event reads an event that is signed with the secret, and holds no more of it when
-// it returns; a status says what is wrong.
+// event reads an event that is signed with the secret. It does not keep the body. The
+// status says what is wrong.
 func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e event, status int, text string) {
 	size := r.ContentLength
 	switch {
@@ -139,7 +139,7 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 	return e, 0, ""
 }
 
-// unproven counts a request that did not prove to be GitHub's, and answers it.
+// unproven counts and answers a request that is not provably GitHub's.
 func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
 	if wait, ok := c.o.Limit(r, true); !ok {
 		return tooMany(w, wait)
@@ -152,11 +152,10 @@ func tooMany(w http.ResponseWriter, wait time.Duration) (int, string) {
 	return http.StatusTooManyRequests, "Too many events came that are not signed rightly. Try again later."
 }
 
-// signatureForm is that of the header that GitHub sends with what it signs.
+// signatureForm is the form of GitHub's signature header.
 var signatureForm = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 
-// refusedEvery is how often the log has a line about events that were refused, which
-// anybody can send.
+// refusedEvery is how often refused events, which anybody can send, are logged.
 const refusedEvery = time.Minute
 
 // refused counts such events.
@@ -166,7 +165,7 @@ type refused struct {
 	last time.Time
 }
 
-// count adds one, and returns how many there were where it is time to tell, else 0.
+// count adds one, and returns the count if it is time to log it, else 0.
 func (u *refused) count(now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -191,7 +190,7 @@ func signed(body []byte, signature, secret string) bool {
 	return hmac.Equal(got, mac.Sum(nil))
 }
 
-// handle has the spaces looked at that an event concerns.
+// handle checks the spaces that an event concerns.
 func (c *Client) handle(ctx context.Context, name string, e event) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -237,7 +236,7 @@ func concerns(name string, e event, l auth.RepositoryLink) bool {
 	return false
 }
 
-// hints are the spaces whose connection must be checked, each once.
+// hints is a queue of spaces whose connection must be checked, without duplicates.
 type hints struct {
 	mu   sync.Mutex
 	set  map[space.SpaceID]bool
@@ -248,7 +247,7 @@ func (h *hints) start(size int) {
 	h.set, h.todo = map[space.SpaceID]bool{}, make(chan space.SpaceID, size)
 }
 
-// add never blocks; what finds no room waits for RecheckAll.
+// add never blocks. A space that does not fit waits for RecheckAll.
 func (h *hints) add(id space.SpaceID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,14 +261,14 @@ func (h *hints) add(id space.SpaceID) {
 	}
 }
 
-// taken reports that the look begins: a hint that comes after it is another one.
+// taken reports that the check begins: a later hint causes another check.
 func (h *hints) taken(id space.SpaceID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.set, id)
 }
 
-// followHints looks at one space after the other, until ctx ends.
+// followHints checks one space after the other until ctx ends.
 func (c *Client) followHints(ctx context.Context) {
 	for {
 		select {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is taken from a token, in bytes.
+// Limits on the values from a token, in bytes.
 const (
 	maxSubject = 255 // OpenID Connect Core section 2
 	maxClient  = 512 // ids may be URLs
@@ -19,12 +19,12 @@ const (
 	maxEmail   = 254 // RFC 5321 section 4.5.3.1.3
 )
 
-// claims are what a token says, once its signature is verified.
+// claims are the claims of a token with a verified signature.
 type claims map[string]any
 
-// lookup finds a claim by its name as it is written, and else by taking its
-// dots as steps into objects: namespaced claims are called like
-// https://example.com/email, nested ones like realm_access.roles.
+// lookup finds a claim by its literal name, or else by taking its dots as steps into
+// objects: namespaced claims are called like https://example.com/email, nested ones like
+// realm_access.roles.
 func (c claims) lookup(name string) (any, bool) {
 	if name == "" { // not configured
 		return nil, false
@@ -77,8 +77,8 @@ func words(v any) []string {
 	return nil
 }
 
-// audience reports whether aud, a text or a list (RFC 7519 section 4.1.3), has one
-// of those that are ours.
+// audience reports whether aud, a text or a list (RFC 7519 section 4.1.3), has one of our
+// audiences.
 func (c claims) audience(ours []string) bool {
 	switch v := c["aud"].(type) {
 	case string:
@@ -89,8 +89,8 @@ func (c claims) audience(ours []string) bool {
 	return false
 }
 
-// lifetime says why a token is not good now; empty if it is (RFC 7519 sections
-// 4.1.4 to 4.1.6).
+// lifetime says why a token is not valid now, empty if it is (RFC 7519 sections 4.1.4 to
+// 4.1.6).
 func (c claims) lifetime(now time.Time, skew time.Duration) string {
 	if exp, ok := seconds(c["exp"]); !ok {
 		return "The token does not say when it expires."
@@ -109,14 +109,13 @@ func (c claims) lifetime(now time.Time, skew time.Duration) string {
 	return ""
 }
 
-// expires is when lifetime will say that the token has expired.
+// expires returns when the token expires according to lifetime.
 func (c claims) expires(skew time.Duration) time.Time {
 	exp, _ := seconds(c["exp"])
 	return exp.Add(skew)
 }
 
-// seconds reads a NumericDate. Years that no token is meant for, which overflow
-// elsewhere, are none.
+// seconds reads a NumericDate. It rejects years beyond 9999, which overflow elsewhere.
 func seconds(v any) (time.Time, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -141,7 +140,7 @@ func (c claims) client(names []string) string {
 	return ""
 }
 
-// email returns the person's address where the issuer says that it is theirs.
+// email returns the person's address if the issuer verified it.
 func (c claims) email(claim, verified string) string {
 	if claim == "" {
 		return ""
@@ -176,7 +175,7 @@ func (c claims) name(claim string) string {
 	return s[:end]
 }
 
-// required is a claim that must be there with a value.
+// required is a claim that must have a certain value.
 type required struct{ name, value string }
 
 func parseRequired(pairs []string) []required {
@@ -188,7 +187,7 @@ func parseRequired(pairs []string) []required {
 	return out
 }
 
-// holds reports whether the claim is the value, or a list that has it.
+// holds reports whether the claim is the value or a list that contains it.
 func (r required) holds(c claims) bool {
 	v, ok := c.lookup(r.name)
 	if !ok {

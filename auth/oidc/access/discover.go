@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// maxDocument bounds what the issuer may answer, in bytes. Entra's keys with their
-// certificates have about 20 KiB.
+// maxDocument bounds the issuer's responses, in bytes. Entra's keys with their certificates
+// have about 20 KiB.
 const maxDocument = 512 << 10
 
 // maxRedirects are followed, on the same host.
 const maxRedirects = 3
 
-// errUnreachable: the issuer's host gave no answer.
+// errUnreachable reports that the issuer's host did not answer.
 var errUnreachable = errors.New("no answer")
 
 // source fetches the issuer's keys. It belongs to one goroutine.
@@ -33,7 +33,7 @@ type source struct {
 	found   string // the location that last had the metadata
 	jwks    string // empty: not known yet
 	checked time.Time
-	skipped string // what was last said about keys that are of no use
+	skipped string // the last log message about unusable keys
 }
 
 func newSource(o Options) *source {
@@ -46,7 +46,8 @@ func newSource(o Options) *source {
 	return &source{issuer: o.Issuer, http: &c, maxAge: o.KeysMaxAge, now: o.Now, log: o.Logger}
 }
 
-// sameHost lets no other host than the one that was asked say what the keys are.
+// sameHost allows redirects only on the same host, so that no other host can provide the
+// keys.
 func sameHost(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
@@ -58,7 +59,7 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// fetch returns the issuer's keys as they are now.
+// fetch returns the issuer's current keys.
 func (s *source) fetch(ctx context.Context) ([]key, error) {
 	if s.jwks == "" || s.now().Sub(s.checked) >= s.maxAge {
 		uri, err := s.discover(ctx)
@@ -67,7 +68,7 @@ func (s *source) fetch(ctx context.Context) ([]key, error) {
 			s.jwks, s.checked = uri, s.now()
 		case s.jwks == "":
 			return nil, err
-		default: // its keys may well be where they were
+		default: // the keys are probably still at the same URL
 			s.log.WarnContext(ctx, "issuer's metadata", "issuer", s.issuer, "error", err)
 		}
 	}
@@ -90,7 +91,7 @@ func (s *source) fetch(ctx context.Context) ([]key, error) {
 	return keys, nil
 }
 
-// discover returns where the issuer's keys are.
+// discover returns the URL of the issuer's keys.
 func (s *source) discover(ctx context.Context) (string, error) {
 	locations := locations(s.issuer)
 	if s.found != "" {
@@ -111,9 +112,9 @@ func (s *source) discover(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("metadata of %s: %w", s.issuer, errors.Join(errs...))
 }
 
-// locations returns where the metadata of an issuer may be: OpenID Connect
-// Discovery appends to the issuer (section 4), RFC 8414 inserts before its path
-// (section 3), and there are servers that do the one with the name of the other.
+// locations returns the possible URLs of an issuer's metadata: OpenID Connect Discovery
+// appends to the issuer (section 4), RFC 8414 inserts before its path (section 3), and some
+// servers mix the two.
 func locations(issuer string) []string {
 	const oidc, oauth = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
 	base := strings.TrimSuffix(issuer, "/")

@@ -16,19 +16,19 @@ import (
 const (
 	// maxKeys bounds a key set. Issuers publish two to ten; Entra about twenty.
 	maxKeys = 100
-	// RSA keys below the first are broken with money (NIST SP 800-131A), above the
-	// second each signature costs too much to check.
+	// RSA keys below the first can be broken (NIST SP 800-131A). Above the second, checking
+	// a signature costs too much.
 	minRSABits, maxRSABits = 2048, 8192
 )
 
-// kind is what kind of key an algorithm needs.
+// kind is the kind of key that an algorithm needs.
 type kind struct {
 	family string // the JWK's kty
 	curve  elliptic.Curve
 }
 
-// kindOf returns the kind of key that an algorithm needs; ok is false for none,
-// for those with a shared secret, and for every other spelling (RFC 7515 section
+// kindOf returns the kind of key that an algorithm needs; ok is false for the algorithm
+// none, for algorithms with a shared secret, and for other spellings (RFC 7515 section
 // 4.1.1: names are case-sensitive).
 func kindOf(alg string) (k kind, ok bool) {
 	switch alg {
@@ -49,7 +49,7 @@ func kindOf(alg string) (k kind, ok bool) {
 // key is one public key of the issuer.
 type key struct {
 	id     string
-	alg    string // empty: the issuer does not say
+	alg    string // empty if the issuer does not state it
 	kind   kind
 	public any // *ecdsa.PublicKey, *rsa.PublicKey or ed25519.PublicKey
 }
@@ -64,9 +64,9 @@ func (k key) fits(alg string) bool {
 	return k.alg == "" || k.alg == alg || alg == "EdDSA" && k.alg == "Ed25519"
 }
 
-// parseKeys reads a JWK Set (RFC 7517 section 5). Keys that nothing here can use
-// are left out, as the RFC asks, and said in skipped; a set without a key that is
-// of use is an error, and so is one that is too large.
+// parseKeys reads a JWK Set (RFC 7517 section 5). Unusable keys are left out, as the RFC
+// requires, and described in skipped. A set that is too large or has no usable key is an
+// error.
 func parseKeys(body []byte) (keys []key, skipped []string, err error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -112,7 +112,7 @@ func parseKey(raw []byte) (key, error) {
 	if err := j.UnmarshalJSON(raw); err != nil {
 		return key{}, fmt.Errorf("cannot be read: %w", err)
 	}
-	if !j.IsPublic() { // whoever read it too can sign with it
+	if !j.IsPublic() { // anyone who read it can sign with it
 		return key{}, errors.New("a private key")
 	}
 	k := key{id: j.KeyID, alg: j.Algorithm, public: j.Key}

@@ -16,8 +16,8 @@ import (
 const (
 	// The waits between attempts while the issuer cannot be reached.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
-	// maxWaiting callers may wait for an attempt at a time; more are answered at
-	// once that the issuer cannot be asked.
+	// maxWaiting is the number of callers that may wait for an attempt at a time. Others
+	// get an error at once.
 	maxWaiting = 256
 )
 
@@ -29,7 +29,7 @@ var (
 	errGone       = errors.New("the caller went away")
 )
 
-// keySet is what the issuer published at a time. It does not change.
+// keySet is the issuer's keys at a time. It does not change.
 type keySet struct {
 	keys    []key
 	expires time.Time
@@ -54,11 +54,11 @@ func (s *keySet) verify(t token) error {
 	return errUnknownKey
 }
 
-// keyring keeps the issuer's keys current. One goroutine fetches; callers read
-// the set that there is, and wait for a fetch only where it does not do.
+// keyring keeps the issuer's keys current. One goroutine fetches. Callers read the current
+// set, and wait for a fetch only if that does not suffice.
 type keyring struct {
 	source  *source
-	limiter *rate.Limiter // of fetches that callers cause
+	limiter *rate.Limiter // for fetches that callers cause
 	maxAge  time.Duration
 	grace   time.Duration
 	wait    time.Duration
@@ -71,12 +71,12 @@ type keyring struct {
 	done    chan struct{}
 
 	mu      sync.Mutex
-	next    *attempt // asked for or under way; nil: none
+	next    *attempt // requested or running; nil: none
 	waiting int
 	failed  error // of the last attempt
 }
 
-// attempt is one fetch, for all who wait for it.
+// attempt is a fetch, which all waiting callers share.
 type attempt struct {
 	done chan struct{}
 	err  error // once done
@@ -101,8 +101,8 @@ func (k *keyring) close() {
 	<-k.done
 }
 
-// run fetches when asked to, when the keys are of their age, and while the issuer
-// is away in growing intervals.
+// run fetches on request, when the keys are too old, and in growing intervals while the
+// issuer is unreachable.
 func (k *keyring) run(ctx context.Context) {
 	defer close(k.done)
 	timer := time.NewTimer(k.maxAge)
@@ -146,7 +146,7 @@ func (k *keyring) fetch(ctx context.Context) error {
 	return nil
 }
 
-// begin takes the attempt that was asked for, or makes one that callers may join.
+// begin takes the requested attempt, or makes one that callers may join.
 func (k *keyring) begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -169,19 +169,19 @@ func (k *keyring) finish(err error) {
 	k.next, k.failed = nil, err
 	if errors.Is(err, errClosed) {
 		k.next = &attempt{done: make(chan struct{}), err: err}
-		close(k.next.done) // for all who come later
+		close(k.next.done) // for all later callers
 	}
 }
 
-// verify verifies a token's signature with the keys of the issuer. An unknown key
-// is a reason to ask for them again, and to wait for that.
+// verify verifies a token's signature with the keys of the issuer. For an unknown key, it
+// fetches them again and waits for that.
 func (k *keyring) verify(ctx context.Context, t token) error {
 	set, err := k.good(ctx)
 	if err != nil {
 		return err
 	}
 	err = set.verify(t)
-	// Twice: the fetch that was under way may have begun before the key was there.
+	// Twice: a running fetch may have begun before the key was published.
 	for try := 0; errors.Is(err, errUnknownKey) && try < 2; try++ {
 		began, ferr := k.refetch(ctx)
 		if errors.Is(ferr, errTooOften) && k.reachable() {
@@ -203,7 +203,7 @@ func (k *keyring) verify(ctx context.Context, t token) error {
 	return nil
 }
 
-// good returns the key set, fetched if there is none that may be used.
+// good returns a usable key set, and fetches one if there is none.
 func (k *keyring) good(ctx context.Context) (*keySet, error) {
 	if s := k.usable(); s != nil {
 		return s, nil
@@ -231,7 +231,7 @@ func (k *keyring) reachable() bool {
 	return k.failed == nil
 }
 
-// refetch waits for an attempt, which it begins unless one is under way already.
+// refetch waits for the running attempt, or begins one.
 func (k *keyring) refetch(ctx context.Context) (began bool, err error) {
 	k.mu.Lock()
 	if k.waiting >= maxWaiting {

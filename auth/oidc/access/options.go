@@ -14,39 +14,39 @@ import (
 	"satchel/internal/space"
 )
 
-// Options configure a Verifier. Issuer and one of Audience and Resource are
-// needed. Fields without a default here mean what they say: an empty list is
-// empty. The configuration has the defaults that users see.
+// Options configures a Verifier. Issuer and one of Audience and Resource are required.
+// Fields without a default here are used as given, even an empty list. The configuration
+// has the defaults for users.
 type Options struct {
 	// Issuer is the issuer's identifier. Its exact bytes must be in its metadata
 	// and in every token.
 	Issuer string
 	// Resource is the URL of the MCP endpoint.
 	Resource string
-	// Audience is what aud must have one of; default Resource.
+	// Audience lists values of which aud must have one; default Resource.
 	Audience []string
-	// Algorithms that are taken, of those of RFC 7518 section 3.1 that need a public
-	// key; default ES256, RS256, EdDSA.
+	// Algorithms lists the accepted algorithms of RFC 7518 section 3.1 with a public key;
+	// default ES256, RS256, EdDSA.
 	Algorithms []string
-	// Types that the header's typ may be. A token without typ counts as JWT. Empty:
-	// any but those that name another kind of token.
+	// Types lists the accepted values of the header's typ. A token without typ counts as
+	// JWT. If empty, all are accepted but those of other kinds of tokens.
 	Types []string
-	// ClientClaims may name the client, the first that does counts; default
-	// client_id, azp, cid, appid.
+	// ClientClaims lists claims that may name the client. The first that does counts;
+	// default client_id, azp, cid, appid.
 	ClientClaims []string
-	// ScopeClaims may hold scopes, as a text with spaces or a list of texts; all
-	// that are there count.
+	// ScopeClaims lists claims that may have scopes, as a text with spaces or a list of
+	// texts. All of them count.
 	ScopeClaims []string
 	// ReadScopes and WriteScopes are the issuer's names of our scopes. Neither
 	// implies the other.
 	ReadScopes, WriteScopes []string
-	// DefaultScopes, "read" and "write", are those of a token that has none of these.
+	// DefaultScopes ("read", "write") are the scopes of a token that has none of these.
 	DefaultScopes []string
-	// RequireClaims are of the form NAME=VALUE. All must hold: the claim is that
-	// text, number or truth value, or a list that has it.
+	// RequireClaims have the form NAME=VALUE. In each, the claim must be that text, number
+	// or boolean, or a list that contains it.
 	RequireClaims []string
-	// EmailClaim and VerifiedClaim: the address counts where the second is true, or
-	// is empty here.
+	// EmailClaim and VerifiedClaim name claims. The address counts if the second claim is
+	// true, or if VerifiedClaim is empty.
 	EmailClaim, VerifiedClaim string
 	NameClaim                 string
 	// SpaceClaim names the space; empty: the person's first.
@@ -54,23 +54,22 @@ type Options struct {
 
 	// ClockSkew is how far the issuer's clock may be off; default none.
 	ClockSkew time.Duration
-	// KeysMaxAge is after which time the keys are fetched again, in the
-	// background; default 15 minutes.
+	// KeysMaxAge is the age at which the keys are fetched again, in the background; default
+	// 15 minutes.
 	KeysMaxAge time.Duration
-	// OutageGrace is for how long after KeysMaxAge keys are used that could not be
-	// fetched again; default none.
+	// OutageGrace is how long after KeysMaxAge the keys are still used if fetching fails;
+	// default none.
 	OutageGrace time.Duration
-	// RequestTimeout bounds one request to the issuer, and the wait of one caller for
-	// keys; default 10 seconds.
+	// RequestTimeout bounds a request to the issuer, and a caller's wait for keys; default
+	// 10 seconds.
 	RequestTimeout time.Duration
-	// RefetchEvery and RefetchBurst bound the fetches that tokens with an unknown key
-	// cause: so many at once, and one more after each such time; default 5 seconds
-	// and 10.
+	// RefetchEvery and RefetchBurst are the rate limit of fetches because of tokens with an
+	// unknown key; default 5 seconds and 10.
 	RefetchEvery time.Duration
 	RefetchBurst int
 
-	// HTTP makes the requests; default one of its own. Its redirect policy does not
-	// count: none leaves the host.
+	// HTTP makes the requests; default one of its own. Its redirect policy is ignored:
+	// redirects never leave the host.
 	HTTP   *http.Client
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -110,7 +109,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check reports what of the options would make every token fail, or too many pass.
+// check rejects options with which every token would fail, or too many pass.
 func (o Options) check() error {
 	var errs []error
 	if u, err := url.Parse(o.Issuer); err != nil || !secure(u) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -145,8 +144,8 @@ func (o Options) check() error {
 	return errors.Join(errs...)
 }
 
-// secure reports whether nobody on the way can change what the URL answers: https,
-// or http to this machine.
+// secure reports whether nobody can tamper with the URL's responses: it is https, or http
+// to this machine.
 func secure(u *url.URL) bool {
 	if u.Opaque != "" || u.Hostname() == "" {
 		return false

@@ -15,16 +15,16 @@ import (
 	"satchel/internal/space"
 )
 
-// Verifier verifies the access tokens of one issuer. It is safe for concurrent
-// use; Close ends what it does in the background.
+// Verifier verifies the access tokens of one issuer. It is safe for concurrent use. Close
+// ends its background work.
 type Verifier struct {
 	o       Options
 	keys    *keyring
 	require []required
 }
 
-// New returns a verifier, which begins to fetch the issuer's keys. It fails for
-// options that cannot work, and not where the issuer does not answer.
+// New returns a verifier, which begins to fetch the issuer's keys. It fails for invalid
+// options, but not if the issuer does not answer.
 func New(o Options) (*Verifier, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -35,26 +35,24 @@ func New(o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Close ends the fetching of keys and waits for its end. Tokens are refused
-// with fault.Unavailable once the keys are too old.
+// Close stops fetching keys and waits for the end. Tokens are refused with
+// fault.Unavailable once the keys are too old.
 func (v *Verifier) Close() { v.keys.close() }
 
-// Verify returns whom a token proves, and the same person as they are known to
-// allow lists. The caller still has to ask whether that person is a user.
+// Verify returns the principal of a token, and the same person as allow lists know them.
+// The caller must check that the person is a user.
 //
-// A token passes that has exactly three parts, an algorithm of Algorithms that
-// fits the type of the issuer's key, no critical extension (RFC 7515 section
-// 4.1.11), the issuer's signature, a typ of Types (RFC 9068 section 4), exactly
-// the issuer as iss, one of Audience in aud, an exp that is not over, nbf and iat
-// that have come, a sub, a client, and what RequireClaims asks for; tokens
-// that are bound to a key of the client (RFC 7800) are rejected, since nothing here
-// proves that key, and so are ID tokens and logout tokens.
+// A valid token has exactly three parts, an algorithm of Algorithms that fits the type of
+// the issuer's key, no critical extension (RFC 7515 section 4.1.11), the issuer's
+// signature, a typ of Types (RFC 9068 section 4), exactly the issuer as iss, one of
+// Audience in aud, an exp in the future, nbf and iat in the past, a sub, a client, and the
+// RequireClaims. Tokens that are bound to a key of the client (RFC 7800) are rejected,
+// since nothing here verifies that key. ID tokens and logout tokens are rejected too.
 //
-// Errors are fault.Unauthenticated for a token that proves nobody;
-// fault.Forbidden, for which auth.ErrorCode answers insufficient_scope, for a
-// good one without any scope that counts here, so that a client asks for more;
-// fault.Unavailable if no current keys of the issuer are known, and where a key
-// is unknown while the issuer cannot be asked for it; fault.Canceled.
+// Errors are fault.Unauthenticated for an invalid token; fault.Forbidden for a valid token
+// without a scope that counts here, for which auth.ErrorCode returns insufficient_scope, so
+// that a client asks for more; fault.Unavailable if no current keys of the issuer are
+// known, or if a key is unknown and the issuer cannot be reached; fault.Canceled.
 func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.ExternalIdentity, error) {
 	e, who, err := v.verify(ctx, bearer)
 	if err != nil {
@@ -85,17 +83,17 @@ func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, au
 	return v.judge(t, c)
 }
 
-// notValid is the answer to every token that the issuer did not sign: what is
-// wrong with it is for the log alone.
+// notValid is the answer to every token that the issuer did not sign. What is wrong with it
+// is only logged.
 func notValid(err error) error {
 	return fault.Wrap(err, fault.Unauthenticated, "The token is not valid.")
 }
 
-// token is a token of which nothing is proven.
+// token is an unverified token.
 type token struct {
 	alg, typ, kid string
 	typed         bool   // it has a typ
-	signed        string // what the signature is of
+	signed        string // the signed bytes
 	payload       string
 	signature     []byte
 }
@@ -125,7 +123,7 @@ func parse(bearer string) (token, error) {
 	if err != nil {
 		return token{}, fmt.Errorf("header: %w", err)
 	}
-	// jku, jwk, x5u, x5c name keys of the sender's choice: they are not read.
+	// jku, jwk, x5u and x5c name keys that the sender chose. They are ignored.
 	if _, ok := o["crit"]; ok {
 		return token{}, errors.New("header: a critical extension")
 	}
@@ -142,10 +140,10 @@ func parse(bearer string) (token, error) {
 	return t, nil
 }
 
-// decode decodes base64url without padding (RFC 7515 section 2), of which there
-// is one form: no spaces, no line ends, no bits left over.
+// decode decodes base64url without padding (RFC 7515 section 2). It accepts only the
+// canonical form: no spaces, no line ends, no trailing bits.
 func decode(s string) ([]byte, error) {
-	if strings.ContainsAny(s, "\r\n") { // which the decoder passes over
+	if strings.ContainsAny(s, "\r\n") { // which the decoder skips
 		return nil, errors.New("not base64url")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
@@ -155,14 +153,14 @@ func decode(s string) ([]byte, error) {
 	return b, nil
 }
 
-// verify verifies the signature with a key that fits.
+// verify verifies the signature with a matching key.
 func (t token) verify(k key) bool {
 	method := jwt.GetSigningMethod(t.alg)
 	return method != nil && k.fits(t.alg) && method.Verify(t.signed, t.signature, k.public) == nil
 }
 
-// judge applies the rules to what the issuer signed. Its messages may say what
-// is wrong: only who holds a token of the issuer gets to see them.
+// judge applies the rules to a token with a verified signature. Its messages may say what
+// is wrong, because only the bearer of such a token sees them.
 func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentity, error) {
 	refuse := func(format string, args ...any) (auth.External, auth.ExternalIdentity, error) {
 		return auth.External{}, auth.ExternalIdentity{}, fault.New(fault.Unauthenticated, format, args...)
@@ -205,8 +203,8 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentit
 		Client: client, Scopes: scopes, Space: name, Expires: c.expires(v.o.ClockSkew)}, who, nil
 }
 
-// notAccess says why a token is no access token that its bearer may use; empty
-// where it is one.
+// notAccess says why a token is not an access token that its bearer may use. It is empty
+// for a valid one.
 func (v *Verifier) notAccess(t token, c claims) string {
 	const another = "The token is not an access token."
 	typ := mediaType(t.typ)
@@ -238,13 +236,12 @@ func (v *Verifier) notAccess(t token, c claims) string {
 	return ""
 }
 
-// mediaType returns a typ in the form in which two are compared (RFC 7515 section
-// 4.1.9).
+// mediaType normalizes a typ for comparison (RFC 7515 section 4.1.9).
 func mediaType(typ string) string {
 	return strings.TrimPrefix(strings.ToLower(typ), "application/")
 }
 
-// scopes returns what the token's scopes mean here.
+// scopes returns our scopes for those of the token.
 func (v *Verifier) scopes(c claims) []space.Scope {
 	has := map[string]bool{}
 	for _, name := range v.o.ScopeClaims {

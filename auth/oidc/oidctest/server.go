@@ -128,7 +128,7 @@ func (s *Server) SignIn(p Person) { s.mu.Lock(); s.person = p; s.mu.Unlock() }
 // Behave says how the server behaves from now on.
 func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
 
-// Rotate replaces the keys: what the old ones signed is good no more.
+// Rotate replaces the keys: tokens that the old ones signed are no longer valid.
 func (s *Server) Rotate() { k := newKeys(); s.mu.Lock(); s.keys = k; s.mu.Unlock() }
 
 // Requests reports how many requests came to a path such as "/jwks".

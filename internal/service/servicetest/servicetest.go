@@ -1,20 +1,24 @@
 // Package servicetest makes services over real stores for tests of the fronts. Call
-// [New] for a service with one person and their space, or [Library] where a test has
-// accounts and spaces of its own.
+// [New] for a service with one person and their space, [Empty] for one without people, or
+// [Library] where a test has accounts and spaces of its own.
 package servicetest
 
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"satchel/auth/store"
 	"satchel/gitstore"
+	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/remotes"
+	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
 	"satchel/gitstore/transport"
+	"satchel/internal/database"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/seal"
 	"satchel/internal/service"
@@ -25,66 +29,107 @@ import (
 // World is a service with a person, Owner, who has a space.
 type World struct {
 	*service.Service
+	DB       *database.DB
 	Accounts *store.Store
 	Git      *gitstore.Store
 	Sources  *sources.Manager
 	Remotes  *remotes.Manager
+	Reviews  *reviews.Reviews
 	Held     *pending.Store
 	Secrets  *secretscan.Scanner
+	Dir      string          // of the spaces and of all that is not in DB
 	Options  service.Options // of Service
 	Owner    store.User
 	Space    space.SpaceID
 	t        testing.TB
 }
 
+// Setup changes options before a World is made of them. Any field may be nil.
+type Setup struct {
+	Accounts  func(*store.Options)
+	Git       func(*gitstore.Options)
+	Transport func(*transport.Options)
+	Remotes   func(*remotes.Options)
+	Reviews   func(*reviews.Options)
+	Sources   func(*sources.Options)
+	Service   func(*service.Options)
+}
+
 // New makes a World that ends with the test.
 func New(t testing.TB, now func() time.Time, change ...func(*sources.Options)) *World {
 	t.Helper()
-	w := &World{t: t}
-	db := databasetest.Open(t, databasetest.SQLite(t))
-	_, err := db.Migrate(t.Context(), append(store.Migrations(), remotes.Migrations()...)...)
-	w.must(err)
-	w.Accounts = store.New(db, store.Options{Now: now, TokenKey: make([]byte, 32)})
-	t.Cleanup(func() { _ = w.Accounts.Close() })
-	dir, client := t.TempDir(), transport.New(transport.Options{})
-	t.Cleanup(func() { _ = client.Close() })
-	w.Git, err = gitstore.Open(gitstore.Options{Dir: filepath.Join(dir, "spaces"), Transport: client})
-	w.must(err)
-	t.Cleanup(func() { _ = w.Git.Close() })
-	box, err := seal.Load(filepath.Join(dir, "server.key"))
-	w.must(err)
-	w.Held, err = pending.Open(pending.Options{Dir: filepath.Join(dir, "held"), Seal: box})
-	w.must(err)
-	w.Remotes = remotes.New(remotes.Options{DB: db, Git: w.Git, Transport: client, Seal: box, Backoff: remotes.Backoff{Min: time.Hour, Max: time.Hour}})
-	w.must(w.Remotes.Load(t.Context()))
-	t.Cleanup(func() { _ = w.Remotes.Close(context.WithoutCancel(t.Context())) })
+	w := Empty(t, now, Setup{Sources: func(o *sources.Options) {
+		for _, f := range change {
+			f(o)
+		}
+	}})
 	w.Space = space.NewSpaceID()
-	_, err = w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{})
+	_, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{})
 	w.must(err)
 	w.Owner, _, err = w.Accounts.CreateUser(t.Context(), store.Actor{Via: "test"}, store.NewUser{Name: "owner", Space: w.Space})
 	w.must(err)
-	w.Options = options(t, w.Accounts, w.Git, now, change...)
-	w.Options.Git, w.Options.Remotes, w.Options.Held, w.Options.SpacesDir, w.Options.ScreenSecrets = w.Git, w.Remotes, w.Held, filepath.Join(dir, "spaces"), true
-	w.Service, w.Sources, w.Secrets = service.New(w.Options), w.Options.Sources, w.Options.Secrets
 	return w
+}
+
+// Empty makes a World without people that ends with the test.
+func Empty(t testing.TB, now func() time.Time, s Setup) *World {
+	t.Helper()
+	w := &World{t: t, Dir: t.TempDir()}
+	w.DB = databasetest.Open(t, databasetest.SQLite(t))
+	_, err := w.DB.Migrate(t.Context(), slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations())...)
+	w.must(err)
+	box, err := seal.Load(filepath.Join(w.Dir, "server.key"))
+	w.must(err)
+	w.Accounts = store.New(w.DB, with(store.Options{Now: now, TokenKey: make([]byte, 32), Seal: box}, s.Accounts))
+	t.Cleanup(func() { _ = w.Accounts.Close() })
+	client := transport.New(with(transport.Options{}, s.Transport))
+	t.Cleanup(func() { _ = client.Close() })
+	spaces := filepath.Join(w.Dir, "spaces")
+	w.Git, err = gitstore.Open(with(gitstore.Options{Dir: spaces, Transport: client}, s.Git))
+	w.must(err)
+	t.Cleanup(func() { _ = w.Git.Close() })
+	w.Held, err = pending.Open(pending.Options{Dir: filepath.Join(w.Dir, "held"), Seal: box})
+	w.must(err)
+	w.Remotes = remotes.New(with(remotes.Options{DB: w.DB, Git: w.Git, Transport: client, Seal: box, Backoff: remotes.Backoff{Min: time.Hour, Max: time.Hour}}, s.Remotes))
+	w.must(w.Remotes.Load(t.Context()))
+	t.Cleanup(func() { _ = w.Remotes.Close(context.WithoutCancel(t.Context())) })
+	w.Reviews, err = reviews.New(with(reviews.Options{DB: w.DB, Git: w.Git, Now: now, Patience: time.Hour}, s.Reviews))
+	w.must(err)
+	t.Cleanup(w.Reviews.Close)
+	o := options(t, w.DB, w.Accounts, w.Git, now, s.Sources)
+	o.Remotes, o.Reviews, o.Held, o.SpacesDir, o.ScreenSecrets = w.Remotes, w.Reviews, w.Held, spaces, true
+	o.Imports = service.ImportOptions{Transport: client, Git: gitcmd.Runner{Program: "git"}, Dir: w.Dir, Limit: 100 << 20}
+	w.Options = with(o, s.Service)
+	w.Service, w.Sources, w.Secrets = service.New(w.Options), o.Sources, o.Secrets
+	return w
+}
+
+func with[T any](o T, change func(*T)) T {
+	if change != nil {
+		change(&o)
+	}
+	return o
 }
 
 // Library makes a service with the library of the spaces in git. It ends with the test.
 func Library(t testing.TB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change ...func(*sources.Options)) (*service.Service, *sources.Manager) {
 	t.Helper()
-	o := options(t, accounts, git, now, change...)
+	o := options(t, databasetest.Open(t, databasetest.SQLite(t)), accounts, git, now, func(o *sources.Options) {
+		for _, f := range change {
+			f(o)
+		}
+	})
 	return service.New(o), o.Sources
 }
 
-func options(t testing.TB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change ...func(*sources.Options)) service.Options {
+func options(t testing.TB, db *database.DB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change func(*sources.Options)) service.Options {
 	t.Helper()
 	w := &World{t: t}
-	db := databasetest.Open(t, databasetest.SQLite(t))
 	_, err := db.Migrate(t.Context(), append(sources.Migrations(), secretscan.Migrations()...)...)
 	w.must(err)
 	secrets, err := secretscan.New(secretscan.Options{DB: db})
 	w.must(err)
-	o := sources.Options{
+	m := sources.New(with(sources.Options{
 		DB: db, Store: git, Dir: filepath.Join(t.TempDir(), "library"), Now: now, LookEvery: time.Hour,
 		Owned: func(ctx context.Context, u space.UserID) ([]space.SpaceID, error) {
 			all, err := accounts.SpacesOf(ctx, u)
@@ -96,11 +141,7 @@ func options(t testing.TB, accounts *store.Store, git *gitstore.Store, now func(
 			}
 			return out, err
 		},
-	}
-	for _, f := range change {
-		f(&o)
-	}
-	m := sources.New(o)
+	}, change))
 	t.Cleanup(m.Close)
 	w.must(m.Start(t.Context(), sources.Index{
 		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },

@@ -13,14 +13,14 @@ import (
 	"satchel/sandbox/gvisor/link"
 )
 
-// Main is the whole program, and returns the exit status.
+// Main runs the program and returns the exit status.
 func Main() int {
 	switch {
 	case isRunsc(os.Args):
 		slim()
 		os.Args = showLimits(os.Args)
-		// The commands that gVisor starts itself with, and no other: runsc's own list
-		// links programs that nothing here uses.
+		// Only the commands with which gVisor starts itself: runsc's own list links unused
+		// programs.
 		cli.Run(nil, map[util.SubCommand]string{new(sentrycmd.Boot): "", new(cmd.Gofer): "", new(sentrycmd.Umount): ""}, nil)
 		return 0
 	case len(os.Args) == 2 && os.Args[1] == link.ChildCommand:
@@ -32,8 +32,8 @@ func Main() int {
 	return 2
 }
 
-// isRunsc reports whether gVisor started this process. It starts itself under
-// these names and with these commands alone.
+// isRunsc reports whether gVisor started this process. gVisor starts itself only under
+// these names and with these commands.
 func isRunsc(args []string) bool {
 	if len(args) < 2 {
 		return false

@@ -23,8 +23,7 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// owner owns the containers of the child process: it alone starts, waits for
-// and ends them.
+// owner owns the containers of the child process: only it starts, waits for and ends them.
 type owner struct {
 	conf    link.Config
 	runsc   *config.Config
@@ -38,23 +37,27 @@ type owner struct {
 	booting sync.Mutex
 
 	mu     sync.Mutex
-	live   map[space.SandboxID]*box
+	live   map[space.SandboxID]*ownedContainer
 	ending bool // no more starts
 }
 
-// box is one container. After started is closed, its keeper goroutine alone
-// touches c.
-type box struct {
+// ownedContainer is one container. After started is closed, only its keeper goroutine uses
+// c.
+type ownedContainer struct {
 	id      space.SandboxID
 	bundle  string
-	started chan struct{} // closed when start has come to an end, well or not
-	gone    chan struct{} // closed when nothing is left
+	started chan struct{} // closed when the start has succeeded or failed
+	gone    chan struct{} // closed when everything is removed
 
-	c       *container.Container
-	sentry  *host.Process
-	gofer   *host.Process
-	group   *host.Cgroup // nil if there is none
-	limit   int64        // bytes, for the watchdog; 0: none
+	c      *container.Container
+	sentry *host.Process
+	gofer  *host.Process
+	group  *host.Cgroup // nil if there is none
+	limit  int64        // bytes, for the watchdog; 0: none
+
+	places   sync.Mutex // held while they are given and taken away
+	attached bool       // they were given or taken away
+
 	mu      sync.Mutex
 	stopped bool        // a stop was asked for
 	oom     bool        // the watchdog killed it
@@ -66,13 +69,16 @@ func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := mountPlaces(conf.RunDir); err != nil {
+		return nil, err
+	}
 	for _, d := range []string{rundir.State(conf.RunDir), rundir.Bundles(conf.RunDir)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("making the run directory: %w", err)
 		}
 	}
-	// gVisor puts a socket into its state directory whose path must be short:
-	// it opens a longer one in a way that lets other sandboxes inherit it.
+	// gVisor creates a socket in its state directory. The path must be short: gVisor opens
+	// a longer one in a way that lets other sandboxes inherit it.
 	if err := os.Chdir(rundir.State(conf.RunDir)); err != nil {
 		return nil, fmt.Errorf("entering the state directory: %w", err)
 	}
@@ -87,17 +93,17 @@ func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	return &owner{
 		conf: conf, runsc: rc, root: root, link: l,
 		cgroups: host.FindCgroups(conf.NoCgroups),
-		live:    map[space.SandboxID]*box{},
+		live:    map[space.SandboxID]*ownedContainer{},
 	}, nil
 }
 
 // admit makes room for a container that start will boot. It is called in the
 // order of the requests, so that a later stop finds its container.
-func (o *owner) admit(id space.SandboxID) (*box, error) {
+func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 	if !oci.ValidID(id) {
 		return nil, fmt.Errorf("%q is no sandbox id", id)
 	}
-	b := &box{
+	b := &ownedContainer{
 		id:      id,
 		bundle:  filepath.Join(rundir.Bundles(o.conf.RunDir), string(id)),
 		started: make(chan struct{}),
@@ -115,9 +121,9 @@ func (o *owner) admit(id space.SandboxID) (*box, error) {
 	return b, nil
 }
 
-// start boots an admitted container whose process 1 has stdio as its standard
-// streams. When it fails nothing is left.
-func (o *owner) start(b *box, req *link.StartRequest, stdio []*os.File) error {
+// start boots an admitted container whose process 1 has stdio as its standard streams. If
+// it fails, it removes everything.
+func (o *owner) start(b *ownedContainer, req *link.StartRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
 		b.killed = b.whetherKilled(err)
@@ -131,14 +137,15 @@ func (o *owner) start(b *box, req *link.StartRequest, stdio []*os.File) error {
 	return nil
 }
 
-// boot starts the container; what it leaves when it fails, clean removes.
-func (o *owner) boot(b *box, req *link.StartRequest, stdio []*os.File) error {
+// boot starts the container. If it fails, clean removes the remains.
+func (o *owner) boot(b *ownedContainer, req *link.StartRequest, stdio []*os.File) error {
 	if req == nil || len(stdio) != 3 {
 		return errors.New("a start request is incomplete")
 	}
-	spec := oci.Spec{
-		ID: b.id, Root: o.root, Args: o.conf.Args,
-		Lower: req.Lower, Git: req.Git, Library: req.Library,
+	spec := oci.Spec{ID: b.id, Root: o.root, Args: o.conf.Args}
+	spec.Lower, spec.Git, spec.Library = o.places(b.id)
+	if err := o.makePlaces(b.id); err != nil {
+		return err
 	}
 	cfg, err := oci.Config(spec)
 	if err != nil {
@@ -188,7 +195,7 @@ func (o *owner) boot(b *box, req *link.StartRequest, stdio []*os.File) error {
 	if b.gofer, err = host.OpenProcess(b.c.GoferPid.Load()); err != nil {
 		return err
 	}
-	// Nothing of the sandbox's own has run yet.
+	// No program of the sandbox has run yet.
 	b.limit = req.Limits.Memory
 	if b.group, err = o.makeGroup(b.id, req.Limits); err != nil {
 		return err
@@ -204,8 +211,8 @@ func (o *owner) boot(b *box, req *link.StartRequest, stdio []*os.File) error {
 	return nil
 }
 
-// makeGroup makes the cgroup of a sandbox; nil if cgroups cannot be used or
-// nothing is limited.
+// makeGroup creates the cgroup of a sandbox; nil if cgroups cannot be used or there are no
+// limits.
 func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, error) {
 	if o.cgroups.Version == 0 || lim.Memory == 0 && lim.Processes == 0 && lim.CPUs == 0 {
 		return nil, nil
@@ -216,16 +223,16 @@ func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, e
 	return o.cgroups.Create(id, lim)
 }
 
-// hostTasks is how many threads of the host a sandbox may have: those of the
-// sentry and the gofer, and a few for each process inside.
+// hostTasks is how many host threads a sandbox may have: those of the sentry and the gofer,
+// and a few for each process inside.
 func hostTasks(processes int) int { return 512 + 8*processes }
 
-// whetherKilled reports whether a boot that failed was ended from outside. It is
-// asked before clean, which kills what is left and reaps it.
-func (b *box) whetherKilled(err error) link.Killed {
+// whetherKilled reports whether a failed boot was ended from outside. Call it before clean,
+// which kills and reaps what is left.
+func (b *ownedContainer) whetherKilled(err error) link.Killed {
 	switch {
 	case b.group != nil && b.group.OOMKilled():
-		return "" // there is too little memory to start in
+		return "" // there is too little memory to start
 	case b.c == nil && endedEarly(err):
 		return link.KilledPerhaps
 	}
@@ -238,20 +245,18 @@ func (b *box) whetherKilled(err error) link.Killed {
 	return ""
 }
 
-// dyingTime is how long after a process's connections broke, which fails the
-// start, its end may take to show.
+// dyingTime is how long a process's end may take to become visible after its connections
+// broke, which fails the start.
 const dyingTime = 250 * time.Millisecond
 
-// endedEarly reports whether gVisor could not make a container because its sentry
-// or its gofer was gone before it had said all that it has to. gVisor's errors
-// have lost their types by then.
+// endedEarly reports whether gVisor could not create a container because its sentry or
+// gofer ended too early. It compares texts, because gVisor's errors have lost their types.
 func endedEarly(err error) bool {
 	return strings.Contains(err.Error(), io.EOF.Error()) || strings.Contains(err.Error(), "unexpected end of JSON input")
 }
 
-// inUserNamespace has the sentry and the gofer in a user namespace of their own
-// with the one user that there is, where the child is not root: gVisor starts
-// them in no other way then.
+// inUserNamespace puts the sentry and the gofer into their own user namespace with the
+// single user, if the child is not root: gVisor requires this.
 func inUserNamespace(cfg *specs.Spec) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid == 0 {
@@ -262,19 +267,17 @@ func inUserNamespace(cfg *specs.Spec) {
 	cfg.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: uint32(gid), HostID: uint32(gid), Size: 1}}
 }
 
-// runAs tells gVisor's starter, which looks nowhere else for it, as whom the
-// sentry and the gofer run where there is no root. Who process 1 is inside, the
-// sentry reads from the bundle.
+// runAs sets the user of the sentry and the gofer if there is no root, which gVisor only
+// reads here. The sentry reads the user of process 1 from the bundle.
 func runAs(cfg *specs.Spec) {
 	cfg.Process.User.UID, cfg.Process.User.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 }
 
-// keep waits for the container's end, destroys what is left and tells the
-// Runtime.
-func (o *owner) keep(b *box) {
+// keep waits for the container's end, removes the remains and notifies the Runtime.
+func (o *owner) keep(b *ownedContainer) {
 	goferGone := make(chan struct{})
 	go func() {
-		// Without its gofer a sandbox is of no use: it ends too.
+		// Without its gofer a sandbox is useless, so end it too.
 		defer close(goferGone)
 		b.gofer.Wait()
 		b.sentry.Kill()
@@ -304,20 +307,20 @@ func (o *owner) keep(b *box) {
 	}
 	e.Killed = wasKilled && !e.Stopped && !e.OutOfMemory
 	o.clean(b)
-	// Before forget, which lets a stop be answered: the Runtime then knows of
-	// the end when it gets the answer.
+	// Before forget, which lets a stop be answered: the Runtime must know of the end when
+	// it gets that answer.
 	_ = o.link.Send(link.Message{Op: link.Ended, Sandbox: b.id, End: e})
 	o.forget(b)
 }
 
-func (b *box) stopAsked() bool {
+func (b *ownedContainer) stopAsked() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.stopped
 }
 
-// clean removes whatever there is of a container.
-func (o *owner) clean(b *box) {
+// clean removes everything of a container.
+func (o *owner) clean(b *ownedContainer) {
 	if b.sentry != nil {
 		b.sentry.Kill()
 	}
@@ -343,28 +346,36 @@ func (o *owner) clean(b *box) {
 			whole = false
 		}
 	}
+	b.places.Lock()
+	b.attached = true
+	err := o.removePlaces(b.id)
+	b.places.Unlock()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "detaching sandbox %s: %v\n", b.id, err)
+		whole = false
+	}
 	if !whole {
-		return // by its bundle the next reap finds what is left
+		return // the next reap finds the remains by the bundle
 	}
 	if err := os.RemoveAll(b.bundle); err != nil {
 		fmt.Fprintf(os.Stderr, "removing the bundle of sandbox %s: %v\n", b.id, err)
 	}
 }
 
-func (o *owner) forget(b *box) {
+func (o *owner) forget(b *ownedContainer) {
 	o.mu.Lock()
 	delete(o.live, b.id)
 	o.mu.Unlock()
 	close(b.gone)
 }
 
-func (o *owner) find(id space.SandboxID) *box {
+func (o *owner) find(id space.SandboxID) *ownedContainer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.live[id]
 }
 
-// stop ends a container and returns when nothing of it is left.
+// stop ends a container and returns when everything of it is removed.
 func (o *owner) stop(id space.SandboxID) error {
 	b := o.find(id)
 	if b == nil {
@@ -383,10 +394,9 @@ func (o *owner) stop(id space.SandboxID) error {
 	return nil
 }
 
-// abort ends a boot that is under way and returns when it has come to an end:
-// gVisor waits without end for a sentry that hangs, as one on a broken kvm does,
-// and no other sandbox can boot meanwhile.
-func (o *owner) abort(b *box) {
+// abort ends a boot in progress and returns when it has ended: gVisor waits for ever for a
+// sentry that hangs, as on a broken kvm, and no other sandbox can boot meanwhile.
+func (o *owner) abort(b *ownedContainer) {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()
 	for {
@@ -408,7 +418,7 @@ func (o *owner) abort(b *box) {
 	}
 }
 
-// stopAll lets no container start any more and begins to end all.
+// stopAll prevents further starts and begins to end all containers.
 func (o *owner) stopAll() {
 	o.mu.Lock()
 	o.ending = true
@@ -427,7 +437,7 @@ func (o *owner) drain(timeout time.Duration) {
 	deadline := time.After(timeout)
 	for {
 		o.mu.Lock()
-		var b *box
+		var b *ownedContainer
 		for _, b = range o.live {
 			break
 		}
@@ -460,9 +470,9 @@ var (
 	errCanceled  = errors.New("the start was canceled")
 )
 
-// measure reports what the container's processes use: their own memory, and the
-// shared memory that the sentry holds for its programs, mapped or not.
-func (b *box) measure() space.SandboxStats {
+// measure returns the memory of the container's processes, including the shared memory that
+// the sentry holds for its programs, mapped or not.
+func (b *ownedContainer) measure() space.SandboxStats {
 	u := procmem.Of(append([]int{b.gofer.PID, b.sentry.PID}, procmem.Descendants(b.sentry.PID)...)...)
 	return space.SandboxStats{
 		Memory:    u.PSS - u.Shmem + memfdBytes(b.sentry.PID),
@@ -471,7 +481,7 @@ func (b *box) measure() space.SandboxStats {
 }
 
 // watch kills the sandbox when it uses more memory than its limit.
-func (o *owner) watch(b *box, stop <-chan struct{}) {
+func (o *owner) watch(b *ownedContainer, stop <-chan struct{}) {
 	t := time.NewTicker(time.Duration(o.conf.WatchInterval))
 	defer t.Stop()
 	for {

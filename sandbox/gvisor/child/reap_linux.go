@@ -8,16 +8,15 @@ import (
 	"satchel/sandbox/gvisor/rundir"
 )
 
-// orphanTime bounds how long the processes of one look's orphans may take to
-// end.
+// orphanTime is how long the processes of the orphans found at once may take to end.
 const orphanTime = 10 * time.Second
 
-// reap destroys what is left of sandboxes that this owner does not have. An id
-// is in live before anything of its sandbox is made, and until all of it was to
-// be gone; so what carries another id belongs to nobody.
+// reap destroys the remains of sandboxes that this owner does not have. An id is in live
+// from before anything of its sandbox is created until everything is removed, so files with
+// another id belong to nobody.
 func (o *owner) reap() (int, error) {
 	o.mu.Lock()
-	before := maps.Clone(o.live) // what ends during the look is not yet anyone's to remove
+	before := maps.Clone(o.live) // sandboxes that end meanwhile may not be removed yet
 	o.mu.Unlock()
 	return rundir.ReapUnowned(o.conf.RunDir, orphanTime, func(id string) bool {
 		_, owned := before[space.SandboxID(id)]

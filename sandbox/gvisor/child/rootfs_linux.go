@@ -11,10 +11,9 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// assembleRoot puts the root file system of all sandboxes together, once, in
-// this process's own mount namespace: the mounts are seen by no one else on the
-// host and are gone with the process. Every sandbox then has one mount for all
-// of it, which boots quicker than one for each part.
+// assembleRoot assembles the root file system of all sandboxes, once, in this process's own
+// mount namespace: the mounts are invisible to the rest of the host and vanish with the
+// process. So every sandbox has a single mount, which boots faster than one for each part.
 func assembleRoot(c link.Config) (string, error) {
 	// Nothing mounted here may show outside.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {

@@ -46,26 +46,25 @@ func runscConfig(c link.Config, openFiles uint64) (*config.Config, error) {
 	return conf, nil
 }
 
-// direntCache bounds the cache by the limit of open files: an entry holds up to
-// two of the host's, the directories above the entries hold as many again and
-// are not counted, and a command that walks a large tree must not leave the
-// sentry unable to open the next program.
+// direntCache limits the cache by the limit of open files. An entry holds up to two host
+// files, and the directories above the entries hold as many again. After a command has
+// walked a large tree, the sentry must still be able to open the next program.
 func direntCache(want int, openFiles uint64) int {
 	return int(min(uint64(want), openFiles/4))
 }
 
-// limitOpenFiles sets how many files this process, and each sentry and gofer
-// that it starts, may open, and returns the number. Many machines allow 1,024
-// unless asked for more; beyond the machine's own limit only root may go. One
-// sandbox never takes more than an eighth of what all programs together may
-// open.
+// limitOpenFiles sets how many files this process, and each sentry and gofer that it
+// starts, may open, and returns the number. The default of many machines is 1,024, and only
+// root can exceed the hard limit. One sandbox never gets more than an eighth of the
+// machine's limit.
 func limitOpenFiles(want uint64) (uint64, error) {
 	if b, err := os.ReadFile("/proc/sys/fs/file-max"); err == nil {
 		if all, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64); err == nil {
 			want = min(want, max(all/8, 1024))
 		}
 	}
-	// By this call, unlike by prlimit, Go leaves the limit to child processes.
+	// After this call, unlike after prlimit, Go does not reset the limit in child
+	// processes.
 	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: want, Max: want}) == nil {
 		return want, nil
 	}

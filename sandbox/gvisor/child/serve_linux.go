@@ -20,12 +20,12 @@ const (
 	childLockFD   = 4 // keeps RunDir locked until the child has ended too
 )
 
-// drainTimeout bounds how long the child waits for its containers to end when
-// its Runtime is gone. They die with the child in any case.
+// drainTimeout is how long the child waits for its containers to end when its Runtime is
+// gone. They die with the child in any case.
 const drainTimeout = 5 * time.Second
 
-// ownSandboxes is the runtime child. It ends when its Runtime does, however that
-// ended: the kernel then closes the socket's other end.
+// childMain is the runtime child. It ends when its Runtime ends for any reason, because the
+// kernel then closes the socket's other end.
 func ownSandboxes() int {
 	if _, err := unix.GetsockoptInt(childSocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		fmt.Fprintln(os.Stderr, "satchel-sandbox is started by the server only")
@@ -34,7 +34,7 @@ func ownSandboxes() int {
 	// Neither the socket nor the lock may pass to a gofer or a sentry.
 	unix.CloseOnExec(childSocketFD)
 	unix.CloseOnExec(childLockFD)
-	// gVisor's packages log to standard error, which the server keeps little of.
+	// gVisor's packages log to standard error, of which the server keeps little.
 	log.SetTarget(log.GoogleEmitter{Writer: &log.Writer{Next: io.Discard}})
 
 	l, err := link.New(os.NewFile(childSocketFD, "runtime"))
@@ -46,7 +46,7 @@ func ownSandboxes() int {
 	m, files, err := l.Receive()
 	link.CloseAll(files)
 	if errors.Is(err, io.EOF) {
-		return 0 // the server ended before it said what it wanted
+		return 0 // the server ended before it sent the configuration
 	}
 	if err != nil || m.Op != link.Configure || m.Config == nil {
 		fmt.Fprintln(os.Stderr, "the first message was no configuration:", err)
@@ -80,7 +80,7 @@ func (o *owner) serve() {
 			break
 		}
 		reply := link.Message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
-		var b *box
+		var b *ownedContainer
 		if m.Op == link.Start {
 			if b, err = o.admit(m.Sandbox); err != nil {
 				link.CloseAll(files)
@@ -104,12 +104,13 @@ func (o *owner) serve() {
 	wg.Wait()
 }
 
-// handle does what m asks for; b is the container that a start was admitted
-// for.
-func (o *owner) handle(m link.Message, b *box, files []*os.File, reply *link.Message) error {
+// handle performs the request m; b is the admitted container of a start.
+func (o *owner) handle(m link.Message, b *ownedContainer, files []*os.File, reply *link.Message) error {
 	switch m.Op {
 	case link.Start:
 		return o.start(b, m.Start, files)
+	case link.Attach:
+		return o.attach(m.Sandbox, m.Attach)
 	case link.Stop:
 		return o.stop(m.Sandbox)
 	case link.Reap:

@@ -14,19 +14,19 @@ import (
 	"satchel/internal/space"
 )
 
-// shownFile is in a bundle what the sentry shows inside as the machine.
+// shownFile is the file in a bundle with the size of the machine that the sentry shows
+// inside.
 const shownFile = "shown.json"
 
-// shown is how large the machine looks inside: programs size their heaps and
-// count their threads by it, and the host's figures are nobody's business
-// there. gVisor takes it from the cgroups that it makes, and makes none here.
+// shown is the size of the machine as seen inside. Programs choose their heaps and threads
+// by it, and the host's figures should stay private. gVisor would take it from cgroups that
+// it creates, but it creates none here.
 type shown struct {
 	Memory int64 `json:"memory"` // bytes; 0: as the host
 	CPUs   int   `json:"cpus"`   // 0: as the host
 }
 
-// leastCPUs is what gVisor never goes below either: with one processor programs
-// leave out their locks.
+// leastCPUs is also gVisor's minimum: with one processor, programs omit their locks.
 const leastCPUs = 2
 
 func shownOf(lim space.Limits, host int) shown {
@@ -48,8 +48,8 @@ func writeShown(bundle string, lim space.Limits) error {
 	return nil
 }
 
-// showLimits returns the command line of a sentry with what its bundle says is
-// to be shown; any other, and one whose bundle says nothing, as it is.
+// showLimits returns the command line of a sentry with the limits of its bundle. It returns
+// any other command line unchanged.
 func showLimits(args []string) []string {
 	boot := slices.Index(args, "boot")
 	if args[0] != "runsc-sandbox" || boot < 0 {

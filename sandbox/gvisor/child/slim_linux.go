@@ -11,29 +11,26 @@ import (
 )
 
 const (
-	// slimEvery is how often a sentry or gofer looks whether it idles. After
-	// the first it has booted for certain.
+	// slimEvery is how often a sentry or gofer checks whether it is idle. At the first
+	// check it has certainly booted.
 	slimEvery = time.Second
-	// slimQuiet is how many looks in a row must have found it idle.
+	// slimQuiet is how many checks in a row must find it idle.
 	slimQuiet = 2
-	// slimIdle is how much a process allocates between two looks at most while
-	// it idles; a command makes the sentry allocate many times that.
+	// slimIdle is how much an idle process allocates at most between two checks; a command
+	// makes the sentry allocate many times as much.
 	slimIdle = 64 << 10
 )
 
-// slim makes a process that is about to become a sentry or a gofer small
-// whenever it has come to rest: it then gives back free heap and the pages of
-// the program that it ran through, about 9 MB of each sandbox's proportional
-// share after the start alone.
+// slim returns memory of a sentry or gofer whenever it becomes idle: free heap and pages of
+// the program, which are about 9 MB of each sandbox's proportional share after the start.
 //
-// It also begins with one processor: gVisor drops forty capabilities on every
-// thread, one after the other, and each thread costs a round. The sentry sets
-// its own number later.
+// It also starts with one processor, because gVisor drops forty capabilities on every
+// thread, one after the other. The sentry sets its own number later.
 func slim() {
 	all := runtime.GOMAXPROCS(1)
-	// Without one, the heap alone is given back.
+	// Without it, only the heap is returned.
 	reclaimer, _ := procmem.NewReclaimer()
-	// Where the sentry opens files itself, the gofer has little to do.
+	// If the sentry opens files itself, the gofer has little to do.
 	busy := os.Args[0] == "runsc-gofer" && slices.Contains(os.Args, "--directfs=false")
 	go func() {
 		t := time.NewTicker(slimEvery) // for the life of the process
@@ -58,15 +55,15 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// rest reports when a process has come to rest.
+// rest detects when a process becomes idle.
 type rest struct {
 	last  uint64
 	quiet int
-	done  bool // told since the last work
+	done  bool // reported since the last work
 }
 
-// idles takes what the process has allocated so far, at every look, and tells
-// once after each stretch of work that it is over.
+// idles gets the bytes allocated so far at each check, and returns true once after each
+// period of work.
 func (r *rest) idles(allocated uint64) bool {
 	if allocated-r.last > slimIdle {
 		r.quiet, r.done = 0, false

@@ -31,6 +31,7 @@ type Op string
 const (
 	Configure Op = "configure"
 	Start     Op = "start"
+	Attach    Op = "attach"
 	Stop      Op = "stop"
 	Stats     Op = "stats"
 	Reap      Op = "reap"
@@ -45,24 +46,24 @@ type Message struct {
 
 	Config *Config             `json:"config,omitempty"`
 	Start  *StartRequest       `json:"start,omitempty"`
+	Attach *AttachRequest      `json:"attach,omitempty"`
 	Stats  *space.SandboxStats `json:"stats,omitempty"`
 	Reaped int                 `json:"reaped,omitempty"`
 	End    *End                `json:"end,omitempty"`
 	Ready  *ReadyInfo          `json:"ready,omitempty"`
-	// Error is why the request failed; empty if it did not.
+	// Error is why the request failed, or empty.
 	Error string `json:"error,omitempty"`
-	// Killed says, of a start that failed, whether something killed it.
+	// Killed says whether something killed a failed start.
 	Killed Killed `json:"killed,omitempty"`
 }
 
-// Killed is how sure it is that a start was ended from outside.
+// Killed is how certain it is that a start was ended from outside.
 type Killed string
 
 const (
 	KilledSeen Killed = "seen" // by how a process ended
-	// KilledPerhaps: the sentry or the gofer was gone before it was up, and
-	// gVisor, which alone saw how, does not tell. One that cannot work on this
-	// machine goes in the same way.
+	// KilledPerhaps: the sentry or the gofer ended before it was ready, and gVisor does not
+	// report how. One that cannot work on this machine ends in the same way.
 	KilledPerhaps Killed = "perhaps"
 )
 
@@ -81,12 +82,17 @@ type Config struct {
 	DebugLog      string   `json:"debug_log"`
 }
 
-// StartRequest is the part of a space.SandboxSpec that the child needs.
+// StartRequest asks for a sandbox that has no space yet.
 type StartRequest struct {
-	Lower   string       `json:"lower"`
-	Git     string       `json:"git"`
-	Library string       `json:"library"`
-	Limits  space.Limits `json:"limits"`
+	Limits space.Limits `json:"limits"`
+}
+
+// AttachRequest gives a sandbox the directories of a space.Checkout, once. Git and
+// Library may be empty.
+type AttachRequest struct {
+	Lower   string `json:"lower"`
+	Git     string `json:"git"`
+	Library string `json:"library"`
 }
 
 // ReadyInfo reports what the child found.
@@ -109,7 +115,7 @@ type Link struct {
 	mu   sync.Mutex // held while sending
 }
 
-// New makes one end of f, which it closes.
+// New takes ownership of f.
 func New(f *os.File) (*Link, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -150,7 +156,7 @@ func (l *Link) Send(m Message, files ...*os.File) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The other end reads at all times; where it does not, it is broken.
+	// The other end always reads; if it does not, it is broken.
 	_ = l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
 	n, _, err := l.conn.WriteMsgUnix(b, oob, nil)
 	if err == nil && n != len(b) {
@@ -159,8 +165,8 @@ func (l *Link) Send(m Message, files ...*os.File) error {
 	return err
 }
 
-// Receive returns the next message and its files, which the caller closes. It
-// returns io.EOF where the other end is gone.
+// Receive returns the next message and its files, which the caller closes. It returns
+// io.EOF if the other end is gone.
 func (l *Link) Receive() (Message, []*os.File, error) {
 	b := make([]byte, maxMessage+1)
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))

@@ -21,16 +21,15 @@ import (
 // State returns the directory of gVisor's state files in a run directory.
 func State(runDir string) string { return filepath.Join(runDir, "state") }
 
-// Bundles returns the directory in a run directory that has the bundle of each
-// sandbox, named after the sandbox.
+// Bundles returns the directory in a run directory with the bundles of sandboxes, each
+// named after its sandbox.
 func Bundles(runDir string) string { return filepath.Join(runDir, "bundles") }
 
-// Reap destroys every sandbox that an earlier process left behind under
-// runDir, and returns how many there were. The caller holds the lock of runDir,
-// so that none of them belongs to anyone.
+// Reap destroys every sandbox that an earlier process left behind under runDir, and returns
+// how many there were. The caller holds the lock of runDir, so nobody owns any of them.
 //
-// Sandboxes die with the child that owns them, and their files and cgroups go
-// with them; only where the child was killed is there something to do.
+// Sandboxes end with the child that owns them, which removes their files and cgroups. Only
+// a killed child leaves remains.
 func Reap(runDir string, timeout time.Duration) (int, error) {
 	n, err := ReapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
@@ -44,9 +43,9 @@ func Reap(runDir string, timeout time.Duration) (int, error) {
 	return n, nil
 }
 
-// ReapUnowned removes the processes, cgroups and files of sandboxes under runDir
-// that owned does not claim, and returns how many sandboxes those were of. A
-// bundle goes last: it is by what the rest is found again.
+// ReapUnowned removes the processes, cgroups and files of sandboxes under runDir that owned
+// does not claim, and returns the number of these sandboxes. It removes a bundle last,
+// because the rest is found by it.
 func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
 	ids := map[string]bool{}
 	procs, err := Processes(Bundles(runDir))
@@ -83,7 +82,7 @@ func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 			ids[id] = true
 		}
 	}
-	// What failed in the middle of a start may have left state and no bundle.
+	// An interrupted start may have left state without a bundle.
 	states, err := os.ReadDir(State(runDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("looking for the state of earlier sandboxes: %w", err)
@@ -104,11 +103,11 @@ func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 	return n, err
 }
 
-// idInName is the sandbox's id in the name of a file of its state.
+// idInName matches the sandbox's ID in the name of a state file.
 var idInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9a-f]{64}`) })
 
-// removeRemains removes what a sandbox without processes has left. What is no
-// id could lead anywhere.
+// removeRemains removes the remains of a sandbox without processes. It checks the ID,
+// because anything else could be any path.
 func removeRemains(runDir, id string) error {
 	if !oci.ValidID(space.SandboxID(id)) {
 		return fmt.Errorf("%q is no sandbox id", id)
@@ -138,9 +137,8 @@ type Process struct {
 	Sandbox string
 }
 
-// Processes finds the sentries and gofers whose bundle is in dir. It goes
-// by their command lines, never by a number in a file: that may be another
-// process's by now.
+// Processes finds the sentries and gofers whose bundle is in dir. It uses their command
+// lines, never a pid from a file, which may belong to another process by now.
 func Processes(dir string) ([]Process, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -161,7 +159,7 @@ func Processes(dir string) ([]Process, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// Now that the number is held, look again.
+		// Now that the pid is held, check again.
 		id := bundleOf(pid, dir)
 		if id == "" {
 			p.Close()
@@ -172,8 +170,8 @@ func Processes(dir string) ([]Process, error) {
 	return out, nil
 }
 
-// bundleOf returns the sandbox to which a process belongs, as a sentry or gofer
-// with its bundle in dir; else "".
+// bundleOf returns the sandbox of a sentry or gofer whose bundle is in dir, or "" for other
+// processes.
 func bundleOf(pid int, dir string) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || !bytes.HasPrefix(b, []byte("runsc-")) {
@@ -188,7 +186,7 @@ func bundleOf(pid int, dir string) string {
 		if !ok && a == "--bundle" && i+1 < len(args) {
 			bundle, ok = args[i+1], true
 		}
-		// Any process on the machine may call itself so, and name what it likes.
+		// Any process on the machine can use this name and any arguments.
 		if id := filepath.Base(bundle); ok && filepath.Dir(bundle) == dir && oci.ValidID(space.SandboxID(id)) {
 			return id
 		}

@@ -28,8 +28,8 @@ type BEIR struct {
 // indexed.
 func (b *BEIR) Close() error { return b.corpus.Close() }
 
-// OpenBEIR reads the queries and judgments of a collection, and where its
-// documents are. Close must be called.
+// OpenBEIR reads the queries and judgments of a collection, and the positions of its
+// documents. Close must be called.
 func OpenBEIR(dir string) (_ *BEIR, err error) {
 	b := &BEIR{}
 	file := filepath.Join(dir, "corpus.jsonl")
@@ -92,7 +92,7 @@ func readEntry(file string, l textLine) (e entry, err error) {
 	return e, nil
 }
 
-// readCorpus notes where each document is, and returns the ids there are.
+// readCorpus records the position of each document, and returns the ids.
 func (b *BEIR) readCorpus(file string) (map[string]bool, error) {
 	known := map[string]bool{}
 	var repeated, empty oddity

@@ -30,10 +30,10 @@ type Docs struct {
 // its title over again.
 const minDescription = 4
 
-// FromDocs makes queries from the pages of a documentation tree, by path: what
-// their front matter says of them, and the identifiers that are whole headings.
-// A page is relevant to a description that is its own, and to an identifier that
-// it has a title or a heading of one of the first levels for (6: all).
+// FromDocs generates queries from the pages of a documentation tree, by path: their
+// descriptions in the front matter, and identifiers that are whole headings. A page is
+// relevant to its own description, and to an identifier that is its title or one of its
+// headings of the first levels (6: all).
 func FromDocs(pages map[string][]byte, levels int) (*Docs, error) {
 	d := &Docs{}
 	descriptions, words, identifiers := newQuerySet(), newQuerySet(), newQuerySet()
@@ -135,8 +135,8 @@ func identifiersOf(name string, page []byte, levels int) []string {
 	return ids
 }
 
-// identifierForm matches camelCase, PascalCase and kebab-case of two words at
-// least. What begins with a capital and has hyphens is English ("Built-in").
+// identifierForm matches camelCase, PascalCase and kebab-case of two words at least. A word
+// with hyphens and a capital at the start is English ("Built-in").
 var identifierForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)$`)
 })

@@ -16,8 +16,8 @@ const (
 	RecallDepth = 100
 )
 
-// Grades are the judgments of one query: how relevant documents are, by id.
-// What is absent, and what has a grade of 0 or less, is not relevant.
+// Grades are the judgments of one query: how relevant documents are, by id. Documents
+// without a grade, or with a grade of 0 or less, are not relevant.
 type Grades map[string]float64
 
 // relevant counts the documents that are.

@@ -80,8 +80,8 @@ func (c *Collection) Relevant() []space.Path {
 	return slices.Compact(all)
 }
 
-// Missing notes which of the relevant documents are not there. It is an error
-// where none is: the paths are those of something else.
+// Missing adds a note about missing relevant documents. It returns an error if all are
+// missing, because then the paths belong to something else.
 func (c *Collection) Missing(absent []space.Path, where string) error {
 	if len(absent) == 0 {
 		return nil

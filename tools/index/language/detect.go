@@ -121,7 +121,7 @@ func (c *count) add(text string) {
 			i += size
 		}
 		c.words++
-		// What joins on to other words or digits is a name.
+		// A word that is joined to others or to digits is a name.
 		if i-start > 24 || start > 0 && joins(text[start-1]) || i < len(text) && joins(text[i]) && (text[i] != '.' || i+1 < len(text) && text[i+1] > ' ') {
 			continue
 		}
@@ -230,8 +230,8 @@ func accents(r rune) string {
 	return ""
 }
 
-// script returns the language that a text's letters alone identify, if they are more than a
-// share of all.
+// script returns the language that a text's letters identify, if they are more than a share
+// of all letters.
 func (c *count) script(share float64) string {
 	over := func(n int) bool { return n > 0 && float64(n) >= share*float64(c.letters) }
 	cjk := c.kana + c.han

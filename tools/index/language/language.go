@@ -2,9 +2,9 @@
 // detects the language of a page or a query, folds the spellings of a word into one, stems
 // words, and knows stop words.
 //
-// A language is named by its lower-case code (ISO 639-1) and, if a page says so, its region:
-// "ja", "pt-br". Every function depends on its arguments alone, so a page and a query with
-// the same word always agree.
+// A language is named by its lower-case code (ISO 639-1) and, if a page says so, its
+// region: "ja", "pt-br". Every function only depends on its arguments, so a page and a
+// query with the same word always agree.
 package language
 
 import (
@@ -96,9 +96,9 @@ func isTag(s string) bool {
 	return codes()[code] && (!dashed || isRegion(region))
 }
 
-// suffixed is a file name with a language before its extension: guide.fr.md,
-// README_ja.md, readme-zh-CN.md. Without a dot only names that are known to be
-// translated this way count: go-it.md is no Italian page.
+// suffixed is a file name with a language before its extension: guide.fr.md, README_ja.md,
+// readme-zh-CN.md. Without a dot, only usual names of translated files count: go-it.md is
+// not an Italian page.
 var suffixed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.+)\.|(?i:(readme|index|changelog|contributing|license|security|code_of_conduct))[._-])([A-Za-z]{2}(?:[-_][A-Za-z0-9]{2,4})?)(\.[A-Za-z0-9]{1,8})$`)
 })

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// shortened are words that those who write about software shorten, each with its
-// short form first. A pair is here only where nearly every use of the short form
-// means the long one.
+// shortened are words with a usual short form in texts about software, each with the short
+// form first. A pair is here only where nearly every use of the short form means the long
+// one.
 const shortened = `a11y accessibility, admin administrator, app application, arg argument, async asynchronous, attr attribute,
 	auth authentication, cert certificate, cmd command, config configuration, db database, dep dependency, dev development,
 	dir directory, docs documentation, env environment, err error, fn function, func function, i18n internationalization,

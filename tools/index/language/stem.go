@@ -106,9 +106,8 @@ func Term(word string) string {
 	return stemASCII(Fold(word))
 }
 
-// isSteady reports whether a word consists of characters of Chinese, Japanese and
-// Korean alone that have one form and no stem: there are too many pairs of them
-// to work out each.
+// isSteady reports whether a word consists only of Chinese, Japanese and Korean characters,
+// which have one form and no stem. There are too many pairs of them to stem each.
 func isSteady(word string) bool {
 	for _, r := range word {
 		switch {
@@ -191,11 +190,11 @@ func run(stem func(*snowballstem.Env) bool, word string) (stemmed string) {
 	return env.Current()
 }
 
-// stemArabic takes a folded word's article and endings off: "ال", alone or
-// behind a conjunction or preposition, and those of number, gender and
-// possession. It is a light stemmer after Larkey, Ballesteros and Connell
-// ("Light Stemming for Arabic", 2007, light10), which finds more than one that
-// looks for roots. The generated one expects letters that are not folded.
+// stemArabic takes a folded word's article and endings off: "ال", alone or behind a
+// conjunction or preposition, and those of number, gender and possession. It is a light
+// stemmer after Larkey, Ballesteros and Connell ("Light Stemming for Arabic", 2007,
+// light10), which finds more than a root stemmer. The generated stemmer expects letters
+// that are not folded.
 func stemArabic(word string) string {
 	r := []rune(word)
 	if len(r) > 3 && r[0] == 'و' {

@@ -126,6 +126,6 @@ var requests = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// IsRequest reports whether a word, in lower case, is one that a request in English
-// begins with ("explain how …", "an introduction to …").
+// IsRequest reports whether a word, in lower case, often begins a request in English
+// ("explain how …", "an introduction to …").
 func IsRequest(word string) bool { return requests()[word] }

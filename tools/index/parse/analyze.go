@@ -13,7 +13,7 @@ import (
 // tokenizer passes through one by one: it never splits or changes a term.
 
 const (
-	MaxTermBytes = 64 // longer runs (base64, minified code) are no words
+	MaxTermBytes = 64 // longer runs (base64, minified code) are not words
 	VersionDot   = "·"
 )
 
@@ -53,15 +53,15 @@ type Analyzer struct {
 	bytes          Tokens
 }
 
-// NewAnalyzer returns one for queries and updates; NewBuilder one that meets all
-// words of a collection.
+// NewAnalyzer returns an analyzer for queries and updates; NewBuilder returns one for
+// building a whole index.
 func NewAnalyzer() *Analyzer { return &Analyzer{Known: NewVocabulary(queryWords)} }
 
 // NewBuilder returns an analyzer for files that are indexed. It remembers more words than one for queries.
 func NewBuilder() *Analyzer { return &Analyzer{Known: NewVocabulary(buildWords)} }
 
-// In sets the language of the following texts; "" if it is not known. It changes Word.Own
-// alone.
+// In sets the language of the following texts; "" if it is not known. It only affects
+// Word.Own.
 func (a *Analyzer) In(lang string) {
 	if !language.Stems(lang) {
 		lang = ""
@@ -69,9 +69,9 @@ func (a *Analyzer) In(lang string) {
 	a.lang = language.Base(lang)
 }
 
-// OwnTerm is the term of a stem in a language. It is no other language's, nor
-// anything that Term gives: words that look alike in two languages would be
-// found in pages of the wrong one, and a stem is no word to respell another with.
+// OwnTerm is the term of a stem in a language. It differs from the terms of other languages
+// and from those of Term: otherwise words that look alike in two languages would find pages
+// in the wrong one, and stems could replace misspelt words.
 func OwnTerm(lang, stem string) string {
 	if stem == "" {
 		return ""
@@ -114,7 +114,7 @@ func IsWordRune(r rune) bool {
 // Words calls yield for every word of the text in order.
 func (a *Analyzer) Words(text string, yield func(Word)) {
 	a.refresh()
-	known := a.Known // also where yield makes the analyzer begin another one
+	known := a.Known // also if yield makes the analyzer start another one
 	known.scan(text, a.lang, func(t token) {
 		w := Word{Start: t.start, End: t.end, Term: known.texts[t.term], Joined: known.texts[t.joined], Own: known.texts[t.own]}
 		if t.parts != nil {
@@ -178,7 +178,7 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 		if lang != "" && w.parts == nil && i-start > 2 {
 			w.own = v.ownStem(w.word, raw, lang)
 		}
-		// A compound goes on over one joiner with no space around it.
+		// A compound continues after one joiner without spaces around it.
 		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < len(names) && joins(text[chainEnd], chain, raw, scoped) {
 			chain = append(chain, raw)
 			numeric = numeric && text[chainEnd] == '.' && isNumber(raw)
@@ -221,16 +221,15 @@ func (v *vocabulary) marked(text string, start, end int) termID {
 		}
 		return 0
 	}
-	// A dot before a name, not one that calls a method or ends a file's name.
+	// A dot before a name, but not of a method call or a file name.
 	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || IsDigit(raw[0]) {
 		return 0
 	}
 	return v.compound([]string{"dot", raw}, false)
 }
 
-// compound returns the term of a compound: the same as of the one word that its
-// Parts make, so that use_async_data and useAsyncData meet; a version keeps its
-// dots.
+// compound returns the term of a compound. It is that of its joined Parts, so that
+// use_async_data and useAsyncData have the same term. A version keeps its dots.
 func (v *vocabulary) compound(parts []string, version bool) termID {
 	sep := ""
 	if version {
@@ -309,8 +308,8 @@ func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
 	return i
 }
 
-// cut returns the places where the parts of a camelCase, PascalCase or letter-digit word
-// begin, except the first. They are valid until the next call.
+// cut returns the positions at which the parts of a camelCase, PascalCase or letter-digit
+// word begin, except the first. They are valid until the next call.
 func (v *vocabulary) cut(s string) []int {
 	v.marks = v.marks[:0]
 	if len(s) < 3 {

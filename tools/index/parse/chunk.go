@@ -22,7 +22,7 @@ type Chunk struct {
 const (
 	ChunkTarget = 2 << 10  // small chunks are merged up to this many bytes
 	ChunkSplit  = 4 << 10  // larger ones are split at blank lines
-	MaxFence    = 32 << 10 // code fences are cut beyond this alone
+	MaxFence    = 32 << 10 // longer code fences are cut
 	maxLine     = 8 << 10  // a longer line is read as several
 	MaxHead     = 1 << 10  // of a table's header
 )
@@ -34,11 +34,11 @@ type Line struct {
 	Level      int // of the heading that begins here; 0: none
 	Heading    string
 	Blank      bool
-	// Structure is a line that says nothing by itself: a heading, a rule, front
-	// matter, a closing tag.
+	// Structure marks a line without content of its own: a heading, a rule, front matter, a
+	// closing tag.
 	Structure bool
 	Group     group
-	First     int // of a group's lines: the index of the one that begins it
+	First     int // for the lines of a group: the index of its first line
 }
 
 // Group is the kind of block that a line continues.
@@ -86,7 +86,7 @@ func splitLong(data []byte, lines []Line) []Line {
 		return lines
 	}
 	var out []Line
-	moved := make([]int, len(lines)) // where each line is now
+	moved := make([]int, len(lines)) // the new index of each line
 	for i, l := range lines {
 		moved[i] = len(out)
 		l.First = moved[l.First]
@@ -101,7 +101,7 @@ func splitLong(data []byte, lines []Line) []Line {
 	return out
 }
 
-// softCut returns where to cut a piece of a long line.
+// softCut returns the position at which to cut a long line.
 func softCut(b []byte) int {
 	blank := 0
 	for i := len(b) - 1; i > len(b)/2; i-- {
@@ -189,7 +189,7 @@ func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 		}
 	}
 	last := len(chunks) - 1
-	if !says && last >= 0 { // what says nothing by itself ends the chunk before it
+	if !says && last >= 0 { // lines without content end the previous chunk
 		c := &chunks[last]
 		c.Headings = append(c.Headings, cur.Headings...)
 		c.Anchors = append(c.Anchors, cur.Anchors[1:]...)
@@ -250,8 +250,8 @@ func sectionSizes(lines []Line) map[int]int {
 	return sizes
 }
 
-// isBinary reports whether data is no text: a NUL among its first bytes, or much
-// that is not UTF-8.
+// isBinary reports whether data is not text: it has a NUL among its first bytes, or much
+// invalid UTF-8.
 func isBinary(data []byte) bool {
 	head := data[:min(len(data), 8<<10)]
 	if bytes.IndexByte(head, 0) >= 0 {

@@ -1,7 +1,7 @@
-// Package parse reads files into what search keeps of them: the front matter of a page,
-// its lines with their headings, the chunks into which it is cut, and the terms of each
-// chunk. It reads Markdown, HTML, notebooks, transcripts, source code and plain text.
+// Package parse extracts from files what search needs: the front matter of a page, its
+// lines with their headings, its chunks, and the terms of each chunk. It reads Markdown,
+// HTML, notebooks, transcripts, source code and plain text.
 //
-// Call [NewBuilder] and then [Analyzer.Analyse] for a file that is to be indexed;
-// [NewAnalyzer] for the words of a query. [Sections] and [Title] read a page alone.
+// To index a file, call [NewBuilder] and then [Analyzer.Analyse]. For the words of a query,
+// call [NewAnalyzer]. [Sections] and [Title] only read a page.
 package parse

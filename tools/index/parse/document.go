@@ -82,7 +82,7 @@ func Indexed(c space.FileChange) bool {
 	return c.NewMode != space.Symlink && !space.IsConflictCopy(c.Path)
 }
 
-// Analyse makes a document of a file. A binary file is known by its path alone.
+// Analyse makes a document of a file. For a binary file, it only uses the path.
 func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxChunks int) Document {
 	d := Document{Path: c.Path, Blob: c.New, Kind: kindOf(c.Path)}
 	if isBinary(data) {
@@ -104,7 +104,7 @@ func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxC
 	return d
 }
 
-// ChunkTerms analyses the chunks of a page. It depends on its arguments alone, because the
+// ChunkTerms analyses the chunks of a page. It only depends on its arguments, because the
 // terms of a deleted page are computed again.
 func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 	f := Format(name)

@@ -44,8 +44,8 @@ func ReadPage(name string, data []byte) (fm frontMatter, lines []Line) {
 	return fm, ParseLines(name, data, 0)
 }
 
-// ParseLines returns the lines of a part of a file that begins at a byte, where
-// a chunk does.
+// ParseLines returns the lines of a file from byte start, which must be the start of a
+// chunk.
 func ParseLines(name string, data []byte, start int) []Line {
 	body := 0
 	var lines []Line

@@ -96,8 +96,8 @@ func skipFrontMatter(text []byte) int {
 	return frontmatter.Skip(text)
 }
 
-// tomlFrontMatter reads the top level's strings, numbers, dates and flat lists:
-// of TOML no more is of use here.
+// tomlFrontMatter reads strings, numbers, dates and flat lists at the top level, which is
+// the only part of TOML that is needed.
 func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
 	first, rest, ok := bytes.Cut(text, []byte("\n"))
 	if !ok || string(bytes.TrimRight(first, " \t\r")) != "+++" {
@@ -132,7 +132,7 @@ func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
 	return nil, 0 // never closed: it is text
 }
 
-// tomlValues reads one value, or those of a list on one line.
+// tomlValues reads one value, or a list on one line.
 func tomlValues(v string) (all []string) {
 	list := strings.HasPrefix(v, "[")
 	v = strings.TrimPrefix(v, "[")

@@ -17,7 +17,7 @@ func MarkdownLines(data []byte, body int) []Line {
 	var fence FenceState
 	ends := commentEnds{data: data}
 	open := 0     // the line that began the fence or the comment
-	comment := "" // what ends the one that is open
+	comment := "" // the text that ends the open comment
 	table := -1   // the line that began the table
 	for i := range lines {
 		l := &lines[i]
@@ -158,7 +158,7 @@ func (f *FenceState) Start(text []byte) bool {
 	return false
 }
 
-// Leaves reports whether a line is no more in the quote that the fence is in.
+// Leaves reports whether a line is outside the quote that contains the fence.
 func (f *FenceState) Leaves(text []byte) bool {
 	if !f.Quoted {
 		return false

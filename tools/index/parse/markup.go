@@ -183,8 +183,8 @@ func sourceLines(name string, data []byte) []Line {
 	return lines
 }
 
-// classMember reports whether an indented declaration is within an unindented one: functions
-// within functions are no sections.
+// classMember reports whether an indented declaration is in an unindented one. Functions
+// inside functions are not sections.
 func classMember(above []Line, data []byte, indent int) bool {
 	for i := len(above) - 1; i >= 0 && len(above)-i < 200; i-- {
 		l := above[i]
@@ -222,8 +222,8 @@ func aboutNext(text []byte, indent int) bool {
 	return false
 }
 
-// modifiers may stand before the word that declares something, declarers are
-// those words; a few programming languages share most of them.
+// declarers are words that declare something, and modifiers may precede them; programming
+// languages share most of them.
 var (
 	modifiers = set(`pub public private protected internal static final abstract async export default declare virtual override inline unsafe
 		extern sealed partial open data suspend local readonly const pub(crate) constexpr`)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Jupyter notebook is JSON, written by every program that saves one with each
-// line of a cell on a line of its own. It is read line by line, so that lines
-// and chunks are those of the file; one that is on a single line is plain text.
+// A Jupyter notebook is JSON in which programs write each line of a cell on a separate
+// line. It is read line by line, so that its lines and chunks are those of the file. A
+// notebook on a single line is plain text.
 
 // notebookLines keeps cells whole and marks the headings of those in Markdown.
 func notebookLines(data []byte) []Line {

@@ -75,8 +75,8 @@ func Anchor(heading string) string {
 	return b.String()
 }
 
-// anchorer gives the headings of one document their anchors, in order: one that
-// is taken gets -1, -2, …, as on GitHub.
+// anchorer creates the anchors of a document's headings, in order. A repeated anchor gets
+// the suffix -1, -2, …, as on GitHub.
 type anchorer map[string]int
 
 func (seen anchorer) next(heading string) string {

@@ -16,9 +16,9 @@ func TermHash(term string) uint32 {
 	return max(1, h>>24^h&0xffffff)
 }
 
-// Tokens are the words of a chunk in order, for phrases and proximity: for each field a
-// varint of their number, then their TermHash in three bytes each. A 0 stands between headings
-// and names. Two words of a chunk share a hash in one of 10⁵ chunks.
+// Tokens are the words of a chunk in order, for phrases and proximity: for each field their
+// number as a varint, then the TermHash of each in three bytes. A 0 separates headings and
+// names. In one of 10⁵ chunks, two words have the same hash.
 type Tokens []byte
 
 const tokenBytes = 3
@@ -26,7 +26,7 @@ const tokenBytes = 3
 // sealBytes is the size of their checksum.
 const sealBytes = 4
 
-// TokenBreak is no term's hash.
+// TokenBreak is the separator; no term has this hash.
 const TokenBreak = 0
 
 func appendTokens(b []byte, words []uint32) Tokens {
@@ -37,7 +37,7 @@ func appendTokens(b []byte, words []uint32) Tokens {
 	return b
 }
 
-// Check reports whether the bytes are such a list.
+// Check returns an error if the bytes are not such a list.
 func (t Tokens) Check() error {
 	for range FieldCount {
 		n, size := binary.Uvarint(t)

@@ -58,8 +58,8 @@ func cutVersion(name string) (version, rest string) {
 	return "", name
 }
 
-// channels are directories that name a version by its standing. They are no
-// page's version, for they are common names of other directories too.
+// channels are directory names such as "latest". They are not versions of pages, because
+// other directories have these names too.
 var channels = []string{"latest", "stable", "current", "next", "nightly", "canary", "unstable"}
 
 // Family returns the part of a page's path that is the same for its other languages and
@@ -81,7 +81,7 @@ func Family(name string) string {
 }
 
 // Newer reports whether version a is newer than b. A page without a version is the current
-// one; a version that is no number is older than any.
+// one; a version without a number is older than all others.
 func Newer(a, b string) bool {
 	if a == "" || b == "" {
 		return a == "" && b != ""
@@ -111,9 +111,9 @@ func versionPart(parts []string, i int) int {
 	return n
 }
 
-// SameButVersion reports whether two titles are the same but for each page's
-// version, which one folder for each version alone does not show: notes of
-// 2026.01 and 2026.02 are no versions of one page.
+// SameButVersion reports whether two titles are the same except for the pages' versions.
+// Folders for each version are not enough: notes of 2026.01 and 2026.02 are different
+// pages.
 func SameButVersion(a, versionA, b, versionB string) bool {
 	return a == b || plainTitle(a, versionA) == plainTitle(b, versionB)
 }

@@ -16,15 +16,13 @@ const (
 	queryWords = 1 << 14
 )
 
-// vocabulary keeps what an analyzer made of words, so that it need not again: a
-// hash table with open addressing, which is looked into once for each word that
-// is read. How fast that is depends on how much of it the processor's cache
-// holds, so it is packed and has next to no pointers. It only grows, up to a
-// number of words; then the analyzer begins another one. Numbers of words and
-// terms mean something within one vocabulary alone.
+// vocabulary caches the results of an analyzer for words. It is a hash table with open
+// addressing and one lookup for each word. Its speed depends on the processor's cache, so
+// it is packed and has almost no pointers. It only grows, up to a number of words; then the
+// analyzer starts another one. Ids of words and terms are only valid within one vocabulary.
 type vocabulary struct {
 	seed  maphash.Seed
-	slots []wordSlot // a power of two of them, half of them empty at least
+	slots []wordSlot // a power of two of them, at least half of them empty
 	words []knownWord
 	raw   []byte      // the words as they are written, one after another
 	forms []wordForms // of the few words that have any, from 1
@@ -115,7 +113,7 @@ func (v *vocabulary) find(raw string) (w wordID, hash uint64, ok bool) {
 // add keeps a word that find did not find.
 func (v *vocabulary) add(hash uint64, raw string, t termID) wordID {
 	w := wordID(len(v.words))
-	if len(raw) > math.MaxUint8 { // it is no name, and will hardly come again
+	if len(raw) > math.MaxUint8 { // it is not a name, and unlikely to be repeated
 		v.words = append(v.words, knownWord{term: t, split: true})
 		return w
 	}
@@ -142,7 +140,7 @@ func (v *vocabulary) place(hash uint64, w wordID) {
 	v.slots[i] = wordSlot{uint32(hash >> 32), uint32(w) + 1}
 }
 
-// more returns the forms of a word, and makes them if it has none yet.
+// more returns the forms of a word, and creates them if necessary.
 func (v *vocabulary) more(w wordID) *wordForms {
 	k := &v.words[w]
 	if k.forms == 0 {

@@ -9,11 +9,11 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Every row has a checksum of its content and its number, because SQLite has none: a flipped
-// bit on disk would be shown as a page's text. Columns that are read together have one
-// checksum, so no query reads more than it needs. Columns that only select rows (filters) are
-// checked when a row is shown: a flipped bit may hide a page until the next rebuild, but shows
-// no wrong one.
+// Every row has a checksum of its content and its number, because SQLite has none: a
+// flipped bit on disk would be shown as a page's text. Columns that are read together have
+// one checksum, so no query reads more than it needs. Columns that only select rows
+// (filters) are checked when a row is shown: a flipped bit may hide a page until the next
+// rebuild, but never shows a wrong one.
 
 // fields are the bytes of a row of which its checksum is: numbers as varints, texts after
 // their lengths.

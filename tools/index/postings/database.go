@@ -251,7 +251,7 @@ func loadState(ctx context.Context, q queryer) (s State, err error) {
 		if err := rows.Scan(&k, &v); err != nil {
 			return s, err
 		}
-		n, _ := strconv.ParseInt(v, 10, 64) // the checksum tells
+		n, _ := strconv.ParseInt(v, 10, 64) // the checksum detects damage
 		switch k {
 		case "schema":
 			version = v

@@ -49,7 +49,7 @@ type Passage struct {
 const maxPassageBytes = 32 << 10
 
 // wholeBytes is the size up to which a document's text is read whole with one of its
-// passages: to read a part is no faster.
+// passages: reading a part is not faster.
 const wholeBytes = 32 << 10
 
 // Passage reads a chunk and its document; of a longer chunk it reads the first lines. A

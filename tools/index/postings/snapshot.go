@@ -65,7 +65,7 @@ func (s *Snapshot) End() {
 	s.db.Release()
 }
 
-// Scratch is memory that searches of a database use again.
+// Scratch is memory that the searches of a database reuse.
 type Scratch struct {
 	Chunks []ChunkScore // of all parts
 	buf    [512]segment.Posting

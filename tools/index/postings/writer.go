@@ -28,8 +28,8 @@ type Writer struct {
 	removed []int64 // documents
 }
 
-// maxVocabularies is how many vocabularies the Writer knows the lists of, half
-// a megabyte each: those of some goroutines and of what they begin after each.
+// maxVocabularies is the number of vocabularies whose lists the Writer keeps, half a
+// megabyte each: those of several goroutines, and their next ones.
 const maxVocabularies = 16
 
 // postings adds the terms of a chunk to the segment. It looks up the list of a term once for

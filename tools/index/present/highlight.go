@@ -17,13 +17,13 @@ type highlightTerms struct {
 	// a term does not begin as its words do; then begins is of no use.
 	begins [utf8.RuneSelf]bool
 	any    bool
-	// seals are what seal gives for the terms: most words are known not to be one without a
-	// look into bit.
-	seals [256]bool
+	// sketches are those of the terms. They show of most words, without a look into bit, that
+	// they match no term.
+	sketches [256]bool
 }
 
-// seal makes a byte of a term that is not empty.
-func seal(term string) byte { return term[0] ^ term[len(term)-1]<<3 ^ byte(len(term)) }
+// sketch makes a byte of a term, which must not be empty.
+func sketch(term string) byte { return term[0] ^ term[len(term)-1]<<3 ^ byte(len(term)) }
 
 // maxHighlights is how many terms are looked for in a passage: a bit for each.
 const maxHighlights = 64
@@ -41,7 +41,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 		return
 	}
 	w.bit[term] = len(w.weight)
-	w.seals[seal(term)] = true
+	w.sketches[sketch(term)] = true
 	w.weight = append(w.weight, weight)
 	if term[0] >= utf8.RuneSelf {
 		return // as every byte from there on, it may begin one
@@ -54,7 +54,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, parse.VersionDot)
 }
 
-// in returns which of the terms a word stands for.
+// in returns the terms that a word matches.
 func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	for _, t := range o.Parts {
 		mask |= w.of(t)
@@ -62,9 +62,9 @@ func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	return mask | w.of(o.Term) | w.of(o.Joined) | w.of(o.Own)
 }
 
-// of returns the bit of a term; 0 if it is none that is looked for.
+// of returns the bit of a term, 0 if it is not one of the terms.
 func (w *highlightTerms) of(t string) uint64 {
-	if t == "" || !w.seals[seal(t)] {
+	if t == "" || !w.sketches[sketch(t)] {
 		return 0
 	}
 	if b, ok := w.bit[t]; ok {
@@ -73,9 +73,10 @@ func (w *highlightTerms) of(t string) uint64 {
 	return 0
 }
 
-// each calls yield with the place of each word of a text that stands for terms, and with the
-// terms. Text between blanks is analysed only if one of its letters may begin a term: no
-// word of ASCII has a stem that begins with another letter. Neighbours are analysed together.
+// each calls yield with the position and the terms of each word of a text that matches
+// terms. It analyses text between blanks only if a term can begin with one of its letters:
+// the stem of an ASCII word begins with the same letter. It
+// analyses neighbours together.
 func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
 	from := 0 // of what is analysed
 	found := func(o parse.Word) {

@@ -17,9 +17,8 @@ import (
 const (
 	// minTextTokens is the budget below which no hit gets its text.
 	minTextTokens = 120
-	// metadataShare is the part of the budget for hits without their text. What cannot be
-	// shortened to it takes from the rest, so an answer has the hits that were wanted, and
-	// rather less text.
+	// metadataShare is the part of the budget for hits without their text. If they need
+	// more, there is less text: the number of hits is more important.
 	metadataShare = 0.6
 	// spareShare of the budget is left unused, for errors of the estimate.
 	spareShare = 0.03
@@ -58,9 +57,8 @@ type Hit struct {
 	Version     string
 	Date        time.Time    // when it was last changed; zero: unknown
 	Blob        space.BlobID // its etag
-	// AlsoIn are the paths, as Path is, of documents that this one stands for:
-	// copies, other versions and languages of it. Also is how many there are;
-	// AlsoIn may have only the best of them.
+	// AlsoIn are paths (like Path) of documents that this one represents: copies, other
+	// versions and languages of it. Also is their number; AlsoIn may only have the best.
 	Also   int
 	AlsoIn []string
 	// Related are the files that a page says it is about (relevant_files); for a file
@@ -73,17 +71,17 @@ type Hit struct {
 	Why *rank.Explanation
 }
 
-// hitPassage is a document with what is shown of it.
+// hitPassage is a document with its shown text.
 type hitPassage struct {
 	*rank.Candidate
 	best passage
 	sn   snippet
 }
 
-// Hits presents documents, best first, within a budget of tokens for the whole answer: all
-// of them get their metadata and snippet while the budget lasts, then those at the top
-// their text. tokens is about what the hits cost. The documents that do not fit are left
-// out. scope is part of the answer, as the notes of the search are.
+// Hits presents documents, best first, within a budget of tokens for the whole answer:
+// first all get their metadata and snippet, as far as the budget allows, then the best get
+// their text. tokens is the approximate cost of the hits. Documents that do not fit are
+// left out. scope and the notes of the search are part of the answer.
 func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, scope string) (hits []Hit, tokens int, err error) {
 	if budget <= 0 {
 		budget = DefaultMaxTokens
@@ -147,9 +145,9 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 // its budget of tokens.
 func CutNote(hits int) string {
 	if hits == 1 {
-		return "Only the best hit is given: the budget of tokens has no room for more."
+		return "Only the best hit is shown: the token budget has no room for more."
 	}
-	return fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", hits)
+	return fmt.Sprintf("Only the best %d hits fit into the token budget.", hits)
 }
 
 // describe makes the hit of a document, without its text.

@@ -120,7 +120,7 @@ func makeSnippet(a *parse.Analyzer, ps passage, name string, w highlightTerms, m
 // of a code fence, does not end with blank lines or the beginning of a fence, and has a line
 // of text if one follows.
 func window(f parse.FileFormat, data []byte, lines []parse.Line, from, to int) (first, last int) {
-	const further = 8 // lines that are looked through for one that says something
+	const further = 8 // lines to search for one with content
 	fence := func(i int) (opens, closes bool) {
 		if f != parse.FormatMarkdown {
 			return false, false
@@ -192,8 +192,8 @@ func opening(data []byte, lines []parse.Line, i int) string {
 	return strings.TrimRight(parse.Clip(string(data[first.Start:first.End]), snippetBytes), " \t\r\n")
 }
 
-// header returns the lines that name the columns of the table around a line; "" if there is
-// none or if the line is one of them.
+// header returns the lines that name the columns of the table around a line; "" if there
+// are none, or if the line is one of them.
 func header(ps passage, lines []parse.Line, i int) string {
 	l := lines[i]
 	if l.Group != parse.InTable {

@@ -13,9 +13,9 @@ import (
 // Claude's published, older tokenizer. For long base64 it may be a quarter less, for random
 // characters more. testdata/tokens.json has such counts.
 //
-// The rules, in quarters of a token: byte-pair tokenizers know English words of some length,
-// split mixtures of cases and digits, spell out letters that make no word, and take scripts
-// that were rare in their training byte by byte.
+// The rules, in quarters of a token: byte-pair tokenizers know English words of some
+// length, split mixtures of cases and digits, spell out letters that are not a word, and
+// encode scripts that were rare in their training byte by byte.
 func EstimateTokens(s string) int {
 	n := 0
 	short := -1 // where a piece of one or two letters or digits ended

@@ -115,8 +115,8 @@ func (q *Parsed) arrange(name, key, value string) {
 	}
 }
 
-// limitOf reads a number from 1; one that is too large to be held is as good as
-// any that is more than an answer has.
+// limitOf reads a number from 1; a number that is too large is treated like any number over
+// the maximum.
 func limitOf(value string) (n int, ok bool) {
 	n, err := strconv.Atoi(value)
 	return n, n > 0 && (err == nil || errors.Is(err, strconv.ErrRange))
@@ -182,8 +182,8 @@ func splitValues(s string) (values []string) {
 	return values[:min(len(values), maxQualifiers)]
 }
 
-// expandBraces makes *.md and *.mdx of *.{md,mdx}; of the first pair of braces
-// alone, which is what people write.
+// expandBraces turns *.{md,mdx} into *.md and *.mdx. It only expands the first pair of
+// braces.
 func expandBraces(s string) []string {
 	i := strings.IndexByte(s, '{')
 	j := i + 1 + strings.IndexByte(s[i+1:], '}')
@@ -233,8 +233,8 @@ func tidyKind(v string) string {
 	return strings.TrimSuffix(v, "s")
 }
 
-// languageNames are names that models write for codes (ISO 639-1), and codes of
-// countries that they take for those of languages.
+// languageNames are names that models write instead of codes (ISO 639-1), and country codes
+// that they confuse with languages.
 var languageNames = map[string]string{
 	"english": "en", "german": "de", "deutsch": "de", "french": "fr", "spanish": "es", "italian": "it", "portuguese": "pt",
 	"brazilian": "pt-br", "russian": "ru", "chinese": "zh", "simplified chinese": "zh-cn", "traditional chinese": "zh-tw",
@@ -259,8 +259,8 @@ func tidyVersion(v string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(v, ".x"), ".*")
 }
 
-// Single takes apart what documents must be into filters of one value each,
-// without sources, which are no property of a document.
+// Single splits the filters into filters of one value each, without sources, which are not
+// a property of documents.
 func (f Filters) Single() []Filters {
 	var all []Filters
 	for _, v := range f.Path.Is {

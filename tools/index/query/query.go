@@ -60,7 +60,7 @@ func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	for p.next() {
 	}
 	if len(q.Words) == 0 && len(q.Without) > 0 && q.Filters.Empty() {
-		q.Notef("Only words to leave out were given; add words to look for.")
+		q.Notef("The query has only words to exclude; add words to search for.")
 	}
 	return q
 }
@@ -78,7 +78,7 @@ func cleanQuery(s string) string {
 		switch {
 		case unicode.IsControl(r) || unicode.IsSpace(r), r == utf8.RuneError:
 			return ' '
-		case r == 0x200c || r == 0x200d: // they tell words of Persian and of Indian scripts apart
+		case r == 0x200c || r == 0x200d: // they distinguish words in Persian and Indian scripts
 			return r
 		case unicode.Is(unicode.Cf, r):
 			return -1
@@ -141,7 +141,7 @@ func (p *queryParser) next() bool {
 		p.q.Without = append(p.q.Without, w)
 	default:
 		if w == "NOT" && rest != "" {
-			p.q.Notef("NOT was searched for as a word; -word leaves out the pages that have it.")
+			p.q.Notef("NOT was searched for as a word; use -word to exclude pages that have a word.")
 		}
 		p.q.Words = append(p.q.Words, w)
 	}
@@ -211,8 +211,8 @@ func cutQuoted(s string) (phrase, rest string, ok bool) {
 	return s[size : size+i], s[size+i+n:], true
 }
 
-// endsWord reports whether a phrase that ends here stands by itself: in
-// {"name":"x"} and in "a"+"b" the quotes are those of code.
+// endsWord reports whether a quote that ends here is a phrase: in {"name":"x"} and in
+// "a"+"b" the quotes are part of code.
 func endsWord(rest string) bool {
 	if strings.TrimLeft(rest, `),.;!?`) == "" {
 		return true
@@ -246,7 +246,7 @@ func cutQualifier(s string) (key, value, rest string, ok bool) {
 	for strings.Count(value, ")") > strings.Count(value, "(") && strings.HasSuffix(value, ")") {
 		value = value[:len(value)-1]
 	}
-	// A URL, a C++ name and a Windows path are no qualifiers.
+	// URLs, C++ names and Windows paths are not qualifiers.
 	if value == "" || strings.HasPrefix(value, "//") || value[0] == ':' || value[0] == '\\' {
 		return "", "", s, false
 	}

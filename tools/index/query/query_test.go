@@ -101,8 +101,8 @@ func TestQueryNotes(t *testing.T) {
 		{`since:whenever x`, []string{`since:whenever was left out: a date is written as`}},
 		{`sort:sideways limit:-3 x`, []string{`sort:sideways was left out`, `limit:-3 was left out`}},
 		{`kind:memry x`, []string{`kind:memry is unknown`}},
-		{`-alpha`, []string{`Only words to leave out were given`}},
-		{`alpha NOT beta`, []string{`NOT was searched for as a word; -word leaves out`}},
+		{`-alpha`, []string{`The query has only words to exclude`}},
+		{`alpha NOT beta`, []string{`NOT was searched for as a word; use -word`}},
 		{strings.Repeat("long ", 20_000), []string{`The query is longer than 2000 bytes; only its beginning was used.`}},
 		{`https://x.example std::vector Error: x {"a":1}`, nil},
 	} {

@@ -14,12 +14,12 @@ type Candidate struct {
 	Source            *Source
 	ID                int64
 	Score             float64
-	Chunks            []Chunk          // that match, best first
+	Chunks            []Chunk          // matching chunks, best first
 	Why               *Explanation     // nil unless the query asks for it
 	Header            *postings.Header // nil until readHeaders
 	*postings.Passage                  // of Chunks[0]; nil until Load
 
-	terms   uint64     // those of the query's that the best chunk has; see chunkMatch
+	terms   uint64     // the terms that the best chunk has; see chunkMatch
 	path    space.Path // set with the evidence; equal scores are in the order of paths
 	variant string     // see variantKey
 
@@ -41,11 +41,12 @@ type Chunk struct {
 const secondChunk = 0.05
 
 // leadChunk is what the first chunk of a page with headings adds to the page's score if the
-// query is a sentence: such a page says first what it is about. A text without headings need
-// not begin with its subject, and a name may stand anywhere.
+// query is a sentence: such a page first says what it is about. A text without headings may
+// begin with something else, and a name can be anywhere.
 const leadChunk = 0.5
 
-// candidates returns the documents of one database that any of the terms match, with scores.
+// candidates returns the documents of one database that match any of the terms, with
+// scores.
 func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *scorer, cover *coverage, more bool) ([]*Candidate, error) {
 	filter, err := s.Filter(ctx, u.Filters, s.Mount)
 	if err != nil {
@@ -55,7 +56,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	if len(p.phrases) == 0 && !slices.ContainsFunc(terms, func(t Term) bool { return t.DF > 0 }) {
 		if len(u.Words) == 0 && (!filter.Empty() || u.Sort != query.ByRelevance) {
 			if len(p.without) > 0 {
-				u.note("What to leave out was not looked at: name a word to search for as well.")
+				u.note("The words to exclude were ignored: add a word to search for.")
 			}
 			return u.list(ctx, s, filter)
 		}
@@ -72,7 +73,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	})
 	u.Total += total
 	if s.unread {
-		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were looked into.", s.Label)
+		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were checked.", s.Label)
 	}
 	lead := 0.0
 	if u.plan.sentence {
@@ -81,8 +82,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	return s.byDocument(best, cover, lead, u.Explain), err
 }
 
-// chunksPerDocument is how many chunks are retrieved for each document that an
-// evaluation wants.
+// chunksPerDocument is how many chunks are retrieved for each document of an evaluation.
 const chunksPerDocument = 4
 
 // byDocument groups chunks, best first, by document, and scores the documents: by the best

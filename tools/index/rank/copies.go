@@ -14,9 +14,9 @@ import (
 const (
 	// copyShare is the part of all words of two texts that copies have in common.
 	copyShare = 0.9
-	// copyWords is how many different words a text needs to be a copy of another in its
-	// collection: shorter texts cost next to nothing to show. The same file in two
-	// collections is one page, however short.
+	// copyWords is how many different words a text needs to count as a copy within its
+	// collection: showing shorter texts costs little. The same file in two collections is
+	// one page, however short.
 	copyWords = 12
 	// copyScore and copyLines are how near the scores and lengths of copies are.
 	copyScore = 0.9
@@ -26,9 +26,9 @@ const (
 )
 
 // collapse keeps one of the copies among the first documents: the first or the newest
-// version, and of the same file in several collections that of the collection which the
-// query names first. In an order other than relevance it removes only the latter. It reads
-// as many documents as an answer of limit hits needs.
+// version. Of the same file in several collections, it keeps the one in the collection that
+// the query names first. In an order other than relevance, it only removes such files. It
+// reads as many documents as an answer of limit hits needs.
 func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	q, limit := u.Parsed, u.limit
 	if len(all) < 2 {
@@ -66,7 +66,7 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 			f.takeIn(kept[at], string(kept[at].Doc.Path))
 			if q.Sort == query.ByRelevance {
 				kept[at] = f
-			} else { // each has its own place
+			} else { // every copy keeps its place
 				kept = append(slices.Delete(kept, at, at+1), f)
 			}
 		default:
@@ -118,7 +118,7 @@ func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *
 	return overlap(texts[0].set(), texts[1].set()) >= copyShare, nil
 }
 
-// bag holds hashes of a text's words, which blanks part.
+// bag holds the hashes of a text's blank-separated words.
 type bag struct {
 	words  []uint32
 	sorted bool       // and each is there once

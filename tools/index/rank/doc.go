@@ -8,8 +8,8 @@
 //     together, so that several databases answer as one (retrieve.go, score.go). For a
 //     sentence, a second pass adds the words that the best pages share (feedback.go).
 //  3. Vectors add pages that say the same in other words (semantic.go).
-//  4. Of the variants of a page in several languages and versions one stays (variants.go).
-//  5. The best are looked at for names, phrases and proximity (evidence.go), and by a
+//  4. Only one of a page's variants in several languages and versions stays (variants.go).
+//  5. The best are checked for names, phrases and proximity (evidence.go), and by a
 //     reranking model (rerank.go).
 //  6. Copies are left out (copies.go).
 //

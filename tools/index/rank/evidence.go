@@ -13,7 +13,7 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// What is not in the postings, and what it adds to a document's score, as a part of the
+// Evidence that is not in the postings. It adds to a document's score, as a part of the
 // score unless noted otherwise.
 const (
 	// namedBoost is for a document whose title or file name is the query, exactBoost for one
@@ -26,7 +26,7 @@ const (
 	// with a heading that is the identifier which the query's words make.
 	headedBoost  = 0.6
 	definedBoost = 1.3
-	// headedChunks is how many passages of a document are looked at for that.
+	// headedChunks is how many passages of a document are checked for that.
 	headedChunks = 3
 	// coveredBoost is for a title whose words are all in the query, and falls with the third
 	// power of the share that is: a short title that is in a sentence is most often what the
@@ -47,16 +47,16 @@ const (
 	pathBoost      = 0.3
 	openedDocs     = 20
 	// sentencePower is the power to which all this evidence is raised if the query is a
-	// sentence: some of its many words are anywhere, so the score of words alone says less
-	// than for a name.
+	// sentence: some of its many words are on every page, so the score of the words says
+	// less than for a name.
 	sentencePower = 1.5
-	// placeWeight is what a word of the query counts that names a directory above the
-	// document, as a part of what it counts once in a text.
+	// placeWeight is the weight of a word that names a directory above the document,
+	// compared with one occurrence in a text.
 	placeWeight = 0.3
 )
 
-// weighEvidence adds to the documents' scores what their names say, and how near the query's
-// words are to one another in their best passages.
+// weighEvidence adds to the documents' scores for their names, and for the proximity of the
+// query's words in their best passages.
 func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 	if err := u.readHeaders(ctx, docs); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 		}
 		f.path = space.Path(f.Header.Path)
 		headed := e.headed(words)
-		// Another of its passages may be the one under the heading.
+		// The passage under the heading may be another one.
 		for i := 1; i < min(len(f.Chunks), headedChunks) && headed == 0 && len(e.sequence) <= maxCompound; i++ {
 			if !u.mayHead(f.Chunks[i].heads) {
 				continue
@@ -122,8 +122,8 @@ type evidence struct {
 	a        *parse.Analyzer
 	p        *plan
 	weight   map[string]float64 // of the query's terms
-	hashes   map[uint32]float64 // the same by the terms' hashes
-	total    float64            // of all weights
+	hashes   map[uint32]float64 // the same, by the hashes of the terms
+	total    float64            // the sum of all weights
 	sequence []uint32           // hashes of the plan's
 	places   map[uint32][]int   // in sequence
 	begin    [256]bool          // the first bytes of those hashes
@@ -150,8 +150,8 @@ func newEvidence(u *Run) *evidence {
 	return e
 }
 
-// weigh changes the score of a document. words are those of its best passage,
-// headed the boost of that for its headings.
+// weigh changes the score of a document. words are the words of its best passage, and
+// headed is the passage's boost for its headings.
 func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
 	f.rescore("words of the query in the directory's name", f.Score+placeWeight*e.inPath(path.Dir(f.Header.Path)))
 	title := e.titleTerms(f.Header.Title)
@@ -174,7 +174,7 @@ func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
 	f.rescore("words of the query next to each other", scored*(1+(named+near)))
 }
 
-// titleTerms returns the words of a title but for stop words, each once.
+// titleTerms returns the words of a title, without stop words and repetitions.
 func (e *evidence) titleTerms(title string) (terms []string) {
 	e.a.Words(title, func(w parse.Word) {
 		if !isStop(title[w.Start:w.End]) && !slices.Contains(terms, w.Term) {
@@ -184,7 +184,7 @@ func (e *evidence) titleTerms(title string) (terms []string) {
 	return terms
 }
 
-// named returns the boost of a document for what it is called.
+// named returns the boost of a document for its title and file name.
 func (e *evidence) named(h *postings.Header, title []string) float64 {
 	if len(e.p.sequence) == 0 {
 		return 0
@@ -241,7 +241,7 @@ func (e *evidence) headed(words parse.Tokens) float64 {
 	return boost
 }
 
-// opened returns which shares of the query's weight, from 0 to 1, are among the first
+// opened returns the shares of the query's weight, from 0 to 1, among the first
 // openingWords and beginningWords of a page with headings. lead is the first passage of the
 // page, best its best one.
 func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) {
@@ -267,7 +267,7 @@ func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) 
 	return sum / e.total, beginning / e.total
 }
 
-// inPath returns the weight of the query's words that are in a path, each once.
+// inPath returns the weight of the query's words in a path, without repetitions.
 func (e *evidence) inPath(p string) float64 {
 	sum := 0.0
 	var seen []string

@@ -9,32 +9,33 @@ import (
 	"satchel/tools/index/query"
 )
 
-// A sentence rarely has all the words that the pages about its subject use. The
-// words that the best pages of a first pass have in common are searched for too,
-// with a weight that is a share of the query's own: RM3 (Abdul-Jaleel and
-// others, "UMass at TREC 2004") with the terms weighed by their rarity.
+// A sentence rarely has all the words that the pages about its subject use. So the words
+// that the best pages of a first pass have in common are searched for too, with a share of
+// the query's weight: RM3 (Abdul-Jaleel and others, "UMass at TREC 2004") with the terms
+// weighed by their rarity.
 //
-// Nothing that the first pass shows predicts which queries it helps (docs/search.md), so it is
-// the same for all and conservative: few documents, a word must be in two of them, and the
-// query keeps the upper hand. A few words are most often a name, to which nothing is added.
+// Nothing in the first pass predicts which queries this helps (docs/measurements.md), so it
+// is the same for all, and conservative: few documents, words in at least two of them, and
+// less weight than the query. A query of a few words is usually a name, to which nothing is
+// added.
 const (
 	// sentenceWords is how many different words a query must have.
 	sentenceWords = 4
-	// feedbackDocs is how many documents are looked into.
+	// feedbackDocs is how many documents are read.
 	feedbackDocs = 5
 	// feedbackTerms is how many terms are added.
 	feedbackTerms = 14
-	// feedbackShare is what they may add to a score, as a share of the query's own terms.
+	// feedbackShare is their total weight, as a share of the query's own terms.
 	feedbackShare = 0.3
 	// feedbackIn is how many of the documents must have a term.
 	feedbackIn = 2
 	// feedbackFrequent is the part of all chunks above which a term is too frequent.
 	feedbackFrequent = 0.2
-	// shortChunk is the length that a shorter chunk counts as.
+	// shortChunk is the minimum length with which a chunk counts.
 	shortChunk = 20
 )
 
-// feeds reports whether the query is one for feedback.
+// feeds reports whether the query gets feedback.
 func (u *Run) feeds() bool {
 	if u.Sort != query.ByRelevance || len(u.plan.phrases) > 0 {
 		return false
@@ -42,8 +43,8 @@ func (u *Run) feeds() bool {
 	return u.plan.sentence
 }
 
-// feedback returns the terms that a second pass also looks for, in bodies: those that the
-// best documents of the first pass have in common. docs is best first.
+// feedback returns the terms that a second pass adds, in bodies: those that the best
+// documents of the first pass have in common. docs is best first.
 func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	docs = docs[:min(len(docs), feedbackDocs)]
 	total := 0.0

@@ -9,16 +9,16 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// lexicon is what one search knows of words: the language that it is asked in, and which
-// terms its databases have.
+// lexicon is the knowledge of one search about words: the language of the query, and the
+// terms of the databases.
 type lexicon struct {
 	ranker  *Ranker
 	sources []*Source
 	queryLanguage
-	// behind reports that the databases may lack pages, so a word that they lack may still
-	// be on a page.
+	// behind means that the databases may lack pages, so a missing word may still be on a
+	// page.
 	behind bool
-	// Respelled are the words that were looked for in place of those on no page.
+	// Respelled are the words that were searched for instead of words that no page has.
 	Respelled []Respelling
 }
 
@@ -66,8 +66,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 				continue
 			}
 		}
-		// In a query of unknown language, a word belongs to another language if that has it
-		// more often, in all its forms, than all pages have it as it stands.
+		// In a query of unknown language, a word belongs to a language if its forms there
+		// are more frequent than the word itself on all pages.
 		if n > 0 && (l.reader() != "" || n >= known) {
 			all[0].weight = 1 - ownStemWeight
 			all = append(all, form{s, ownStemWeight})
@@ -88,7 +88,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 			return all, false, err
 		}
 	}
-	// A name that no page has may stand for words that pages have, all of them.
+	// A name that no page has may consist of words that pages have, if they have all of
+	// them.
 	inWords := len(w.Parts) > 0
 	for _, t := range w.Parts {
 		n, err := l.known(ctx, t)
@@ -149,7 +150,7 @@ func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err er
 	return false, nil
 }
 
-// RespelledWords returns the words that were looked for in place of others.
+// RespelledWords returns the words that were searched for instead of others.
 func (l *lexicon) RespelledWords() (words []string) {
 	for _, r := range l.Respelled {
 		if !slices.Contains(words, r.Word) && len(words) < maxSuggestions {

@@ -7,11 +7,11 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// To look at the words of a passage costs a row of the database. The rows are read together,
-// and only if they may matter: the postings show which passages have words of the query in
-// their headings.
+// Reading the words of a passage costs a row of the database. So the rows are read
+// together, and only if they may matter: the postings show which passages have words of the
+// query in their headings.
 
-// The bits of heads: those of the sequence's words come first, in order.
+// The bits of heads. The words of the sequence come first, in order.
 const (
 	headsName  heads = 1 << maxCompound // the plan's name
 	headsKnown heads = 1 << 7           // the others are known
@@ -67,14 +67,14 @@ func (u *Run) mayBeNear(f *Candidate) bool {
 	return f.Chunks[0].heads&headsKnown == 0 || slices.ContainsFunc(u.plan.pairs, func(both uint64) bool { return f.terms&both == both })
 }
 
-// looksInto reports whether passage k of a document is looked into: the best, to see how near
-// one another the query's words are, and for a sentence what headings there are.
+// looksInto reports whether passage k of a document must be read. The best one is read to
+// measure the proximity of the query's words, and for the headings of a sentence.
 func (u *Run) looksInto(f *Candidate, k int) bool {
 	return k == 0 && len(u.plan.sequence) > 1 && (u.plan.sentence || u.mayBeNear(f)) || u.mayHead(f.Chunks[k].heads)
 }
 
-// readEvidence reads the words of the passages that weighEvidence looks into, and
-// of those that their documents begin with.
+// readEvidence reads the words of the passages that weighEvidence needs, and of the first
+// passages of their documents.
 func (u *Run) readEvidence(ctx context.Context, docs []*Candidate) (err error) {
 	if u.unplanned, err = u.namesMore(ctx); err != nil {
 		return err

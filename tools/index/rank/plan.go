@@ -11,14 +11,14 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Term is what a query looks for.
+// Term is a term of a query.
 type Term struct {
 	Text        string
 	Weight      float64 // how often the query has it; less for parts of identifiers
 	DF          int64   // chunks that have it, in all databases
 	residualIDF float64 // see residualIDF
-	word        int     // the query's word that it comes from; -1: none
-	inBody      bool    // it counts in bodies of texts alone
+	word        int     // the word of the query from which it comes; -1: none
+	inBody      bool    // it only counts in bodies
 }
 
 // plan is a query as the index sees it.
@@ -26,9 +26,8 @@ type plan struct {
 	terms   []Term
 	phrases [][]string // terms that must occur one after another
 	without [][]string // and that must not
-	// sequence is the query's words as terms, in order, without stop words;
-	// name is what all its words make in one identifier, letters the same as
-	// they are written, in lower case.
+	// sequence is the query's words as terms, in order, without stop words; name is the
+	// identifier that all its words make, and letters is the same in lower case as typed.
 	sequence []string
 	name     string
 	letters  string
@@ -40,34 +39,33 @@ type plan struct {
 	missing []string
 }
 
-// maxMissingTold is how many words an answer says are on no page.
-const maxMissingTold = 5
+// maxMissingNamed is how many words an answer names that no page has.
+const maxMissingNamed = 5
 
-// What terms weigh that were not typed, against one that was.
+// The weights of terms that were not typed; a typed one has 1.
 const (
 	// partWeight is for a part of an identifier.
 	partWeight = 0.3
-	// joinedWeight is for an identifier that was typed with joints.
+	// joinedWeight is for an identifier that was typed with joiners.
 	joinedWeight = 1.0
-	// wholeWeight is for an identifier that the whole query or three of its words
-	// make, twoWordWeight for one that two words of more make: those are often an
-	// accident, and rare as accidents are, in a sentence above all
-	// (accidentWeight).
+	// wholeWeight is for an identifier that the whole query or three of its words make,
+	// twoWordWeight for one that two of more words make. The latter is often accidental,
+	// especially in a sentence (accidentWeight), and would weigh much because it is rare.
 	wholeWeight    = 1.0
 	twoWordWeight  = 0.3
 	accidentWeight = 0.1
 	maxCompound    = 4 // words
-	// pairShare is for one of several pairs of a run of characters without spaces:
-	// each character is in two of them, so that a run would outweigh the one word
-	// of another script beside it ("Astro で middleware を使う").
+	// pairShare is for each of several pairs of a run of characters without spaces. Each
+	// character is in two pairs, so a run would otherwise outweigh a word of another script
+	// ("Astro で middleware を使う").
 	pairShare = 0.5
-	// requestWords is how many words a query has at most that is no sentence which
-	// asks for something.
+	// requestWords is the number of words up to which a query is not a request in a
+	// sentence.
 	requestWords = 4
 	// shortWeight is for the short form of a word that was written out, and the
 	// other way round.
 	shortWeight = 0.3
-	// otherWeight is for a word that an Expander gave.
+	// otherWeight is for a word from an Expander.
 	otherWeight = 0.3
 )
 
@@ -89,7 +87,7 @@ type piece struct {
 	raw  string
 	word parse.Word
 	stop bool
-	pair bool // one of several that a run of characters without spaces is cut into
+	pair bool // one of several pairs of a run of characters without spaces
 }
 
 // makePlan turns the query's words, and others that mean the same, into terms.
@@ -151,9 +149,9 @@ func (b *planner) add(t string, weight float64, word int) {
 	b.weights[t] += weight
 }
 
-// pieces returns the words of the query. Stop words are marked unless there is
-// nothing else, and so are those with which a sentence asks for a page ("Learn how
-// to …", "An introduction to …"): they are not what the page is about.
+// pieces returns the words of the query. It marks stop words, unless there are no other
+// words, and the words that introduce a request ("Learn how to …", "An introduction to …"),
+// because they are not the subject of the page.
 func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	var pieces []piece
 	for _, text := range b.u.Words {
@@ -168,7 +166,7 @@ func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 			}
 			pieces = append(pieces, next)
 		})
-		// The numbers of a version that somebody wrote mean nothing alone.
+		// The parts of a version number mean nothing by themselves.
 		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.Joined, parse.VersionDot) {
 			n, err := b.u.known(ctx, pieces[last].word.Joined)
 			if err != nil {
@@ -197,15 +195,15 @@ func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	return pieces, nil
 }
 
-// elided reports whether what follows is the rest of a word with an apostrophe: the
-// s of "site's", the t of "don't".
+// elided reports whether the next word is the rest of a word with an apostrophe: the s of
+// "site's", the t of "don't".
 func elided(before string) bool {
 	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
 }
 
-// Word adds the terms of one word of the query, and returns the word as it was
-// meant: of one that no page has, the nearest that pages have, which their titles,
-// headings and names are compared with.
+// word adds the terms of one word of the query, and returns the word as it was probably
+// meant: for a word that no page has, the nearest one that pages have. Titles, headings and
+// names are compared with that.
 func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err error) {
 	respelled := len(b.u.Respelled)
 	forms, missing, err := b.u.forms(ctx, pc.raw, pc.word)
@@ -244,15 +242,15 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 		b.add(part, partWeight, i)
 	}
 	b.add(pc.word.Joined, joinedWeight, i)
-	if missing && !b.u.isStop(pc.raw) && len(b.p.missing) < maxMissingTold && !slices.Contains(b.p.missing, pc.raw) {
+	if missing && !b.u.isStop(pc.raw) && len(b.p.missing) < maxMissingNamed && !slices.Contains(b.p.missing, pc.raw) {
 		b.p.missing = append(b.p.missing, pc.raw)
 	}
 	return meant, nil
 }
 
-// compounds adds the identifiers that neighbouring words make, if somebody wrote
-// them: "use async data" is also useAsyncData. Those that begin or end with a
-// stop word are accidents ("as a CMS" is no ACM) unless they are the whole query.
+// compounds adds the identifiers that neighbouring words make, if a page has them: "use
+// async data" is also useAsyncData. It ignores those that begin or end with a stop word
+// ("as a CMS" is not ACM), unless they are the whole query.
 func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 	if len(pieces) > maxQueryTerms {
 		return nil
@@ -287,8 +285,8 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-// addText adds the words of a text that nobody typed, those that some page has. at
-// is the query's word that they come from, -1 for none.
+// addText adds the words of a text that was not typed, if some page has them. at is the
+// word of the query from which they come, -1 for none.
 func (b *planner) addText(ctx context.Context, text string, weight float64, at int) error {
 	var terms []string
 	b.u.analyzer.Words(text, func(w parse.Word) {
@@ -311,7 +309,7 @@ func (b *planner) addText(ctx context.Context, text string, weight float64, at i
 	return nil
 }
 
-// finish makes the plan's terms of what was added.
+// finish makes the terms of the plan.
 func (b *planner) finish(ctx context.Context) error {
 	for _, t := range b.order {
 		n, err := b.u.known(ctx, t)
@@ -324,7 +322,7 @@ func (b *planner) finish(ctx context.Context) error {
 		}
 		b.p.terms = append(b.p.terms, one)
 	}
-	if most := maxQueryTerms; len(b.p.terms) > most { // the rarest say most; those that nobody wrote say nothing
+	if most := maxQueryTerms; len(b.p.terms) > most { // keep the rarest; drop those that no page has
 		slices.SortStableFunc(b.p.terms, func(x, y Term) int {
 			if (x.DF == 0) != (y.DF == 0) {
 				return map[bool]int{true: 1, false: -1}[x.DF == 0]
@@ -356,8 +354,8 @@ func (b *planner) finish(ctx context.Context) error {
 	return nil
 }
 
-// spaced reports whether a word is of a script that puts blanks between words: of
-// another one, what the analyzer takes for a word is none to a reader.
+// spaced reports whether a word's script separates words by blanks: in other scripts, the
+// analyzer's words are not words for a reader.
 func spaced(w string) bool {
 	return !strings.ContainsFunc(w, func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

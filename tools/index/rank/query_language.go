@@ -8,21 +8,21 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Every page has each of its words under language.Term, which depends on the script alone, so
-// words match across languages. A page in a language with a stemmer also has its words under
-// that language's stem (in the extra terms, which no length counts; see OwnTerm), so a query
-// in that language finds the other forms of a word. A query of unknown language loses no page
-// that way.
+// Every page has each of its words under language.Term, which depends on the script alone,
+// so words match across languages. A page in a language with a stemmer also has its words
+// under that language's stem (in the extra terms, which no length counts; see OwnTerm), so
+// a query in that language finds the other forms of a word. So a query of unknown language
+// misses no page.
 
-// queryLanguage is the language that a query is asked in.
+// queryLanguage is the language of a query.
 type queryLanguage struct {
 	language.Guess
-	// held are the languages with stems of their own that the searched pages are
-	// in, as many as matter, the most frequent first.
+	// held are the languages of the searched pages that have their own stems, at most
+	// maxHeld, the most frequent first.
 	held []string
 }
 
-// maxHeld bounds the languages that a query of unknown language is stemmed in.
+// maxHeld is how many languages are used to stem a query of unknown language.
 const maxHeld = 6
 
 // queryLanguageOf guesses the language of a query over pages in the languages that held

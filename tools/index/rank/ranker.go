@@ -16,21 +16,21 @@ import (
 const MaxResults = 50
 
 // Options configure a Ranker. Logger and Now are required. The zero value of another field
-// means its default; only tests set others for the numbers.
+// means its default; only tests change the numbers.
 type Options struct {
 	Logger *slog.Logger
 	Now    func() time.Time
 	// Candidates is how many chunks of each database are ranked: the best of all that have a
 	// word of the query.
 	Candidates int
-	// MaxRows is how many chunks of each segment are looked into for a phrase of several
-	// words, the best first; more if fewer than Candidates have it.
+	// MaxRows is how many chunks of each segment are read for a phrase of several words,
+	// the best first; more if fewer than Candidates have it.
 	MaxRows int
 	// MinScoreShare is the part of the best hit's score below which others are left out of
-	// an answer ordered by relevance: what they have in common with the query is one of its
-	// frequent words. Negative: none is left out.
+	// an answer ordered by relevance: they only share one of its frequent words with the
+	// query. Negative: none is left out.
 	MinScoreShare float64
-	// Semantic has the models that add to what words find, and Engine the vectors; nil: none.
+	// Semantic has the models of semantic search, and Engine the vectors; nil for none.
 	Semantic *Semantic
 	Engine   *semantic.Engine
 }

@@ -14,9 +14,9 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// rerank has a model judge the best documents, best first, and orders them by the weighted
-// mean of its judgment and their score. If the model does not answer, the order stays, and
-// a note says so.
+// rerank lets a model judge the best documents, and orders them by the weighted mean of its
+// judgment and their score. If the model does not answer, the order stays, and a note says
+// so.
 func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 	m := u.semantic
 	if m == nil || m.models.Reranker == nil || len(docs) < 2 {
@@ -52,7 +52,7 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 		u.note("%s", degraded("reranking", err))
 		return nil
 	}
-	// Within the range that the scores had, so that they stay above the rest.
+	// Keep the range of the scores, so that the documents stay above the rest.
 	high, low := slices.Max(scores), slices.Min(scores)
 	for i, s := range fuseScores(scores, judged, o.RerankWeight) {
 		top[i].rescore("the reranking model", low+s*(high-low))
@@ -61,12 +61,11 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 	return nil
 }
 
-// errSpent means that the models asked before took all the time that a search
-// has for them.
+// errSpent means that earlier models used up the search's time for models.
 var errSpent = errors.New("others took the time that the search had for models")
 
-// ask calls a model within its time and what is left of the search's, and not at
-// all while its breaker rests. what names the model in the error.
+// ask calls a model within its time and the rest of the search's time, but not while its
+// breaker is open. what names the model in the error.
 func (m *semanticRun) ask(ctx context.Context, what string, b *semantic.Breaker, wait time.Duration, call func(context.Context) error) (err error) {
 	whole := m.left >= wait
 	if wait = min(wait, m.left); wait <= 0 {
@@ -79,7 +78,7 @@ func (m *semanticRun) ask(ctx context.Context, what string, b *semantic.Breaker,
 			switch {
 			case err == nil:
 				b.Succeeded()
-			case ctx.Err() == nil && (whole || inner.Err() == nil): // less time than it may have is no fault of the model's
+			case ctx.Err() == nil && (whole || inner.Err() == nil): // the model had less than its full time, so it is not a failure
 				b.Failed()
 			}
 			return err
@@ -91,8 +90,8 @@ func (m *semanticRun) ask(ctx context.Context, what string, b *semantic.Breaker,
 	return nil
 }
 
-// within calls f with a context that ends after a time, and takes what f took off
-// the time that the search has for models.
+// within calls f with a context that ends after a time, and subtracts f's duration from the
+// search's time for models.
 func (m *semanticRun) within(ctx context.Context, wait time.Duration, f func(context.Context) error) error {
 	inner, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -102,8 +101,8 @@ func (m *semanticRun) within(ctx context.Context, wait time.Duration, f func(con
 	return err
 }
 
-// logFailed logs why a model did not take part in a search. While its breaker rests, that
-// is no news.
+// logFailed logs why a model did not take part in a search, but not while its breaker is
+// open.
 func (u *Run) logFailed(ctx context.Context, what string, err error) {
 	level := slog.LevelWarn
 	if errors.Is(err, semantic.ErrResting) {
@@ -125,8 +124,8 @@ func firstChars(s string, n int) string {
 	return s
 }
 
-// expand returns other words for the query, which are looked for with a small weight. It
-// returns none if there is no Expander or if that does not answer, which a note says.
+// expand returns other words for the query, which get a small weight. It returns none if
+// there is no Expander, and adds a note if that does not answer.
 func (u *Run) expand(ctx context.Context) ([]string, error) {
 	m := u.semantic
 	if m == nil || m.models.Expander == nil || len(u.Words) == 0 {

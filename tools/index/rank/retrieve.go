@@ -11,7 +11,7 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// retrieval is what the first stage of a search looks for in one database.
+// retrieval is the input of the first stage of a search in one database.
 type retrieval struct {
 	// Terms are scored. A chunk that holds any of them matches, unless there are
 	// phrases.
@@ -20,8 +20,8 @@ type retrieval struct {
 	// Phrases must all occur, without must not; each is a list of terms.
 	phrases, without [][]string
 	docs             *postings.DocSet // those that may match
-	// depth is how many chunks are wanted. verify is how many of the best are looked into for
-	// phrases of several words; more are if fewer than depth have them.
+	// depth is how many chunks are wanted. verify is how many of the best are read for
+	// phrases of several words; more are read if fewer than depth have them.
 	depth, verify int
 	// heads are the bits that terms have in the heads of a chunk; more reports that
 	// only some of the terms are new.
@@ -47,8 +47,7 @@ func leads(chunks []segment.Chunk, c int) bool {
 	return chunks[c].Length[parse.FieldCrumb] > 0 || next < len(chunks) && chunks[next].Doc == chunks[c].Doc && chunks[next].Length[parse.FieldCrumb] > 0
 }
 
-// heads is a set of the words that a heading may consist of: those that the headings of a
-// chunk have. See Run.mayHead.
+// heads is the set of the query's words in the headings of a chunk. See Run.mayHead.
 type heads = uint8
 
 // retrieve scores every chunk that matches, and returns the best of them, best first, and how
@@ -81,7 +80,7 @@ func (s *Source) retrieve(ctx context.Context, r retrieval) (best []chunkMatch, 
 	return s.candidates(t.sorted()), docs, nil
 }
 
-// withAll returns the chunks of a part that hold all of some terms.
+// withAll returns the chunks of a part that contain all of the terms.
 func (s *Source) withAll(ctx context.Context, terms []string, part int) (postings.Bitmap, error) {
 	var all postings.Bitmap
 	for _, t := range terms {
@@ -104,8 +103,8 @@ func (s *Source) withAll(ctx context.Context, terms []string, part int) (posting
 	return all, nil
 }
 
-// retrievePart offers the chunks of one segment that match to the best, and
-// returns how many documents they are of.
+// retrievePart adds the matching chunks of one segment to the best, and returns the number
+// of their documents.
 func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int, t *top) (docs int, err error) {
 	p, m := &s.View.Parts[i], s.Scratch()
 	chunks := p.Segment.Chunks
@@ -197,8 +196,8 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	if !verify {
 		return docs, nil
 	}
-	// The best are looked into first. If the words of a phrase are in more chunks than may be
-	// looked into, the worst are left out.
+	// Read the best first. If more chunks have the words of a phrase than may be read, the
+	// worst are left out.
 	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(found[b].Score, found[a].Score) })
 	var kept []int
 	for k, c := range open {
@@ -286,8 +285,9 @@ type top struct {
 	heap  []uint64 // see ranked
 }
 
-// ranked makes a number of a chunk's score, which is not negative, and its place in the
-// scratch memory. Better chunks have higher numbers; of equal scores the earlier is better.
+// ranked combines a chunk's score, which is not negative, and its place in the scratch
+// memory into one number. Better chunks have higher numbers; of equal scores the earlier is
+// better.
 func ranked(score float32, at int) uint64 {
 	return uint64(math.Float32bits(score))<<32 | uint64(^uint32(at))
 }

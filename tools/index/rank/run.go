@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// reranked is how many documents are looked at for what is not in the
-	// postings: their titles, their paths and where the words stand.
+	// reranked is how many documents are checked for evidence that is not in the postings:
+	// titles, paths and positions of words.
 	reranked = 60
-	// relevantShare is how near to the best score a document must come to be
-	// listed in another order, unless it has all words of the best.
+	// relevantShare is the share of the best score that a document needs to be listed in
+	// another order, unless it has all words of the best.
 	relevantShare = 0.4
 )
 
@@ -38,11 +38,11 @@ type Run struct {
 	limit    int
 	depth    int     // of an evaluation's ranking; 0 for an answer
 	scored   *scorer // of the last pass
-	// unplanned is what namesMore reports.
+	// unplanned is the result of namesMore.
 	unplanned bool
 }
 
-// Request is what to search for, in which databases.
+// Request is the input of a search.
 type Request struct {
 	Sources []*Source
 	Query   *query.Parsed
@@ -51,8 +51,8 @@ type Request struct {
 	// being far below the best, no document stands for its variants or copies, and no model
 	// reranks. 0 is for an answer.
 	Depth int
-	// Behind reports that the databases may lack pages, so a word that they lack may still
-	// be on a page.
+	// Behind means that the databases may lack pages, so a missing word may still be on a
+	// page.
 	Behind bool
 	Notes  []string // the first of the answer
 }
@@ -87,7 +87,7 @@ func (r *Ranker) Start(ctx context.Context, q Request) (*Run, error) {
 	return u, u.makePlan(ctx, others)
 }
 
-// End releases what the search used. The databases are the caller's.
+// End releases the search's resources. It does not close the databases.
 func (u *Run) End() {
 	u.semantic.end()
 	u.ranker.analyzers.Put(u.analyzer)
@@ -96,18 +96,18 @@ func (u *Run) End() {
 // Analyzer returns the analyzer of the search.
 func (u *Run) Analyzer() *parse.Analyzer { return u.analyzer }
 
-// Terms returns what the search looks for.
+// Terms returns the terms of the search.
 func (u *Run) Terms() []Term { return u.plan.terms }
 
-// Limit returns how many hits are wanted, and Sources what is searched.
+// Limit returns how many hits are wanted, and Sources the searched databases.
 func (u *Run) Limit() int         { return u.limit }
 func (u *Run) Sources() []*Source { return u.sources }
 
 // Missing returns the words of the query that no document has in any form.
 func (u *Run) Missing() []string { return u.plan.missing }
 
-// Weak reports whether a score is so far below the best that its document is not worth
-// reading unasked.
+// Weak reports whether a score is so far below the best that the document is left out by
+// default.
 func (u *Run) Weak(score, best float64) bool { return score < best*u.opts.MinScoreShare }
 
 func (u *Run) note(format string, args ...any) {
@@ -161,7 +161,7 @@ func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
 }
 
 // match returns the documents that match, best first by their words. If the query is a
-// sentence, a second pass also looks for the words that the best of the first pass have in
+// sentence, a second pass adds the words that the best documents of the first pass have in
 // common.
 func (u *Run) match(ctx context.Context) ([]*Candidate, error) {
 	all, err := u.pass(ctx, u.plan.terms, false)
@@ -182,9 +182,9 @@ func (u *Run) match(ctx context.Context) ([]*Candidate, error) {
 	return all, nil
 }
 
-// pass retrieves what any of the terms match from every database and groups it by
-// document, best first. more reports that it is another pass, whose terms begin with
-// those of the one before.
+// pass retrieves the chunks that match any of the terms from every database and groups them
+// by document, best first. more means that this is another pass, whose terms begin with
+// those of the previous one.
 func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, error) {
 	sc := newScorer(terms, u.stats, u.norms)
 	u.scored = sc
@@ -201,9 +201,9 @@ func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, 
 	return all, nil
 }
 
-// sortCandidates puts the best first; equal ones are in the order in which the query
-// names their collections, and of their paths, or, where those have not been read, of their ids, which
-// depend on when a page was indexed.
+// sortCandidates sorts the best first. Equal ones are in the order in which the query names
+// their collections, and then of their paths. If the paths were not read, they are in the
+// order of their ids, which depends on when a page was indexed.
 func sortCandidates(all []*Candidate) {
 	slices.SortFunc(all, func(a, b *Candidate) int {
 		if a.Score != b.Score {
@@ -214,8 +214,8 @@ func sortCandidates(all []*Candidate) {
 	})
 }
 
-// ordered puts the documents that are nearly as relevant as the best into
-// another order. A note says so if that leaves out others that match.
+// ordered sorts the documents that are nearly as relevant as the best in another order. It
+// adds a note if that leaves out other matches.
 func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	if len(u.plan.terms) > 0 {
 		sortCandidates(all)
@@ -227,7 +227,7 @@ func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, erro
 			})
 		}
 		if len(all) < matched {
-			u.note("Only the pages with all words of the best one, or at least %.0f%% of its score, are put in order; the others that match are left out.", 100*relevantShare)
+			u.note("Only the pages with all words of the best one, or at least %.0f%% of its score, are sorted; the other matches are left out.", 100*relevantShare)
 		}
 	}
 	if err := u.readHeaders(ctx, all); err != nil {
@@ -242,13 +242,13 @@ func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, erro
 	return all, nil
 }
 
-// leastHits is how many documents an answer has, if as many match, however far they are
-// below the best: a page that is named as the query may tower above others that are worth a
-// look.
+// leastHits is how many matching documents an answer has, however far they are below the
+// best: a page with the query as its name may have a far higher score than other useful
+// pages.
 const leastHits = 10
 
-// cutWeak leaves out the documents after the first few, best first, that are far below the
-// best. A note says so if that leaves fewer than the limit allows.
+// cutWeak removes the documents after the first few that are far below the best. It adds a
+// note if that leaves fewer than the limit.
 func (u *Run) cutWeak(all []*Candidate) []*Candidate {
 	for i, f := range all {
 		if i >= leastHits && u.Weak(f.Score, all[0].Score) {

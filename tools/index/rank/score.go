@@ -30,12 +30,11 @@ func sumStatistics(states []postings.State) statistics {
 	return s
 }
 
-// The constants of the score. Length and repetition are weighed as in BM25
-// (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009,
-// section 3), but each field levels off by itself before the fields are added:
-// a word in the title then counts however often the body has it, which found
-// known pages better than adding the fields first, with judged collections
-// unchanged.
+// The constants of the score. Length and repetition are weighted as in BM25 (Robertson and
+// Zaragoza, "The Probabilistic Relevance Framework", 2009, section 3), but each field
+// saturates separately before the fields are added. So a word in the title counts however
+// often the body has it. This finds known pages better than adding the fields first, and
+// makes no difference for judged collections.
 const saturation = 1.2
 
 var (
@@ -52,11 +51,11 @@ func idf(chunks, df int64) float64 {
 type scorer struct {
 	terms  []Term
 	weight []float32 // of each term
-	inBody []bool    // it counts in the body alone
+	inBody []bool    // it only counts in the body
 	norms  *norms
 }
 
-// maxNorm is the length from which on a field is as long as any other.
+// maxNorm is the length above which all fields count as equally long.
 const maxNorm = 4096
 
 // norms are what a word counts in a field, by the field's length.
@@ -82,8 +81,8 @@ func newScorer(terms []Term, st statistics, n *norms) *scorer {
 	return s
 }
 
-// part returns what term i adds to the score of a chunk that has it so often in fields of
-// these lengths.
+// part returns what term i adds to the score of a chunk, given its counts and the lengths
+// of the fields.
 func (s *scorer) part(i int, n segment.Counts, length *[parse.FieldCount]uint16) float32 {
 	sum := float32(0)
 	for f, c := range n {
@@ -122,13 +121,13 @@ func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found 
 	}
 }
 
-// burstWeight is how much more a word counts for each e-fold by which it is in fewer chunks
-// than if its occurrences were strewn by chance.
+// burstWeight is how much more a word counts for each factor of e by which it is in fewer
+// chunks than randomly distributed occurrences would be.
 const burstWeight = 0.7
 
-// residualIDF returns how much a term says about the topic of a text, at least 1, from how
-// its occurrences in bodies are spread over chunks: the words of a topic occur several times
-// in a chunk, others singly (Church and Gale, "Poisson mixtures", 1995).
+// residualIDF returns how much a term says about the topic of a text, at least 1, from the
+// distribution of its occurrences in bodies over chunks: words of a topic occur several
+// times in a chunk, others once (Church and Gale, "Poisson mixtures", 1995).
 func residualIDF(chunks, df, occurrences int64) float64 {
 	if df == 0 || chunks == 0 {
 		return 1
@@ -138,8 +137,8 @@ func residualIDF(chunks, df, occurrences int64) float64 {
 	return 1 + burstWeight*max(0, math.Log(n/d)+math.Log(byChance))
 }
 
-// coverWeight is what a chunk that has all of a query adds to its score. BM25's
-// sum alone lets a rare word outweigh all the others.
+// coverWeight is what a chunk that has all of a query adds to its score. With only BM25's
+// sum, a rare word could outweigh all the others.
 const coverWeight = 0.7
 
 // coverage reports how much of a query a chunk has.

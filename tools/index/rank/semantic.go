@@ -18,17 +18,17 @@ import (
 
 // Semantic configures semantic search. Each of its three models may be absent. The zero value of a field means its default.
 type Semantic struct {
-	// Vectors has the embedder and its limits. If it is nil or has no Embedder, pages
-	// are found by their words alone.
+	// Vectors has the embedder and its limits. If it is nil or has no Embedder, only words
+	// find pages.
 	Vectors *semantic.Options
-	// Weight is the share of the vectors in a document's score, beside that of
-	// its words. Default 0.5.
+	// Weight is the share of the vectors in a document's score; the rest is that of its
+	// words. Default 0.5.
 	Weight float64
 	// Nearest is how many documents the vectors may add to those that have a
 	// word of the query. Default 100.
 	Nearest int
 
-	// Reranker judges the best documents once more; nil: none does.
+	// Reranker judges the best documents again; nil for none.
 	Reranker Reranker
 	// RerankCount is how many documents it judges, RerankChars how much of each,
 	// RerankWait how long it may take, and RerankWeight the share of its judgment
@@ -38,19 +38,17 @@ type Semantic struct {
 	RerankWait   time.Duration
 	RerankWeight float64
 
-	// Expander knows other words of a query; nil: none are looked for.
+	// Expander suggests other words for a query; nil for none.
 	Expander Expander
 	// ExpandWait is how long it may take. Default 1.5 s.
 	ExpandWait time.Duration
 	// ExpandCache is how many queries' other words are remembered. Default 1,000.
 	ExpandCache int
 
-	// Wait is how long one search waits for all three of them together. Default
-	// 1.5 s.
+	// Wait is how long one search waits for all three models together. Default 1.5 s.
 	Wait time.Duration
 
-	// Close is called once the index no longer uses any of the models; nil:
-	// nothing is.
+	// Close is called when the index no longer uses any of the models; it may be nil.
 	Close func()
 }
 
@@ -60,8 +58,8 @@ type Reranker interface {
 	Rerank(ctx context.Context, query string, documents []string) ([]float64, error)
 }
 
-// Expander returns a few other words or short phrases for what a query asks.
-// It may be called concurrently.
+// Expander returns a few other words or short phrases for a query. It may be called
+// concurrently.
 type Expander interface {
 	Expand(ctx context.Context, query string) ([]string, error)
 }
@@ -107,11 +105,11 @@ type semanticRun struct {
 	text    string // of the query, without qualifiers
 	views   map[*Source]*semantic.View
 	answers map[semantic.Identity]*semantic.Answer
-	left    time.Duration // that the search may still wait for models
+	left    time.Duration // time that the search may still wait for models
 	now     func() time.Time
 }
 
-// startSemantic begins to embed the query, while its words are looked for.
+// startSemantic starts to embed the query, while the search for its words runs.
 func (u *Run) startSemantic() {
 	o := u.ranker.models
 	text := strings.Join(slices.Concat(u.Words, u.Phrases), " ")
@@ -150,7 +148,7 @@ func unembedded(label string, st semantic.Status) string {
 	return fmt.Sprintf("%s is not embedded yet%s, so it was searched by its words alone.", label, why)
 }
 
-// End releases what the search used.
+// end releases the search's resources.
 func (m *semanticRun) end() {
 	if m != nil {
 		for _, v := range m.views {
@@ -159,14 +157,13 @@ func (m *semanticRun) end() {
 	}
 }
 
-// maxFused is how many of the documents that words found are scored by their
-// meaning too; those after them rank below.
+// maxFused is how many of the documents that words found also get a score of their vectors;
+// the others rank below.
 const maxFused = 500
 
-// fuse orders documents by their words and their meaning together, and adds
-// those that only mean what was asked. docs is best first, and so is what is
-// returned. Where the model does not answer, docs stay as they are, and a note
-// says so.
+// fuse orders documents by the scores of words and vectors together, and adds documents
+// that only vectors find. docs and the result are sorted best first. If the model does not
+// answer, fuse returns docs unchanged and adds a note.
 func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error) {
 	m := u.semantic
 	if m == nil || len(m.views) == 0 {
@@ -195,7 +192,7 @@ func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error)
 			continue
 		}
 		err := u.near(ctx, s, v, docs, c)
-		if errors.Is(err, semantic.ErrDimensions) { // another model behind the name
+		if errors.Is(err, semantic.ErrDimensions) { // another model has the name now
 			m.models.engine.Changed(string(s.ID))
 			failed = err
 		} else if err != nil {
@@ -213,14 +210,14 @@ func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error)
 	return c.order(docs, m.models.Weight), nil
 }
 
-// cosines are what the vectors say of the documents of one search.
+// cosines are the vector scores of the documents of one search.
 type cosines struct {
 	of    map[*Candidate]float64
-	added []*Candidate // that no word found
+	added []*Candidate // documents that no word found
 }
 
-// near notes the documents of one collection that are near to the query, and how
-// near those are that words found.
+// near adds the documents of one collection that are near to the query, and the scores of
+// those that words found.
 func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*Candidate, c *cosines) error {
 	m, p, view := u.semantic, u.plan, u.semantic.views[s]
 	var near []semantic.Near
@@ -251,7 +248,7 @@ func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*C
 	}
 	for _, f := range docs[min(len(docs), maxFused):] {
 		if f.Source == s {
-			known[f.ID] = nil // not judged, and not added either
+			known[f.ID] = nil // not scored, and not added either
 		}
 	}
 	ids := make([]int64, len(near))
@@ -264,7 +261,7 @@ func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*C
 	}
 	for _, n := range near {
 		if k, ok := current[n.Doc]; !ok || k != n.Key {
-			continue // it was embedded as another document than it is now
+			continue // its vector belongs to a former document
 		}
 		f, ok := known[n.Doc]
 		if !ok {
@@ -282,8 +279,8 @@ func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*C
 	return nil
 }
 
-// order fuses both scores. The result is scaled to the best score that words
-// gave, so that a share of the best score means what it did.
+// order combines both scores. It scales the result to the best score of the words, so that
+// shares of the best score keep their meaning.
 func (c *cosines) order(docs []*Candidate, weight float64) []*Candidate {
 	judged := min(len(docs), maxFused)
 	all := slices.Concat(docs[:judged], c.added)

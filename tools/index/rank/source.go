@@ -14,8 +14,8 @@ type Source struct {
 	Label string
 	Mount string // the directory under which its paths are shown; "" for none
 
-	order  int  // among those of the search
-	scored int  // how many terms the scratch memory has the scores of
+	order  int  // position among the databases of the search
+	scored int  // how many terms have scores in the scratch memory
 	unread bool // phrases were not looked for in all passages that have their words
 }
 
@@ -36,5 +36,5 @@ type SourceError struct {
 func (e *SourceError) Error() string { return fmt.Sprintf("search %s: %v", e.ID, e.Err) }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Failed names the database in an error of it.
+// Failed wraps an error of the database, with its name.
 func (s *Source) Failed(err error) error { return &SourceError{s.ID, err} }

@@ -15,15 +15,15 @@ import (
 )
 
 // A word that no page has is looked up under words that differ from it by one or two typos.
-// Only words that begin with one of its first two letters are compared: people rarely mistype
-// the first, and more often swap it with the next. Numbers and versions are never respelled:
-// another one is another thing.
+// Only words that begin with one of its first two letters are compared: people rarely
+// mistype the first, and more often swap it with the next. Numbers and versions are never
+// respelled, because another number has another meaning.
 const (
 	// slipLetters is how many letters a word needs for one typo; twice as many allow two.
 	slipLetters = 4
 	// maxSlipLetters is the longest word that is respelled.
 	maxSlipLetters = 32
-	// maxRespellings is how many words are searched for in place of one.
+	// maxRespellings is how many words can replace one.
 	maxRespellings = 3
 	// maxLookedUp is how many of the nearest terms are looked up in pages, in at most
 	// maxPassages passages: the first one mostly shows the word.
@@ -34,7 +34,7 @@ const (
 	rareShare = 20
 	// MaxRespelled is how many words of a query are respelled.
 	MaxRespelled = 5
-	// maxVocabulary bounds the terms of a database that one word is compared with.
+	// maxVocabulary is how many terms of a database one word is compared with.
 	maxVocabulary = 100_000
 	// The weights of a respelling with one typo and with two.
 	oneSlipWeight = 0.5
@@ -51,8 +51,8 @@ type Respelling struct {
 	weight  float64
 }
 
-// respell returns what may have been meant by a word that no page has: of the words with the
-// fewest typos, the most frequent. A nil speller is a word that is not respelled.
+// respell returns the likely meanings of a word that no page has: of the words with the
+// fewest typos, the most frequent ones. A nil speller means that the word is not respelled.
 func respell(ctx context.Context, a *parse.Analyzer, sources []*Source, m *speller, most int) ([]Respelling, error) {
 	if m == nil {
 		return nil, nil
@@ -110,13 +110,13 @@ func (m *speller) lookUp(ctx context.Context, a *parse.Analyzer, s *Source, r *R
 				case w.Joined:
 					shown = r.term
 				default:
-					// A part of an identifier that has the word as it was guessed.
+					// The guessed word may be a part of an identifier.
 					if !slices.Contains(w.Parts, r.term) || !strings.Contains(language.Fold(shown), guess) {
 						return
 					}
 					shown, as = guess, guess
 				}
-				// What is nearer than any word of this page may be on another.
+				// Another page may have a nearer word.
 				if slips := editdistance.Within(m.word, as, m.limit); slips <= m.limit && slips < nearest {
 					nearest = slips
 					r.Word = strings.ToLower(shown)
@@ -144,8 +144,8 @@ type speller struct {
 	suffix []string              // what may follow a stem
 }
 
-// newSpeller returns nil for a word that is not respelled: too short or too
-// long, with a digit in it, or of a script without spaces.
+// newSpeller returns nil for a word that is not respelled: it is too short or too long, has
+// a digit, or is of a script without spaces.
 func newSpeller(raw string, least int) *speller {
 	n := 0
 	for _, r := range raw {
@@ -168,7 +168,7 @@ func newSpeller(raw string, least int) *speller {
 	return m
 }
 
-// suffixes are endings that English stems are found with, "" first.
+// suffixes are usual endings of English stems, "" first.
 var suffixes = strings.Split(",s,e,es,ed,er,ers,ing,ings,y,ly,al,able,ion,ions,ation,ations,ment,ments,ness,ive,ity,ies,ance,ence,ent,ents,ant,ants,ate,ates,ated,ating,ator,ize,izes,ized,izing,ization,or,ors,ful,ous,ic,ical,ally,ility,alize,alization,isation,ise,ised,ising,ible,ibility,ably,ively", ",")
 
 // letterMask has a bit for every letter of a word.
@@ -179,7 +179,7 @@ func letterMask(word string) (mask uint64) {
 	return mask
 }
 
-// prefixes are what terms that are compared begin with.
+// prefixes are the beginnings of the terms to compare.
 func (m *speller) prefixes() []string {
 	first, n := utf8.DecodeRuneInString(m.word)
 	second, _ := utf8.DecodeRuneInString(m.word[n:])
@@ -191,7 +191,7 @@ func (m *speller) prefixes() []string {
 
 // compare adds a term if it is near.
 func (m *speller) compare(term string, df int64) {
-	// A letter that only one of two words has takes a slip.
+	// A letter that only one of two words has costs a typo.
 	other := letterMask(term)
 	if bits.OnesCount64(other&^m.mask) > m.limit {
 		return
@@ -213,14 +213,14 @@ func (m *speller) compare(term string, df int64) {
 func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	slips, word = m.limit+1, term
 	n := len(term)
-	// As it stands: a word that has no ending, or a compound.
+	// The term itself: a word without an ending, or a compound.
 	if d := n - len(m.word); d >= -2*m.limit && d <= 2*m.limit && bits.OnesCount64(m.mask&^mask) <= m.limit {
 		slips = editdistance.Within(m.word, term, m.limit)
 	}
 	if slips == 0 || m.suffix == nil || n < 3 || n > len(m.word)+m.limit || term[0] >= utf8.RuneSelf {
 		return slips, word
 	}
-	// What the word has before its ending must be near too.
+	// The part of the word before its ending must be near too.
 	if head := m.word[:min(len(m.word), n)]; bits.OnesCount64(mask&^letterMask(m.word[:min(len(m.word), n+m.limit)])) > m.limit ||
 		editdistance.Within(head, term, 2*m.limit) > 2*m.limit {
 		return slips, word
@@ -240,8 +240,7 @@ func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	return slips, word
 }
 
-// ranked returns what was found, the nearest first, of equally near ones the
-// most frequent.
+// ranked returns the respellings, the nearest first, and then the most frequent.
 func (m *speller) ranked() []Respelling {
 	all := make([]Respelling, 0, len(m.found))
 	for _, r := range m.found {
@@ -261,8 +260,8 @@ func byNearness(a, b Respelling) int {
 	return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(written(a), written(b)), cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
 }
 
-// nearestFew returns the n nearest: words that a page has, if there are any,
-// only those with the fewest slips, and none that is rare beside the others.
+// nearestFew returns at most n: words that a page has, if there are any, only those with
+// the fewest typos, and none that is rare compared with the others.
 func nearestFew(all []Respelling, n int) []Respelling {
 	slices.SortFunc(all, byNearness)
 	for i := range all {
@@ -281,9 +280,9 @@ func nearestFew(all []Respelling, n int) []Respelling {
 // maxOneCharacter is how many pairs a character is looked for under.
 const maxOneCharacter = 16
 
-// oneCharacter returns the most frequent terms that begin with the one character
-// of a script without spaces that a query asks for, nil for any other word: pages
-// have such characters in pairs.
+// oneCharacter returns the most frequent terms that begin with the single character of a
+// query in a script without spaces, because such characters are indexed in pairs. It
+// returns nil for any other word.
 func (l *lexicon) oneCharacter(ctx context.Context, raw string) ([]string, error) {
 	r, size := utf8.DecodeRuneInString(raw)
 	if size != len(raw) || !parse.Spaceless(r) {

@@ -10,13 +10,12 @@ import (
 // Bounds of looking for suggestions, which only an empty answer does.
 const (
 	maxSuggestions = 5
-	// suggestLetters is the shortest word that another is suggested for: a
-	// suggestion is not searched for, so that shorter words may be guessed at
-	// than are respelled.
+	// suggestLetters is the length of the shortest word with suggestions. It is shorter
+	// than for respelling, because suggestions are not searched for.
 	suggestLetters = 3
 )
 
-// Suggest returns words of the index, as one would write them, that are near to those of
+// Suggest returns words of the index, in their usual spelling, that are similar to words of
 // the query that no document has.
 func (u *Run) Suggest(ctx context.Context) ([]string, error) {
 	var words []string
@@ -30,7 +29,7 @@ func (u *Run) Suggest(ctx context.Context) ([]string, error) {
 				continue
 			}
 			if known, err := u.known(ctx, u.analyzer.Fold(w)); err != nil {
-				return nil, ctx.Err() // suggestions are not worth another error
+				return nil, ctx.Err() // an error must not replace the answer
 			} else if known > 0 {
 				continue
 			}

@@ -12,33 +12,33 @@ import (
 	"satchel/tools/index/query"
 )
 
-// The translations and versions of a page, which paths show before anything is read, take
-// one place in an answer. The hit that stands for the others names them.
+// The translations and versions of a page become one hit, which names the others. Their
+// paths identify them before any text is read.
 
 const (
-	// Factors of the score of a page in another language than the reader's, if the query
-	// shows that surely or if it was concluded from what matches best.
+	// Factors for the score of a page in another language than the reader's: if the query's
+	// language is clear, or if it was inferred from the best matches.
 	foreignSure      = 0.5
 	foreignConcluded = 0.7
-	// concludedShare is how near to the best language English must come to be
-	// concluded: titles and code are often English in every language.
+	// concludedShare is how near English must come to the best language to be inferred
+	// instead, because titles and code are often in English.
 	concludedShare = 0.7
 	// standInShare is the part of the best member's score that another member of a family
-	// needs to stand for it. A newer version that only mentions the subject does not.
+	// needs to replace it, so that a newer version that only mentions the subject does not.
 	standInShare = 0.5
 	// fresh is what a change just now adds to a score; it halves with every freshHalf. It
 	// decides between pages that are otherwise equally good.
 	fresh     = 0.02
 	freshHalf = 180 * 24 * time.Hour
-	// maxVariants is how many documents are looked at for families.
+	// maxVariants is how many documents are grouped in families.
 	maxVariants = 600
-	// maxAlso is how many collapsed paths a hit names: they cost tokens, and the
-	// others are named alike.
+	// maxAlso is how many collapsed paths a hit names: each costs tokens, and the others
+	// have similar names.
 	maxAlso = 2
 )
 
-// prefer weighs documents, best first, by the reader's language and a little by their age,
-// and keeps of each family of variants only the one in the reader's language and of the
+// prefer adjusts the scores of documents by the reader's language and slightly by their
+// age. It keeps only one of each family of variants: in the reader's language and of the
 // newest version. It reads no text.
 func (u *Run) prefer(ctx context.Context, all []*Candidate, limit int) ([]*Candidate, error) {
 	if len(all) < 2 {
@@ -129,8 +129,8 @@ func (u *Run) readHeaders(ctx context.Context, docs []*Candidate) error {
 	return nil
 }
 
-// concludeReader returns the language whose best pages match best, of those that the query
-// may be in; English if it comes near to that, unless the query is in Han characters.
+// concludeReader infers the language of the query: of the possible ones, that whose best
+// pages match best; or English if it comes near, unless the query is in Han characters.
 func concludeReader(t queryLanguage, docs []*Candidate) string {
 	const best = 3
 	sums, counts := map[string]float64{}, map[string]int{}
@@ -154,8 +154,8 @@ func concludeReader(t queryLanguage, docs []*Candidate) string {
 	return reader
 }
 
-// variantKey names a document's family of variants within its collection. Variants that a
-// filter of the query distinguishes are of different families.
+// variantKey identifies a document's family of variants within its collection. Variants
+// that a filter of the query distinguishes belong to different families.
 func variantKey(f *Candidate, q *query.Parsed) string {
 	k := f.Header
 	key := string(f.Source.ID) + "\x00" + k.Family
@@ -196,14 +196,14 @@ func gather(docs []*Candidate, reader string) []*Candidate {
 	return out
 }
 
-// related reports whether two documents of a family are one page: in two
-// languages, or with the same title but for the version.
+// related reports whether two documents of a family are the same page: in two languages, or
+// with the same title except for the version.
 func related(a, b *postings.Header) bool {
 	return a.Lang != b.Lang || parse.SameButVersion(a.Title, a.Version, b.Title, b.Version)
 }
 
-// standIn chooses which of a family's members, best first, is shown, and gives it the best
-// score and the paths of the others.
+// standIn returns the member of a family to show, with the best score and the paths of the
+// others.
 func standIn(members []*Candidate, reader string) *Candidate {
 	best := members[0]
 	if len(members) == 1 {
@@ -241,7 +241,7 @@ func standIn(members []*Candidate, reader string) *Candidate {
 	return shown
 }
 
-// takeIn notes that a hit stands for another document.
+// takeIn records that a hit represents another document.
 func (f *Candidate) takeIn(other *Candidate, path string) {
 	f.AlsoCount += 1 + other.AlsoCount
 	f.Also = append(append(f.Also, other.Source.Shown(path)), other.Also...)

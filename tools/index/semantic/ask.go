@@ -10,12 +10,11 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Errors of a query that goes on without a model, which whoever asks names.
+// Errors of a query that continues without a model. The caller names the model.
 var (
 	// ErrSlow means that the model did not answer within QueryWait.
 	ErrSlow = errors.New("it does not answer in time")
-	// ErrResting means that the model failed lately and is left alone for a
-	// while.
+	// ErrResting means that the model failed recently and is not called for a while.
 	ErrResting = errors.New("it failed lately and is tried again in a moment")
 	// ErrBusy means that the model works on MaxAsking queries already.
 	ErrBusy = errors.New("it is busy")
@@ -28,12 +27,12 @@ type Vector struct{ q *query }
 type Answer struct {
 	e     *Engine
 	job   *job
-	until time.Time // when the search goes on without it
+	until time.Time // when the search continues without it
 }
 
 // job is one request to the model. Its results are there once done is closed.
 type job struct {
-	until  time.Time // when the search that began it goes on
+	until  time.Time // when the search that started it continues without it
 	done   chan struct{}
 	vector *Vector
 	err    error
@@ -56,9 +55,8 @@ func (a *asked) init(o Options) {
 	a.health = NewBreaker(o.BreakAfter, o.BreakFor, o.Now)
 }
 
-// Ask begins to make a query's vector in the model of id, and returns at once.
-// What is not there in time goes on in the background, and is known to the next
-// query that asks the same.
+// Ask starts to embed a query with the model of id, and returns at once. A late vector is
+// finished in the background, and available to the next search with the same query.
 func (e *Engine) Ask(id Identity, text string) *Answer {
 	if e == nil {
 		return nil
@@ -127,8 +125,8 @@ func (e *Engine) answer(j *job, id Identity, key, text string) {
 	close(j.done)
 }
 
-// Wait returns the vector once it is there, or why the search goes on without
-// it: ErrSlow, ErrResting, ErrBusy, ctx's error or the model's.
+// Wait returns the vector when it is ready, or why the search continues without it:
+// ErrSlow, ErrResting, ErrBusy, ctx's error or the model's.
 func (n *Answer) Wait(ctx context.Context) (*Vector, error) {
 	select {
 	case <-n.job.done:

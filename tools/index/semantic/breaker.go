@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Breaker leaves a model alone for a while that failed several times in a row.
-// The zero value is not ready: see NewBreaker.
+// Breaker stops calls of a model for a while after several failures in a row. The zero
+// value is not ready: see NewBreaker.
 type Breaker struct {
 	after int
 	first time.Duration

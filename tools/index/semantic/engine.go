@@ -133,7 +133,7 @@ type Chunk struct {
 	Text string // as it is embedded, with its title and headings
 }
 
-// Source is where the Engine reads collections from: the index.
+// Source is the index, from which the Engine reads collections.
 type Source interface {
 	// Docs lists a collection's documents, ascending by id. ok is false if
 	// the collection has no index.
@@ -181,11 +181,11 @@ type collection struct {
 
 // Status is how far the vectors of a collection are.
 type Status struct {
-	// Model is the configured one, Answering the one whose vectors answer now;
-	// empty: none yet.
+	// Model is the configured model, and Answering the one whose vectors searches use now;
+	// empty for none yet.
 	Model     string
 	Answering string
-	// Dimensions and Commit are those of what answers.
+	// Dimensions and Commit are those of the vectors in use.
 	Dimensions int
 	Commit     string
 	// Running reports that chunks are being embedded; Done of Total are.
@@ -224,8 +224,8 @@ func Open(ctx context.Context, src Source, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the work and returns when it has ended. Views must have been
-// released. What was not embedded is taken up at the next start.
+// Close stops the work and returns when it has stopped. Views must have been released. The
+// next start continues with the missing vectors.
 func (e *Engine) Close() error {
 	if e == nil {
 		return nil
@@ -286,7 +286,7 @@ func (c *collection) answer(m *matrix) {
 	c.status.Answering, c.status.Dimensions, c.status.Commit = m.Identity.Model, m.Dims, m.Commit
 }
 
-// files returns a collection's files, that of the configured model first.
+// files returns a collection's files, with the configured model's first.
 func (e *Engine) files(name string) []string {
 	all, err := filepath.Glob(filepath.Join(e.o.Dir, name+".*.vec"))
 	if err != nil {
@@ -373,8 +373,8 @@ func (e *Engine) Status(name string) Status {
 	return e.collection(name).status
 }
 
-// Wait returns when a collection's vectors are those of the commit, or when ctx
-// ends. It also returns the error of a run that fails meanwhile.
+// Wait returns when a collection's vectors are complete for the commit, or when ctx ends.
+// It also returns the error of a run that fails meanwhile.
 func (e *Engine) Wait(ctx context.Context, name, commit string) error {
 	for first := true; ; first = false {
 		e.mu.Lock()
@@ -423,7 +423,7 @@ func (v *View) Release() {
 	}
 }
 
-// Identity is that of the model that a query must be embedded with.
+// Identity identifies the model with which a query must be embedded.
 func (v *View) Identity() Identity { return v.m.Identity }
 
 // Nearest returns the k documents that are nearest to a query, best first, out

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// Forget removes a collection's vectors from a directory that no Engine has open, such as that
-// of a model that was switched off. The cache has no names: it keeps only the vectors of
-// other collections, because an interrupted run for this one may have stored any other.
+// Forget removes a collection's vectors from a directory that no Engine has open, for
+// example after the model was switched off. The cache has no names, so Forget keeps only
+// the vectors that other collections use: any other may come from an interrupted run for
+// this one.
 func Forget(ctx context.Context, dir, name string) error {
 	if _, err := os.Stat(dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +49,7 @@ func Forget(ctx context.Context, dir, name string) error {
 	err = c.keepOnly(ctx, func(keep func([]textHash) error) error {
 		for _, f := range others {
 			m, err := openMatrix(f)
-			if err != nil { // whoever opens it next makes it again
+			if err != nil { // the next Engine creates it again
 				continue
 			}
 			err = keep(m.hashes)

@@ -23,7 +23,7 @@ const fileMagic = "SATVEC1\n"
 
 var errFile = errors.New("the file of vectors is damaged")
 
-// hashSize is that of a text's hash, in bytes: 128 bits do not meet by chance.
+// hashSize is the size of a text's hash, in bytes: 128 bits have no accidental collisions.
 const hashSize = 16
 
 type textHash [hashSize]byte
@@ -201,7 +201,7 @@ func parseHeader(data []byte) (h header, rest []byte, err error) {
 	return h, data[n:], nil
 }
 
-// openMatrix maps a file and checks all of it.
+// openMatrix maps a file and verifies all of it.
 func openMatrix(file string) (_ *matrix, err error) {
 	data, unmap, err := mapFile(file)
 	if err != nil {
@@ -250,7 +250,7 @@ func openMatrix(file string) (_ *matrix, err error) {
 type Near struct {
 	Doc    int64
 	Chunk  int64
-	Key    uint64 // of the document as it was embedded; see Doc.Key
+	Key    uint64 // of the embedded document; see Doc.Key
 	Cosine float64
 }
 

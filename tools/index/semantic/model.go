@@ -48,7 +48,7 @@ const (
 
 // Embedder makes vectors of texts. It may be called concurrently.
 type Embedder interface {
-	// Identity is that of the configured model.
+	// Identity identifies the configured model.
 	Identity() Identity
 	// Embed returns a vector for each text, in order, all of one length, in the
 	// model of id: the configured one, or one from before, whose vectors still

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errSlice ends a run whose time is over while others wait. It is no failure.
+// errSlice ends a run whose time is over while others wait. It is not a failure.
 var errSlice = errors.New("others wait for their turn")
 
 func (e *Engine) work() {
@@ -135,8 +135,8 @@ type run struct {
 // as broken.
 const maxStreak = 8
 
-// probe learns how long the model's vectors are now. Where that has changed,
-// the old ones cannot be added to.
+// probe finds out the length of the model's vectors. If it has changed, the old vectors
+// cannot be used.
 func (r *run) probe(ctx context.Context) error {
 	v, err := r.e.o.Embedder.Embed(ctx, r.id, Document, []string{"dimensions"})
 	if err != nil {
@@ -242,7 +242,7 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 				}
 			}
 			b.add(text, h)
-			if r.model == 0 { // the first one tells the length
+			if r.model == 0 { // the first vector determines the length
 				full := b
 				b = batch{}
 				if err := r.embed(gctx, full); err != nil {
@@ -314,8 +314,8 @@ func (b *batch) add(text string, h textHash) {
 // estimate is about how many tokens a text has, rather too many.
 func estimate(text string) int { return len(text)/3 + 8 }
 
-// embed embeds a batch and keeps it. A batch that the model refuses is halved,
-// until the text that it refuses is alone, which is then done without.
+// embed embeds a batch and stores it. It halves a batch that the model refuses, until it
+// has found the refused text, which then gets no vector.
 func (r *run) embed(ctx context.Context, b batch) error {
 	vectors, err := r.e.o.Embedder.Embed(ctx, r.id, Document, b.texts)
 	var rows []row
@@ -432,7 +432,7 @@ func (r *run) install(ctx context.Context, state State) error {
 		e.o.Logger.InfoContext(ctx, "vectors are whole and answer", "collection", r.c.name, "model", r.id.Model, "dimensions", h.Dims, "chunks", len(entries), "refused", h.Missing)
 	}
 	if before != nil {
-		// What left the collection leaves the cache.
+		// Remove vectors from the cache that the collection no longer uses.
 		err = e.cache.remove(ctx, gone(before, m))
 		before.retire(before.file != file)
 	}

@@ -62,8 +62,8 @@ func Main(ctx context.Context, env Env) int {
 	return exitError
 }
 
-// operatorText is what an operator is told: unlike a client, they may see the
-// cause, but not twice.
+// operatorText returns the text of an error for operators. Unlike a client, they may see
+// the cause, but once.
 func operatorText(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -117,7 +117,7 @@ func (c *call) printf(format string, args ...any) {
 	}
 }
 
-// note tells a person something beside the answer.
+// note prints a note for people, apart from the answer.
 func (c *call) note(format string, args ...any) { fmt.Fprintf(c.Stderr, format, args...) }
 
 // answer prints the one JSON value of --json, or calls plain.

@@ -84,7 +84,7 @@ func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database boo
 // spaces adds a finding for each damaged space, and one for all others.
 func (r *report) spaces(checked []service.SpaceCheck, err error) {
 	if err != nil {
-		r.add(finding{Name: "spaces", Detail: "they could not be checked: " + operatorText(err), Remedy: "Do what it says, and run satchel doctor again."})
+		r.add(finding{Name: "spaces", Detail: "the spaces could not be checked: " + operatorText(err), Remedy: "Follow the message, and run satchel doctor again."})
 		return
 	}
 	whole, size := 0, int64(0)
@@ -201,7 +201,7 @@ something is still damaged.`}, func(fs *pflag.FlagSet) runner {
 			if err := c.answer(done, func() { c.repaired(done) }); err != nil || done.Left.Whole() {
 				return err
 			}
-			return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. A file that no copy has can be written again.")
+			return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. If no copy has a file, write it again.")
 		}
 	})
 }

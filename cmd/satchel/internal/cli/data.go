@@ -48,7 +48,7 @@ func (c *call) existing() (*config.Config, error) {
 
 // adminIn is admin for a command that may make the data directory.
 func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.Service) error) error {
-	// What fails elsewhere, as at a remote, the command's answer tells.
+	// The command's answer reports failures elsewhere, such as at a remote.
 	log := commandLog(c.Stderr, slog.LevelError)
 	var remote *admin.Remote
 	core, err := take(ctx, c, cfg, &remote, func() (*server.Core, error) {

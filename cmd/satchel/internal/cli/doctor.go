@@ -65,7 +65,7 @@ func (c *call) doctor(ctx context.Context, _ []string) error {
 	cfg, err := c.load()
 	if err != nil {
 		r.add(finding{Name: "configuration", Detail: operatorText(err), Remedy: "Correct it; docs/configuration.md lists every key."})
-		return c.tell(r)
+		return c.printReport(r)
 	}
 	where := "the defaults; there is no configuration file"
 	if cfg.File != "" {
@@ -84,7 +84,7 @@ func (c *call) doctor(ctx context.Context, _ []string) error {
 		r.add(f)
 	}
 	r.sandbox(ctx, cfg)
-	return c.tell(r)
+	return c.printReport(r)
 }
 
 func (r *report) add(f finding) {
@@ -114,7 +114,7 @@ func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error)
 		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
-	rt, err := server.NewRuntime(cfg, dir, slog.New(slog.DiscardHandler))
+	rt, err := server.NewRuntime(cfg, dir, 0, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -266,8 +266,8 @@ func gitAtLeast(said, least string) bool {
 	return major > wantMajor || major == wantMajor && minor >= wantMinor
 }
 
-// tell prints the report and returns an error where something needed fails.
-func (c *call) tell(r report) error {
+// printReport prints the report and returns an error where something needed fails.
+func (c *call) printReport(r report) error {
 	if err := c.answer(r, func() { r.print(c.Stdout) }); err != nil {
 		return err
 	}

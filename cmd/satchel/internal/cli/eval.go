@@ -58,7 +58,7 @@ func (c *call) evaluate(ctx context.Context, name, user, dir string) (evaluate.F
 	case errors.Is(err, os.ErrNotExist):
 		return evaluate.Figures{}, fault.New(fault.NotFound, "There is no collection %q.", name)
 	case err != nil:
-		return evaluate.Figures{}, fault.Wrap(err, fault.Unavailable, "The collection %q cannot be looked at: %s.", name, cause(err))
+		return evaluate.Figures{}, fault.Wrap(err, fault.Unavailable, "The collection %q cannot be read: %s.", name, cause(err))
 	case info.IsDir():
 		if user != "" || dir != "" {
 			return evaluate.Figures{}, usage("a directory brings its own pages; --user and --dir are for a file of queries and paths")
@@ -198,7 +198,8 @@ func (a answered) Rank(_ context.Context, query string, _ int) ([]string, time.D
 	return ids, r.Took, nil
 }
 
-// limitedLine is a progressLine that may be told of every step, from anywhere.
+// limitedLine is a progressLine that limits how often it prints. It is safe for concurrent
+// use.
 type limitedLine struct {
 	progressLine
 	mu   sync.Mutex

@@ -125,9 +125,8 @@ COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`}, 
 	})
 }
 
-// printShown prints a commit. What files hold is written as it is into a file
-// or a pipe, and without control characters to a terminal, which some of them
-// would command.
+// printShown prints a commit. The content of files is written unchanged to a file or a
+// pipe. For a terminal, control characters are removed.
 func printShown(w io.Writer, s shown, content, terminal bool) {
 	text := s.Patch
 	if content {

@@ -69,8 +69,8 @@ func (m marker) matches(word string) bool {
 	return found >= 2
 }
 
-// matchesPlain reports whether a word is one of the query's, or another form of it,
-// by what both begin with: the search's own stems are not told.
+// matchesPlain reports whether a word is one of the query's or another form of it. It
+// compares beginnings, since the answer does not have the search's stems.
 func (m marker) matchesPlain(word string) bool {
 	word = strings.ToLower(word)
 	for _, w := range m.words {

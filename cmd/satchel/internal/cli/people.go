@@ -232,7 +232,7 @@ func orDash(s string) string {
 	return s
 }
 
-// until is when something ends, with the zone: who is told may be elsewhere.
+// until formats the end of something, with the zone, since the reader may be in another.
 func until(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }
 
 func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

@@ -155,7 +155,7 @@ func synced[In any](ctx context.Context, c *call, m service.Method[In, service.S
 		return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge (what is in a file's name, by another name and then satchel space purge --file PATH), allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
 	}
 	if st.State == space.RemoteFailed {
-		return fault.New(fault.Unavailable, "The space is not in step with its remote; it is tried again while the server runs.")
+		return fault.New(fault.Unavailable, "The space is not in step with its remote; the server tries again while it runs.")
 	}
 	return nil
 }

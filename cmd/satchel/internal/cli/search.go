@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -25,67 +24,38 @@ the query language. If QUERY excludes words, put -- before it:
 satchel search -- deploy -old.
 With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		var r service.SearchArguments
-		fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: 10)")
-		fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
-		fs.StringVar(&r.Since, "since", "", "only pages that changed since the `DAY`, such as 2026-01-31")
-		fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: 5000)")
-		explain := fs.Bool("explain", false, "show the parts of each result's score")
+		in := service.SearchInput{}
+		fs.IntVar(&in.Limit, "limit", 0, "at most `N` results (default: 10)")
+		fs.StringVar(&in.Source, "source", "", "only from these `SOURCES`, separated by commas")
+		fs.StringVar(&in.Since, "since", "", "only pages that changed since the `DAY`, such as 2026-01-31")
+		fs.IntVar(&in.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: 5000)")
+		fs.BoolVar(&in.Explain, "explain", false, "show the parts of each result's score")
 		return func(ctx context.Context, args []string) error {
-			if fs.Changed("limit") && r.Limit < 1 {
-				return usage("--limit %d is not a number above 0", r.Limit)
+			if fs.Changed("limit") && in.Limit < 1 {
+				return usage("--limit %d is not a number above 0", in.Limit)
 			}
-			if fs.Changed("max-tokens") && r.MaxTokens < 1 {
-				return usage("--max-tokens %d is not a number above 0", r.MaxTokens)
+			if fs.Changed("max-tokens") && in.MaxTokens < 1 {
+				return usage("--max-tokens %d is not a number above 0", in.MaxTokens)
 			}
 			// A phrase keeps the quotes that it was typed in within others.
-			r.Query = strings.Join(args, " ")
-			if strings.TrimSpace(r.Query) == "" {
+			in.Query, in.Space = strings.Join(args, " "), spaceNamed(*user)
+			if strings.TrimSpace(in.Query) == "" {
 				return usage("name what to search for, such as: satchel search deploy checklist")
 			}
-			answer, err := longTask(ctx, c, (*service.Service).SearchSpace, service.SearchSpaceInput{Space: spaceNamed(*user), Arguments: r, Explain: *explain})
+			found, err := longTask(ctx, c, (*service.Service).Search, in)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return c.answer(answer, nil)
-			}
-			var found searchAnswer
-			if err := json.Unmarshal(answer, &found); err != nil {
-				return fmt.Errorf("read the answer of the search: %w", err)
-			}
-			found.print(c.Stdout, newMarker(c, r.Query))
-			return nil
+			return c.answer(found, func() { printFound(c.Stdout, found, newMarker(c, in.Query)) })
 		}
 	})
-}
-
-// searchAnswer is what is shown of the search tool's answer.
-type searchAnswer struct {
-	Results     []searchResult `json:"results"`
-	Total       int            `json:"total"`
-	Scope       string         `json:"scope"`
-	IndexAge    float64        `json:"index_age"`
-	Notes       []string       `json:"notes"`
-	Suggestions []string       `json:"suggestions"`
-}
-
-type searchResult struct {
-	Title       string            `json:"title"`
-	Path        string            `json:"path"`
-	Lines       string            `json:"lines"`
-	Heading     string            `json:"heading"`
-	Description string            `json:"description"`
-	Snippet     string            `json:"snippet"`
-	Also        []string          `json:"also"`
-	Why         *rank.Explanation `json:"why"`
 }
 
 // headingAt returns the heading that a line of the snippet, counted from 0, is
 // under. The answer's own is that of the lines which the index holds for the
 // best, and an excerpt of a longer text may begin elsewhere. first is the number
 // in its file of the snippet's first line.
-func (r *searchResult) headingAt(at, first int) string {
+func headingAt(r service.SearchResult, at, first int) string {
 	if ext := path.Ext(r.Path); ext == ".srt" || ext == ".vtt" { // their headings are the times of cues
 		for _, l := range slices.Backward(strings.Split(r.Snippet, "\n")[:at+1]) {
 			if from, _, ok := strings.Cut(l, " --> "); ok {
@@ -96,7 +66,7 @@ func (r *searchResult) headingAt(at, first int) string {
 	}
 	text := r.Snippet
 	if first > 1 {
-		text, at = "\n"+text, at+1 // a rule at its top is no front matter
+		text, at = "\n"+text, at+1 // a rule at the top does not start front matter
 	}
 	inside := false
 	under := ""
@@ -112,9 +82,9 @@ func (r *searchResult) headingAt(at, first int) string {
 	return under
 }
 
-// print shows an answer to a person: the place of each result, so that an
+// printFound shows an answer to a person: the place of each result, so that an
 // editor finds it, and the lines that show why it is one.
-func (a searchAnswer) print(w io.Writer, m marker) {
+func printFound(w io.Writer, a service.SearchResults, m marker) {
 	if a.IndexAge > 0 && len(a.Notes) > 0 { // the first note says how far behind the index is
 		fmt.Fprintf(w, "%s\n\n", oneLine(a.Notes[0]))
 		a.Notes = a.Notes[1:]
@@ -126,10 +96,10 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 		lines := m.excerpt(r.Snippet, first)
 		heading := r.Heading
 		if len(lines) > 0 {
-			heading = r.headingAt(lines[0].number-first, first)
+			heading = headingAt(r, lines[0].number-first, first)
 		}
-		// A snippet that leaves lines out, or says them in its own way, cannot be
-		// told more closely than the answer does.
+		// A snippet that omits or rewrites lines cannot be located more precisely than by
+		// the answer.
 		if n := strings.Count(strings.TrimSuffix(r.Snippet, "\n"), "\n"); first > 0 && last == first+n && len(lines) > 0 {
 			first, last = lines[0].number, lines[len(lines)-1].number
 		}

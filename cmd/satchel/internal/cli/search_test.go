@@ -12,6 +12,7 @@ import (
 	"satchel/cmd/satchel/internal/pathlist"
 	"satchel/internal/apiclient"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 func TestMarker(t *testing.T) {
@@ -68,12 +69,12 @@ func TestSearchAnswerIsPrinted(t *testing.T) {
 		{"escapes", `{"results":[{"title":"\u001b[31mA","path":"a\u0007.md","lines":"1-1","snippet":"roll\u001b]0;x\u0007\ttab\u202e"}],"total":1,"scope":"space\u001b[2J"}`,
 			"\"a\\a.md\":1  [31mA\n    roll]0;x tab\n\n1 page in space[2J.\n"},
 	} {
-		var a searchAnswer
+		var a service.SearchResults
 		if err := json.Unmarshal([]byte(c.answer), &a); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		a.print(&out, newMarker(&call{}, "roll"))
+		printFound(&out, a, newMarker(&call{}, "roll"))
 		if out.String() != c.want {
 			t.Errorf("%s:\n%q, want\n%q", c.name, out.String(), c.want)
 		}
@@ -96,9 +97,9 @@ func TestHeadingIsTheExcerpts(t *testing.T) {
 		{"another form of text", "a.html", "1-90", "Rolling", "Other.\nRoll.", "roll", "Rolling"},
 		{"subtitles", "a.vtt", "1-8", "0:01", "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n01:02:03.500 --> 01:02:05.000\nRoll.", "roll", "01:02:03"},
 	} {
-		a := searchAnswer{Results: []searchResult{{Path: c.path, Lines: c.lines, Heading: c.heading, Snippet: c.snippet}}}
+		a := service.SearchResults{Results: []service.SearchResult{{Path: c.path, Lines: c.lines, Heading: c.heading, Snippet: c.snippet}}}
 		var out bytes.Buffer
-		a.print(&out, newMarker(&call{}, c.query))
+		printFound(&out, a, newMarker(&call{}, c.query))
 		line, _, _ := strings.Cut(out.String(), "\n")
 		if _, heading, _ := strings.Cut(line, "  "); heading != c.want {
 			t.Errorf("%s: %q, want %q in\n%s", c.name, heading, c.want, out.String())

@@ -47,7 +47,7 @@ func isURL(arg string) bool {
 	return scpLike.MatchString(arg)
 }
 
-// check tells at once what cannot be a source.
+// check rejects invalid sources early.
 func (s source) check() error {
 	if s.arg == "" || strings.HasPrefix(s.arg, "-") {
 		return fault.New(fault.Invalid, "%q is not a git URL or a directory.", s.arg)
@@ -59,9 +59,9 @@ func (s source) check() error {
 	case errors.Is(err, os.ErrNotExist):
 		return fault.New(fault.NotFound, "There is no directory %q, and it is not a git URL either.", s.arg)
 	case err != nil:
-		return fault.Wrap(err, fault.Unavailable, "%q cannot be looked at: %s.", s.arg, cause(err))
+		return fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", s.arg, cause(err))
 	case !info.IsDir() && !isBundle(s.arg):
-		return fault.New(fault.Invalid, "%q is a file, and no git bundle. Name its directory, or a git repository.", s.arg)
+		return fault.New(fault.Invalid, "%q is a file, but not a git bundle. Name its directory, or a git repository.", s.arg)
 	}
 	return nil
 }
@@ -262,9 +262,9 @@ func (p *processStream) Close() error {
 	return err
 }
 
-// tarOf streams the files of a directory: regular files and symbolic links,
-// without .git directories. Links are told as links, never followed. maxFile is
-// asked when the first byte is read.
+// tarOf streams the files of a directory: regular files and symbolic links, without .git
+// directories. Links are written as links, never followed. maxFile is called when the first
+// byte is read.
 func tarOf(ctx context.Context, dir string, maxFile func() int64) io.ReadCloser {
 	r, w := io.Pipe()
 	t := &tarStream{PipeReader: r, done: make(chan struct{})}

@@ -120,8 +120,7 @@ func counted(files int) string {
 	return fmt.Sprintf("%d files", files)
 }
 
-// printable is a name as it is, or quoted where it could do more to a terminal
-// than be read.
+// printable returns a name, quoted if it has characters that a terminal would interpret.
 func printable(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s {
 		return q

@@ -132,7 +132,7 @@ func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 
 // attach finds the server, or becomes it.
 func (h *home) attach(ctx context.Context) error {
-	// On an address that only the socket tells.
+	// On an address that only the socket reports.
 	cfg := *h.cfg
 	cfg.Server.Listen, cfg.Server.Metrics, cfg.Server.PublicURL = "127.0.0.1:0", "", ""
 	var remote *admin.Remote
@@ -190,7 +190,7 @@ func (h *home) revoke(ctx context.Context) error {
 	}
 	_, err := admin.Do(ctx, h.service, (*service.Service).RevokeKey, service.RevokeKeyInput{ID: h.key.ID})
 	if fault.CodeOf(err) == fault.Unavailable {
-		return nil // the server ended first; the key ends by itself
+		return nil // the server ended first; the key expires on its own
 	}
 	return err
 }

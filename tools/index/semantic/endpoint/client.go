@@ -40,7 +40,7 @@ type Options struct {
 	// less: an answer may have the requested data and Spare more. Default 64 KiB.
 	MaxAnswer int64
 	Spare     int64
-	// Transport is for tests; default one that dials the URL's host alone.
+	// Transport is for tests; the default only dials the URL's host.
 	Transport http.RoundTripper
 }
 
@@ -82,7 +82,7 @@ type Error struct {
 	Status int
 	// Message is short and safe to show to an operator.
 	Message string
-	// After is how long the endpoint asks to be left alone; 0: it did not say.
+	// After is how long the endpoint asks us to wait; 0 if it did not say.
 	After time.Duration
 	// broken reports that every try got the same answer: the endpoint fails because of the
 	// content, for example because it cannot encode a NaN.
@@ -258,9 +258,9 @@ func (c *client) reason(err error) string {
 // maxMessage limits how much of an endpoint's message is repeated, in bytes.
 const maxMessage = 200
 
-// message reads the endpoint's own words: {"error": {"message": …}}, {"error":
-// …}, {"message": …} or {"detail": …}. Nothing else of it is repeated, for it may
-// be a page that holds what we sent.
+// message reads the endpoint's own message: {"error": {"message": …}}, {"error": …},
+// {"message": …} or {"detail": …}. Nothing else of the answer is repeated, because it may
+// contain what we sent.
 func (c *client) message(body io.Reader) string {
 	var m struct {
 		Error   json.RawMessage `json:"error"`

@@ -2,10 +2,8 @@
 // chat in OpenAI's form, reranking in the form that Cohere, Jina and Text
 // Embeddings Inference share.
 //
-// It promises that no error and no log line holds the key, a text or what an
-// endpoint answered beyond a short message of its own; that an answer is
-// believed only as far as it was checked, and read only as far as its bound;
-// that a redirect is never followed, since it could carry the key elsewhere; and
-// that the limits of requests and tokens hold for everything that a Client
-// sends.
+// No error and no log line contains the key, a text, or more of an answer than the
+// endpoint's short error message. Answers are validated, and read up to a limit. Redirects
+// are never followed, because they could send the key elsewhere. The limits of requests and
+// tokens hold for everything that a Client sends.
 package endpoint

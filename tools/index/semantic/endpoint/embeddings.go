@@ -77,8 +77,8 @@ func (e *Embeddings) Embed(ctx context.Context, id semantic.Identity, kind seman
 	return vectors, err
 }
 
-// vectors puts an answer in the order of its indexes, and judges it. All of them
-// may be absent, as some endpoints have it: then the order is the texts'.
+// vectors sorts an answer by its indexes, and validates it. If all indexes are missing, as
+// with some endpoints, the order is that of the texts.
 func (a *embeddingAnswer) vectors(want int) ([][]float32, error) {
 	if len(a.Data) != want {
 		return nil, fmt.Errorf("%w: %d vectors for %d texts", semantic.ErrVector, len(a.Data), want)

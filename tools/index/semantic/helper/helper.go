@@ -1,12 +1,12 @@
-// Package helper keeps satchel-embed running, the program that runs an embedding
-// model on this machine, and which serves it on a socket in OpenAI's form.
+// Package helper keeps satchel-embed running, a program that serves an embedding model of
+// this machine on a socket, in OpenAI's format.
 //
-// It is a program of its own so that what runs a model is linked into no process
-// that does not: this server's binary is every sandbox's too.
+// It is a separate program, so that only it links the code that runs models: the server's
+// binary also runs in every sandbox.
 //
-// It promises that the program ends with this one, however that ends, since it
-// reads a pipe that closes then; that it is given no environment, and so no
-// secret; and that one that fails is started again, ever less often.
+// The program ends with this process, however that ends, because it reads a pipe that
+// closes then. It has an empty environment, and so no secret. After a failure it is
+// restarted, with growing delays.
 package helper
 
 import (
@@ -31,8 +31,7 @@ type Options struct {
 	Path string
 	// Model is the directory of the model.
 	Model string
-	// Socket is where the program listens. Its directory must be this user's
-	// alone.
+	// Socket is where the program listens. Only this user may have access to its directory.
 	Socket string
 	// Logger receives the program's output and how it ends. Default: nothing is logged.
 	Logger *slog.Logger
@@ -41,7 +40,7 @@ type Options struct {
 	RestartAfter time.Duration
 }
 
-// Find returns the path of the program: beside this one, or where programs are.
+// Find returns the path of the program: next to this one, or in the PATH.
 func Find() (string, error) {
 	if exe, err := os.Executable(); err == nil {
 		p := filepath.Join(filepath.Dir(exe), Program)
@@ -119,7 +118,7 @@ func (h *Helper) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// It ends by itself once its standard input does; then it has this long.
+	// It ends when its standard input is closed, and has this long to do so.
 	cmd.Cancel = stdin.Close
 	cmd.WaitDelay = 5 * time.Second
 	stderr, err := cmd.StderrPipe()
