@@ -122,8 +122,10 @@ func curvePages(n int) []evaluate.Document {
 }
 
 // benchCurve indexes and searches 1,000, 10,000 and 100,000 pages in this
-// process.
+// process. The last index is compared with the one before: ten times the pages
+// should take ten times as long.
 func benchCurve(ctx context.Context, b *bench) error {
+	before := 0.0
 	for _, c := range []struct {
 		name  string
 		pages int
@@ -131,31 +133,39 @@ func benchCurve(ctx context.Context, b *bench) error {
 		if b.quick && c.pages > 1000 {
 			continue
 		}
-		if err := b.curve(ctx, c.name, curvePages(b.size(c.pages))); err != nil {
+		took, err := b.curve(ctx, c.name, curvePages(b.size(c.pages)))
+		if err != nil {
 			return err
 		}
+		if c.pages == 100_000 {
+			b.versus("index_"+c.name, took, "ms", "indexing 10,000 pages", before)
+		} else {
+			b.alone("index_"+c.name, took, "ms")
+		}
+		before = took
 	}
 	return nil
 }
 
-func (b *bench) curve(ctx context.Context, name string, docs []evaluate.Document) (err error) {
+// curve prints how long searches of pages take, and returns in how many
+// milliseconds the pages are indexed.
+func (b *bench) curve(ctx context.Context, name string, docs []evaluate.Document) (indexed float64, err error) {
 	began := time.Now()
 	built, err := evaluate.Build(ctx, index.Options{}, docs, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, built.Close()) }()
-	indexed := time.Since(began)
+	indexed = float64(time.Since(began)) / float64(time.Millisecond)
 	var asked times
 	for _, q := range queries(b.runs(300)) {
 		_, took, err := built.Rank(ctx, q, evaluate.TopDepth)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		asked = append(asked, took)
 	}
-	b.alone("index_"+name, float64(indexed)/float64(time.Millisecond), "ms")
 	b.alone("search_"+name+"_p50", asked.median(), "ms")
 	b.alone("search_"+name+"_p95", asked.p(0.95), "ms")
-	return nil
+	return indexed, nil
 }

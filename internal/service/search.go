@@ -333,20 +333,20 @@ func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error
 		r.text = string(r.encoded)
 		return err != nil || present.EstimateTokens(r.text) <= budget
 	}
-	for i := len(r.Results) - 1; i >= 0 && !fits(); i-- {
+	fit := fits()
+	for i := len(r.Results) - 1; i >= 0 && !fit; i-- {
 		if h := hits[i]; h.Text != "" {
 			h.Text, h.Lines, h.Why = "", h.SnippetLines, nil
 			r.Results[i] = newSearchResult(h)
+			fit = fits()
 		}
 	}
-	for len(r.Results) > 1 && !fits() {
+	for len(r.Results) > 1 && !fit {
 		n := len(r.Results)
 		r.Notes = slices.DeleteFunc(slices.Clone(r.Notes), func(s string) bool { return s == present.CutNote(n) })
 		r.Results, r.Notes = r.Results[:n-1], append(r.Notes, present.CutNote(n-1))
 		r.Truncated = true
-	}
-	if len(r.Results) < 2 { // nothing was measured since the last change
-		fits()
+		fit = fits()
 	}
 	for i := range r.Results {
 		r.Results[i].Why = why[i]

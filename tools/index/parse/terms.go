@@ -52,9 +52,15 @@ func (t Tokens) Check() error {
 	return nil
 }
 
-// Field returns the hashes of a field's words in order; nil if t is
-// malformed.
-func (t Tokens) Field(f int) []uint32 {
+// Words are the hashes of words in order.
+type Words []byte
+
+// Len returns how many words there are, and At the hash of one.
+func (w Words) Len() int        { return len(w) / tokenBytes }
+func (w Words) At(i int) uint32 { return uint32(w[3*i]) | uint32(w[3*i+1])<<8 | uint32(w[3*i+2])<<16 }
+
+// Field returns the words of a field; nil if t is malformed.
+func (t Tokens) Field(f int) Words {
 	for ; ; f-- {
 		n, size := binary.Uvarint(t)
 		if size <= 0 || n > uint64(len(t)-size)/tokenBytes {
@@ -62,11 +68,7 @@ func (t Tokens) Field(f int) []uint32 {
 		}
 		t = t[size:]
 		if f == 0 {
-			words := make([]uint32, n)
-			for i := range words {
-				words[i] = uint32(t[3*i]) | uint32(t[3*i+1])<<8 | uint32(t[3*i+2])<<16
-			}
-			return words
+			return Words(t[:n*tokenBytes])
 		}
 		t = t[n*tokenBytes:]
 	}
@@ -81,9 +83,9 @@ func (t Tokens) Hold(phrase []string) bool {
 	for f := range FieldCount {
 		words := t.Field(f)
 	next:
-		for i := 0; i+len(want) <= len(words); i++ {
+		for i := 0; i+len(want) <= words.Len(); i++ {
 			for j, w := range want {
-				if words[i+j] != w {
+				if words.At(i+j) != w {
 					continue next
 				}
 			}

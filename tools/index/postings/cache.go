@@ -40,10 +40,6 @@ type segmentTerm struct {
 	// term, may have the same.
 	rows  [2]int64
 	entry segment.Entry
-	// occurs is how often the bodies of the segment's chunks had the term when gone of the
-	// chunks were deleted; -1: not counted yet.
-	occurs int64
-	gone   int
 }
 
 // rowOverhead is about what the cache itself takes for each row.

@@ -23,7 +23,7 @@ import (
 
 // schemaVersion changes with the tables and with the analysis of text. A database of another
 // version is rebuilt.
-const schemaVersion = 7
+const schemaVersion = 8
 
 // ChunkBits is how many bits of a chunk's id number it within its document:
 // id = document << ChunkBits | number.
@@ -51,7 +51,7 @@ var schema = []string{
 // only tests set others.
 type Options struct {
 	// CacheBytes is the size of the cache that all databases share; each of the Readers
-	// of a database also keeps pages of a quarter of that.
+	// of a database also keeps pages of an eighth of that.
 	CacheBytes int
 	// BuildBytes is about how much memory the postings of one build or update take
 	// before they are written as a segment.
@@ -62,7 +62,7 @@ type Options struct {
 
 // WithDefaults returns the options with the defaults filled in.
 func (o Options) WithDefaults() Options {
-	o.CacheBytes = cmp.Or(o.CacheBytes, 8<<20)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 16<<20)
 	o.BuildBytes = cmp.Or(o.BuildBytes, 64<<20)
 	o.Readers = cmp.Or(o.Readers, 4)
 	return o
@@ -226,7 +226,7 @@ func Open(ctx context.Context, file string, o Options, cache *Cache) (_ *Databas
 	if d.view, err = loadView(ctx, d.write, d.state); err != nil {
 		return nil, err
 	}
-	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", fmt.Sprintf("cache_size(-%d)", max(1, o.CacheBytes/4/1024)))+"&mode=rw"); err != nil {
+	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", fmt.Sprintf("cache_size(-%d)", max(1, o.CacheBytes/8/1024)))+"&mode=rw"); err != nil {
 		return nil, err
 	}
 	d.read.SetMaxOpenConns(o.Readers)

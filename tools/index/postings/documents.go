@@ -82,14 +82,15 @@ func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 			&d.Path, &d.Blob, &d.Title, &d.Description, &d.Kind, &d.Lang, &d.Version, &d.Date, &d.Lines, &tags, &files, &docSum); err != nil {
 			return err
 		}
-		doc, part := id>>ChunkBits, []byte(text)
+		doc, part, whole := id>>ChunkBits, []byte(text), string(text)
+		p.Text = whole
 		if d.Size <= wholeBytes {
 			if err := textFields(doc).check(textSum, text, "text", doc); err != nil {
 				return err
 			}
 			from := min(max(p.Start, 0), len(text))
-			part = text[from:min(max(p.End, from), from+maxPassageBytes, len(text))]
-			d.text = string(text)
+			to := min(max(p.End, from), from+maxPassageBytes, len(text))
+			part, p.Text, d.text = text[from:to], whole[from:to], whole
 		}
 		if err := chunkFields(id, p.Start, p.End, p.Lines, p.Crumbs, p.Anchors).check(sum, part, "chunk", id); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 		if err := docFields(doc, d, tags, files).check(docSum, nil, "document", doc); err != nil {
 			return err
 		}
-		if p.Text = string(part); len(p.Text) < p.End-p.Start {
+		if len(p.Text) < p.End-p.Start {
 			if i := strings.LastIndexByte(p.Text, '\n'); i >= 0 {
 				p.Text = p.Text[:i+1]
 			}

@@ -5,16 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
 // termEntry is a term in the dictionaries of a view.
 type termEntry struct {
-	df      int64 // live chunks that hold it
-	occurs  int64 // how often bodies have it, once counted; see Occurrences
-	counted bool
-	parts   []segmentTerm // one for each part
+	df     int64         // live chunks that hold it
+	occurs int64         // how often their bodies have it
+	parts  []segmentTerm // one for each part
 }
 
 // lookup finds a term in every segment of the Snapshot's view.
@@ -37,20 +35,16 @@ func (s *Snapshot) lookup(ctx context.Context, t string) (*termEntry, error) {
 			if err != nil {
 				return nil, err
 			}
-			*in, fresh = segmentTerm{rows: rows, entry: entry, occurs: -1}, t != ""
+			*in, fresh = segmentTerm{rows: rows, entry: entry}, t != ""
 		}
 		e.df += in.entry.DF
+		e.occurs += in.entry.Occurs
 	}
 	if fresh {
-		s.keepTerm(t, e)
+		s.db.cache.keep(cachedRow{key: s.termKey(t), term: e.parts})
 	}
 	s.terms[t] = e
 	return e, nil
-}
-
-// keepTerm caches a term for other snapshots.
-func (s *Snapshot) keepTerm(t string, e *termEntry) {
-	s.db.cache.keep(cachedRow{key: s.termKey(t), term: slices.Clone(e.parts)})
 }
 
 // termKey is the key of a term in the cache.
@@ -71,35 +65,7 @@ func (s *Snapshot) Occurrences(ctx context.Context, t string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if e.counted {
-		return e.occurs, nil
-	}
-	total, counted := int64(0), false
-	for i := range s.View.Parts {
-		p, in := &s.View.Parts[i], &e.parts[i]
-		if in.occurs >= 0 && in.gone == p.Gone {
-			total += in.occurs
-			continue
-		}
-		sum := int64(0)
-		if err := s.Each(ctx, t, i, func(ps []segment.Posting) {
-			for j := range ps {
-				if p.Dead == nil || !p.Dead.Has(int(ps[j].Chunk)) {
-					sum += int64(ps[j].Counts[parse.FieldBody])
-				}
-			}
-		}); err != nil {
-			return 0, err
-		}
-		in.occurs, in.gone = sum, p.Gone
-		total += sum
-		counted = true
-	}
-	if counted {
-		s.keepTerm(t, e)
-	}
-	e.occurs, e.counted = total, true
-	return total, nil
+	return e.occurs, nil
 }
 
 // EachTerm calls yield with every term that begins with prefix and how many

@@ -38,7 +38,7 @@ func (d *Database) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	var text string
-	if err := s.bound(ctx, d.stmts.epoch).QueryRowContext(ctx).Scan(&text); err != nil {
+	if err := s.bound(ctx, d.stmts.epoch).QueryRowContext(context.WithoutCancel(ctx)).Scan(&text); err != nil {
 		return nil, err
 	}
 	epoch, err := strconv.ParseInt(text, 10, 64)
@@ -65,25 +65,28 @@ func (s *Snapshot) End() {
 	s.db.Release()
 }
 
-// Scratch is memory that the searches of a database reuse: for each chunk its score, its
-// terms, and those of its headings.
+// Scratch is memory that the searches of a database reuse.
 type Scratch struct {
-	Score []float32
-	Terms []uint64
-	Heads []uint8
-	buf   [512]segment.Posting
+	Chunks []ChunkScore // of all parts
+	buf    [512]segment.Posting
+}
+
+// ChunkScore is what a search has found of a chunk: its score, the terms that it holds, and
+// those of its headings.
+type ChunkScore struct {
+	Terms uint64
+	Score float32
+	Heads uint8
 }
 
 // Reset makes room for n chunks, and clears it.
 func (m *Scratch) Reset(n int) {
-	if cap(m.Score) < n {
-		m.Score, m.Terms, m.Heads = make([]float32, n), make([]uint64, n), make([]uint8, n)
+	if cap(m.Chunks) < n {
+		m.Chunks = make([]ChunkScore, n)
 		return
 	}
-	m.Score, m.Terms, m.Heads = m.Score[:n], m.Terms[:n], m.Heads[:n]
-	clear(m.Score)
-	clear(m.Terms)
-	clear(m.Heads)
+	m.Chunks = m.Chunks[:n]
+	clear(m.Chunks)
 }
 
 // Scratch returns memory that belongs to the snapshot until it ends.
@@ -103,8 +106,11 @@ func (s *Snapshot) readRow(ctx context.Context) segment.Reader {
 			return b, nil
 		}
 		var b []byte
-		if err := s.bound(ctx, s.db.stmts.row).QueryRowContext(ctx, row).Scan(&b); err != nil {
-			return nil, missingRow(err, row)
+		if err := s.eachRow(ctx, s.db.stmts.row, func(rows *sql.Rows) error { return rows.Scan(&b) }, row); err != nil {
+			return nil, err
+		}
+		if b == nil {
+			return nil, missingRow(sql.ErrNoRows, row)
 		}
 		b, err := segment.Unseal(b, row)
 		if err != nil {

@@ -21,12 +21,12 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	queries := []string{
 		`SELECT data FROM blocks WHERE id = ?`,
 		`SELECT value FROM meta WHERE key = 'epoch'`,
-		`SELECT id, tokens FROM chunks WHERE id IN (SELECT value FROM json_each(?))`,
+		`SELECT c.id, tokens FROM json_each(?) list CROSS JOIN chunks c ON c.id = list.value`,
 		`SELECT c.id, c.start, c.end, c.line0, c.line1, c.crumbs, c.anchors, c.sum, length(t.text),
 			CASE WHEN length(t.text) <= ?1 THEN t.text ELSE substr(t.text, c.start + 1, min(c.end - c.start, ?2)) END, t.sum,
-			path, blob, title, description, kind, lang, version, date, lines, tags, files, d.sum
-			FROM chunks c JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id WHERE c.id IN (SELECT value FROM json_each(?3))`,
-		`SELECT id, path, title, lang, version, date, head FROM docs WHERE id IN (SELECT value FROM json_each(?))`,
+			d.path, blob, title, description, kind, lang, version, date, lines, tags, files, d.sum
+			FROM json_each(?3) list CROSS JOIN chunks c ON c.id = list.value JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id`,
+		`SELECT d.id, d.path, title, lang, version, date, head FROM json_each(?) list CROSS JOIN docs d ON d.id = list.value`,
 	}
 	for i, into := range s.all() {
 		var err error
@@ -62,9 +62,13 @@ func (s *Snapshot) bound(ctx context.Context, st *sql.Stmt) *sql.Stmt {
 	return b
 }
 
-// eachRow calls scan with each row that a statement returns.
+// eachRow calls scan with each row that a statement returns. The statement itself is short
+// and not cancelled: for one that can be, SQLite's driver starts a goroutine.
 func (s *Snapshot) eachRow(ctx context.Context, st *sql.Stmt, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := s.bound(ctx, st).QueryContext(ctx, args...)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	rows, err := s.bound(ctx, st).QueryContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (w *Writer) Remove(ctx context.Context, a *parse.Analyzer, p space.Path) (h
 	for i := range d.Page.Chunks {
 		t := &d.Terms[i]
 		for k := range t.Terms {
-			w.seg.Forget(t.Texts[t.Terms[k].ID])
+			w.seg.Forget(t.Texts[t.Terms[k].ID], t.Terms[k].N)
 		}
 		w.count(t, -1)
 	}

@@ -17,7 +17,13 @@ type highlightTerms struct {
 	// a term does not begin as its words do; then begins is of no use.
 	begins [utf8.RuneSelf]bool
 	any    bool
+	// sketches are those of the terms. They show of most words, without a look into bit, that
+	// they match no term.
+	sketches [256]bool
 }
+
+// sketch makes a byte of a term, which must not be empty.
+func sketch(term string) byte { return term[0] ^ term[len(term)-1]<<3 ^ byte(len(term)) }
 
 // maxHighlights is how many terms are looked for in a passage: a bit for each.
 const maxHighlights = 64
@@ -35,6 +41,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 		return
 	}
 	w.bit[term] = len(w.weight)
+	w.sketches[sketch(term)] = true
 	w.weight = append(w.weight, weight)
 	if term[0] >= utf8.RuneSelf {
 		return // as every byte from there on, it may begin one
@@ -50,50 +57,60 @@ func (w *highlightTerms) add(term string, weight float64) {
 // in returns the terms that a word matches.
 func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	for _, t := range o.Parts {
-		if b, ok := w.bit[t]; ok {
-			mask |= 1 << b
-		}
+		mask |= w.of(t)
 	}
-	for _, t := range [...]string{o.Term, o.Joined, o.Own} {
-		if t == "" {
-			continue
-		}
-		if b, ok := w.bit[t]; ok {
-			mask |= 1 << b
-		}
+	return mask | w.of(o.Term) | w.of(o.Joined) | w.of(o.Own)
+}
+
+// of returns the bit of a term, 0 if it is not one of the terms.
+func (w *highlightTerms) of(t string) uint64 {
+	if t == "" || !w.sketches[sketch(t)] {
+		return 0
 	}
-	return mask
+	if b, ok := w.bit[t]; ok {
+		return 1 << b
+	}
+	return 0
 }
 
 // each calls yield with the position and the terms of each word of a text that matches
 // terms. It analyses text between blanks only if a term can begin with one of its letters:
-// the stem of an ASCII word begins with the same letter.
+// the stem of an ASCII word begins with the same letter. It
+// analyses neighbours together.
 func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
+	from := 0 // of what is analysed
+	found := func(o parse.Word) {
+		if mask := w.in(o); mask != 0 {
+			yield(from+o.Start, mask)
+		}
+	}
 	if w.any {
-		a.Words(text, func(o parse.Word) {
-			if mask := w.in(o); mask != 0 {
-				yield(o.Start, mask)
-			}
-		})
+		a.Words(text, found)
 		return
 	}
-	for from := 0; from < len(text); {
-		to, may, before := from, false, byte(' ')
-		for to < len(text) && text[to] > ' ' {
-			c := text[to]
+	analyse := func(to int) {
+		if from < to {
+			a.Words(text[from:to], found)
+		}
+	}
+	for at := 0; at < len(text); {
+		start, may, before := at, false, byte(' ')
+		for at < len(text) && text[at] > ' ' {
+			c := text[at]
 			may = may || c >= utf8.RuneSelf || w.begins[c] && beginsWord(before, c)
 			before = c
-			to++
+			at++
 		}
-		if may {
-			a.Words(text[from:to], func(o parse.Word) {
-				if mask := w.in(o); mask != 0 {
-					yield(from+o.Start, mask)
-				}
-			})
+		if !may {
+			analyse(start)
+			from = at + 1
+		} else if at == len(text) || text[at] != ' ' {
+			analyse(at)
+			from = at + 1
 		}
-		from = to + 1
+		at++
 	}
+	analyse(len(text))
 }
 
 // beginsWord reports whether a word, or a part of an identifier, may begin with a

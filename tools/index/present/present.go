@@ -262,50 +262,60 @@ func readable(name, text string) string {
 	return text
 }
 
+// escape returns the character after the backslash with which JSON writes a byte; 0 if it
+// writes the byte itself.
+func escape(c byte) byte {
+	switch c {
+	case '\n':
+		return 'n'
+	case '\t':
+		return 't'
+	case '\r':
+		return 'r'
+	case '"', '\\':
+		return c
+	}
+	return 0
+}
+
 // costOf returns what a text costs in an answer, as a JSON string.
 func costOf(s string) int {
-	if !strings.ContainsAny(s, "\n\"\\\t\r\u2028\u2029") {
+	escapes, ascii := 0, true
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf {
+			ascii = false
+		} else if c <= '\\' && escape(c) != 0 {
+			escapes++
+		}
+	}
+	separators := !ascii && strings.ContainsAny(s, "\u2028\u2029")
+	if escapes == 0 && !separators {
 		return EstimateTokens(s)
 	}
 	var b strings.Builder
-	b.Grow(len(s) + len(s)/16)
-	if !strings.ContainsAny(s, "\u2028\u2029") && utf8.ValidString(s) {
+	b.Grow(len(s) + escapes)
+	if ascii || !separators && utf8.ValidString(s) {
 		from := 0
 		for i := range len(s) {
-			var escaped byte
-			switch c := s[i]; c {
-			case '\n':
-				escaped = 'n'
-			case '\t':
-				escaped = 't'
-			case '\r':
-				escaped = 'r'
-			case '"', '\\':
-				escaped = c
-			default:
-				continue
+			if c := s[i]; c <= '\\' {
+				if e := escape(c); e != 0 {
+					b.WriteString(s[from:i])
+					b.WriteByte('\\')
+					b.WriteByte(e)
+					from = i + 1
+				}
 			}
-			b.WriteString(s[from:i])
-			b.WriteByte('\\')
-			b.WriteByte(escaped)
-			from = i + 1
 		}
 		b.WriteString(s[from:])
 		return EstimateTokens(b.String())
 	}
 	for _, r := range s {
-		switch r {
-		case '\n':
-			b.WriteString(`\n`)
-		case '\t':
-			b.WriteString(`\t`)
-		case '\r':
-			b.WriteString(`\r`)
-		case '"', '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '\u2028', '\u2029':
+		switch {
+		case r == '\u2028' || r == '\u2029':
 			b.WriteString(`\u2028`)
+		case r < utf8.RuneSelf && escape(byte(r)) != 0:
+			b.WriteByte('\\')
+			b.WriteByte(escape(byte(r)))
 		default:
 			b.WriteRune(r)
 		}

@@ -76,7 +76,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were checked.", s.Label)
 	}
 	lead := 0.0
-	if u.sentence() {
+	if u.plan.sentence {
 		lead = leadChunk
 	}
 	return s.byDocument(best, cover, lead, u.Explain), err

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 	if err := loadPassages(ctx, all[:min(len(all), limit)]); err != nil {
 		return nil, err
 	}
-	words := map[*Candidate][]uint32{}
+	words := map[*Candidate]*bag{}
 	kept := make([]*Candidate, 0, limit)
 	for i, f := range all {
 		if len(kept) == limit {
@@ -77,18 +78,16 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 
 // copies reports whether two loaded documents say the same. It compares what is cheap first
 // and whole texts last.
-func copies(ctx context.Context, a, b *Candidate, words map[*Candidate][]uint32, q *query.Parsed) (bool, error) {
+func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *query.Parsed) (bool, error) {
 	x, y := &a.Doc, &b.Doc
 	if !q.Filters.Version.Empty() && x.Version != y.Version || !q.Filters.Lang.Empty() && x.Lang != y.Lang {
 		return false, nil
 	}
-	of := func(f *Candidate) []uint32 {
-		w, ok := words[f]
-		if !ok {
-			w = wordSet(f.Text)
-			words[f] = w
+	of := func(f *Candidate) *bag {
+		if words[f] == nil {
+			words[f] = newBag(f.Text)
 		}
-		return w
+		return words[f]
 	}
 	if x.Blob == y.Blob && a.Source != b.Source {
 		return true, nil
@@ -102,32 +101,59 @@ func copies(ctx context.Context, a, b *Candidate, words map[*Candidate][]uint32,
 			return false, nil
 		}
 	}
-	if len(of(a)) < copyWords || x.Blob != y.Blob && overlap(of(a), of(b)) < copyShare {
+	if x.Blob == y.Blob {
+		return len(of(a).set()) >= copyWords, nil
+	}
+	if !of(a).mayCopy(of(b)) || len(of(a).set()) < copyWords || overlap(of(a).set(), of(b).set()) < copyShare {
 		return false, nil
 	}
-	if x.Blob == y.Blob {
-		return true, nil
-	}
-	var texts [2][]uint32
+	var texts [2]*bag
 	for i, f := range []*Candidate{a, b} {
 		text, err := f.Source.WholeText(ctx, f.ID, &f.Doc)
 		if err != nil {
 			return false, err
 		}
-		texts[i] = wordSet(text[:min(len(text), copyBytes)])
+		texts[i] = newBag(text[:min(len(text), copyBytes)])
 	}
-	return overlap(texts[0], texts[1]) >= copyShare, nil
+	return overlap(texts[0].set(), texts[1].set()) >= copyShare, nil
 }
 
-// wordSet returns the hashes of a text's blank-separated words, sorted and without
-// repetition.
-func wordSet(text string) []uint32 {
-	set := make([]uint32, 0, len(text)/6)
+// bag holds the hashes of a text's blank-separated words.
+type bag struct {
+	words  []uint32
+	sorted bool       // and each is there once
+	bits   [32]uint64 // a bit for each word; words may share one
+	size   int        // with repetitions
+}
+
+func newBag(text string) *bag {
+	b := &bag{words: make([]uint32, 0, len(text)/6)}
 	for w := range strings.FieldsSeq(text) {
-		set = append(set, parse.TermHash(w))
+		h := parse.TermHash(w)
+		b.words = append(b.words, h)
+		b.bits[h/64%32] |= 1 << (h % 64)
 	}
-	slices.Sort(set)
-	return slices.Compact(set)
+	b.size = len(b.words)
+	return b
+}
+
+// set returns the words in order, each once.
+func (b *bag) set() []uint32 {
+	if !b.sorted {
+		slices.Sort(b.words)
+		b.words, b.sorted = slices.Compact(b.words), true
+	}
+	return b.words
+}
+
+// mayCopy reports whether two bags may have copyShare of all their words in common. Each bit
+// in which they differ is of a word that only one of them has, and copies have few of these.
+func (b *bag) mayCopy(o *bag) bool {
+	differ := 0
+	for i := range b.bits {
+		differ += bits.OnesCount64(b.bits[i] ^ o.bits[i])
+	}
+	return float64(differ) <= (1-copyShare)/(1+copyShare)*float64(b.size+o.size)
 }
 
 // overlap is the Jaccard index of two sets.

@@ -65,7 +65,6 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 	if err := u.readEvidence(ctx, docs); err != nil {
 		return err
 	}
-	sentence := u.sentence()
 	for i, f := range docs {
 		if len(f.Chunks) == 0 {
 			continue
@@ -95,7 +94,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 		}
 		scored := f.Score
 		e.weigh(f, words, headed)
-		if !sentence {
+		if !u.plan.sentence {
 			continue
 		}
 		if i < openedDocs {
@@ -126,19 +125,27 @@ type evidence struct {
 	hashes   map[uint32]float64 // the same, by the hashes of the terms
 	total    float64            // the sum of all weights
 	sequence []uint32           // hashes of the plan's
+	places   map[uint32][]int   // in sequence
+	begin    [256]bool          // the first bytes of those hashes
 	name     uint32
 }
 
 func newEvidence(u *Run) *evidence {
-	e := &evidence{a: u.analyzer, p: u.plan, weight: map[string]float64{}, hashes: map[uint32]float64{}, name: parse.TermHash(u.plan.name)}
+	e := &evidence{
+		a: u.analyzer, p: u.plan, weight: map[string]float64{}, hashes: map[uint32]float64{}, places: map[uint32][]int{},
+		name: parse.TermHash(u.plan.name),
+	}
 	for _, t := range u.plan.terms {
 		w := t.Weight * t.residualIDF * idf(u.stats.chunks, t.DF)
 		e.weight[t.Text] += w
 		e.hashes[parse.TermHash(t.Text)] += w
 		e.total += w
 	}
-	for _, t := range u.plan.sequence {
-		e.sequence = append(e.sequence, parse.TermHash(t))
+	for i, t := range u.plan.sequence {
+		h := parse.TermHash(t)
+		e.sequence = append(e.sequence, h)
+		e.places[h] = append(e.places[h], i)
+		e.begin[byte(h)] = true
 	}
 	return e
 }
@@ -160,7 +167,7 @@ func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
 	named := max(e.named(f.Header, title), headed)
 	near := 0.0
 	if len(e.sequence) > 1 {
-		near = adjacentBoost * adjacency(words.Field(parse.FieldBody), e.sequence)
+		near = adjacentBoost * e.adjacency(words.Field(parse.FieldBody))
 	}
 	scored := f.Score
 	f.rescore("a title, file name or heading is the query", scored*(1+named))
@@ -218,15 +225,15 @@ func (e *evidence) headed(words parse.Tokens) float64 {
 	}
 	boost := 0.0
 	headings := words.Field(parse.FieldCrumb)
-	for from := 0; from < len(headings); {
-		to := from
-		for to < len(headings) && headings[to] != parse.TokenBreak {
-			to++
+	for from := 0; from < headings.Len(); {
+		to, same := from, true // as the sequence so far
+		for ; to < headings.Len() && headings.At(to) != parse.TokenBreak; to++ {
+			same = same && to-from < len(e.sequence) && headings.At(to) == e.sequence[to-from]
 		}
-		switch h := headings[from:to]; {
-		case len(h) == 1 && h[0] == e.name:
+		switch n := to - from; {
+		case n == 1 && headings.At(from) == e.name:
 			return definedBoost
-		case len(h) > 0 && slices.Equal(h, e.sequence):
+		case n > 0 && same && n == len(e.sequence):
 			boost = headedBoost
 		}
 		from = to + 1
@@ -244,16 +251,17 @@ func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) 
 	first := lead.Field(parse.FieldBody)
 	seen := make([]uint32, 0, len(e.hashes))
 	sum := 0.0
-	for i, w := range first[:min(len(first), openingWords)] {
+	for i := range min(first.Len(), openingWords) {
 		if i == beginningWords {
 			beginning = sum
 		}
+		w := first.At(i)
 		if weight := e.hashes[w]; weight > 0 && !slices.Contains(seen, w) {
 			seen = append(seen, w)
 			sum += weight
 		}
 	}
-	if len(first) <= beginningWords {
+	if first.Len() <= beginningWords {
 		beginning = sum
 	}
 	return sum / e.total, beginning / e.total
@@ -285,19 +293,19 @@ func squeeze(text string) string {
 // adjacency returns how many of the neighbouring pairs of the query's words are
 // neighbours in the text, in the same order with at most one word between:
 // from 0 to 1.
-func adjacency(text, sequence []uint32) float64 {
-	at := make(map[uint32][]int, len(sequence))
-	for i, t := range sequence {
-		at[t] = append(at[t], i)
-	}
-	seen := make([]bool, len(sequence))
+func (e *evidence) adjacency(text parse.Words) float64 {
+	seen := make([]bool, len(e.sequence))
 	const never = math.MinInt / 2
-	last := make([]int, len(sequence))
+	last := make([]int, len(e.sequence))
 	for i := range last {
 		last[i] = never
 	}
-	for pos, w := range text {
-		places := at[w]
+	for pos := range text.Len() {
+		w := text.At(pos)
+		if !e.begin[byte(w)] {
+			continue
+		}
+		places := e.places[w]
 		for _, i := range places {
 			if i > 0 && pos-last[i-1] <= 2 {
 				seen[i] = true
@@ -313,5 +321,5 @@ func adjacency(text, sequence []uint32) float64 {
 			n++
 		}
 	}
-	return float64(n) / float64(len(sequence)-1)
+	return float64(n) / float64(len(e.sequence)-1)
 }

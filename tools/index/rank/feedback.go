@@ -40,17 +40,7 @@ func (u *Run) feeds() bool {
 	if u.Sort != query.ByRelevance || len(u.plan.phrases) > 0 {
 		return false
 	}
-	return u.sentence()
-}
-
-// sentence reports whether the query has enough words to be a description rather than a
-// name.
-func (u *Run) sentence() bool {
-	distinct := map[string]bool{}
-	for _, t := range u.plan.sequence {
-		distinct[t] = true
-	}
-	return len(distinct) >= sentenceWords
+	return u.plan.sentence
 }
 
 // feedback returns the terms that a second pass adds, in bodies: those that the best

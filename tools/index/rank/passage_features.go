@@ -2,6 +2,7 @@ package rank
 
 import (
 	"context"
+	"slices"
 
 	"satchel/tools/index/postings"
 )
@@ -44,10 +45,32 @@ func (u *Run) mayHead(h heads) bool {
 	return h&headsKnown == 0 || u.unplanned || h&headsName != 0 || h&all == all
 }
 
-// looksInto reports whether passage k of a document must be read. The best one is read if
-// the query has several words, to measure their proximity.
+// pairBits returns for each two neighbouring words of the query the bits that a chunk with
+// both has, see chunkMatch. A word that is not among the plan's terms has no bit.
+func (p *plan) pairBits() (pairs []uint64) {
+	bit := func(word string) uint64 {
+		k := slices.IndexFunc(p.terms, func(t Term) bool { return t.Text == word })
+		if k < 0 {
+			return 0
+		}
+		return 1 << min(k, 63)
+	}
+	for i := 1; i < len(p.sequence); i++ {
+		pairs = append(pairs, bit(p.sequence[i-1])|bit(p.sequence[i]))
+	}
+	return pairs
+}
+
+// mayBeNear reports whether neighbouring words of the query may be in a document's best
+// passage.
+func (u *Run) mayBeNear(f *Candidate) bool {
+	return f.Chunks[0].heads&headsKnown == 0 || slices.ContainsFunc(u.plan.pairs, func(both uint64) bool { return f.terms&both == both })
+}
+
+// looksInto reports whether passage k of a document must be read. The best one is read to
+// measure the proximity of the query's words, and for the headings of a sentence.
 func (u *Run) looksInto(f *Candidate, k int) bool {
-	return k == 0 && len(u.plan.sequence) > 1 || u.mayHead(f.Chunks[k].heads)
+	return k == 0 && len(u.plan.sequence) > 1 && (u.plan.sentence || u.mayBeNear(f)) || u.mayHead(f.Chunks[k].heads)
 }
 
 // readEvidence reads the words of the passages that weighEvidence needs, and of the first
@@ -56,7 +79,6 @@ func (u *Run) readEvidence(ctx context.Context, docs []*Candidate) (err error) {
 	if u.unplanned, err = u.namesMore(ctx); err != nil {
 		return err
 	}
-	sentence := u.sentence()
 	for _, s := range u.sources {
 		var ids []int64
 		for i, f := range docs {
@@ -68,7 +90,7 @@ func (u *Run) readEvidence(ctx context.Context, docs []*Candidate) (err error) {
 					ids = append(ids, f.Chunks[k].ID)
 				}
 			}
-			if lead := f.ID << postings.ChunkBits; i < openedDocs && sentence && lead != f.Chunks[0].ID {
+			if lead := f.ID << postings.ChunkBits; i < openedDocs && u.plan.sentence && lead != f.Chunks[0].ID {
 				ids = append(ids, lead)
 			}
 		}

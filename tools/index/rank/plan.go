@@ -31,6 +31,10 @@ type plan struct {
 	sequence []string
 	name     string
 	letters  string
+	// sentence reports that the query has so many words that it describes something rather
+	// than names it. pairs is what pairBits returns.
+	sentence bool
+	pairs    []uint64
 	// missing is the query's words, as typed, that no document has in any form.
 	missing []string
 }
@@ -342,6 +346,11 @@ func (b *planner) finish(ctx context.Context) error {
 		}
 		t.residualIDF = residualIDF(b.u.stats.chunks, t.DF, sum)
 	}
+	distinct := map[string]bool{}
+	for _, t := range b.p.sequence {
+		distinct[t] = true
+	}
+	b.p.sentence, b.p.pairs = len(distinct) >= sentenceWords, b.p.pairBits()
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (s *Source) retrieve(ctx context.Context, r retrieval) (best []chunkMatch, 
 		m.Reset(n)
 		s.scored = 0
 	}
-	t := top{limit: r.depth, heap: make([]uint64, 0, min(r.depth, len(m.Score)))}
+	t := top{limit: r.depth, heap: make([]uint64, 0, min(r.depth, len(m.Chunks)))}
 	from := 0
 	for i := range s.View.Parts {
 		if err := ctx.Err(); err != nil {
@@ -109,7 +109,7 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	p, m := &s.View.Parts[i], s.Scratch()
 	chunks := p.Segment.Chunks
 	to := from + len(chunks)
-	scores, terms, headed := m.Score[from:to], m.Terms[from:to], m.Heads[from:to]
+	found := m.Chunks[from:to]
 	var need postings.Bitmap // chunks with all words of all phrases
 	var suspect []postings.Bitmap
 	var never postings.Bitmap
@@ -151,15 +151,7 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 			head = r.heads[k]
 		}
 		if err := s.Each(ctx, r.terms[k].Text, i, func(ps []segment.Posting) {
-			for j := range ps {
-				p := &ps[j]
-				c := p.Chunk
-				scores[c] += r.sc.part(k, p.Counts, &chunks[c].Length)
-				terms[c] |= bit
-				if p.Counts[parse.FieldCrumb] > 0 {
-					headed[c] |= head
-				}
-			}
+			r.sc.add(k, ps, chunks, found, bit, head)
 		}); err != nil {
 			return 0, err
 		}
@@ -169,7 +161,7 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 			never = postings.NewBitmap(len(chunks))
 		}
 		matches := func(c int) bool {
-			return !p.Dead.Has(c) && (need.Has(c) || len(r.phrases) == 0 && terms[c] != 0)
+			return !p.Dead.Has(c) && (need.Has(c) || len(r.phrases) == 0 && found[c].Terms != 0)
 		}
 		if err := s.exclude(ctx, chunks, r.without, suspect, never, matches); err != nil {
 			return 0, err
@@ -181,7 +173,7 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 			last = doc
 			docs++
 		}
-		t.offer(ranked(scores[c], from+c))
+		t.offer(ranked(found[c].Score, from+c))
 	}
 	var open []int
 	for c := range chunks {
@@ -189,7 +181,7 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 			if !need.Has(c) {
 				continue
 			}
-		} else if terms[c] == 0 {
+		} else if found[c].Terms == 0 {
 			continue
 		}
 		if p.Dead.Has(c) || never.Has(c) || !r.docs.Has(chunks[c].Doc) {
@@ -206,7 +198,7 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	}
 	// Read the best first. If more chunks have the words of a phrase than may be read, the
 	// worst are left out.
-	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(found[b].Score, found[a].Score) })
 	var kept []int
 	for k, c := range open {
 		if k >= r.verify && len(kept) >= r.depth {
@@ -357,7 +349,7 @@ func (s *Source) candidates(chosen []uint64) []chunkMatch {
 			i++
 		}
 		chunks := s.View.Parts[i].Segment.Chunks
-		all = append(all, chunkMatch{id: postings.ChunkID(chunks[c]), score: float64(m.Score[at]), terms: m.Terms[at], lead: leads(chunks, c), heads: m.Heads[at]})
+		all = append(all, chunkMatch{id: postings.ChunkID(chunks[c]), score: float64(m.Chunks[at].Score), terms: m.Chunks[at].Terms, lead: leads(chunks, c), heads: m.Chunks[at].Heads})
 	}
 	return all
 }

@@ -67,7 +67,8 @@ func TestMoreTermsAreScoredOnce(t *testing.T) {
 	find := func(first int) (best []chunkMatch, docs int) {
 		s := begin(t, d)
 		defer s.End()
-		sc := newScorer(all, sumStatistics([]postings.State{s.State}))
+		stats := sumStatistics([]postings.State{s.State})
+		sc := newScorer(all, stats, newNorms(stats))
 		for _, n := range []int{first, len(all)} {
 			var err error
 			if best, docs, err = s.retrieve(t.Context(), retrieval{terms: all[:n], sc: sc, depth: 30, more: n > first}); err != nil {
@@ -106,7 +107,8 @@ func BenchmarkRetrieve(b *testing.B) {
 							found += n
 							terms = append(terms, Term{Text: w.Term, Weight: 1, residualIDF: 1, DF: n})
 						})
-						sc := newScorer(terms, sumStatistics([]postings.State{s.State}))
+						stats := sumStatistics([]postings.State{s.State})
+						sc := newScorer(terms, stats, newNorms(stats))
 						if _, _, err := s.retrieve(b.Context(), retrieval{terms: terms, sc: sc, depth: 200}); err != nil {
 							b.Fatal(err)
 						}

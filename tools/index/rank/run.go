@@ -33,6 +33,7 @@ type Run struct {
 	analyzer *parse.Analyzer
 	semantic *semanticRun // nil: none
 	stats    statistics
+	norms    *norms
 	plan     *plan
 	limit    int
 	depth    int     // of an evaluation's ranking; 0 for an answer
@@ -77,6 +78,7 @@ func (r *Ranker) Start(ctx context.Context, q Request) (*Run, error) {
 	}
 	u.queryLanguage = queryLanguageOf(q.Query.Words, held)
 	u.stats = sumStatistics(states)
+	u.norms = newNorms(u.stats)
 	u.startSemantic()
 	others, err := u.expand(ctx)
 	if err != nil {
@@ -184,7 +186,7 @@ func (u *Run) match(ctx context.Context) ([]*Candidate, error) {
 // by document, best first. more means that this is another pass, whose terms begin with
 // those of the previous one.
 func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, error) {
-	sc := newScorer(terms, u.stats)
+	sc := newScorer(terms, u.stats, u.norms)
 	u.scored = sc
 	cover := newCoverage(u.plan.terms, u.stats)
 	var all []*Candidate

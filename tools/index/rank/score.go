@@ -50,26 +50,33 @@ func idf(chunks, df int64) float64 {
 // scorer scores chunks for one query.
 type scorer struct {
 	terms  []Term
-	weight []float32                   // of each term
-	inBody []bool                      // it only counts in the body
-	norm   [parse.FieldCount][]float32 // by length, of a field
+	weight []float32 // of each term
+	inBody []bool    // it only counts in the body
+	norms  *norms
 }
 
 // maxNorm is the length above which all fields count as equally long.
 const maxNorm = 4096
 
-func newScorer(terms []Term, st statistics) *scorer {
-	s := &scorer{terms: terms}
+// norms are what a word counts in a field, by the field's length.
+type norms [parse.FieldCount][maxNorm + 1]float32
+
+func newNorms(st statistics) *norms {
+	all := &norms{}
+	for f := range all {
+		b := fieldLength[f]
+		for n := range all[f] {
+			all[f][n] = float32(1 / (1 - b + b*float64(n)/st.mean[f]))
+		}
+	}
+	return all
+}
+
+func newScorer(terms []Term, st statistics, n *norms) *scorer {
+	s := &scorer{terms: terms, norms: n}
 	for _, t := range terms {
 		s.weight = append(s.weight, float32(t.Weight*t.residualIDF*idf(st.chunks, t.DF)))
 		s.inBody = append(s.inBody, t.inBody)
-	}
-	for f := range s.norm {
-		s.norm[f] = make([]float32, maxNorm+1)
-		b := fieldLength[f]
-		for n := range s.norm[f] {
-			s.norm[f][n] = float32(1 / (1 - b + b*float64(n)/st.mean[f]))
-		}
 	}
 	return s
 }
@@ -89,8 +96,29 @@ func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) flo
 	if c == 0 || f != parse.FieldBody && s.inBody[i] {
 		return 0
 	}
-	tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
+	tf := s.norms[f][min(length[f], maxNorm)] * float32(c)
 	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
+}
+
+// add adds term i to what was found of the chunks that have it: its score, its bit, and head
+// if it is in a heading.
+func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found []postings.ChunkScore, bit uint64, head heads) {
+	weight, norm := s.weight[i], &s.norms[parse.FieldBody]
+	bodyWeight := float32(fieldWeight[parse.FieldBody])
+	for j := range ps {
+		p := &ps[j]
+		f, length := &found[p.Chunk], &chunks[p.Chunk].Length
+		f.Terms |= bit
+		if p.Counts[parse.FieldTitle]|p.Counts[parse.FieldCrumb] == 0 { // as mostly; the same as part
+			tf := norm[min(length[parse.FieldBody], maxNorm)] * float32(p.Counts[parse.FieldBody])
+			f.Score += weight * (bodyWeight * tf * (saturation + 1) / (tf + saturation))
+			continue
+		}
+		f.Score += s.part(i, p.Counts, length)
+		if p.Counts[parse.FieldCrumb] > 0 {
+			f.Heads |= head
+		}
+	}
 }
 
 // burstWeight is how much more a word counts for each factor of e by which it is in fewer

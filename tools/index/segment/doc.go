@@ -17,9 +17,9 @@
 // checksum: damage on disk is an error ([ErrDamaged]) and never a wrong answer.
 //
 // Chunks are numbered from 0 within their segment. A deleted chunk stays in its segment until
-// that is merged. The segment of the update that deleted it lowers the document frequencies
-// of its terms, so the sum of a term's DF over all segments is always the number of live
-// chunks that have it.
+// that is merged. The segment of the update that deleted it lowers the frequencies of its
+// terms, so the sum of a term's DF over all segments is always the number of live chunks that
+// have it, and the sum of Occurs how often their bodies have it.
 package segment
 
 import (
@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 )
 
 // Fields is how many fields a chunk has.
@@ -160,31 +161,39 @@ func (l *List) Fill(buf []Posting) int {
 		p := &buf[n]
 		n++
 		p.Chunk = uint32(last)
-		switch v & 3 {
-		case bodyOnce:
-			p.Counts = Counts{body: 1}
-		case bodyTwice:
-			p.Counts = Counts{body: 2}
+		switch code := v & 3; code {
+		case bodyOnce, bodyTwice:
+			p.Counts = Counts{body: uint16(code) + 1}
 		case bodyMore:
-			c, size := binary.Uvarint(data[at:])
-			if size <= 0 || c > 0xffff-3 {
+			c, ok := uint16(0), false
+			if c, at, ok = count(data, at); !ok || c > math.MaxUint16-3 {
 				return l.fail()
 			}
-			at += size
-			p.Counts = Counts{body: uint16(c) + 3}
+			p.Counts = Counts{body: c + 3}
 		default:
 			for f := range p.Counts {
-				c, size := binary.Uvarint(data[at:])
-				if size <= 0 || c > 0xffff {
+				ok := false
+				if p.Counts[f], at, ok = count(data, at); !ok {
 					return l.fail()
 				}
-				at += size
-				p.Counts[f] = uint16(c)
 			}
 		}
 	}
 	l.data, l.last = data[at:], last
 	return n
+}
+
+// count reads a varint, which mostly is one byte.
+func count(data []byte, at int) (n uint16, next int, ok bool) {
+	if at < len(data) && data[at] < 0x80 {
+		return uint16(data[at]), at + 1, true
+	}
+	return longCount(data, at)
+}
+
+func longCount(data []byte, at int) (n uint16, next int, ok bool) {
+	v, size := binary.Uvarint(data[at:])
+	return uint16(v), at + size, size > 0 && v <= math.MaxUint16
 }
 
 func (l *List) fail() int {

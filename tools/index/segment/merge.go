@@ -47,12 +47,13 @@ func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, 
 			break
 		}
 		data = data[:0]
-		df, count, next := int64(0), uint32(0), uint32(0)
+		sum, next := Entry{}, uint32(0)
 		for i, c := range cursors {
 			if !live[i] || !bytes.Equal(c.Term(), term) {
 				continue
 			}
-			df += c.Entry().DF
+			sum.DF += c.Entry().DF
+			sum.Occurs += c.Entry().Occurs
 			l, err := parts[i].List(parts[i].Read, c.Entry())
 			if err != nil {
 				return nil, 0, err
@@ -62,7 +63,7 @@ func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, 
 					if to := moved[i][p.Chunk]; to != gone {
 						data = appendPosting(data, to+1-next, p.Counts)
 						next = to + 1
-						count++
+						sum.Count++
 					}
 				}
 			}
@@ -71,8 +72,8 @@ func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, 
 			}
 			live[i] = c.Next()
 		}
-		if count > 0 || df != 0 {
-			if err := e.add(string(term), count, df, data); err != nil {
+		if sum.Count > 0 || sum.DF != 0 || sum.Occurs != 0 {
+			if err := e.add(string(term), sum, data); err != nil {
 				return nil, 0, err
 			}
 		}

@@ -75,9 +75,11 @@ func (s *Segment) Find(doc uint32) (chunk, n int) {
 // Entry is a term in a dictionary.
 type Entry struct {
 	// Count is how many chunks of the segment hold the term, deleted ones
-	// included; DF what the segment adds to its document frequency.
-	Count uint32
-	DF    int64
+	// included; DF what the segment adds to its document frequency, and Occurs
+	// to how often bodies have it.
+	Count  uint32
+	DF     int64
+	Occurs int64
 
 	row      int64
 	from, to int
@@ -173,6 +175,7 @@ func (c *Cursor) nextIn(last int) bool {
 	if n&1 == 1 {
 		c.entry.DF = c.d.varint()
 	}
+	c.entry.Occurs = int64(n>>1) + c.d.varint()
 	if c.entry.Count > 0 {
 		place := c.d.uvarint(math.MaxInt32)
 		if place&1 == 1 {

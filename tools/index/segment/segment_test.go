@@ -86,7 +86,14 @@ func check(t *testing.T, s *store, parts []part, m model) {
 	t.Helper()
 	want := m.postings()
 	got := map[string][]string{}
-	df := map[string]int64{}
+	df, occurs := map[string]int64{}, map[string]int64{}
+	for _, chunks := range m {
+		for _, terms := range chunks {
+			for term, n := range terms {
+				occurs[term] -= int64(n[segment.Fields-1])
+			}
+		}
+	}
 	for _, p := range parts {
 		prev := ""
 		c := p.Seek(s.read, "")
@@ -97,6 +104,7 @@ func check(t *testing.T, s *store, parts []part, m model) {
 			}
 			prev = term
 			df[term] += c.Entry().DF
+			occurs[term] += c.Entry().Occurs
 			if e, err := p.Lookup(s.read, term); err != nil || e != c.Entry() {
 				t.Fatalf("%q is looked up as %+v, %v; it is %+v", term, e, err, c.Entry())
 			}
@@ -136,6 +144,11 @@ func check(t *testing.T, s *store, parts []part, m model) {
 			t.Errorf("%q is said to be in %d chunks, and is in %d", term, n, len(want[term]))
 		}
 	}
+	for term, n := range occurs {
+		if n != 0 {
+			t.Errorf("%q is said to be %d times more often in bodies than it is", term, n)
+		}
+	}
 }
 
 // Whatever is added, deleted and merged: the segments together hold what is
@@ -151,8 +164,8 @@ func TestSegmentsHoldWhatIsLive(t *testing.T) {
 			for range rng.IntN(6) { // delete
 				for doc, chunks := range m {
 					for _, terms := range chunks {
-						for term := range terms {
-							w.Forget(term)
+						for term, n := range terms {
+							w.Forget(term, n)
 						}
 					}
 					for _, p := range parts {

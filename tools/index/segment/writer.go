@@ -16,10 +16,11 @@ type Writer struct {
 }
 
 type list struct {
-	data  []byte
-	next  uint32 // the chunk after the last
-	count uint32 // postings
-	df    int32
+	data   []byte
+	next   uint32 // the chunk after the last
+	count  uint32 // postings
+	df     int32
+	occurs int32
 }
 
 // NewWriter returns an empty writer.
@@ -69,13 +70,15 @@ func (w *Writer) Add(number int, n Counts) {
 	l.next = chunk
 	l.count++
 	l.df++
+	l.occurs += int32(n[body])
 }
 
-// Forget lowers the document frequency of a term of a chunk that is deleted
-// from another segment.
-func (w *Writer) Forget(term string) {
+// Forget lowers the frequencies of a term of a chunk that is deleted from
+// another segment.
+func (w *Writer) Forget(term string, n Counts) {
 	if i := w.List(term); i >= 0 {
 		w.lists[i].df--
+		w.lists[i].occurs -= int32(n[body])
 	}
 }
 
@@ -97,10 +100,10 @@ func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, ro
 	e := emitter{put: put, first: first}
 	for _, i := range order {
 		l := &w.lists[i]
-		if l.count == 0 && l.df == 0 {
+		if l.count == 0 && l.df == 0 && l.occurs == 0 {
 			continue
 		}
-		if err := e.add(w.terms[i], l.count, int64(l.df), l.data); err != nil {
+		if err := e.add(w.terms[i], Entry{Count: l.count, DF: int64(l.df), Occurs: int64(l.occurs)}, l.data); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -124,7 +127,8 @@ type emitter struct {
 	offset int // of the next list in page
 }
 
-func (e *emitter) add(term string, count uint32, df int64, data []byte) error {
+// add writes a term with its frequencies and its list.
+func (e *emitter) add(term string, n Entry, data []byte) error {
 	turned := false
 	if len(data) > 0 && len(e.page) > 0 && len(e.page)+len(data) > pageSize {
 		if err := e.flush(); err != nil {
@@ -150,15 +154,16 @@ func (e *emitter) add(term string, count uint32, df int64, data []byte) error {
 	e.block = append(e.block, byte(shared), byte(len(term)-shared))
 	e.block = append(e.block, term[shared:]...)
 	e.prev = term
-	other := uint64(0) // df is not the number of postings
-	if df != int64(count) {
+	other := uint64(0) // DF is not the number of postings
+	if n.DF != int64(n.Count) {
 		other = 1
 	}
-	e.block = binary.AppendUvarint(e.block, uint64(count)<<1|other)
+	e.block = binary.AppendUvarint(e.block, uint64(n.Count)<<1|other)
 	if other == 1 {
-		e.block = binary.AppendVarint(e.block, df)
+		e.block = binary.AppendVarint(e.block, n.DF)
 	}
-	if count > 0 {
+	e.block = binary.AppendVarint(e.block, n.Occurs-int64(n.Count))
+	if n.Count > 0 {
 		place := uint64(len(data)) << 1
 		if turned {
 			place |= 1
