@@ -47,7 +47,7 @@ func TestBringBack(t *testing.T) {
 			t.Fatalf("%s: %d %s", where, res.StatusCode, res.location())
 		}
 		h.holds("n/a b.md", text)
-		if page := b.get(at + "?done=restored"); !strings.Contains(page.body, `role="status">The version is brought back`) {
+		if page := b.get(at + "?done=restored"); !strings.Contains(page.body, `role="status">The version was restored in a new change`) {
 			t.Errorf("%s: the page does not say so", where)
 		}
 	}
