@@ -12,5 +12,6 @@ func sandboxSuite(ctx context.Context, b *bench) error {
 		step{"bash, cold", benchBashCold},
 		step{"bash, cold, a large space", benchBashColdLarge},
 		step{"grep", benchGrep},
+		step{"many sandboxes", benchMany},
 	)
 }

@@ -1,0 +1,71 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"satchel/internal/procmem"
+)
+
+// benchMany has one sandbox alive for each of 200 users, then asks each of them again.
+// It fails if a file or a process of one is left when the server has ended.
+func benchMany(ctx context.Context, b *bench) error {
+	n := b.runs(200)
+	s, err := b.serve(ctx, "many", noSpare, fmt.Sprintf("SATCHEL_SANDBOX_MAX=%d", n), "SATCHEL_SANDBOX_TOTAL_MEMORY=64GiB")
+	if err != nil {
+		return err
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			s.stop()
+		}
+	}()
+	var clients []*client
+	defer func() { closeAll(clients) }()
+	for i := range n {
+		c, err := s.user(ctx, fmt.Sprintf("user%d", i))
+		if err != nil {
+			return err
+		}
+		clients = append(clients, c)
+		if err := c.bash(ctx, "true"); err != nil {
+			return err
+		}
+	}
+	var answers times
+	for i, c := range clients {
+		if err := answers.add(func() error { return c.bash(ctx, fmt.Sprintf("echo %d > note.md", i)) }); err != nil {
+			return err
+		}
+	}
+	alive, err := s.gauge("satchel_sandboxes")
+	if err != nil {
+		return err
+	}
+	if int(alive) != n {
+		return fmt.Errorf("%v of %d sandboxes are alive", alive, n)
+	}
+	server := s.cmd.Process.Pid
+	b.alone(fmt.Sprintf("alive_%d_answer_max", n), answers.p(1), "ms")
+	b.alone(fmt.Sprintf("alive_%d_memory", n), float64(procmem.Of(append(procmem.Descendants(server), server)...).PSS)/1e6, "MB")
+	left := procmem.Descendants(server)
+	s.stop()
+	ended = true
+	for _, pid := range left {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+			return fmt.Errorf("process %d of a sandbox is left", pid)
+		}
+	}
+	for _, dir := range []string{"bundles", "state"} {
+		entries, err := os.ReadDir(filepath.Join(s.data, "run", "sandboxes", dir))
+		if err == nil && len(entries) > 0 {
+			return fmt.Errorf("%d entries are left in %s", len(entries), dir)
+		}
+	}
+	return nil
+}
