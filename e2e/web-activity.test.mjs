@@ -227,7 +227,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await page.getByLabel('Token').fill(canary);
       await bash(`echo 'token ${key}' > knowledge/key.md`, 'Note a key');
       await page.getByRole('button', { name: 'Connect' }).click();
-      await page.getByText('Possible secrets').waitFor();
+      await page.locator('#found').waitFor();
       await look('remote-secret');
       assert.ok(!(await page.content()).includes(canary), 'the token is on the page');
       await run(['space', 'purge', 'knowledge/key.md', '--file']);
