@@ -150,7 +150,7 @@ func keys(c *Config) []key {
 		row("sandbox.rootfs", &box.Rootfs, str, "", "Root file system whose programs the sandboxes use; empty for the host's /usr.", absolute),
 		row("sandbox.platform", &box.Platform, enum("systrap", "kvm", "ptrace"), "systrap", "How gVisor intercepts system calls."),
 		row("sandbox.max", &box.Max, integer, 32, "Sandboxes that can run at the same time.", numbers(1, 10_000)),
-		row("sandbox.spare", &box.Spare, integer, 1, "Booted sandboxes that wait for somebody's first command, which then answers sooner. None waits while the machine has less than 1 GiB of memory available.", numbers(0, 100)),
+		row("sandbox.spare", &box.Spare, integer, 1, "Booted sandboxes that wait for somebody's first command, which then answers sooner. None is booted while the machine has less than 1 GiB of memory available.", numbers(0, 100)),
 		row("sandbox.total_memory", &box.TotalMemory, size, 4*gib, "Memory of all sandboxes together, above which idle ones are stopped.", sizes(64*mib, 64*tib)),
 		row("sandbox.memory", &box.Memory, size, 512*mib, "Memory of one sandbox, the files it changes and its /tmp included.", sizes(64*mib, tib)),
 		row("sandbox.processes", &box.Processes, integer, 256, "Processes and threads of all commands in one sandbox.", numbers(8, 1_000_000)),

@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+	"iter"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -17,8 +19,8 @@ import (
 // Reclaimer gives back memory of the process that made it. Its methods may be
 // called at once by many.
 type Reclaimer struct {
-	maps   int // /proc/self/maps
-	static bool
+	maps int    // /proc/self/maps
+	file string // the program, as maps names it; "" if it may have written to its pages
 }
 
 const program = "/proc/self/exe"
@@ -38,8 +40,15 @@ func NewReclaimer() (*Reclaimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the list of mappings: %w", err)
 	}
-	return &Reclaimer{maps: fd, static: static}, nil
+	g := &Reclaimer{maps: fd}
+	if static {
+		g.file = fileAt(g.read(), reflect.ValueOf(NewReclaimer).Pointer())
+	}
+	return g, nil
 }
+
+// read reads the list of mappings.
+func (g *Reclaimer) read() io.Reader { return io.NewSectionReader(fdReader(g.maps), 0, 1<<24) }
 
 // isStatic reports whether a program is loaded by the kernel alone. A dynamic
 // loader, and a program that relocates itself, write to pages that are
@@ -56,20 +65,24 @@ func isStatic(exe string) (bool, error) {
 	return f.Type == elf.ET_EXEC && !relocated, nil
 }
 
-// Reclaim collects the heap's garbage, returns its free pages to the system,
-// and drops the pages of program text and other read-only mappings of files.
-// What is used again of those is mapped again from the page cache, at a few
-// microseconds a fault; the rest, mostly what ran at the start only, stays
-// away. It takes some milliseconds of processor time. A nil Reclaimer gives back
-// the heap alone.
+// Reclaim collects the heap's garbage, returns its free pages to the system, and drops the
+// pages of a static program's text and read-only data. The pages that are used again are
+// mapped again from the page cache, at a few microseconds a fault. The rest, mostly what
+// ran at the start only, stays away. It takes some milliseconds of processor time. A nil
+// Reclaimer gives back the heap alone.
+//
+// Other files' pages stay: their mappings may go while this runs, and other memory may
+// take their addresses.
 func (g *Reclaimer) Reclaim() {
-	runtime.GC() // what a sync.Pool holds goes with the second collection only
+	runtime.GC() // the second collection frees what a sync.Pool holds
 	debug.FreeOSMemory()
-	if g == nil {
+	if g == nil || g.file == "" {
 		return
 	}
-	for _, m := range readOnly(io.NewSectionReader(fdReader(g.maps), 0, 1<<24), g.static) {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
+	for m := range mappings(g.read()) {
+		if m.file == g.file && m.readOnly {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
+		}
 	}
 }
 
@@ -84,29 +97,41 @@ func (fd fdReader) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // mapping is a part of memory that shows a file.
-type mapping struct{ start, end uintptr }
+type mapping struct {
+	start, end uintptr
+	readOnly   bool
+	file       string // its device and inode number; a path changes with the root directory
+}
 
-// readOnly returns the mappings of files in a maps file (proc_pid_maps(5)) that
-// are the file's own pages: shared ones that are not written through, and a
-// static program's private ones. A memfd's do not count: they are nowhere else.
-func readOnly(r io.Reader, static bool) []mapping {
-	var out []mapping
-	s := bufio.NewScanner(r)
-	for s.Scan() {
-		// start-end perms offset device inode path
-		f := strings.Fields(s.Text())
-		if len(f) < 6 || len(f[1]) != 4 || f[1][:2] != "r-" || f[1][3] != 's' && !static {
-			continue
-		}
-		if !strings.HasPrefix(f[5], "/") || strings.HasPrefix(f[5], "/memfd:") {
-			continue
-		}
-		from, to, ok := strings.Cut(f[0], "-")
-		start, err1 := strconv.ParseUint(from, 16, 64)
-		end, err2 := strconv.ParseUint(to, 16, 64)
-		if ok && err1 == nil && err2 == nil && start < end {
-			out = append(out, mapping{uintptr(start), uintptr(end)})
+// mappings returns the mappings of files in a maps file (proc_pid_maps(5)).
+func mappings(r io.Reader) iter.Seq[mapping] {
+	return func(yield func(mapping) bool) {
+		s := bufio.NewScanner(r)
+		for s.Scan() {
+			// start-end perms offset device inode path
+			f := strings.Fields(s.Text())
+			if len(f) < 6 || len(f[1]) != 4 || !strings.HasPrefix(f[5], "/") {
+				continue
+			}
+			from, to, ok := strings.Cut(f[0], "-")
+			start, err1 := strconv.ParseUint(from, 16, 64)
+			end, err2 := strconv.ParseUint(to, 16, 64)
+			if !ok || err1 != nil || err2 != nil || start >= end {
+				continue
+			}
+			if !yield(mapping{uintptr(start), uintptr(end), f[1][:2] == "r-" && f[1][3] == 'p', f[3] + " " + f[4]}) {
+				return
+			}
 		}
 	}
-	return out
+}
+
+// fileAt returns the file of the mapping with an address; "" if there is none.
+func fileAt(maps io.Reader, address uintptr) string {
+	for m := range mappings(maps) {
+		if m.start <= address && address < m.end {
+			return m.file
+		}
+	}
+	return ""
 }

@@ -25,16 +25,19 @@ type Runtime interface {
 	Diagnose(ctx context.Context) []host.Finding
 }
 
+// ProgramsDir is where a server has the programs of its sandboxes.
+func ProgramsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "run", "programs") }
+
 // NewRuntime returns the configured runtime, or nil if there is none. Its state is in
 // runDir, which nothing else may use. It keeps spare sandboxes booted for the next users.
-func NewRuntime(cfg *config.Config, runDir string, spare int, log *slog.Logger) (Runtime, error) {
+func NewRuntime(cfg *config.Config, runDir, programsDir string, spare int, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
 	}
 	rt, err := gvisor.New(gvisor.Options{
 		RunDir: runDir,
 		Programs: func() (programs.Programs, error) {
-			return programs.Install(filepath.Join(runDir, "programs"))
+			return programs.Install(programsDir)
 		},
 		Spare: spare, SpareLimits: limitsOf(cfg),
 		Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
@@ -67,7 +70,7 @@ type bash struct {
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
 func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
-	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), cfg.Sandbox.Spare, log)
+	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), ProgramsDir(cfg), cfg.Sandbox.Spare, log)
 	if err != nil || rt == nil {
 		return nil, err
 	}

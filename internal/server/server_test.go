@@ -376,7 +376,7 @@ func withSandboxes(t *testing.T) *config.Config {
 	cfg := settings(t)
 	cfg.Sandbox.Runtime = "gvisor"
 	dir := t.TempDir()
-	rt, err := NewRuntime(cfg, dir, 0, slog.New(slog.DiscardHandler))
+	rt, err := NewRuntime(cfg, dir, filepath.Join(dir, "programs"), 0, slog.New(slog.DiscardHandler))
 	if err == nil {
 		err = errors.Join(rt.Check(t.Context()), rt.Close())
 	}

@@ -30,9 +30,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
 		return noSandbox(f)
 	}
-	r.mu.Lock()
-	p, err := r.programs()
-	r.mu.Unlock()
+	p, err := r.opt.Programs()
 	if err != nil {
 		return err
 	}
@@ -94,9 +92,7 @@ func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
 		return []host.Finding{f} // later steps report this failure themselves
 	}
-	r.mu.Lock()
-	programs, err := r.programs()
-	r.mu.Unlock()
+	programs, err := r.opt.Programs()
 	if err != nil {
 		return []host.Finding{{Name: "program", Detail: "the programs of sandboxes cannot be written: " + fault.PublicOf(err), Remedy: "Free space, make the data directory writable, or build satchel with scripts/build."}}
 	}
@@ -129,8 +125,8 @@ func lookAtProgram(exe string) host.Finding {
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(exe, &st); err == nil && st.Flags&unix.ST_NOEXEC != 0 {
-		f.Detail = "the data directory is on a file system that runs no programs (noexec)"
-		f.Remedy = "Mount it without noexec, or move the data directory (data_dir)."
+		f.Detail = filepath.Dir(exe) + " is on a file system that runs no programs (noexec)"
+		f.Remedy = "Mount it without noexec, or use another data directory."
 		return f
 	}
 	f.OK, f.Detail = true, "statically linked"

@@ -348,10 +348,13 @@ func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checko
 	if err == nil {
 		return nil
 	}
+	if s.ended() && s.Err() != nil {
+		err = errors.Join(err, s.Err()) // why the child does not know it any more
+	}
 	if ctx.Err() == nil {
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
 		defer cancel()
-		_ = s.Stop(sctx) // what it says matters less than err
+		_ = s.Stop(sctx) // err says more
 	}
 	return c.failed(outer, ctx, s, reply, err)
 }
@@ -373,7 +376,7 @@ func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Messag
 	s.finish(err)
 	switch {
 	case outer.Err() != nil:
-	case c.startKilled(ctx, err, reply.Killed):
+	case errors.Is(err, space.ErrKilled) || c.startKilled(ctx, err, reply.Killed):
 		c.opt.Logger.Warn("sandbox start was ended from outside", "sandbox", s.id, "error", err)
 		err = errors.Join(space.ErrKilled, err)
 	default:

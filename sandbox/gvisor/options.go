@@ -18,9 +18,8 @@ type Options struct {
 	// Rootfs is a root file system directory whose programs the sandboxes use; empty means
 	// the host's /usr.
 	Rootfs string
-	// Programs returns the programs that sandboxes are made of. It is called until it
-	// succeeds once, before the first sandbox starts. Its fault.Error is what callers
-	// of Check and Start get.
+	// Programs returns the programs that sandboxes are made of. It is called
+	// before a child starts and in Check. Callers of Check and Start get its fault.Error.
 	Programs func() (programs.Programs, error)
 	// Spare is how many sandboxes are kept booted for the next Start with SpareLimits.
 	// A spare has served nobody; it gets its space when it is taken.

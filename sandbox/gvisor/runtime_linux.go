@@ -14,7 +14,6 @@ import (
 	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
-	"satchel/sandbox/programs"
 )
 
 // Name is the runtime's name in the configuration.
@@ -33,12 +32,11 @@ type Runtime struct {
 	background sync.WaitGroup
 
 	mu      sync.Mutex
-	spares  []*sandbox        // booted, without a space
-	booting bool              // of spares
-	spareUp chan struct{}     // closed when the spare that boots has booted or failed; nil if none boots
-	files   programs.Programs // zero until they are needed
-	lock    *os.File          // of RunDir; nil until it is needed
-	child   *child            // nil until it is needed, or if it has died
+	spares  []*sandbox    // booted, without a space
+	booting bool          // of spares
+	spareUp chan struct{} // closed when the spare that boots has booted or failed; nil if none boots
+	lock    *os.File      // of RunDir; nil until it is needed
+	child   *child        // nil until it is needed, or if it has died
 	closed  bool
 }
 
@@ -71,7 +69,7 @@ func newRuntime(opt Options) *Runtime {
 func (r *Runtime) Name() string { return Name }
 
 // Start implements space.Runtime. It does not call spec.Checkout.Release: the
-// caller does, when the sandbox is gone.
+// caller does, when the sandbox is gone. A spare that it takes keeps its own id.
 func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,8 +85,8 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 		return nil, err
 	}
 	defer r.bootSpares(spareDelay)
-	if s := r.takeSpare(ctx, c, spec.Limits); s != nil {
-		err := c.attach(ctx, s, spec.Checkout)
+	if s := r.takeSpare(ctx, spec.Limits); s != nil {
+		err := s.child.attach(ctx, s, spec.Checkout)
 		if err == nil {
 			return s, nil
 		}
@@ -96,6 +94,9 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 			return nil, err
 		}
 		r.opt.Logger.Warn("a booted sandbox could not be used; another starts", "sandbox", s.id, "error", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	return c.start(ctx, spec)
 }
@@ -163,7 +164,7 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	if _, err := rundir.Reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
 		return nil, err
 	}
-	p, err := r.programs()
+	p, err := r.opt.Programs()
 	if err != nil {
 		return nil, err
 	}
@@ -173,13 +174,6 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	}
 	r.child = c
 	return c, nil
-}
-
-func (r *Runtime) programs() (p programs.Programs, err error) {
-	if r.files == p {
-		r.files, err = r.opt.Programs()
-	}
-	return r.files, err
 }
 
 // lockRunDir locks RunDir, unless it is already locked. The caller holds r.mu.

@@ -18,36 +18,41 @@ const (
 	spareMemory = 1 << 30
 )
 
-// takeSpare returns a booted sandbox of a child; nil if there is none. It waits for one
-// that is booting: another would boot after it.
-func (r *Runtime) takeSpare(ctx context.Context, c *child, limits space.Limits) *sandbox {
+// takeSpare returns a booted sandbox; nil if there is none. It waits for one that is booting,
+// unless another caller does: a new sandbox would boot after it.
+func (r *Runtime) takeSpare(ctx context.Context, limits space.Limits) *sandbox {
 	if limits != r.opt.SpareLimits {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for {
-		for len(r.spares) > 0 {
-			s := r.spares[0]
-			r.spares = r.spares[1:]
-			if s.child == c && !s.ended() {
-				return s
-			}
-		}
-		up := r.spareUp
-		if up == nil {
-			return nil
-		}
-		r.mu.Unlock()
-		select {
-		case <-up:
-		case <-ctx.Done():
-		}
-		r.mu.Lock()
-		if ctx.Err() != nil {
-			return nil
+	if s := r.popSpare(); s != nil || r.spareUp == nil {
+		return s
+	}
+	up := r.spareUp
+	r.spareUp = nil
+	r.mu.Unlock()
+	select {
+	case <-up:
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return r.popSpare()
+}
+
+// popSpare returns a spare that has not ended; nil if there is none. The caller holds r.mu.
+func (r *Runtime) popSpare() *sandbox {
+	for len(r.spares) > 0 {
+		s := r.spares[0]
+		r.spares = r.spares[1:]
+		if !s.ended() {
+			return s
 		}
 	}
+	return nil
 }
 
 // bootSpares boots the spares that are missing, after a delay and in the background.
@@ -70,38 +75,36 @@ func (r *Runtime) bootSpares(delay time.Duration) {
 	})
 }
 
-// bootSpare boots one spare, and reports whether another may be missing. The last
-// call of a round ends it, so that a spare that is taken meanwhile is not forgotten.
+// bootSpare boots one spare, and reports whether another may be missing. It ends the round
+// under the lock under which it finds none missing, so that no spare that is taken meanwhile
+// is forgotten.
 func (r *Runtime) bootSpare(ctx context.Context) (more bool) {
-	defer func() {
-		if !more {
-			r.mu.Lock()
-			r.booting = false
-			r.mu.Unlock()
-		}
-	}()
+	free, err := procmem.Available()
+	lacks := err == nil && free < spareMemory
 	r.mu.Lock()
 	r.spares = slices.DeleteFunc(r.spares, (*sandbox).ended)
-	missing := len(r.spares) < r.opt.Spare
-	r.mu.Unlock()
-	if free, err := procmem.Available(); !missing || ctx.Err() != nil || err == nil && free < spareMemory {
+	if len(r.spares) >= r.opt.Spare || lacks || ctx.Err() != nil {
+		r.booting = false
+		r.mu.Unlock()
 		return false
 	}
-	c, err := r.running(ctx)
-	if err != nil {
-		return false // the next Start says why
-	}
 	up := make(chan struct{})
-	r.mu.Lock()
 	r.spareUp = up
 	r.mu.Unlock()
-	s, err := c.boot(ctx, oci.NewID(), r.opt.SpareLimits)
-	r.mu.Lock()
+	defer close(up)
+
+	var s *sandbox
+	c, err := r.running(ctx)
 	if err == nil {
-		r.spares = append(r.spares, s)
+		s, err = c.boot(ctx, oci.NewID(), r.opt.SpareLimits)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.spareUp = nil
-	r.mu.Unlock()
-	close(up)
-	return err == nil
+	if err != nil {
+		r.booting = false // the next Start says why
+		return false
+	}
+	r.spares = append(r.spares, s)
+	return true
 }

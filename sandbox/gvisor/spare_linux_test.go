@@ -81,7 +81,6 @@ func TestASpareDoesNotSeeTheSpacesOfOthers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(ada.Dir, "only-adas.md"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	before := sentries(dir)
 	awaitSentries(t, dir, 2) // the spare boots while ada's space is attached
 	second, bob := startIn(t, r, limits)
 	third, _ := startIn(t, r, limits) // boots after both
@@ -93,17 +92,17 @@ func TestASpareDoesNotSeeTheSpacesOfOthers(t *testing.T) {
 	if got := bash(t, first, "ls /.satchel/lower/attached"); got != "note.md\nonly-adas.md" {
 		t.Errorf("the first: %q", got)
 	}
-	for pid := range processes() {
-		c := commandLine(pid)
-		if c[0] != "runsc-sandbox" && c[0] != "runsc-gofer" {
-			continue
+	for name, dir := range map[string]string{"ada": ada.Dir, "bob": bob.Dir} {
+		with := map[string]bool{} // sandboxes that have the space mounted
+		for pid := range processes() {
+			c := commandLine(pid)
+			mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+			if strings.HasPrefix(c[0], "runsc-") && err == nil && bytes.Contains(mounts, []byte(dir)) {
+				with[c[len(c)-1]] = true
+			}
 		}
-		mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
-		if err != nil {
-			continue // another test's, gone
-		}
-		if bytes.Contains(mounts, []byte(ada.Dir)) && bytes.Contains(mounts, []byte(bob.Dir)) {
-			t.Errorf("%v of %v has both spaces mounted:\n%s", c[0], before, mounts)
+		if len(with) != 1 {
+			t.Errorf("%s's space is mounted in the sandboxes %v", name, with)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"satchel/internal/fault"
@@ -28,7 +29,8 @@ const (
 	Agent   = "satchel-agent"   // process 1 inside a sandbox
 )
 
-// sums has the SHA-256 sum of each program, as sha256sum prints them.
+// sums has the SHA-256 sum of each program, as sha256sum prints them, and the processor that
+// they are for.
 const sums = "SHA256SUMS"
 
 //go:embed built
@@ -57,18 +59,26 @@ func install(built fs.FS, dir string) (Programs, error) {
 	if err != nil {
 		return Programs{}, fmt.Errorf("reading the programs of sandboxes: %w", err)
 	}
+	if arch := sumOf(list, "arch"); arch != runtime.GOARCH {
+		return Programs{}, fault.New(fault.Unavailable, "This satchel has the programs of sandboxes for the processor %s, and this is %s. Run scripts/build.", arch, runtime.GOARCH)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Programs{}, fmt.Errorf("making the directory of the programs of sandboxes: %w", err)
+		return Programs{}, unwritten(err)
 	}
 	for _, name := range []string{Sandbox, Agent} {
 		if err := installOne(built, dir, name, sumOf(list, name)); err != nil {
-			return Programs{}, fmt.Errorf("installing %s: %w", name, err)
+			return Programs{}, unwritten(fmt.Errorf("installing %s: %w", name, err))
 		}
 	}
 	return In(dir), nil
 }
 
-// sumOf finds a program's sum in a list; "" if there is none.
+func unwritten(err error) error {
+	return fault.Wrap(err, fault.Unavailable, "The programs of sandboxes cannot be written to the data directory. Free space there, and make it writable for the server's user.")
+}
+
+// sumOf returns a program's sum in a list, or the processor under the name "arch"; "" if
+// it is not there.
 func sumOf(list []byte, name string) string {
 	for line := range strings.Lines(string(list)) {
 		if f := strings.Fields(line); len(f) == 2 && f[1] == name {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -29,6 +30,7 @@ func embedded(t *testing.T) fstest.MapFS {
 		fs["built/"+name+".gz"] = &fstest.MapFile{Data: packed.Bytes()}
 		list += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(program)), name)
 	}
+	list += runtime.GOARCH + "  arch\n"
 	fs["built/"+sums] = &fstest.MapFile{Data: []byte(list)}
 	return fs
 }
@@ -91,12 +93,17 @@ func TestInstallRefusesAProgramThatIsNotTheBuiltOne(t *testing.T) {
 }
 
 func TestAServerWithoutProgramsSaysWhatToRun(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "programs")
-	_, err := install(fstest.MapFS{"built/README.md": {}}, dir)
-	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), "scripts/build") {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("a directory was made")
+	other := embedded(t)
+	list := other["built/"+sums]
+	list.Data = bytes.Replace(list.Data, []byte(runtime.GOARCH+"  arch"), []byte("other  arch"), 1)
+	for name, fs := range map[string]fstest.MapFS{"none": {"built/README.md": {}}, "of another processor": other} {
+		dir := filepath.Join(t.TempDir(), "programs")
+		_, err := install(fs, dir)
+		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), "scripts/build") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: a directory was made", name)
+		}
 	}
 }

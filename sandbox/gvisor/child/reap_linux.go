@@ -1,7 +1,9 @@
 package child
 
 import (
+	"errors"
 	"maps"
+	"os"
 	"time"
 
 	"satchel/internal/space"
@@ -18,8 +20,17 @@ func (o *owner) reap() (int, error) {
 	o.mu.Lock()
 	before := maps.Clone(o.live) // sandboxes that end meanwhile may not be removed yet
 	o.mu.Unlock()
-	return rundir.ReapUnowned(o.conf.RunDir, orphanTime, func(id string) bool {
+	owned := func(id string) bool {
 		_, owned := before[space.SandboxID(id)]
 		return owned || o.find(space.SandboxID(id)) != nil
-	})
+	}
+	n, err := rundir.ReapUnowned(o.conf.RunDir, orphanTime, owned)
+	places, rerr := os.ReadDir(placesDir(o.conf.RunDir))
+	err = errors.Join(err, rerr)
+	for _, e := range places {
+		if !owned(e.Name()) {
+			err = errors.Join(err, o.removePlaces(space.SandboxID(e.Name())))
+		}
+	}
+	return n, err
 }

@@ -114,7 +114,14 @@ func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error)
 		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
-	rt, err := server.NewRuntime(cfg, dir, 0, slog.New(slog.DiscardHandler))
+	// The programs go where the server has them: they may not run elsewhere, or only there.
+	programs := filepath.Join(dir, "programs")
+	if f, err := os.CreateTemp(cfg.DataDir, "doctor-*"); err == nil {
+		f.Close()
+		os.Remove(f.Name())
+		programs = server.ProgramsDir(cfg)
+	}
+	rt, err := server.NewRuntime(cfg, dir, programs, 0, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
