@@ -219,9 +219,9 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle replaces the link was with now, GitHub's answer, and calls tell if the state or the
-// name changed. changed is false if the stored link is no longer was: something else changed
-// the link while GitHub answered.
+// settle stores GitHub's answer about a link, and calls tell if the state or the name
+// changed. It stores nothing, and changed is false, if something else changed the stored
+// link after GitHub was asked.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {

@@ -38,8 +38,8 @@ type Store interface {
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)
 	// UnlinkRepository ends the connection of a space, if it has one.
 	UnlinkRepository(ctx context.Context, by space.UserID, via string, id space.SpaceID) error
-	// UpdateLink replaces the link was with is, unless the stored link is no longer was.
-	// changed reports whether it replaced the link.
+	// UpdateLink stores GitHub's answer about a link, unless the stored link changed after
+	// the request to GitHub. changed reports whether UpdateLink stored the answer.
 	UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error)
 
 	// AskForApproval records that somebody waits, for a space, until an owner approves the
