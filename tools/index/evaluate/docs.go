@@ -63,8 +63,7 @@ func FromDocs(pages map[string][]byte, levels int) (*Docs, error) {
 	return d, nil
 }
 
-// contentID returns the hash of a content as an id, as git does, but without the length in
-// the hash.
+// contentID returns an id for a content: a hash as long as git's.
 func contentID(data []byte) space.BlobID {
 	sum := sha256.Sum256(data)
 	return space.BlobID(hex.EncodeToString(sum[:20]))
