@@ -44,8 +44,8 @@ func (sn *snapshot) damaged() []space.Path {
 	return list
 }
 
-// complete reports whether the checkout has every file of a manifest that can be
-// read now. A file that it lacks may have been repaired since.
+// complete reports whether the checkout contains every file of a manifest that can be
+// read now. A file that the checkout lacks may have been repaired since.
 func (sn *snapshot) complete(r *repo, m *manifest) bool {
 	return sn.at.head == m.head && slices.Equal(sn.at.unread, m.unread) &&
 		!slices.ContainsFunc(sn.absent, func(f manifestFile) bool { return r.db.Sound(f.hash) })
@@ -283,8 +283,8 @@ func (w *treeWriter) remove(paths []string) error {
 	return nil
 }
 
-// manifest lists the files of a head, as checkouts and the index of the git view have
-// them. It does not change.
+// manifest lists the files of a head, as they are in checkouts and in the index of the git
+// view. It does not change.
 type manifest struct {
 	head   packfile.Hash
 	tree   packfile.Hash
@@ -293,8 +293,8 @@ type manifest struct {
 }
 
 // manifestFile is one file. mtime is in seconds. It is the same in every checkout that
-// has this version of the file, and differs between versions. So git inside a sandbox
-// sees by mtime alone that a file is unchanged.
+// contains this version of the file, and differs between versions. So git inside a sandbox
+// needs only mtime to see that a file is unchanged.
 type manifestFile struct {
 	path  string
 	mode  uint32
@@ -323,7 +323,7 @@ func (r *repo) fits(path string, e packfile.TreeEntry) (bool, error) {
 }
 
 // currentManifest returns head's manifest. It derives the manifest from the last one,
-// at the cost of the changes. The caller has the seeds' turn.
+// in time proportional to the changes. The caller has the seeds' turn.
 func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	d := &r.seeds
 	st := r.head.Load()
@@ -344,7 +344,7 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		from = last.tree
 	}
 	cs, err := r.readableChanges(ctx, from, m)
-	if packfile.Unreadable(err) && !from.IsZero() { // the last manifest's tree was damaged since
+	if packfile.Unreadable(err) && !from.IsZero() { // the last manifest's tree has been damaged since
 		from = packfile.Hash{}
 		cs, err = r.readableChanges(ctx, from, m)
 	}
@@ -400,8 +400,8 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	return m, nil
 }
 
-// readableChanges lists the differences between a tree and the manifest's. A
-// directory of the manifest that cannot be read counts as empty, and readableChanges
+// readableChanges lists the differences between the tree from and the manifest's tree. A
+// directory of the manifest's tree that cannot be read counts as empty, and readableChanges
 // adds it to unread.
 func (r *repo) readableChanges(ctx context.Context, from packfile.Hash, m *manifest) ([]trees.Change, error) {
 	m.unread = nil

@@ -16,7 +16,7 @@ import (
 // seeds holds the checkouts and the git view for the sandboxes of a space.
 type seeds struct {
 	once sync.Once
-	turn chan struct{} // held to build or update; a context can end the wait for it
+	turn chan struct{} // held to build or update; a context can end a wait for the turn
 
 	mu       sync.Mutex
 	manifest *manifest   // of the newest head seen
@@ -82,8 +82,8 @@ func (r *repo) forgetSeeds() {
 
 // Checkout implements space.Checkouts. It returns a checkout of head that does not
 // change, the space's git view, and the library. It updates an unused checkout to head,
-// at the cost of the changes. If sandboxes use all checkouts and none is at head, it
-// writes a new one that shares nothing with them.
+// in time proportional to the changes. If sandboxes use all checkouts and none is at head,
+// it writes a new checkout that shares nothing with the others.
 func (s *Store) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -298,8 +298,8 @@ func (r *repo) tendOnce(ctx context.Context) error {
 	if err := v.writeIndex(m); err != nil {
 		return err
 	}
-	// The next sandbox starts from head. If no checkout is there, update the newest
-	// unused one. Drop the others.
+	// The next sandbox starts from head. If no checkout is at head, update the newest
+	// unused checkout. Drop the other unused ones.
 	d.mu.Lock()
 	var unused []*snapshot
 	atHead := false
@@ -324,9 +324,9 @@ func (r *repo) tendOnce(ctx context.Context) error {
 	return nil
 }
 
-// WaitView waits until the git view of the space's sandboxes, including its index,
-// shows the head of the time of the call. Without a sandbox there is nothing to wait
-// for.
+// WaitView waits until the git view of the space's sandboxes, including its index, shows
+// the head that is current at the time of the call. If the space has no sandbox, WaitView
+// returns at once.
 func (s *Store) WaitView(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

@@ -58,8 +58,8 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 		return Fetched{}, err
 	}
 	defer release()
-	// The quarantine borrows objects of the space. No ref reaches the objects that are
-	// taken from it until the branch is tracked.
+	// The quarantine borrows objects of the space. Until the branch is tracked, no ref
+	// reaches the objects that are taken from the quarantine.
 	r.unreached.RLock()
 	defer r.unreached.RUnlock()
 	q, err := r.borrower("a fetch")
@@ -92,7 +92,7 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 	if err != nil {
 		return Fetched{}, r.internalf(err, "fetch")
 	}
-	// Check before anything is taken, because every later walk goes through it.
+	// Check the tree before anything is taken, because every later walk goes through it.
 	if err := r.weighTip(ctx, q.r, theirs.tree); err != nil {
 		return Fetched{}, r.internalf(err, "fetch")
 	}
@@ -155,7 +155,8 @@ func (r *repo) borrower(label string) (*quarantine, error) {
 	return q, nil
 }
 
-// open opens a quarantine that has its objects. The objects of lender count as its own.
+// open opens a quarantine that contains its objects. The objects of lender count as the
+// quarantine's own.
 func (q *quarantine) open(lender *packfile.DB) (err error) {
 	r := &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
 	if r.db, err = packfile.Open(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
@@ -166,9 +167,9 @@ func (q *quarantine) open(lender *packfile.DB) (err error) {
 	return nil
 }
 
-// trackedRefs are the last known tips of the remote's branches. A power loss may lose
-// the newest of them, but none ever names a commit that the remote did not have.
-// Sandboxes do not see them.
+// trackedRefs is the prefix of the refs for the last known tips of the remote's branches. A
+// power loss may lose the newest tips, but a ref never names a commit that the remote did
+// not contain. Sandboxes do not see these refs.
 const trackedRefs = trackingRefs + "origin/"
 
 func (r *repo) refPath(ref string) string { return filepath.Join(r.dir, filepath.FromSlash(ref)) }
@@ -203,8 +204,8 @@ func (r *repo) packedRef(ref string) []byte {
 
 // writeOwnRef sets a ref. It makes the file's content durable before it renames the
 // file, so that a power loss leaves the old ref or the new one. With durable, it makes
-// the rename durable too. It removes a ref that is in the way, such as that of a branch
-// "a" for "a/b".
+// the rename durable too. It removes a ref whose name is in the way: the ref of a branch
+// "a" is in the way of "a/b".
 func (r *repo) writeOwnRef(ref string, h packfile.Hash, durable bool) error {
 	name := r.refPath(ref)
 	made, err := r.makeRefDirs(path.Dir(ref))
@@ -308,8 +309,8 @@ func (s *Store) Tracked(ctx context.Context, id space.SpaceID, branch string) (s
 	return packfile.CommitID(h), true, nil
 }
 
-// Unpushed counts the commits of head that the remote's branch is not known to have. It
-// returns the newest of them without their files, at most limit.
+// Unpushed counts the commits of head that the remote's branch is not known to contain. It
+// also returns the newest of these commits, at most limit, without their files.
 func (s *Store) Unpushed(ctx context.Context, id space.SpaceID, branch string, limit int) (n int, newest []space.Commit, err error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -358,7 +359,7 @@ func (s *Store) ForgetRemote(ctx context.Context, id space.SpaceID) error {
 	return nil
 }
 
-// keep gives a commit that no branch will reach a ref of its own, durably.
+// keep creates a durable ref for a commit that no branch will reach.
 func (r *repo) keep(h packfile.Hash) error {
 	r.refMu.Lock()
 	defer r.refMu.Unlock()
@@ -368,9 +369,9 @@ func (r *repo) keep(h packfile.Hash) error {
 	return nil
 }
 
-// recoverRefs removes what a crash left of refs other than the branch: temporary files,
-// and tracking refs that cannot be read or name no commit, at which git would fail. It
-// never removes a kept ref, which is durable before anything relies on it.
+// recoverRefs removes what a crash left of refs other than the branch: temporary files, and
+// tracking refs that git would fail on, because they cannot be read or do not name a commit.
+// It never removes a kept ref, which is durable before anything relies on it.
 func (r *repo) recoverRefs() error {
 	left, err := filepath.Glob(filepath.Join(r.dir, "refs", ".tmp-*"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // viewConfig is the configuration of a git view. With checkStat and trustctime, git
-// compares only the size, the mode and the seconds of the modification time, on which a
-// manifest and a checkout agree. The configuration has no remote, no credential and
+// compares only the size, the mode and the seconds of the modification time. These are the
+// same in a manifest and a checkout. The configuration contains no remote, no credential and
 // nothing that runs a program.
 const viewConfig = `[core]
 	repositoryformatversion = 0
@@ -43,7 +43,7 @@ type gitView struct {
 	linked map[string]bool // packs of the view
 	at     packfile.Hash   // the head that the ref names
 
-	indexMu sync.Mutex // guards the index, which takes longer; no commit waits for it
+	indexMu sync.Mutex // guards the index, which takes longer to write; no commit waits for it
 	indexed *manifest  // the manifest that the index shows
 }
 
@@ -105,20 +105,21 @@ func (v *gitView) refAt() packfile.Hash {
 	return v.at
 }
 
-// syncViewToHead moves the view to head, if headMoved failed to. The caller has the
-// seeds' turn. commitMu may be taken under the turn, never the turn under commitMu.
+// syncViewToHead moves the view to head, if headMoved failed to do so. The caller holds the
+// seeds' turn. A holder of the turn may lock commitMu, but a holder of commitMu must not wait
+// for the turn.
 func (r *repo) syncViewToHead(v *gitView) error {
 	if v.refAt() == r.head.Load().id {
 		return nil
 	}
-	// Otherwise a commit could move the view meanwhile, and this call move it back.
+	// Without the lock, a commit could move the view, and this call could move it back.
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
 	return v.moveTo(r.db, r.head.Load().id)
 }
 
-// linkPacks makes the view's packs match the repository's. It first adds the new ones,
-// and then removes those that are gone.
+// linkPacks makes the view's packs match the repository's. It first adds the new packs, and
+// then removes the packs that the repository no longer contains.
 func (v *gitView) linkPacks(db *packfile.DB) error {
 	dir := filepath.Join(v.dir, "objects", "pack")
 	var missing, gone []string
@@ -153,8 +154,8 @@ func (v *gitView) linkPacks(db *packfile.DB) error {
 	return nil
 }
 
-// linkOrCopy makes to a hard link to from, or a copy if the file system has no hard
-// links.
+// linkOrCopy creates to as a hard link to from, or as a copy if the file system does not
+// support hard links.
 func linkOrCopy(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -182,7 +183,7 @@ func linkOrCopy(from, to string) error {
 	return err
 }
 
-// shows reports whether the whole view, including its index, is at a head.
+// shows reports whether the view, including its index, is at a head.
 func (v *gitView) shows(head packfile.Hash) bool {
 	if v.refAt() != head {
 		return false
@@ -207,8 +208,8 @@ func (v *gitView) writeIndex(m *manifest) error {
 }
 
 // encodeGitIndex encodes an index of version 2 (gitformat-index(5)). Fields that a
-// manifest does not have (inode, owner, change time) are zero; the view's configuration
-// makes git ignore them.
+// manifest does not contain (inode, owner, change time) are zero. The view's configuration
+// tells git to ignore them.
 func encodeGitIndex(files []manifestFile) []byte {
 	n := 32
 	for _, f := range files {

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// IssuerParameter names the issuer in an authorization request that came to another
-// name of the server than Issuer. A client that adds it gains nothing, since only the
+// IssuerParameter names the issuer in an authorization request that came to a name of the
+// server other than Issuer. A client that adds the parameter gains nothing, because only the
 // server's own names are valid.
 const IssuerParameter = "issuer"
 
@@ -51,11 +51,11 @@ func (e *PageError) Unwrap() error { return e.Err }
 type RedirectError struct {
 	// URL is where to send the browser: a checked redirect of the client.
 	URL string
-	// Code is the error of RFC 6749 section 4.1.2.1, for logs.
+	// Code is the error code of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
-	// Known is Request.Known. For any other client, no person has agreed to go there: with
-	// an automatic redirect, the server would be an open redirector for anyone who
-	// registers (RFC 9700 section 4.11.2).
+	// Known is Request.Known. If it is false, do not redirect automatically: no person has
+	// agreed to go to this client, and the server would be an open redirector for anyone
+	// who registers (RFC 9700 section 4.11.2).
 	Known bool
 }
 
@@ -72,11 +72,12 @@ type Request struct {
 	// RedirectOrigin is for a form-action of a content security policy; empty
 	// for an application's scheme, to which a page can only link.
 	RedirectOrigin string
-	// Loopback: the browser stays on the person's machine.
+	// Loopback reports that the browser stays on the person's machine.
 	Loopback bool
-	// App: the redirect opens an application by its own scheme.
+	// App reports that the redirect opens an application by its own scheme.
 	App bool
-	// Scopes are what the client may be granted: what it asked for, or all.
+	// Scopes are the scopes that the person can grant: those that the client asked for, or
+	// all if it asked for none.
 	Scopes []space.Scope
 	State  string
 	// Resource is always the server's own.
@@ -85,15 +86,15 @@ type Request struct {
 	// Issuer is the issuer in the metadata that the client read. The client compares
 	// it with iss in the answer (RFC 9207 section 2.4).
 	Issuer string
-	// Known reports that the client is a vendor's pinned one, and that the browser goes to
-	// that vendor. Other names are unproven: on the person's machine, any program can claim
-	// to be Claude Code.
+	// Known reports that the client is a vendor's pinned client, and that the browser goes
+	// to this vendor. The names of other clients are unproven: on the person's machine, any
+	// program can claim to be Claude Code.
 	Known bool
 }
 
 // Authorize checks an authorization request. The error is a *PageError or a
-// *RedirectError. It changes nothing and grants nothing: the caller asks the
-// person, with every request again, and then calls Approve or Deny.
+// *RedirectError. Authorize changes nothing and grants nothing. The caller asks the
+// person for consent to each request, and then calls Approve or Deny.
 func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) {
 	if len(q["client_id"]) > 1 || len(q["redirect_uri"]) > 1 {
 		return nil, badRequest("The application sent client_id or redirect_uri twice.", nil)
@@ -142,9 +143,9 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	return r, nil
 }
 
-// vouched reports whether the vendor of a pinned document gets the answer. Loopback does
-// not count, since any program can listen there, nor does a vendor's page that passes the
-// answer to a program, as VS Code's does.
+// vouched reports whether the vendor of a pinned document receives the answer. It returns
+// false for loopback, because any program can listen there, and for a vendor's page that
+// passes the answer to a program, as VS Code's page does.
 func vouched(u parsedURL) bool {
 	return u.scheme == "https" && !strings.EqualFold(u.host, "vscode.dev") && !strings.EqualFold(u.host, "insiders.vscode.dev")
 }

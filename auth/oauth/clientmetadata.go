@@ -55,8 +55,8 @@ func parseClientMetadata(body []byte) (clientMetadata, error) {
 	return m, nil
 }
 
-// flow returns why a client cannot use the server's only flow. It replaces other grant and
-// response types (RFC 7591 section 3.2.1).
+// flow returns an error that says why a client cannot use the server's only flow, or nil. The
+// server replaces other grant and response types (RFC 7591 section 3.2.1).
 func (m clientMetadata) flow() error {
 	if len(m.grants) > 0 && !slices.Contains(m.grants, "authorization_code") {
 		return errors.New("grant_types must have authorization_code")
@@ -118,9 +118,9 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	return c, nil
 }
 
-// cleanName removes from a name what people cannot read or what could deceive them: control
-// and formatting characters (which are invisible or change the direction of text),
-// invisible blanks and stacks of accents. It also cuts long names.
+// cleanName removes from a name the characters that people cannot read or that could deceive
+// them: control and formatting characters (which are invisible or change the direction of
+// text), invisible blanks and stacks of accents. It also cuts long names.
 func cleanName(s string) string {
 	var b strings.Builder
 	count, marks, space := 0, 0, false

@@ -80,8 +80,8 @@ func checkDocumentID(id string) (host string, err error) {
 	return strings.ToLower(u.host), nil
 }
 
-// documents fetches and caches metadata documents. Failures are not cached (draft, section
-// 5.2), but are not retried before RetryDocument.
+// documents fetches and caches metadata documents. It does not cache failures (draft, section
+// 5.2), but fetches a failed document again only after RetryDocument.
 type documents struct {
 	o      Options
 	http   *http.Client
@@ -99,7 +99,7 @@ type documents struct {
 
 type document struct {
 	client auth.Client
-	failed bool // only until is set then
+	failed bool // then only until is set
 	until  time.Time
 }
 
@@ -137,8 +137,8 @@ func (d *documents) close() {
 	d.wg.Wait()
 }
 
-// get returns a client by its document, cached or fetched. Concurrent callers share a
-// fetch.
+// get returns the client of a document, which it takes from the cache or fetches. Concurrent
+// callers share a fetch.
 func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	host, err := checkDocumentID(id)
 	if err != nil {
@@ -228,7 +228,7 @@ func (d *documents) fetch(ctx context.Context, id string) (auth.Client, time.Dur
 	req.Header.Set("User-Agent", "Satchel")
 	resp, err := d.http.Do(req)
 	if err != nil {
-		// Why is only logged: it could reveal the server's network.
+		// The reason is only logged, because it could reveal the server's network.
 		return auth.Client{}, 0, fault.Wrap(err, fault.Unavailable, cannot, id)
 	}
 	defer resp.Body.Close()

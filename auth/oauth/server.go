@@ -56,9 +56,9 @@ type Options struct {
 	// Aliases are other URLs of the resource, which clients may name too. For these and for
 	// Resource, the forms with a final slash and without a path are accepted too.
 	Aliases []string
-	// At returns the origin for the host of a request: Issuer or that of an alias. The
-	// metadata names that origin, since a client compares it with the URL that its
-	// user typed. nil means always Issuer.
+	// At returns the origin for the host of a request: Issuer, or the origin of an alias. The
+	// metadata names this origin, because a client compares the origin with the URL that its
+	// user typed. If At is nil, the origin is always Issuer.
 	At    func(host string) string
 	Store Store
 	// HTTP fetches metadata documents. It must dial the public internet alone
@@ -168,9 +168,9 @@ func (s *Server) Close() {
 	}
 }
 
-// Handler serves the metadata, the token, the registration and the revocation
-// endpoint. The authorization endpoint and the resource's metadata are the
-// caller's to route.
+// Handler returns the handler for the metadata and for the token, registration and
+// revocation endpoints. The caller routes the authorization endpoint and the resource's
+// metadata.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 func (s *Server) routes() http.Handler {

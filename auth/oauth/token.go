@@ -209,12 +209,12 @@ func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values)
 	return id, true
 }
 
-// unknownClient answers 401, on which a client registers again.
+// unknownClient answers 401, so that the client registers again.
 func (s *Server) unknownClient(w http.ResponseWriter, r *http.Request, basic bool, id string) {
 	s.o.Logger.InfoContext(r.Context(), "A client is not known.", "client", clip(id))
 	if basic {
-		// Only if the client tried Basic (RFC 6749 section 5.2): others would read the
-		// challenge and not the error.
+		// Send this only if the client used Basic (RFC 6749 section 5.2). Other clients would
+		// read the challenge and ignore the error.
 		w.Header().Set("WWW-Authenticate", `Basic realm="Satchel"`)
 	}
 	writeError(w, http.StatusUnauthorized, "invalid_client", "The client is not known here. Register it again.")

@@ -14,30 +14,31 @@ func (v View) Log(ctx context.Context, q space.LogQuery) ([]space.Commit, error)
 	return v.s.git.Log(ctx, v.ID, q)
 }
 
-// LogPage is Log in pages. It reads at most walk commits, so that its cost does not grow
-// with the history. cursor is the next of the previous page; next is empty at the end.
+// LogPage lists the commits that changed a path, newest first, in pages. It reads at most
+// walk commits, so that its cost does not grow with the history. cursor is the value of next
+// that the call for the previous page returned. next is empty at the end.
 func (v View) LogPage(ctx context.Context, at space.CommitID, p space.Path, cursor string, limit, walk int) (commits []space.Commit, next string, err error) {
 	return v.s.git.LogPage(ctx, v.ID, at, p, cursor, limit, walk)
 }
 
-// LastChanges returns the commit that last changed each name in a directory, if it is
-// among the last walk commits.
+// LastChanges returns, for each name in a directory, the commit that last changed it. It
+// reads at most walk commits, and leaves out names that none of them changed.
 func (v View) LastChanges(ctx context.Context, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
 	return v.s.git.LastChanges(ctx, v.ID, at, dir, walk)
 }
 
-// Show returns a commit with the files that it changed against its first parent.
+// Show returns a commit with the files that differ from its first parent.
 func (v View) Show(ctx context.Context, at space.CommitID) (space.Commit, error) {
 	return v.s.git.Show(ctx, v.ID, at)
 }
 
-// Changes lists the files at or under a path that differ between two commits, up to limit,
-// and returns how many there are. An empty from means the empty tree.
+// Changes lists the files at or under a path that differ between two commits, at most limit
+// of them. total counts all of these files. An empty from means the empty tree.
 func (v View) Changes(ctx context.Context, from, to space.CommitID, p space.Path, limit int) (files []space.FileChange, total int, err error) {
 	return v.s.git.Changes(ctx, v.ID, from, to, p, limit)
 }
 
-// Patch returns a unified diff of a path, or of everything.
+// Patch returns a unified diff of a path, or of everything if the path is empty.
 func (v View) Patch(ctx context.Context, from, to space.CommitID, p space.Path) (string, error) {
 	return v.s.git.Patch(ctx, v.ID, from, to, p)
 }
@@ -56,7 +57,8 @@ func cleanPath(text string) (space.Path, error) {
 	return space.ParsePath(text)
 }
 
-// commitOf is Resolve for what a person typed, in any case.
+// commitOf is like Resolve, for the name of a commit as a person typed it, in upper or lower
+// case.
 func (v View) commitOf(ctx context.Context, name string) (space.CommitID, error) {
 	if name != "HEAD" {
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -144,9 +146,9 @@ type RestoreInput struct {
 	Path   string   `json:"path"`   // empty: everything
 }
 
-// Restore restores a path, or everything, to its state at a commit, as a new commit. Files
-// that were added since are deleted, and the history stays. Changed is false if nothing
-// differs.
+// Restore creates a commit that restores a path, or everything, to its state at an earlier
+// commit. It deletes files that were added since, and keeps the history. Changed is false if
+// nothing differs.
 func (s *Service) Restore(ctx context.Context, a Actor, in RestoreInput) (space.Commit, error) {
 	v, err := s.open(ctx, a, "Restore", in.Space)
 	if err != nil {
@@ -171,12 +173,12 @@ func (s *Service) Restore(ctx context.Context, a Actor, in RestoreInput) (space.
 type RevertInput struct {
 	Space   SpaceRef         `json:"space"`
 	Commits []space.CommitID `json:"commits"`
-	// Client is the client whose changes the actor saw, for the audit log.
+	// Client is the client whose changes the actor was looking at, for the audit log.
 	Client string `json:"client"`
 }
 
-// Revert undoes commits in one new commit. Its Conflicts name the files that stay as they
-// are because they were changed since.
+// Revert undoes commits in one new commit. The Conflicts of the result name the files that
+// Revert left unchanged because they have changed since.
 func (s *Service) Revert(ctx context.Context, a Actor, in RevertInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "Revert", in.Space)
 	if err != nil {

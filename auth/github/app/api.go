@@ -20,25 +20,26 @@ import (
 
 const (
 	perPage = 100
-	// maxErrorBody is the number of bytes that are read of an error response.
+	// maxErrorBody is how many bytes of an error response are read.
 	maxErrorBody = 64 << 10
 )
 
-// errOversized reports a response that is too long.
+// errOversized is the error for a response that is too long.
 var errOversized = errors.New("github: the answer is too long")
 
 // statusError is a response without a success status.
 type statusError struct {
 	status  int
 	message string        // for the log, without tokens
-	wait    time.Duration // requested by GitHub; 0 if it requests none
+	wait    time.Duration // requested by GitHub; 0 if GitHub requests none
 }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("github: the answer was %d: %q", e.status, e.message)
 }
 
-// statusOf returns the status in err's tree, or 0.
+// statusOf returns the status of the statusError that err wraps. It returns 0 if there is
+// none, or if it is a rate limit.
 func statusOf(err error) int {
 	var e *statusError
 	if errors.As(err, &e) && e.wait == 0 {
@@ -47,7 +48,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// send makes a request and decodes its answer into v, unless that is nil. more reports
+// send sends a request and decodes the answer into v, unless v is nil. more reports
 // whether a list has another page.
 func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 	r.Header.Set("User-Agent", "satchel")
@@ -73,7 +74,7 @@ func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 			return false, errors.New("github: the answer is not of the form that it should have") // the cause may contain parts of it
 		}
 	}
-	// The header is used only to see whether there is a next page. Its URL is not followed.
+	// The header only shows whether there is a next page. Its URL is not followed.
 	return strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`), nil
 }
 
@@ -114,7 +115,7 @@ func limited(resp *http.Response) bool {
 		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0")
 }
 
-// wait returns how long GitHub asks to wait: at most an hour, at least a second.
+// wait returns how long GitHub asks this server to wait: at least a second, at most an hour.
 func (c *Client) wait(resp *http.Response) time.Duration {
 	d := time.Minute // the default in GitHub's documentation
 	if s, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32); err == nil {
@@ -187,13 +188,14 @@ func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, o
 	return nil
 }
 
-// errBadKey does not wrap the cause, which could contain the key.
+// errBadKey returns the error for an invalid key. It does not wrap the cause, which could
+// contain the key.
 func errBadKey() error {
 	return fault.New(fault.Invalid, "The GitHub App's private key is not an RSA key in PEM form. It must begin with -----BEGIN RSA PRIVATE KEY-----.")
 }
 
-// bounded is a transport that limits responses: ghinstallation reads them without a limit,
-// and leaves the bodies of errors open.
+// bounded returns a transport that limits responses, because ghinstallation reads them
+// without a limit and leaves the bodies of errors open.
 func (c *Client) bounded() http.RoundTripper { return boundedTransport{c} }
 
 type boundedTransport struct{ c *Client }

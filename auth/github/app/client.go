@@ -20,60 +20,62 @@ import (
 // DefaultWebhookTimeout is how long GitHub waits for the answer to a webhook.
 const DefaultWebhookTimeout = 10 * time.Second
 
-// Options configures a Client. Store and Public are required. Zero fields mean the
-// defaults.
+// Options configures a Client. Store and Public are required. A zero field means its
+// default.
 type Options struct {
 	Store Store
-	// URL is GitHub's address and API that of its REST API; see github.Addresses.
+	// URL is GitHub's address, and API is the address of its REST API; see github.Addresses.
 	URL, API string
 	// Public is this server's origin, to which GitHub sends people.
 	Public string
 	// Hooks reports that GitHub can reach this server at Public to send webhooks.
 	Hooks bool
-	// Transport makes the requests; default one with timeouts. No redirect is
-	// followed.
+	// Transport sends the requests; by default a transport with timeouts. The Client
+	// follows no redirects.
 	Transport http.RoundTripper
-	// Timeout bounds one request with its answer; default 10 seconds.
+	// Timeout bounds one request and its answer; default 10 seconds.
 	Timeout time.Duration
-	// VisitTimeout bounds all requests that one visit of a person makes; default 30
+	// VisitTimeout bounds all requests of one visit of a person together; default 30
 	// seconds.
 	VisitTimeout time.Duration
 	// RevokeTimeout bounds the revocation of a person's token, whose failure is only
 	// logged; default 3 seconds.
 	RevokeTimeout time.Duration
-	// MaxResponse bounds an answer in bytes; default 4 MiB, since a list has a
-	// hundred repositories of up to 10 kB.
+	// MaxResponse bounds an answer in bytes; default 4 MiB, because a list contains a
+	// hundred repositories of up to 10 kB each.
 	MaxResponse int64
-	// MaxInstallations and MaxRepositories bound the entries that are read for a person;
-	// default 100 and 1000.
+	// MaxInstallations and MaxRepositories bound how many of a person's installations and
+	// repositories are read; default 100 and 1000.
 	MaxInstallations, MaxRepositories int
-	// MaxFound bounds a Found's JSON in bytes; default 40 KiB, the limit of the data of a
-	// pending sign-in.
+	// MaxFound bounds the JSON of a Found in bytes; default 40 KiB, the limit for the data of
+	// a pending sign-in.
 	MaxFound int
-	// MaxWebhook bounds a webhook's body in bytes; default 1 MiB.
+	// MaxWebhook bounds the body of one webhook in bytes; default 1 MiB.
 	MaxWebhook int64
-	// MaxWebhooks and MaxWebhookBytes bound how many webhooks' bodies are held at once and
-	// their bytes together, of which one address has a quarter; default 64 and 16 MiB. A
+	// MaxWebhooks bounds how many webhooks' bodies are held at once, and MaxWebhookBytes
+	// their total size; default 64 and 16 MiB. One address can use a quarter of each. A
 	// webhook that finds no room within WebhookTimeout is refused; default 10 seconds, as
-	// long as GitHub waits. The caller limits how long a body may take.
+	// long as GitHub waits. The caller limits how long a body may take to arrive.
 	MaxWebhooks     int
 	MaxWebhookBytes int64
 	WebhookTimeout  time.Duration
-	// Address returns the sender of a request; nil: all have the same.
+	// Address returns the sender of a request. If it is nil, all requests count as one
+	// sender's.
 	Address func(r *http.Request) string
-	// Limit reports whether a sender may send another webhook that is not GitHub's, or else
-	// how long they must wait. count reports that they have just sent one. nil: there is no
-	// limit.
+	// Limit reports whether the sender of r may send another webhook that is not provably
+	// GitHub's, and if not, how long the sender must wait. If count is set, Limit counts r as
+	// such a webhook. If Limit is nil, there is no limit.
 	Limit func(r *http.Request, count bool) (wait time.Duration, ok bool)
-	// WebhookQueue bounds the spaces that wait for a check because of webhooks; default
-	// 1000. Others wait for RecheckAll.
+	// WebhookQueue bounds how many spaces wait for a check because of webhooks; default
+	// 1000. Further spaces wait for RecheckAll.
 	WebhookQueue int
 
-	// Before is called before a repository is connected; its error refuses that. It
-	// may be nil.
+	// Before is called before a repository is connected. If it returns an error, the
+	// repository is not connected. It may be nil.
 	Before func(ctx context.Context, l auth.RepositoryLink) error
-	// OnState is called with a link after it was made, changed or ended; ended ones have
-	// the State "". If it fails for a new link, the link is not made. It may be nil.
+	// OnState is called with a link after the link was created, changed or ended. An ended
+	// link has the State "". If OnState fails for a new link, the link is removed again. It
+	// may be nil.
 	OnState func(ctx context.Context, l auth.RepositoryLink) error
 	// OnPush is called when GitHub reports a push to a space's repository; it may be
 	// nil.
@@ -173,9 +175,9 @@ type Client struct {
 	work sync.WaitGroup
 }
 
-// New returns a Client. It sends no request to GitHub. It starts the goroutines that
-// process webhooks and report changes of links; Close ends them. The error says what is
-// wrong with the options.
+// New returns a Client. New sends no request to GitHub. It starts the goroutines that
+// process webhooks and report changes of links; Close ends them. The error says which option
+// is wrong.
 func New(o Options) (*Client, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -209,18 +211,18 @@ func (c *Client) Address() string { return c.o.URL }
 // Hooked reports whether GitHub can send this server webhooks.
 func (c *Client) Hooked() bool { return c.o.Hooks }
 
-// CloneURL returns a repository's address for git, made from its name. Addresses that
-// GitHub sends are ignored.
+// CloneURL returns a repository's address for git. It derives the address from the name and
+// ignores addresses that GitHub sends.
 func (c *Client) CloneURL(fullName string) string { return c.o.URL + "/" + fullName + ".git" }
 
-// App returns the App without its secrets; false if there is none.
+// App returns the App without its secrets, or false if there is no App.
 func (c *Client) App(ctx context.Context) (auth.GitHubApp, bool, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	a.Secrets = auth.GitHubSecrets{}
 	return a, ok, err
 }
 
-// app returns the App, or an error if there is none.
+// app returns the App with its secrets, or an error if there is none at the configured GitHub.
 func (c *Client) app(ctx context.Context) (auth.GitHubApp, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	switch {

@@ -17,18 +17,18 @@ import (
 	"satchel/internal/fault"
 )
 
-// nameForm is the form of owner/name at GitHub.
+// nameForm matches the name of a repository at GitHub, with its owner: owner/name.
 var nameForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
 })
 
-// goodName reports whether a repository's name can be part of an address.
+// goodName reports whether a repository's full name can be part of an address.
 func goodName(full string) bool {
 	_, name, _ := strings.Cut(full, "/")
 	return nameForm().MatchString(full) && name != "." && name != ".."
 }
 
-// installation is GitHub's description of an installation.
+// installation is an installation as GitHub describes it.
 type installation struct {
 	ID      int64 `json:"id"`
 	AppID   int64 `json:"app_id"`
@@ -46,7 +46,7 @@ func (i installation) suspended() bool { return i.SuspendedAt != nil && *i.Suspe
 
 func (i installation) account() string { return cmp.Or(i.Account.Login, i.Account.Slug) }
 
-// repository is GitHub's description of a repository to a person.
+// repository is a repository as GitHub describes it to a person.
 type repository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"full_name"`
@@ -61,9 +61,9 @@ type repository struct {
 	in int64
 }
 
-// find lists the repositories that the person may connect, asked with their own token: an
-// installation of the App does not show what they may do. created is listed even if the
-// list is cut.
+// find lists the repositories that the person may connect. It uses the person's own token,
+// because the App's token does not show what the person may do. The repository created is
+// listed even if others are left out.
 func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created int64) (Found, error) {
 	found := Found{App: a.ID, GitHubUser: p.id, Login: p.login}
 	seen := map[int64]bool{}
@@ -71,8 +71,8 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 		Installations []installation `json:"installations"`
 	}) int {
 		for _, i := range page.Installations {
-			// GitHub documents that the list has only this App's installations. Do not rely
-			// on it.
+			// GitHub's documentation says that the list contains only this App's
+			// installations. Do not rely on this.
 			if i.ID <= 0 || i.AppID != a.ID || seen[i.ID] {
 				continue
 			}
@@ -110,7 +110,7 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 		})
 		switch statusOf(err) {
 		case http.StatusForbidden, http.StatusNotFound:
-			// It was just suspended or removed.
+			// The installation was just suspended or removed.
 			c.log.Warn("GitHub does not list an installation's repositories", "installation", i.ID, "error", err)
 			continue
 		}
@@ -123,7 +123,7 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 	return found, nil
 }
 
-// choose keeps the entries that fit, in the order that Found promises.
+// choose adds to found the repositories that fit, in the order that Found promises.
 func (c *Client) choose(found *Found, all []repository, created int64) {
 	rank := func(r repository) int {
 		switch {
@@ -140,7 +140,7 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	size := func(v any) int {
 		b, err := json.Marshal(v)
 		if err != nil {
-			return 0 // a struct of texts and numbers
+			return 0 // impossible for a struct of texts and numbers
 		}
 		return len(b) + 1
 	}
@@ -158,8 +158,8 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	}
 }
 
-// listed calls each with the pages of a list until it ends or most entries were read. cut
-// reports that there were more.
+// listed calls each with the pages of a list, until the list ends or most entries were read.
+// cut reports that the list has more entries.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {
@@ -178,7 +178,8 @@ func listed[T any](ctx context.Context, c *Client, token, path string, most int,
 	}
 }
 
-// ownPage returns the address if it is of a page at this GitHub, else an empty string.
+// ownPage returns the address s if it is the address of a page at this GitHub, and otherwise
+// an empty string.
 func (c *Client) ownPage(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme+"://"+strings.ToLower(u.Host) != c.origin() || u.User != nil || len(s) > 500 {
@@ -187,7 +188,7 @@ func (c *Client) ownPage(s string) string {
 	return s
 }
 
-// maxDescription is GitHub's limit, in bytes.
+// maxDescription is GitHub's limit for a repository's description, in bytes.
 const maxDescription = 350
 
 var repositoryForm = sync.OnceValue(func() *regexp.Regexp {
@@ -206,7 +207,7 @@ func checkNew(r NewRepository) error {
 	return nil
 }
 
-// create makes a repository with the person's token, so that GitHub checks their
+// create creates a repository with the person's token, so that GitHub checks the person's
 // permission.
 func (c *Client) create(ctx context.Context, a auth.GitHubApp, p person, r NewRepository) (int64, error) {
 	if !a.Creates {

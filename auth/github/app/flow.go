@@ -11,10 +11,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// Begin returns where to send the browser so that the person signs in at GitHub, and the
-// data for Finish, which the caller keeps for one use. The state must be fresh and
-// unguessable, and the caller must tie it to the browser and to the session. Begin makes no
-// request.
+// Begin returns the address to send the browser to, where the person signs in at GitHub. It
+// also returns the data for Finish, which the caller keeps for one use. The state must be
+// fresh and unguessable, and the caller must tie it to the browser and to the session. Begin
+// sends no request.
 func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	a, err := c.app(ctx)
 	if err != nil {
@@ -24,20 +24,19 @@ func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location
 	return github.WebFlow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state}.Begin(a.ClientID, url.Values{"prompt": {"select_account"}})
 }
 
-// Finish returns the repositories that the returning person may connect. It takes the data
-// from Begin and the query of the request to the redirect URI, of which it uses only the
-// code and the state. The caller checks that the flow is this browser's and is used once.
-// The error is a fault: Forbidden if the person declined, Invalid if they must begin again,
-// Limited if GitHub's rate limit is exceeded, and Unavailable if GitHub is down or there is
-// no App.
+// Finish returns the repositories that a person who comes back from GitHub may connect. data
+// is the data from Begin, and q is the query of the request to the redirect URI. The caller
+// checks that this browser began the flow, and that the flow is used once. The error is a
+// fault: Forbidden if the person declined, Invalid if they must begin again, Limited if
+// GitHub's rate limit is exceeded, and Unavailable if GitHub is down or there is no App.
 func (c *Client) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (Found, error) {
 	return c.visit(ctx, redirectURI, data, q, func(context.Context, auth.GitHubApp, person) (int64, error) { return 0, nil })
 }
 
-// FinishCreate makes a repository with the person's own rights, for an App with that
-// permission, and then does the same as Finish. Its additional errors are faults: Invalid
-// for an invalid name, Conflict if the repository exists, Forbidden if the person or the
-// App may not make one there.
+// FinishCreate creates a repository with the person's own rights, and then does the same as
+// Finish. The App needs the permission to create repositories. The additional errors are
+// faults: Invalid for an invalid name, Conflict if the repository exists, and Forbidden if
+// the person or the App may not create a repository in that account.
 func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []byte, q url.Values, r NewRepository) (Found, error) {
 	if err := checkNew(r); err != nil {
 		return Found{}, err
@@ -47,7 +46,7 @@ func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []by
 	})
 }
 
-// person is the returning person, with their token.
+// person is the person who comes back from GitHub, with their token.
 type person struct {
 	id    int64
 	login string
@@ -94,7 +93,7 @@ func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q u
 	return found, nil
 }
 
-// exchange redeems the code.
+// exchange redeems the code for the person's token.
 func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlow, code string) (token string, err error) {
 	r, err := f.Redeem(ctx, a.ClientID, a.Secrets.ClientSecret, code)
 	if err != nil {
@@ -120,12 +119,12 @@ func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlo
 	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell the people who run this server.")
 }
 
-// again is the error if the person must begin again.
+// again returns the error for a person who must begin again.
 func again(why error) error {
 	return fault.Wrap(why, fault.Invalid, "This visit to GitHub has ended or was started elsewhere, and nothing was connected. Please start again.")
 }
 
-// whoIs returns the person of the token.
+// whoIs sets the ID and the login of the person to whom the token belongs.
 func (c *Client) whoIs(ctx context.Context, p *person) error {
 	var user struct {
 		ID    int64  `json:"id"`
@@ -142,9 +141,10 @@ func (c *Client) whoIs(ctx context.Context, p *person) error {
 	return nil
 }
 
-// endToken revokes a person's token after use. It would expire after eight hours.
+// endToken revokes a person's token after use. Without this, the token would be valid for
+// eight hours.
 func (c *Client) endToken(ctx context.Context, a auth.GitHubApp, token string) {
-	// Even if the person has left.
+	// Revoke the token even if the person has closed the page.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.RevokeTimeout)
 	defer cancel()
 	if err := c.revoke(ctx, a, token); err != nil {

@@ -16,11 +16,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Link connects a repository to a space and replaces the previous one. f is the result of
-// Finish for this person, kept by the server. Link refuses a repository that is not in f or
-// to which the person may not push, and asks GitHub again, as the App. The error is a
-// fault: Forbidden if it is not permitted, Unavailable if GitHub cannot be asked. Only the
-// space's owner may call it.
+// Link connects a repository to a space and replaces the space's previous connection. f is
+// the result of Finish for this person, kept by the server. Link refuses a repository that
+// is not in f or to which the person may not push, and asks GitHub again, as the App. The
+// error is a fault: Forbidden if the connection is not permitted, Unavailable if GitHub
+// does not answer. The caller checks that the person owns the space.
 func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f Found, repository int64) (auth.RepositoryLink, error) {
 	i := slices.IndexFunc(f.Repositories, func(r Repository) bool { return r.ID == repository })
 	if i < 0 {
@@ -63,8 +63,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	if err != nil {
 		return auth.RepositoryLink{}, err
 	}
-	// From here on, the request's cancellation is ignored, so that nothing is left half
-	// done.
+	// From here on, ignore the request's cancellation, so that nothing is left half done.
 	ctx = context.WithoutCancel(ctx)
 	if err := c.o.Store.LinkRepository(ctx, by, via, l); err != nil {
 		return auth.RepositoryLink{}, err
@@ -87,8 +86,8 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	return kept, nil
 }
 
-// others returns the state of another space's connection to a repository, checked at GitHub
-// now, since the stored state may be out of date.
+// others returns the connections of other spaces to a repository. It checks their state at
+// GitHub, because the stored state may be out of date.
 func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64) ([]auth.RepositoryLink, error) {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64)
 	return links, nil
 }
 
-// Taken returns the repositories that other spaces are connected to, with those spaces.
+// Taken returns the repositories that are connected to other spaces, with these spaces.
 func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error) {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -123,12 +122,12 @@ func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.S
 	return taken, nil
 }
 
-// Linked returns the connection of a space; false if it has none.
+// Linked returns the connection of a space, or false if the space has none.
 func (c *Client) Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
 	return c.o.Store.RepositoryLink(ctx, id)
 }
 
-// Unlink ends a space's connection, if it has one. At GitHub nothing changes.
+// Unlink ends a space's connection, if it has one. It changes nothing at GitHub.
 func (c *Client) Unlink(ctx context.Context, by space.UserID, id space.SpaceID) error {
 	l, ok, err := c.o.Store.RepositoryLink(ctx, id)
 	if err != nil || !ok {
@@ -141,15 +140,15 @@ func (c *Client) Unlink(ctx context.Context, by space.UserID, id space.SpaceID) 
 	return nil
 }
 
-// Ended forgets a link that the Store no longer has.
+// Ended forgets the tokens of a link that the Store no longer contains, and calls OnState.
 func (c *Client) Ended(ctx context.Context, l auth.RepositoryLink) {
 	c.tokens.dropLink(l)
 	l.State = ""
 	c.notify(ctx, l)
 }
 
-// Recheck asks GitHub now for the state of a space's connection. The error is a fault:
-// NotFound if the space has none, Unavailable if GitHub cannot be asked.
+// Recheck asks GitHub for the state of a space's connection, and stores the state. The error
+// is a fault: NotFound if the space has no connection, Unavailable if GitHub does not answer.
 func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, error) {
 	was, ok, err := c.o.Store.RepositoryLink(ctx, id)
 	if err != nil {
@@ -171,7 +170,7 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 		if err != nil || changed {
 			return kept, err
 		}
-		// A concurrent check was stored first, and may be older.
+		// A concurrent check stored its result first, and that result may be older.
 		was = kept
 	}
 	return was, nil
@@ -184,8 +183,8 @@ const maxLooks = 4
 // after a failure, unless GitHub asks to wait.
 func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
 
-// RecheckOlder is RecheckAll for connections that GitHub has not confirmed for some time,
-// including refused ones.
+// RecheckOlder is like RecheckAll, but only for connections that GitHub last confirmed at
+// least age ago. Connections that GitHub refuses are among them.
 func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -197,7 +196,7 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 		return nil
 	}
 	if _, ok, err := c.o.Store.GitHubApp(ctx); err != nil || !ok {
-		return err // without an App all are removed
+		return err // without an App, all links are already in the state removed
 	}
 	if _, err := c.app(ctx); err != nil {
 		return err
@@ -220,8 +219,9 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle stores GitHub's answer and reports it by tell. changed is false if the link
-// changed since GitHub was asked.
+// settle stores GitHub's answer about a link, and calls tell if the state or the name
+// changed. It stores nothing, and changed is false, if something else changed the stored
+// link after GitHub was asked.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {
@@ -249,8 +249,8 @@ func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell 
 }
 
 // look asks GitHub, as the App, for the state of a link: whether the App is still installed
-// on the repository, and whether the person who connected it may still push to it. The
-// error is a fault if GitHub could not be asked.
+// on the repository, and whether the person who connected the repository may still push to
+// it. If GitHub does not answer, the error is a fault.
 func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink) (auth.RepositoryLink, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
 	defer cancel()
@@ -282,7 +282,7 @@ func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLi
 	return c.lookWith(ctx, token, l)
 }
 
-// lookWith asks about the repository and the person.
+// lookWith asks GitHub about the repository and the person, with a token for the repository.
 func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLink) (auth.RepositoryLink, error) {
 	var repo repository
 	_, err := c.call(ctx, token, http.MethodGet, fmt.Sprintf("/repositories/%d", l.Repository), nil, &repo)
@@ -322,9 +322,9 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 	return l, nil
 }
 
-// mayPush asks whether the person may push to the repository. Their login comes from
-// GitHub's last answer. The ID of the person in this answer is checked too, since somebody
-// else may take a login that was given up.
+// mayPush asks GitHub whether the person may push to the repository. The request names the
+// person by login. mayPush also checks the ID in the answer, because somebody else may have
+// taken over the login.
 func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLink) (bool, error) {
 	owner, name, _ := strings.Cut(l.FullName, "/")
 	path := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/collaborators/" + url.PathEscape(l.GitHubLogin) + "/permission"
@@ -336,7 +336,7 @@ func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLin
 	}
 	_, err := c.call(ctx, token, http.MethodGet, path, nil, &answer)
 	switch {
-	case statusOf(err) == http.StatusNotFound: // they are not a collaborator
+	case statusOf(err) == http.StatusNotFound: // the person is not a collaborator
 		return false, nil
 	case err != nil:
 		return false, c.failure("ask what a person may do", err)
@@ -347,12 +347,13 @@ func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLin
 }
 
 // AskApproval records that a person asked the owner of an organisation to install the App,
-// for a space.
+// so that the person can connect a repository to the space.
 func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
 	return c.o.Store.AskForApproval(ctx, id, user)
 }
 
-// Waiting returns since when somebody has waited for that approval, for a space.
+// Waiting returns when somebody asked for an approval for the space, or false if nobody waits
+// for one.
 func (c *Client) Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	return c.o.Store.PendingApproval(ctx, id)
 }

@@ -19,15 +19,15 @@ import (
 	"satchel/internal/space"
 )
 
-// via is how people do what the audit log has of this package.
+// via is the interface that the audit log names for all actions in this package.
 const via = "web"
 
-// loginForm is the form of logins at GitHub. Those of managed users have an underscore.
+// loginForm matches a login at GitHub. The logins of managed users contain an underscore.
 var loginForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
 })
 
-// maxAppName is GitHub's limit, in characters.
+// maxAppName is GitHub's limit for the name of an App, in characters.
 const maxAppName = 34
 
 type hookAttributes struct {
@@ -35,7 +35,7 @@ type hookAttributes struct {
 	Active bool   `json:"active"`
 }
 
-// manifest is the form of
+// manifest is an App's manifest, as described in
 // https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest.
 type manifest struct {
 	Name         string            `json:"name"`
@@ -51,8 +51,9 @@ type manifest struct {
 	Permissions  map[string]string `json:"default_permissions"`
 }
 
-// Manifest returns the address to which the browser posts the form field "manifest", and
-// its content. state comes back with the code to PathCreated.
+// Manifest returns the address to which the browser posts a form, and the content of the
+// form's field "manifest". GitHub then sends the browser to PathCreated with the state and
+// a code.
 func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, err error) {
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
@@ -71,8 +72,8 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 		m.Permissions["administration"] = "write"
 	}
 	if c.o.Hooks {
-		// installation, installation_repositories, installation_target and
-		// github_app_authorization come to every App.
+		// GitHub sends the events installation, installation_repositories,
+		// installation_target and github_app_authorization to every App.
 		m.Hook, m.Events = &hookAttributes{URL: c.o.Public + PathWebhook, Active: true}, []string{"push", "repository"}
 	}
 	if body, err = json.Marshal(m); err != nil {
@@ -81,7 +82,8 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 	return action + "?state=" + url.QueryEscape(state), body, nil
 }
 
-// appName returns a name that is probably unused at GitHub. The person can change it there.
+// appName returns a name for the App that is probably unused at GitHub. The person can change
+// the name at GitHub.
 func (c *Client) appName(state string) string {
 	host := strings.TrimPrefix(c.o.Public[strings.Index(c.o.Public, "://")+3:], "www.")
 	name := host
@@ -102,7 +104,7 @@ func (c *Client) appName(state string) string {
 	}, name)
 }
 
-// made is GitHub's description of an App.
+// made is an App as GitHub describes it.
 type made struct {
 	ID          int64  `json:"id"`
 	Slug        string `json:"slug"`
@@ -119,7 +121,7 @@ type made struct {
 	PEM           string `json:"pem"`
 }
 
-// app checks GitHub's description, and adds what is missing.
+// described checks GitHub's description of an App, and returns the App without its secrets.
 func (c *Client) described(m made) (auth.GitHubApp, error) {
 	owner := m.Owner.Login
 	if owner == "" {
@@ -150,20 +152,20 @@ func (c *Client) origin() string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// codeForm is the form of a manifest's code, which becomes part of a path.
+// codeForm matches the code of a manifest, which becomes part of a path.
 var codeForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 })
 
-// Create redeems the code with which GitHub sent an admin back, and stores the App. The
+// Create redeems the code that GitHub sent to PathCreated, and stores the App. The
 // caller checks the state. The error is a fault: Conflict if there is already an App,
-// Invalid for a code that was used, has expired or is invalid.
+// Invalid for a code that was used, has expired or is malformed.
 func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error) {
 	if !codeForm().MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)
 	}
-	// Checked before the code is used: otherwise an App would remain at GitHub whose key is
-	// lost.
+	// Check before the code is redeemed. Otherwise the new App would remain at GitHub, and its
+	// key would be lost.
 	if err := c.checkNone(ctx); err != nil {
 		return auth.GitHubApp{}, err
 	}
@@ -198,7 +200,7 @@ func (c *Client) checkNone(ctx context.Context) error {
 	return err
 }
 
-// keep stores an App that GitHub described, if its secrets are usable.
+// keep stores an App if its secrets are usable, and returns the App without them.
 func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.Secrets.ClientSecret == "" || len(a.Secrets.ClientSecret) > 500 || len(a.Secrets.Webhook) > 500 || len(a.Secrets.PrivateKey) > 32<<10 {
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The GitHub App has no client secret, or one of its secrets is too long.")
@@ -207,7 +209,7 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 		return auth.GitHubApp{}, err
 	}
 	if !c.o.Hooks {
-		a.Secrets.Webhook = "" // no webhook can arrive that it would verify
+		a.Secrets.Webhook = "" // no webhook can arrive
 	}
 	a.Created = c.o.Now()
 	if err := c.o.Store.SetGitHubApp(context.WithoutCancel(ctx), by, via, a); err != nil {
@@ -217,9 +219,10 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 	return a, nil
 }
 
-// Enter stores an App that was made by hand, given its ID and Secrets, after GitHub
-// confirmed the key. ClientID, if given, must match too. The error is a fault: Conflict if
-// there is already an App, Invalid if something does not match.
+// Enter stores an App that an admin created at GitHub by hand. a holds the App's ID and
+// Secrets. Enter first checks the private key and the client secret at GitHub, and the
+// ClientID if a holds one. The error is a fault: Conflict if there is already an App, Invalid
+// if something does not match.
 func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.ID <= 0 {
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID must be a number; it is at the top of the App's page at GitHub.")
@@ -256,8 +259,8 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 	return c.keep(ctx, by, got)
 }
 
-// proveSecret checks the client secret: it asks GitHub to revoke a token that does not
-// exist, which GitHub looks up only if the secret is right.
+// proveSecret checks the client secret. It asks GitHub to revoke a token that does not
+// exist. GitHub looks the token up only if the secret is right.
 func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
 	switch {
@@ -269,7 +272,8 @@ func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	return c.failure("look at the client secret", err)
 }
 
-// Forget removes the App here, and all links become removed. The App remains at GitHub.
+// Forget removes the App from this server, and all links get the state removed. The App
+// remains at GitHub.
 func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	if err := c.o.Store.RemoveGitHubApp(ctx, by, via); err != nil {
 		return err

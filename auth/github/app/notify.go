@@ -8,17 +8,17 @@ import (
 	"satchel/internal/space"
 )
 
-// notify calls OnState for a link, and logs its error: nobody waits for it.
+// notify calls OnState for a link. It logs the error, because no caller handles it.
 func (c *Client) notify(ctx context.Context, l auth.RepositoryLink) {
 	if err := c.o.OnState(ctx, l); err != nil {
 		c.log.Error("a connected repository has changed, and what hangs on it did not follow", "space", l.Space, "state", l.State, "error", err)
 	}
 }
 
-// notifySoon is notify in the background.
+// notifySoon calls notify in the background.
 func (c *Client) notifySoon(_ context.Context, l auth.RepositoryLink) { c.notifications.add(l) }
 
-// notifications are the links that OnState must get, the newest of each space.
+// notifications holds the links that must be passed to OnState, the newest of each space.
 type notifications struct {
 	mu   sync.Mutex
 	by   map[space.SpaceID]auth.RepositoryLink

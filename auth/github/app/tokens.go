@@ -19,17 +19,17 @@ import (
 	"satchel/internal/space"
 )
 
-// tokenKey is what a token gives access to.
+// tokenKey names the repository that a token gives access to, by an App's installation.
 type tokenKey struct{ app, installation, repository int64 }
 
 // tokenEntry gets the tokens for a key.
 type tokenEntry struct {
-	turn chan struct{} // of capacity 1; held while transport is used
+	turn chan struct{} // has capacity 1; held while the Transport is used
 	*ghinstallation.Transport
 }
 
-// tokens are kept only in memory, with one transport per key, so that concurrent syncs
-// share a token.
+// tokens holds the tokens, only in memory. It has one transport for each key, so that
+// concurrent syncs share a token.
 type tokens struct {
 	mu sync.Mutex
 	by map[tokenKey]*tokenEntry
@@ -67,14 +67,14 @@ func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
 	if e := c.tokens.by[k]; e != nil {
 		return e, nil
 	}
-	// Each has its own signer, because a transport writes to it without a lock.
+	// Each entry has its own signer, because a transport writes to its signer without a lock.
 	s, err := c.signer(a)
 	if err != nil {
 		return nil, err
 	}
 	e := &tokenEntry{turn: make(chan struct{}, 1), Transport: ghinstallation.NewFromAppsTransport(s, k.installation)}
 	e.BaseURL = c.o.API
-	// Without them the token would be valid for the whole installation.
+	// Without these options, the token would be valid for the whole installation.
 	e.InstallationTokenOptions = &github.InstallationTokenOptions{
 		RepositoryIDs: []int64{k.repository},
 		Permissions:   &github.InstallationPermissions{Contents: github.Ptr("write"), Metadata: github.Ptr("read")},
@@ -119,20 +119,21 @@ func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
 	switch {
 	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("github: the answer has no token")
-	// GitHub lists what the token is restricted to, if it is.
+	// GitHub lists the repositories to which the token is restricted, if it is restricted.
 	case len(repositories) > 1 || len(repositories) == 1 && repositories[0].GetID() != k.repository:
 		return errors.New("github: the token is not for the one repository that it was asked for")
 	}
 	return nil
 }
 
-// mintError is a statusError where GitHub answered.
+// mintError returns the error of a failed request for a token: a statusError if GitHub
+// answered.
 func (c *Client) mintError(err error) error {
 	var h *ghinstallation.HTTPError
 	var u *url.Error
 	switch {
 	case errors.As(err, &h) && h.Response != nil:
-		body, _ := io.ReadAll(h.Response.Body) // already in memory, see bounded
+		body, _ := io.ReadAll(h.Response.Body) // already in memory; see bounded
 		return c.statusError(h.Response, body)
 	case errors.As(err, &h) && h.RootCause != nil:
 		err = h.RootCause
@@ -143,9 +144,9 @@ func (c *Client) mintError(err error) error {
 	return fmt.Errorf("github: get a token: %w", err)
 }
 
-// Credential implements space.Credentials for spaces with a connected repository: its token
-// is for that repository's contents alone. The error is a fault.Unavailable, with a text
-// for the person, if access was withdrawn.
+// Credential implements space.Credentials for spaces with a connected repository. The
+// credential is a token for the contents of this repository only. If access was withdrawn,
+// the error is a fault.Unavailable with a text for the person.
 func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
 	l, ok, err := c.o.Store.RepositoryLink(ctx, r.Space)
 	switch {
@@ -154,7 +155,7 @@ func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Cred
 	case !ok:
 		return space.Credential{}, fault.New(fault.Unavailable, "The GitHub App no longer connects a repository to this space. Connect one on the space's page.")
 	case r.URL != c.CloneURL(l.FullName):
-		// Nothing is pushed where the person's right was not confirmed.
+		// Push only to the repository for which the person's right was confirmed.
 		return space.Credential{}, fault.New(fault.Unavailable, "This space is connected to the repository %s, but its remote is another one. Connect it again on the space's page.", l.FullName)
 	case l.State != auth.LinkConnected:
 		return space.Credential{}, stateError(l)
@@ -176,7 +177,7 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	if state := stateOf(err); state != "" {
 		now := l
 		now.State = state
-		// In the background: the caller may hold a lock that OnState waits for.
+		// Notify in the background, because the caller may hold a lock that OnState waits for.
 		if _, _, err := c.settle(ctx, l, now, c.notifySoon); err != nil && fault.CodeOf(err) != fault.NotFound {
 			c.log.Error("keep how a repository is connected", "space", l.Space, "error", err)
 		}
@@ -191,11 +192,11 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	case statusOf(err) != 0 && statusOf(err) < 500:
 		return c.failure("get a token", err)
 	}
-	return err // GitHub cannot be reached
+	return err // GitHub did not answer, or has an error of its own
 }
 
-// stateOf returns the state of a link that follows from a refused token, empty if none
-// does.
+// stateOf returns the state of a link for which GitHub refused a token with err. It returns
+// "" if err does not determine the state.
 func stateOf(err error) auth.LinkState {
 	var status *statusError
 	if !errors.As(err, &status) || status.wait > 0 {
@@ -214,14 +215,14 @@ func stateOf(err error) auth.LinkState {
 	return ""
 }
 
-// stateError returns the error for using a link in a bad state.
+// stateError returns the error for the use of a link that is not connected.
 func stateError(l auth.RepositoryLink) error {
 	what, way := l.Trouble()
 	return fault.New(fault.Unavailable, "%s %s", what, way)
 }
 
-// Refused is called by remotes if a repository refuses a token. The next token is a new
-// one.
+// Refused forgets the tokens of a space's link, so that the next token is a new one, and has
+// the link checked. Remotes call it when a repository refuses a token.
 func (c *Client) Refused(r space.Repository) {
 	l, ok, err := c.o.Store.RepositoryLink(c.ctx, r.Space)
 	if err == nil && ok {

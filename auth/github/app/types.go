@@ -18,52 +18,56 @@ const (
 	pathSignInCallback = "/signin/github/callback"
 )
 
-// Store keeps the App and what is connected by it. It keeps secrets so that a copy
-// of it gives none away. via says how somebody did an act, for the audit log.
+// Store stores the App and its links. It encrypts secrets, so that a copy of the stored data
+// does not reveal them. In its methods, by and via name the person and the interface for the
+// audit log.
 type Store interface {
-	// GitHubApp returns the App with its secrets; false if there is none.
+	// GitHubApp returns the App with its secrets, or false if there is no App.
 	GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error)
-	// SetGitHubApp keeps an App; fault.Conflict if there is one.
+	// SetGitHubApp stores an App. The error is a fault.Conflict if there is already an App.
 	SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error
-	// RemoveGitHubApp forgets the App; every connected repository becomes removed.
+	// RemoveGitHubApp removes the App. All links get the state removed.
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
-	// LinkRepository connects a repository to a space and replaces the previous one. The
-	// error is a fault.NotFound if the space does not exist, and a fault.Conflict if
-	// another space has the repository. A removed or lost connection of another space ends.
+	// LinkRepository connects a repository to a space and replaces the space's previous
+	// connection. The error is a fault.NotFound if the space does not exist, and a
+	// fault.Conflict if the repository is connected to another space. If the connection of
+	// the other space is removed or lost, it ends instead.
 	LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error
 	RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)
-	// UnlinkRepository does nothing if the space has none.
+	// UnlinkRepository ends the connection of a space, if it has one.
 	UnlinkRepository(ctx context.Context, by space.UserID, via string, id space.SpaceID) error
-	// UpdateLink stores what GitHub said about a link, unless the link has changed
-	// since the request to GitHub. changed reports whether it stored that.
+	// UpdateLink stores GitHub's answer about a link, unless the stored link changed after
+	// the request to GitHub. changed reports whether UpdateLink stored the answer.
 	UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error)
 
-	// AskForApproval records that somebody waits for an owner's approval of the
-	// installation. PendingApproval returns since when somebody waits for a space.
+	// AskForApproval records that somebody waits, for a space, until an owner approves the
+	// installation. PendingApproval returns when the wait for a space began.
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 
-	// SeenDelivery records a webhook's ID. first reports that it was new.
+	// SeenDelivery records a webhook's ID. first reports whether the ID was new.
 	SeenDelivery(ctx context.Context, id string) (first bool, err error)
 }
 
-// Found is what a person may connect according to GitHub. Its JSON is only for the server,
-// for the few minutes until the person has chosen. It has no token.
+// Found holds the repositories that a person may connect, according to GitHub. The server
+// stores its JSON for the few minutes until the person has chosen. Found contains no token.
 type Found struct {
-	App        int64  `json:"app"` // by which it was found
+	App        int64  `json:"app"` // the ID of the App that asked GitHub
 	GitHubUser int64  `json:"user"`
 	Login      string `json:"login"`
-	// Installations of the App that the person sees, suspended ones too.
+	// Installations are the App's installations that the person can see, including
+	// suspended ones.
 	Installations []Installation `json:"installations,omitempty"`
-	// Repositories of those that are not suspended. Those that the person may push to come
-	// first, then the most recently used.
+	// Repositories are the repositories of the installations that are not suspended. The
+	// created one is first, then those that the person may push to. Among these, the most
+	// recently used come first.
 	Repositories []Repository `json:"repositories,omitempty"`
-	// Cut reports that there are more than are listed.
+	// Cut reports that some installations or repositories are not listed.
 	Cut bool `json:"cut,omitempty"`
-	// Created is the id of the repository that FinishCreate made. Where none of
-	// Repositories has it, the installation does not include it yet.
+	// Created is the id of the repository that FinishCreate created, else 0. If the id is
+	// not among Repositories, the installation does not include the repository yet.
 	Created int64 `json:"created,omitempty"`
 }
 
@@ -72,13 +76,13 @@ type Installation struct {
 	ID          int64  `json:"id"`
 	Account     string `json:"account"`     // login
 	AccountType string `json:"accountType"` // User or Organization
-	// ManageURL is the page at GitHub where its owner chooses repositories.
+	// ManageURL is the page at GitHub where the account's owner chooses repositories.
 	ManageURL string `json:"manage"`
 	Selection string `json:"selection"` // all or selected
 	Suspended bool   `json:"suspended,omitempty"`
 }
 
-// Repository is a repository that an installation includes and the person sees.
+// Repository is a repository that an installation includes and that the person can see.
 type Repository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"name"` // owner/name
@@ -87,26 +91,26 @@ type Repository struct {
 	Archived      bool   `json:"archived,omitempty"`
 	Installation  int64  `json:"in"`
 	DefaultBranch string `json:"branch,omitempty"`
-	// CloneURL follows from FullName, and is not in the JSON; see Client.CloneURL.
+	// CloneURL is derived from FullName and is not in the JSON; see Client.CloneURL.
 	CloneURL string `json:"-"`
 }
 
-// NewApp is an admin's choices for a new App.
+// NewApp holds an admin's choices for a new App.
 type NewApp struct {
-	// Organisation is the login of the organisation that will own it; empty for the person
-	// who presses the button.
+	// Organisation is the login of the organisation that will own the App. If it is empty,
+	// the person who presses the button will own the App.
 	Organisation string
-	// Creates asks for the permission to make repositories, which at GitHub includes
-	// administering them.
+	// Creates asks for the permission to create repositories, which at GitHub includes
+	// the permission to administer them.
 	Creates bool
-	// Public lets other accounts than its owner's install it. Installing gives the App
-	// access, and the account none.
+	// Public allows accounts other than the owner's to install the App. An installation
+	// gives the App access to the account; it gives the account no access.
 	Public bool
 }
 
-// NewRepository describes the repository that FinishCreate makes.
+// NewRepository describes the repository that FinishCreate creates.
 type NewRepository struct {
-	Owner       string // login of the person or an organisation; empty: the person
+	Owner       string // login of the person or of an organisation; empty means the person
 	Name        string
 	Description string
 	Private     bool

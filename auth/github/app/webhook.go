@@ -21,8 +21,8 @@ import (
 	"satchel/internal/space"
 )
 
-// event has the used fields of an event's body. They are only a reason to ask GitHub, and
-// never trusted.
+// event holds those fields of an event's body that are used. They are never trusted: they
+// only cause requests to GitHub.
 type event struct {
 	Action       string     `json:"action"`
 	Installation numbered   `json:"installation"`
@@ -36,9 +36,9 @@ type numbered struct {
 	ID int64 `json:"id"`
 }
 
-// Webhook handles GitHub's events at PathWebhook: only signed ones, each once. They never
-// connect anything and are never trusted: they only cause checks of spaces that are already
-// connected.
+// Webhook returns the handler for GitHub's events at PathWebhook. It accepts only signed
+// events, and each event once. An event is never trusted and never connects anything: it
+// only causes checks of spaces that are already connected.
 func (c *Client) Webhook() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -61,7 +61,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return http.StatusUnsupportedMediaType, "Events come as application/json."
 	}
-	// Anybody can send an unsigned body, so it is read no further.
+	// Anybody can send an unsigned body, so do not read it.
 	if !signatureForm().MatchString(r.Header.Get("X-Hub-Signature-256")) {
 		return http.StatusUnauthorized, "The event is not signed."
 	}
@@ -97,8 +97,8 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	return http.StatusAccepted, ""
 }
 
-// event reads an event that is signed with the secret. It does not keep the body. The
-// status says what is wrong.
+// event reads an event that is signed with the secret. It does not keep the body. If it
+// refuses the event, status and text are the answer; otherwise status is 0.
 func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e event, status int, text string) {
 	size := r.ContentLength
 	switch {
@@ -139,7 +139,7 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 	return e, 0, ""
 }
 
-// unproven counts and answers a request that is not provably GitHub's.
+// unproven counts a request that is not provably GitHub's, and returns the answer.
 func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
 	if wait, ok := c.o.Limit(r, true); !ok {
 		return tooMany(w, wait)
@@ -152,7 +152,7 @@ func tooMany(w http.ResponseWriter, wait time.Duration) (int, string) {
 	return http.StatusTooManyRequests, "Too many events came that are not signed rightly. Try again later."
 }
 
-// signatureForm is the form of GitHub's signature header.
+// signatureForm matches the value of GitHub's signature header.
 var signatureForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 })
@@ -160,14 +160,14 @@ var signatureForm = sync.OnceValue(func() *regexp.Regexp {
 // refusedEvery is how often refused events, which anybody can send, are logged.
 const refusedEvery = time.Minute
 
-// refused counts such events.
+// refused counts refused events between two lines of the log.
 type refused struct {
 	mu   sync.Mutex
 	n    int
 	last time.Time
 }
 
-// count adds one, and returns the count if it is time to log it, else 0.
+// count adds one event, and returns the count if it is time to log the count, else 0.
 func (u *refused) count(now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -249,7 +249,7 @@ func (h *hints) start(size int) {
 	h.set, h.todo = map[space.SpaceID]bool{}, make(chan space.SpaceID, size)
 }
 
-// add never blocks. A space that does not fit waits for RecheckAll.
+// add adds a space without blocking. If the queue is full, the space waits for RecheckAll.
 func (h *hints) add(id space.SpaceID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -263,7 +263,7 @@ func (h *hints) add(id space.SpaceID) {
 	}
 }
 
-// taken reports that the check begins: a later hint causes another check.
+// taken records that the check of a space begins, so that a later hint causes another check.
 func (h *hints) taken(id space.SpaceID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

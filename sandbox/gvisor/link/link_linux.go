@@ -35,7 +35,7 @@ const (
 	Stop      Op = "stop"
 	Stats     Op = "stats"
 	Reap      Op = "reap"
-	Ended     Op = "ended" // from the child, unasked: ID is zero
+	Ended     Op = "ended" // an event from the child; its ID is zero
 )
 
 // Message is a request, the reply to the request of the same ID, or an event.
@@ -51,19 +51,20 @@ type Message struct {
 	Reaped int                 `json:"reaped,omitempty"`
 	End    *End                `json:"end,omitempty"`
 	Ready  *ReadyInfo          `json:"ready,omitempty"`
-	// Error is why the request failed, or empty.
+	// Error says why the request failed; empty if it succeeded.
 	Error string `json:"error,omitempty"`
-	// Killed says whether something killed a failed start.
+	// Killed says, after a failed start, whether something killed the sandbox.
 	Killed Killed `json:"killed,omitempty"`
 }
 
-// Killed is how certain it is that a start was ended from outside.
+// Killed says how certain it is that something outside ended a start.
 type Killed string
 
 const (
 	KilledSeen Killed = "seen" // by how a process ended
-	// KilledPerhaps: the sentry or the gofer ended before it was ready, and gVisor does not
-	// report how. One that cannot work on this machine ends in the same way.
+	// KilledPerhaps means that the sentry or the gofer ended before it was ready. gVisor does
+	// not report how it ended, and a sandbox that cannot run on this machine ends in the
+	// same way.
 	KilledPerhaps Killed = "perhaps"
 )
 
@@ -102,10 +103,10 @@ type ReadyInfo struct {
 
 // End reports how a sandbox ended.
 type End struct {
-	Stopped     bool   `json:"stopped"`       // by a stop request
-	OutOfMemory bool   `json:"out_of_memory"` // its memory limit
+	Stopped     bool   `json:"stopped"`       // a stop request ended it
+	OutOfMemory bool   `json:"out_of_memory"` // it exceeded its memory limit
 	Killed      bool   `json:"killed"`        // something outside killed it
-	Detail      string `json:"detail"`        // else: how
+	Detail      string `json:"detail"`        // how it ended otherwise
 }
 
 // Link is one end of the socket pair. Sends may be concurrent; one goroutine
@@ -133,11 +134,11 @@ func New(f *os.File) (*Link, error) {
 // Close ends the link; the other end receives io.EOF.
 func (l *Link) Close() error { return l.conn.Close() }
 
-// CloseWrite lets the other end receive io.EOF once it has received all that was
-// sent, and goes on receiving.
+// CloseWrite ends the sending: the other end receives io.EOF after everything that was sent.
+// This end can still receive.
 func (l *Link) CloseWrite() error { return l.conn.CloseWrite() }
 
-// Send sends a message, with its files, which stay the caller's.
+// Send sends a message with its files. The caller still owns the files and closes them.
 func (l *Link) Send(m Message, files ...*os.File) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -217,14 +218,14 @@ func parseFiles(oob []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// CloseAll closes files that were received, or that were sent.
+// CloseAll closes the files of a message.
 func CloseAll(files []*os.File) {
 	for _, f := range files {
 		f.Close()
 	}
 }
 
-// Pair returns both ends of a new link, for New.
+// Pair returns both ends of a new link, as files for New.
 func Pair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -24,12 +24,11 @@ type BEIR struct {
 	corpus *os.File
 }
 
-// Close closes the corpus, from which documents are read as long as they are
-// indexed.
+// Close closes the corpus. Documents are read from the corpus while they are indexed.
 func (b *BEIR) Close() error { return b.corpus.Close() }
 
 // OpenBEIR reads the queries and judgments of a collection, and the positions of its
-// documents. Close must be called.
+// documents in the corpus. The caller must call Close.
 func OpenBEIR(dir string) (_ *BEIR, err error) {
 	b := &BEIR{}
 	file := filepath.Join(dir, "corpus.jsonl")
@@ -59,15 +58,15 @@ func OpenBEIR(dir string) (_ *BEIR, err error) {
 	return b, b.judged()
 }
 
-// entry is a line of corpus.jsonl or queries.jsonl. Other fields ("metadata")
-// are not looked at.
+// entry is a line of corpus.jsonl or queries.jsonl. Other fields of the line ("metadata") are
+// ignored.
 type entry struct {
 	ID    entryID `json:"_id"`
 	Title string  `json:"title"`
 	Text  string  `json:"text"`
 }
 
-// entryID is a text; some collections have numbers.
+// entryID is an id as a text. In some collections, ids are numbers.
 type entryID string
 
 func (e *entryID) UnmarshalJSON(b []byte) error {
@@ -125,7 +124,7 @@ func (b *BEIR) readCorpus(file string) (map[string]bool, error) {
 	return known, err
 }
 
-// page makes a Markdown page of a document.
+// page returns a document as a Markdown page.
 func (b *BEIR) page(offset int64, size int) ([]byte, error) {
 	line := make([]byte, size)
 	if _, err := b.corpus.ReadAt(line, offset); err != nil && !errors.Is(err, io.EOF) {
@@ -169,7 +168,8 @@ func (b *BEIR) readQueries(file string) (map[string]int, error) {
 	return at, err
 }
 
-// qrelsFile finds the judgments, those of the test split if there are several.
+// qrelsFile returns the file with the judgments. If there are several, it returns the file of
+// the test split.
 func qrelsFile(dir string) (string, error) {
 	for _, name := range []string{"qrels.tsv", "qrels/test.tsv"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -180,8 +180,8 @@ func qrelsFile(dir string) (string, error) {
 	return "", fault.New(fault.NotFound, "%s has neither qrels.tsv nor qrels/test.tsv, so it does not say what its queries should find.", dir)
 }
 
-// readQrels reads lines of a query's id, a document's id and a grade, with tabs
-// between them, or trec_eval's four columns, of which the second says nothing.
+// readQrels reads judgments. A line contains a query's id, a document's id and a grade, with
+// tabs between them, or trec_eval's four columns, of which the second is ignored.
 func (b *BEIR) readQrels(file string, known map[string]bool, queries map[string]int) error {
 	var repeated, strangers, nowhere oddity
 	first := true

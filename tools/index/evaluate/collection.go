@@ -18,19 +18,19 @@ type Query struct {
 
 // Document is a file that is searched. Read may be called concurrently.
 type Document struct {
-	ID   string     // in judgments
-	Path space.Path // under which it is indexed
+	ID   string     // the id in judgments
+	Path space.Path // the path under which the document is indexed
 	Size int64      // about how many bytes Read returns
 	// Blob names the content; empty if every document counts as different.
 	Blob space.BlobID
 	Read func() ([]byte, error)
 }
 
-// Collection is documents with queries, in the order in which they are read.
+// Collection holds documents and queries, in the order in which they were read.
 type Collection struct {
 	Documents []Document
 	Queries   []Query
-	// Notes are sentences about oddities of the collection and how they were understood.
+	// Notes are sentences about oddities of the collection and how they were handled.
 	Notes []string
 }
 
@@ -57,8 +57,8 @@ func (o *oddity) add(example string) {
 	o.n++
 }
 
-// judged keeps the queries that have judgments and notes the others. It is an error if none
-// has.
+// judged removes the queries without judgments and adds a note about them. It returns an
+// error if no query has judgments.
 func (c *Collection) judged() error {
 	var without, hopeless oddity
 	c.Queries = slices.DeleteFunc(c.Queries, func(q Query) bool {
@@ -93,8 +93,8 @@ func newSource(docs []Document, read func()) *source {
 	return s
 }
 
-// blob names a content. If the document does not, its number is as good as a hash, because
-// nothing changes here.
+// blob returns an id of a document's content. If the document has none, its number serves as
+// well as a hash, because documents do not change during an evaluation.
 func (s *source) blob(i int) space.BlobID {
 	if b := s.docs[i].Blob; b != "" {
 		return b

@@ -3,8 +3,8 @@
 // documentation tree.
 //
 // The measures are those of trec_eval (github.com/usnistgov/trec_eval), so that figures can
-// be compared with published ones: nDCG with the grade as gain and a discount by the
-// logarithm to base 2 of the rank plus 1, average precision over all relevant documents,
-// each as the mean over the queries. A grade of 0 or less means that a document is not
+// be compared with published figures. In nDCG, the gain is the grade, and the discount is the
+// logarithm to base 2 of the rank plus 1. Average precision covers all relevant documents.
+// Each figure is the mean over the queries. A document with a grade of 0 or less is not
 // relevant.
 package evaluate

@@ -17,7 +17,7 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Docs are queries made from a documentation tree, with its pages.
+// Docs holds the pages of a documentation tree, and queries that were generated from it.
 type Docs struct {
 	// Documents are the pages without their descriptions.
 	Documents []Document
@@ -26,14 +26,14 @@ type Docs struct {
 	Descriptions, Words, Identifiers []Query
 }
 
-// minDescription is the least number of words that describe a page; fewer are
-// its title over again.
+// minDescription is how many words a description must have. Shorter descriptions only repeat
+// the title.
 const minDescription = 4
 
-// FromDocs generates queries from the pages of a documentation tree, by path: their
-// descriptions in the front matter, and identifiers that are whole headings. A page is
+// FromDocs generates queries from pages, which are keyed by path. The queries are the
+// descriptions in the pages' front matter, and identifiers that are whole headings. A page is
 // relevant to its own description, and to an identifier that is its title or one of its
-// headings of the first levels (6: all).
+// headings. Only headings down to the given level count; 6 means all.
 func FromDocs(pages map[string][]byte, levels int) (*Docs, error) {
 	d := &Docs{}
 	descriptions, words, identifiers := newQuerySet(), newQuerySet(), newQuerySet()
@@ -63,7 +63,7 @@ func FromDocs(pages map[string][]byte, levels int) (*Docs, error) {
 	return d, nil
 }
 
-// contentID names a content as git would, but for its length.
+// contentID returns an id for a content: a hash as long as git's.
 func contentID(data []byte) space.BlobID {
 	sum := sha256.Sum256(data)
 	return space.BlobID(hex.EncodeToString(sum[:20]))
@@ -95,8 +95,8 @@ func describedAs(page []byte) string {
 	return strings.Join(strings.Fields(said[0]), " ")
 }
 
-// WithoutDescription takes the description out of a page's front matter: its key
-// with the lines that belong to the value, which are indented or blank.
+// WithoutDescription removes the description from a page's front matter: the line of the key,
+// and the indented or blank lines after it that belong to the value.
 func WithoutDescription(page []byte) []byte {
 	body := frontmatter.ParseLoosely(page).Body
 	var out []byte

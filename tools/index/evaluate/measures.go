@@ -20,7 +20,7 @@ const (
 // without a grade, or with a grade of 0 or less, are not relevant.
 type Grades map[string]float64
 
-// relevant counts the documents that are.
+// relevant returns how many documents are relevant.
 func (g Grades) relevant() int {
 	n := 0
 	for _, grade := range g {
@@ -31,9 +31,9 @@ func (g Grades) relevant() int {
 	return n
 }
 
-// NDCG is the discounted gain of the first depth documents of a ranking as a
-// part of what the best ranking would gain: 1 is the best, and 0 if nothing
-// is relevant. No document may be in the ranking twice.
+// NDCG returns the discounted gain of the first depth documents of a ranking, divided by the
+// gain of the best possible ranking. 1 is the best value. NDCG returns 0 if no document is
+// relevant. No document may be in the ranking twice.
 func NDCG(ranking []string, g Grades, depth int) float64 {
 	gain := 0.0
 	for i, doc := range ranking[:min(depth, len(ranking))] {
@@ -57,8 +57,9 @@ func NDCG(ranking []string, g Grades, depth int) float64 {
 
 func discounted(grade float64, i int) float64 { return max(0, grade) / math.Log2(float64(i)+2) }
 
-// AveragePrecision is the precision at the rank of each relevant document of a
-// ranking, summed, divided by how many there are, be they in it or not.
+// AveragePrecision returns the sum of the precisions at the ranks of the relevant documents in
+// a ranking, divided by the count of all relevant documents, whether or not the ranking
+// contains them.
 func AveragePrecision(ranking []string, g Grades) float64 {
 	all := g.relevant()
 	if all == 0 {
@@ -74,8 +75,8 @@ func AveragePrecision(ranking []string, g Grades) float64 {
 	return sum / float64(all)
 }
 
-// ReciprocalRank is 1 divided by the rank of the first relevant document, from
-// 1; 0 if none is among the first depth.
+// ReciprocalRank returns 1 divided by the rank of the first relevant document, where ranks
+// begin with 1. It returns 0 if no relevant document is among the first depth.
 func ReciprocalRank(ranking []string, g Grades, depth int) float64 {
 	for i, doc := range ranking[:min(depth, len(ranking))] {
 		if g[doc] > 0 {
@@ -85,7 +86,7 @@ func ReciprocalRank(ranking []string, g Grades, depth int) float64 {
 	return 0
 }
 
-// Recall is the part of the relevant documents that is among the first depth.
+// Recall returns the part of the relevant documents that is among the first depth of a ranking.
 func Recall(ranking []string, g Grades, depth int) float64 {
 	all := g.relevant()
 	if all == 0 {
@@ -119,7 +120,7 @@ type tally struct {
 	took []time.Duration
 }
 
-// add judges one ranking. A document's second mention in it counts for nothing.
+// add judges one ranking. If a document is in the ranking twice, only the first place counts.
 func (t *tally) add(ranking []string, g Grades, took time.Duration) {
 	ranking = distinct(ranking)
 	t.sum.Queries++
@@ -159,5 +160,5 @@ func (t *tally) figures() Figures {
 
 func milliseconds(d time.Duration) float64 { return rounded(float64(d) / float64(time.Millisecond)) }
 
-// rounded keeps as many decimals as a figure means anything to.
+// rounded keeps the decimals that are significant.
 func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }

@@ -15,10 +15,10 @@ import (
 	"satchel/internal/space"
 )
 
-// ReadPairs reads a file that has on each line a query and the path of a page
-// that it should find, with a tab or an arrow (→) between them. Lines with the
-// same query name several pages. Blank lines, and those that begin with # and
-// have neither, are left out. The documents are added from elsewhere.
+// ReadPairs reads a file of queries. Each line contains a query and the path of a page that
+// the query should find, with a tab or an arrow (→) between them. Several lines with the same
+// query name several pages. ReadPairs ignores blank lines, and lines that begin with # and
+// contain neither a tab nor an arrow. The caller adds the documents.
 func ReadPairs(file string) (*Collection, error) {
 	c := &Collection{}
 	at := map[string]int{}
@@ -55,7 +55,7 @@ func ReadPairs(file string) (*Collection, error) {
 	return c, err
 }
 
-// cutPair takes a line apart at its first tab, else at its last arrow.
+// cutPair splits a line at its first tab, or else at its last arrow.
 func cutPair(line string) (query, page string, ok bool) {
 	query, page, ok = strings.Cut(line, "\t")
 	if !ok {
@@ -80,8 +80,8 @@ func (c *Collection) Relevant() []space.Path {
 	return slices.Compact(all)
 }
 
-// Missing adds a note about missing relevant documents. It returns an error if all are
-// missing, because then the paths belong to something else.
+// Missing adds a note about missing relevant documents. It returns an error if all relevant
+// documents are missing, because then the paths belong to another collection.
 func (c *Collection) Missing(absent []space.Path, where string) error {
 	if len(absent) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (c *Collection) AddDirectory(dir string) error {
 			Read: func() ([]byte, error) {
 				data, err := os.ReadFile(file)
 				if errors.Is(err, fs.ErrNotExist) {
-					return nil, nil // it was removed since
+					return nil, nil // the file was removed since it was listed
 				}
 				return data, err
 			},

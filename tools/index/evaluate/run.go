@@ -21,8 +21,9 @@ type Ranker interface {
 }
 
 // Run runs all queries, one after another, and returns the means of the measures over rankings
-// of depth documents: Depth for all measures, or TopDepth, which takes much less time, for
-// nDCG and the reciprocal rank alone. It calls progress after each query, unless that is nil.
+// of depth documents. With Depth it computes all measures. With TopDepth, which takes much
+// less time, it computes only nDCG and the reciprocal rank. It calls progress after each
+// query, unless progress is nil.
 func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress func(done int)) (Figures, error) {
 	var t tally
 	for i, q := range queries {
@@ -48,9 +49,9 @@ type Built struct {
 	ids   map[space.Path]string
 }
 
-// Build indexes documents in a new temporary directory, with the options of an index but its
-// directory. It calls progress with the number of documents read so far, unless that is nil.
-// Close removes the directory; so does Build if it fails.
+// Build indexes documents in a new temporary directory. It uses the options of an index
+// except the directory. It calls progress with the count of documents read so far, unless
+// progress is nil. Close removes the directory; if Build fails, Build removes it.
 func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (_ *Built, err error) {
 	b := &Built{ids: make(map[space.Path]string, len(docs))}
 	for _, d := range docs {
@@ -82,7 +83,7 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 		}
 	})
 	if err := b.index.Update(ctx, collectionID, src); err != nil {
-		return nil, cmp.Or(ctx.Err(), err) // errors that follow from it say less
+		return nil, cmp.Or(ctx.Err(), err) // errors that follow from the end of ctx say less
 	}
 	return b, nil
 }
@@ -102,8 +103,8 @@ func (b *Built) Close() error {
 // patience is the time between two calls of Wait's progress.
 const patience = time.Second / 2
 
-// Wait returns when all passages have their vectors, if the options have an embedder. It calls
-// progress with the number of those that have one.
+// Wait returns when all passages have their vectors, if the options contain an embedder. It
+// calls progress with the count of passages that have one.
 func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
 	for {
 		some, cancel := context.WithTimeout(ctx, patience)
@@ -132,8 +133,8 @@ func (b *Built) Rank(ctx context.Context, query string, depth int) ([]string, ti
 }
 
 // RankPaths returns the paths that a query finds in an index, as hits show them, best first,
-// and how long a user's search takes. Up to TopDepth they are the hits of that search, deeper
-// the whole ranking.
+// and how long a user's search takes. Up to a depth of TopDepth, the paths are the hits of
+// the user's search. For a greater depth, they are from the whole ranking.
 func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, query string, depth int) ([]space.Path, time.Duration, error) {
 	began := time.Now()
 	found, err := x.Search(ctx, cols, index.Query{Text: query})

@@ -12,14 +12,14 @@ import (
 	"satchel/internal/fault"
 )
 
-// MaxLine is the longest line of a collection's files, in bytes: more than any
-// document of a research collection, and what a machine can hold.
+// MaxLine bounds a line of a collection's files, in bytes. It is more than any document of a
+// research collection has, and a line of this length fits into memory.
 const MaxLine = 64 << 20
 
 // textLine is a line of a file, without its end.
 type textLine struct {
-	number int   // from 1
-	offset int64 // of its first byte
+	number int   // counted from 1
+	offset int64 // of the line's first byte
 	text   []byte
 }
 
@@ -39,9 +39,9 @@ func openRegular(file string) (*os.File, error) {
 	return f, nil
 }
 
-// eachLine calls each for every line of a file that is not blank, without a
-// byte order mark and with either kind of line end. The text is good until
-// each returns. Its errors name the file.
+// eachLine calls each for every line of a file that is not blank. It removes a byte order mark
+// and accepts both kinds of line ends. The text of a line is valid until each returns. The
+// errors of eachLine name the file.
 func eachLine(file string, each func(textLine) error) error {
 	f, err := openRegular(file)
 	if err != nil {
@@ -78,8 +78,8 @@ func eachLine(file string, each func(textLine) error) error {
 
 var errLong = errors.New("line is too long")
 
-// readLine returns a line with its end, or what there is at the end of the file
-// with io.EOF.
+// readLine returns a line with its line end. At the end of the file, it returns the rest and
+// io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Write writes the pages below dir/pages, and beside them each set of queries as
-// a file that ReadPairs reads: descriptions.tsv, words.tsv and identifiers.tsv.
+// Write writes the pages below dir/pages. It writes each set of queries to a file in dir that
+// ReadPairs can read: descriptions.tsv, words.tsv and identifiers.tsv.
 func (d *Docs) Write(dir string) error {
 	for _, doc := range d.Documents {
 		text, err := doc.Read()

@@ -9,9 +9,9 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Cache keeps what was read last, up to a number of bytes: rows of segments, entries of
-// dictionaries, and headers of documents. None of these changes, and no number is used
-// twice.
+// Cache keeps the rows of segments, entries of dictionaries and headers of documents that
+// were read last, up to a limit in bytes. None of these changes, and no row or document
+// number is used twice.
 type Cache struct {
 	mu    sync.Mutex
 	limit int
@@ -19,7 +19,8 @@ type Cache struct {
 	rows  *simplelru.LRU[rowKey, cachedRow]
 }
 
-// rowKey names a row, a document, or a term (row is 0, which no row has).
+// rowKey names a row, a document, or a term. For a term, row is 0, which is not the number of
+// any row.
 type rowKey struct {
 	db   *Database
 	row  int64
@@ -30,30 +31,30 @@ type rowKey struct {
 type cachedRow struct {
 	key  rowKey
 	data []byte
-	term []segmentTerm // of the segments that were looked at
-	head *Header       // of a document
+	term []segmentTerm // a term, in each segment where it was looked up
+	head *Header       // the header of a document
 }
 
 // segmentTerm is a term in one segment.
 type segmentTerm struct {
-	// rows are the segment's, which identify it; only segments without rows, which hold no
-	// term, may have the same.
+	// rows are the numbers of the segment's rows, which identify the segment. Only segments
+	// without rows can share these numbers, and such segments contain no terms.
 	rows  [2]int64
 	entry segment.Entry
 }
 
-// rowOverhead is about what the cache itself takes for each row.
+// rowOverhead is about how many bytes the cache itself takes for each row.
 const rowOverhead = 280
 
-// segmentTermBytes is what a term takes for each segment.
+// segmentTermBytes is how many bytes a term takes for each segment.
 const segmentTermBytes = 64
 
-// headerOverhead is about what a header takes besides its texts.
+// headerOverhead is about how many bytes a header takes besides its texts.
 const headerOverhead = 120
 
 func NewCache(limit int) *Cache {
 	c := &Cache{limit: limit}
-	// Its own bound counts rows; ours are bytes.
+	// The bound of simplelru counts rows, but this cache is bounded in bytes.
 	c.rows, _ = simplelru.NewLRU(math.MaxInt, func(_ rowKey, r cachedRow) { c.size -= r.size() })
 	return c
 }
@@ -69,8 +70,8 @@ func (c *Cache) find(k rowKey) (cachedRow, bool) {
 	return c.rows.Get(k)
 }
 
-// put keeps a row of at most a 16th of the cache, so that one long list does not drive out
-// everything else.
+// put keeps a row, unless the row takes more than a 16th of the cache: one long list must not
+// drive out everything else.
 func (c *Cache) put(d *Database, row int64, data []byte) {
 	c.keep(cachedRow{key: rowKey{db: d, row: row}, data: data})
 }

@@ -9,14 +9,14 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Every row has a checksum of its content and its number, because SQLite has none: a
-// flipped bit on disk would be shown as a page's text. Columns that are read together have
-// one checksum, so no query reads more than it needs. Columns that only select rows
+// Every row has a checksum of its content and its number. SQLite has no checksums, so a
+// flipped bit on disk would be shown as a page's text. Columns that are read together share
+// a checksum, so a query reads only the columns that it needs. Columns that only select rows
 // (filters) are checked when a row is shown: a flipped bit may hide a page until the next
-// rebuild, but never shows a wrong one.
+// rebuild, but never shows a wrong page.
 
-// fields are the bytes of a row of which its checksum is: numbers as varints, texts after
-// their lengths.
+// fields holds the bytes of a row that its checksum covers: numbers as varints, and texts
+// after their lengths.
 type fields []byte
 
 func (f fields) numbers(list ...int64) fields {
@@ -34,13 +34,13 @@ func (f fields) texts(list ...string) fields {
 	return f
 }
 
-// sum returns the checksum, CRC-32C, of the fields and of one more.
+// sum returns the checksum (CRC-32C) of the fields and of a last field.
 func (f fields) sum(last []byte) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return int64(crc32.Update(crc32.Checksum(f, table), table, last))
 }
 
-// check fails if the fields and one more have another checksum.
+// check fails if the checksum of the fields and of a last field is not sum.
 func (f fields) check(sum int64, last []byte, what string, id int64) error {
 	if f.sum(last) != sum {
 		return fmt.Errorf("%w: %s %d", segment.ErrDamaged, what, id)
@@ -51,42 +51,43 @@ func (f fields) check(sum int64, last []byte, what string, id int64) error {
 // rowBytes is about the size of the fields of a row.
 const rowBytes = 512
 
-// headFields are the columns that a ranking reads.
+// headFields returns the fields of the columns that a ranking reads.
 func headFields(id int64, path, title, lang, version string, date int64) fields {
 	return make(fields, 0, rowBytes).numbers(id, date).texts(path, title, lang, version)
 }
 
-// linkFields are the columns with the files that a document is about.
+// linkFields returns the fields of the columns with the files that a document is about.
 func linkFields(id int64, path, files string) fields {
 	return make(fields, 0, rowBytes).numbers(id).texts(path, files)
 }
 
-// docFields are all of a document.
+// docFields returns the fields of all columns of a document.
 func docFields(id int64, d *Document, tags, files string) fields {
 	return headFields(id, string(d.Path), d.Title, d.Lang, d.Version, d.Date).
 		numbers(int64(d.Lines)).texts(string(d.Blob), d.Description, string(d.Kind), tags, files)
 }
 
-// textFields go before a document's text.
+// textFields returns the fields before a document's text.
 func textFields(id int64) fields { return fields{}.numbers(id) }
 
-// chunkFields go before the first maxPassageBytes of a chunk's text.
+// chunkFields returns the fields before the first maxPassageBytes of a chunk's text.
 func chunkFields(id int64, start, end int, lines [2]int, crumbs, anchors string) fields {
 	return make(fields, 0, rowBytes).numbers(id, int64(start), int64(end), int64(lines[0]), int64(lines[1])).texts(crumbs, anchors)
 }
 
-// fields are all that the state says.
+// fields returns all values of the state.
 func (s *State) fields() fields {
 	f := fields{}.texts(string(s.Commit)).numbers(s.Docs, s.Chunks).numbers(s.Length[:]...).
 		numbers(s.next, s.rows, s.epoch, s.segments, s.dead)
-	if s.Unread != 0 { // databases without the number keep their checksums
+	if s.Unread != 0 { // keeps the checksums of databases that were written without Unread
 		f = f.numbers(s.Unread)
 	}
 	return f
 }
 
-// deadMark is what a deleted document adds to State.dead, a checksum of the set in any order
-// (the finalizer of MurmurHash3).
+// deadMark returns the value that a deleted document adds to State.dead. The sum of these
+// values is a checksum of the set of deleted documents, in any order. deadMark is the
+// finalizer of MurmurHash3.
 func deadMark(doc int64) int64 {
 	h := uint64(doc) + 0x9e3779b97f4a7c15
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd

@@ -21,18 +21,18 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// schemaVersion changes with the tables and with the analysis of text. A database of another
-// version is rebuilt.
+// schemaVersion must change when the tables or the analysis of text change. A database of
+// another version is rebuilt.
 const schemaVersion = 8
 
-// ChunkBits is how many bits of a chunk's id number it within its document:
+// ChunkBits is how many bits of a chunk's id hold its number within the document:
 // id = document << ChunkBits | number.
 const ChunkBits = 12
 
-// The texts of pages are in a table of their own, because filters scan docs. The rows of
-// segments are in blocks (see the package segment). Ids of documents and numbers of rows only
-// grow: a deleted document stays in its segment until that is merged, and is in dead until
-// then. The columns head, link and sum are checksums; see fields.
+// The texts of pages are in a table of their own, because filters scan docs. The table blocks
+// contains the rows of segments (see the package segment). Ids of documents and numbers of
+// rows only grow. A deleted document stays in its segment until the segment is merged, and
+// is in the table dead until then. The columns head, link and sum are checksums; see fields.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID`,
 	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
@@ -47,16 +47,16 @@ var schema = []string{
 	`CREATE TABLE dead(doc INTEGER PRIMARY KEY)`,
 }
 
-// Options are the limits of databases. The zero value of a field means its default;
-// only tests set others.
+// Options holds the limits of databases. The zero value of a field means its default;
+// only tests set other values.
 type Options struct {
-	// CacheBytes is the size of the cache that all databases share; each of the Readers
-	// of a database also keeps pages of an eighth of that.
+	// CacheBytes is the size of the cache that all databases share. Each of the Readers of a
+	// database also keeps pages, up to an eighth of this size.
 	CacheBytes int
-	// BuildBytes is about how much memory the postings of one build or update take
+	// BuildBytes is about how much memory the postings of one build or update can take
 	// before they are written as a segment.
 	BuildBytes int
-	// Readers is how many queries read one database at once.
+	// Readers is how many queries can read one database at once.
 	Readers int
 }
 
@@ -71,12 +71,12 @@ func (o Options) WithDefaults() Options {
 // MaxChunks is how many chunks of one file are indexed.
 const MaxChunks = 2000
 
-// Fingerprint names everything that the content of a database depends on besides the
-// files.
+// Fingerprint identifies everything except the files that the content of a database depends
+// on.
 var Fingerprint = fmt.Sprintf("%d/%d", schemaVersion, MaxChunks)
 
-// Database is one open generation of a collection's index. It is closed when its last
-// user is done with it; if a newer one replaced it, its file is then removed.
+// Database is one open generation of a collection's index. After Retire, it is closed when
+// its last user releases it. If a newer generation replaced it, its file is then removed.
 type Database struct {
 	file  string
 	opts  Options
@@ -93,12 +93,12 @@ type Database struct {
 	remove  bool
 	closed  chan struct{}
 
-	state State // what readers see; guarded by mu, as the next fields are
+	state State // what readers see; mu guards it and the next fields
 	view  *View
-	langs map[string]int64 // documents by language; nil: not counted yet
+	langs map[string]int64 // counts of documents by language; nil until counted
 }
 
-// State is what a database says about itself.
+// State holds the facts that a database stores about itself.
 type State struct {
 	Commit space.CommitID
 	Docs   int64
@@ -110,7 +110,7 @@ type State struct {
 	rows  int64 // the number of the next row of a segment
 	epoch int64 // how often the database was written
 
-	segments int64 // how many there are
+	segments int64 // how many segments there are
 	dead     int64 // the sum of deadMark over the table dead
 }
 
@@ -122,10 +122,10 @@ func dsn(file string, pragmas ...string) string {
 	return s
 }
 
-// createFile makes an empty database for a build. It has no journal, because nobody reads an
-// unfinished build.
+// createFile creates an empty database for a build. The database has no journal, because
+// nobody reads an unfinished build.
 func createFile(ctx context.Context, file string) (_ *sql.DB, err error) {
-	// SQLite would make the file readable for others; its journals take the file's mode.
+	// SQLite would create the file readable for others. SQLite's journals get the file's mode.
 	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make index: %w", err)
@@ -151,7 +151,7 @@ func createFile(ctx context.Context, file string) (_ *sql.DB, err error) {
 	return w, nil
 }
 
-// Build makes a database in file with what fill writes, which is all of commit at.
+// Build creates a database in file. fill writes all documents of the commit at.
 func Build(ctx context.Context, file string, o Options, at space.CommitID, fill func(*Writer) error) (err error) {
 	db, err := createFile(ctx, file)
 	if err != nil {
@@ -171,7 +171,8 @@ func Build(ctx context.Context, file string, o Options, at space.CommitID, fill 
 	return err
 }
 
-// Update changes the database to commit at, in one transaction.
+// Update brings the database to the commit at, in one transaction. change writes and removes
+// the documents that differ.
 func (d *Database) Update(ctx context.Context, at space.CommitID, change func(*Writer) error) error {
 	tx, err := d.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -199,7 +200,7 @@ func write(ctx context.Context, tx *sql.Tx, st State, v *View, o Options, at spa
 	return w.commit(ctx, at)
 }
 
-// ErrDamaged means that a database is not what this package wrote.
+// ErrDamaged means that the content of a database is not what this package wrote.
 var ErrDamaged = segment.ErrDamaged
 
 // errSchema means that a database was made by another version.
@@ -299,7 +300,7 @@ func storeState(ctx context.Context, tx *sql.Tx, s State) error {
 	return err
 }
 
-// Acquire counts a user; ok is false if the database is going away.
+// Acquire adds a user. It returns false, and adds none, if the database is retired.
 func (d *Database) Acquire() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -320,8 +321,8 @@ func (d *Database) Release() {
 	}
 }
 
-// Retire closes the database once nobody uses it, and then removes its file if remove is
-// set.
+// Retire closes the database as soon as nobody uses it. If remove is set, it then removes the
+// file.
 func (d *Database) Retire(remove bool) {
 	d.mu.Lock()
 	first := !d.retired
@@ -360,26 +361,28 @@ func Remove(file string) {
 	}
 }
 
-// State returns what readers see.
+// State returns the state that readers see.
 func (d *Database) State() State {
 	st, _ := d.current()
 	return st
 }
 
-// current returns what readers see, and the next update starts from.
+// current returns the state and the view that readers see, and from which the next update
+// starts.
 func (d *Database) current() (State, *View) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state, d.view
 }
 
-// Closed is closed once the database is.
+// Closed returns a channel that is closed when the database is closed.
 func (d *Database) Closed() <-chan struct{} { return d.closed }
 
 // File returns the name of the database's file.
 func (d *Database) File() string { return d.file }
 
-// Damaged reports whether err means that a database is not what this package wrote.
+// Damaged reports whether err means that the content of a database is not what this package
+// wrote.
 func Damaged(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -396,11 +399,11 @@ func Damaged(err error) bool {
 	if errors.As(err, &number) {
 		return true
 	}
-	// A value of another type than we wrote, for which database/sql has no type.
+	// A value of another type than this package wrote. database/sql has no type for this error.
 	if strings.Contains(err.Error(), "sql: Scan error") {
 		return true
 	}
-	// A row that is missing is one that another table names.
+	// sql.ErrNoRows means damage, because another table names the missing row.
 	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) || errors.Is(err, segment.ErrDamaged)
 }
 

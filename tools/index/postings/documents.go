@@ -11,7 +11,7 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Document is what a result says of a document.
+// Document holds the facts about a document that a result shows.
 type Document struct {
 	Path        space.Path
 	Blob        space.BlobID
@@ -26,7 +26,7 @@ type Document struct {
 	text        string // the whole text, if it is no longer than wholeBytes
 }
 
-// Time returns when the document was last changed; zero if that is not known.
+// Time returns the time of the document's last change, or the zero time if it is not known.
 func (d *Document) Time() time.Time {
 	if d.Date == 0 {
 		return time.Time{}
@@ -44,16 +44,16 @@ type Passage struct {
 	Text       string
 }
 
-// maxPassageBytes is how much of a chunk is read. A code fence is never cut, so a chunk
-// may be as long as a file.
+// maxPassageBytes is how many bytes of a chunk are read at most. A chunk may be as long as a
+// file, because a code fence is never cut.
 const maxPassageBytes = 32 << 10
 
-// wholeBytes is the size up to which a document's text is read whole with one of its
-// passages: reading a part is not faster.
+// wholeBytes is the size up to which the whole text of a document is read together with a
+// passage, because reading only a part is not faster.
 const wholeBytes = 32 << 10
 
-// Passage reads a chunk and its document; of a longer chunk it reads the first lines. A
-// chunk that does not exist is sql.ErrNoRows.
+// Passage reads a chunk and its document. It reads only the first lines of a chunk of more
+// than maxPassageBytes. The error is sql.ErrNoRows if the chunk does not exist.
 func (s *Snapshot) Passage(ctx context.Context, id int64) (*Passage, error) {
 	if err := s.LoadPassages(ctx, id); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func (s *Snapshot) Passage(ctx context.Context, id int64) (*Passage, error) {
 	return nil, sql.ErrNoRows
 }
 
-// LoadPassages reads chunks that exist, with one statement. [Snapshot.Passage] then
-// returns them.
+// LoadPassages reads chunks that exist with one statement, so that [Snapshot.Passage] does
+// not have to read each of them.
 func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return s.read[id] != nil })
 	if len(missing) == 0 {
@@ -110,7 +110,7 @@ func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 	}, wholeBytes, maxPassageBytes, jsonList(missing))
 }
 
-// WholeText returns the text of a passage's document, which has this id.
+// WholeText returns the whole text of the document d, which has this id.
 func (s *Snapshot) WholeText(ctx context.Context, id int64, d *Document) (string, error) {
 	if d.Size <= wholeBytes {
 		return d.text, nil

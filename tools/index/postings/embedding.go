@@ -15,7 +15,7 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// docKey names a document with its content.
+// docKey returns a key for the path and the content of a document.
 func docKey(p space.Path, blob space.BlobID) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p))
@@ -24,9 +24,9 @@ func docKey(p space.Path, blob space.BlobID) uint64 {
 	return h.Sum64()
 }
 
-// EmbeddingDocs lists the documents for the embedding of their chunks, ascending by id.
+// EmbeddingDocs lists the documents whose chunks must be embedded, ascending by id.
 func (d *Database) EmbeddingDocs(ctx context.Context) (docs []semantic.Doc, st semantic.State, err error) {
-	// Read before the documents, so that it is never newer than they are.
+	// Read the state before the documents, so that it is never newer than they are.
 	st = semantic.State{Fingerprint: Fingerprint, Commit: string(d.State().Commit)}
 	err = eachKey(ctx, d.read, `SELECT id, path, blob FROM docs ORDER BY id`, func(id int64, key uint64) {
 		docs = append(docs, semantic.Doc{ID: id, Key: key})
@@ -34,7 +34,7 @@ func (d *Database) EmbeddingDocs(ctx context.Context) (docs []semantic.Doc, st s
 	return docs, st, err
 }
 
-// Keys returns the keys that documents have now.
+// Keys returns the current keys of documents; see docKey.
 func (s *Snapshot) Keys(ctx context.Context, ids []int64) (map[int64]uint64, error) {
 	keys := make(map[int64]uint64, len(ids))
 	err := eachKey(ctx, s.tx, `SELECT id, path, blob FROM docs WHERE id IN (SELECT value FROM json_each(?))`, func(id int64, key uint64) { keys[id] = key }, jsonList(ids))
@@ -59,12 +59,13 @@ func eachKey(ctx context.Context, q queryer, statement string, f func(id int64, 
 	return rows.Err()
 }
 
-// EmbeddingChunks returns the chunks of a document; none if it has gone since. The text of
-// a chunk is its document's title and description, the headings above it, and its own.
+// EmbeddingChunks returns the chunks of a document, or none if the document was removed. The
+// text of a chunk here consists of the document's title and description, the headings above
+// the chunk, and the chunk's own text.
 func (d *Database) EmbeddingChunks(ctx context.Context, doc semantic.Doc) (chunks []semantic.Chunk, err error) {
 	have, text, err := readWhole(ctx, d.read, doc.ID)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && docKey(have.Path, have.Blob) != doc.Key {
-		return nil, nil // it has gone since, and a run for what replaced it follows
+		return nil, nil // the document was removed; another run embeds its replacement
 	}
 	if err != nil {
 		return nil, err

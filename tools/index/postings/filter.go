@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Filter is a condition on documents. Zero is none.
+// Filter is a condition on documents. The zero Filter selects all documents.
 type Filter struct {
 	cond string
 	args []any
@@ -20,9 +20,10 @@ type Filter struct {
 // Empty reports whether every document meets the filter.
 func (f Filter) Empty() bool { return f.cond == "" }
 
-// Filter prepares the filters of a query. It resolves globs, which SQLite cannot express
-// exactly, to the ids of the documents whose paths match, so a filter always applies before
-// anything is cut off. mount is the directory under which paths are shown.
+// Filter prepares the filters of a query. SQLite cannot express path filters exactly, so
+// Filter resolves them to the ids of the documents whose paths match. Therefore a filter
+// always applies before results are limited. mount is the directory under which paths are
+// shown.
 func (s *Snapshot) Filter(ctx context.Context, f query.Filters, mount string) (Filter, error) {
 	var args []any
 	var all []string
@@ -53,8 +54,8 @@ func (s *Snapshot) Filter(ctx context.Context, f query.Filters, mount string) (F
 	choice("lang", f.Lang, func(v string) (string, []any) {
 		return "(lang = ? OR lang GLOB ?)", []any{v, globLiteral(v) + "-*"}
 	})
-	// 5.1 is what is for 5.1, 5.1.3, 5 and 5.x: a page for a version is for
-	// all within it.
+	// 5.1 finds pages for 5.1, 5.1.3, 5 and 5.x: a page for a version applies to all
+	// versions within it.
 	choice("version", f.Version, func(v string) (string, []any) {
 		const within = "rtrim(rtrim(version, 'x'), '.')"
 		return "(version = ? OR version GLOB ? OR version <> '' AND substr(?, 1, length(" + within + ") + 1) = " + within + " || '.')",
@@ -85,13 +86,13 @@ func (s *Snapshot) Filter(ctx context.Context, f query.Filters, mount string) (F
 	return Filter{strings.Join(all, " AND "), args}, nil
 }
 
-// DocSet is the documents that meet a filter; nil means all.
+// DocSet is the set of documents that meet a filter. A nil DocSet contains all documents.
 type DocSet struct{ ids Bitmap }
 
-// Has reports whether the set has a document.
+// Has reports whether the set contains a document.
 func (d *DocSet) Has(doc uint32) bool { return d == nil || d.ids.Has(int(doc)) }
 
-// IDs returns the documents of the set, ascending; nil if it is all.
+// IDs returns the ids of the documents in the set, ascending, or nil for all documents.
 func (d *DocSet) IDs() (ids []int64) {
 	if d == nil {
 		return nil
@@ -128,8 +129,8 @@ func (s *Snapshot) Select(ctx context.Context, f Filter) (*DocSet, error) {
 	return d, rows.Err()
 }
 
-// List returns the first documents that meet a filter, by path or newest first, and how
-// many meet it.
+// List returns at most limit documents that meet a filter, by path or newest first. total
+// counts all documents that meet the filter.
 func (s *Snapshot) List(ctx context.Context, f Filter, byPath bool, limit int) (ids []int64, total int, err error) {
 	cond, order := f.cond, "date DESC, path"
 	if f.Empty() {
@@ -204,9 +205,10 @@ func (s *Snapshot) matchPaths(ctx context.Context, globs []string, mount string)
 	return string(b), err
 }
 
-// globRegexp turns a path filter into a regular expression that always compiles: ** matches
-// any segments, * and ? stay within one. A filter without wildcard is a file, a directory, or
-// the last segments of a path ("guide.md"). One without capitals matches in any case.
+// globRegexp turns a path filter into a regular expression that always compiles. ** matches
+// any segments; * and ? match within one segment. A filter without wildcards names a file, a
+// directory, or the last segments of a path ("guide.md"). A filter without capital letters
+// ignores case.
 func globRegexp(g string) string {
 	g = strings.TrimPrefix(strings.ToValidUTF8(parse.Clip(g, maxGlobBytes), "\ufffd"), "./")
 	rooted := strings.HasPrefix(g, "/")
@@ -235,7 +237,7 @@ func globRegexp(g string) string {
 		switch {
 		case strings.HasPrefix(g[i:], "**/"):
 			b.WriteString("(?:.*/)?")
-			for strings.HasPrefix(g[i+3:], "**/") { // one says it all
+			for strings.HasPrefix(g[i+3:], "**/") { // a repetition matches nothing more
 				i += 3
 			}
 			i += 2
@@ -265,12 +267,13 @@ func globRegexp(g string) string {
 	return b.String()
 }
 
-// Bounds of one path filter: matching takes time in proportion to its length
-// for each path.
+// The bounds of one path filter. For each path, matching takes time in proportion to the
+// length of the filter.
 const (
 	maxGlobBytes = 300
 	maxWildcards = 20
 )
 
-// MaxGlobs is how many path filters one query may have; each is tried on every path.
+// MaxGlobs is how many path filters of one query are used, because each is tried on every
+// path.
 const MaxGlobs = 16

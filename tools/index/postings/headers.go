@@ -9,15 +9,15 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Header is what ranking needs to know of a document: what it is called, and which
-// others are its variants in another language or version.
+// Header holds the facts about a document that ranking needs: its names, and the values that
+// identify its variants in other languages and versions.
 type Header struct {
 	Path, Title, Lang, Version string
 	Date                       int64
 	Family                     string // of the path; see parse.Family
 }
 
-// Headers returns the headers of documents, in their order.
+// Headers returns the headers of documents, in the order of ids.
 func (s *Snapshot) Headers(ctx context.Context, ids []int64) ([]*Header, error) {
 	all := make([]*Header, len(ids))
 	at := map[int64]int{}
@@ -49,7 +49,8 @@ func (s *Snapshot) Headers(ctx context.Context, ids []int64) ([]*Header, error) 
 	}, jsonList(missing))
 }
 
-// Languages counts the documents by language, once for each commit; "" is unknown.
+// Languages returns the counts of documents by language; "" means that it is unknown. It
+// counts once for each commit.
 func (s *Snapshot) Languages(ctx context.Context) (map[string]int64, error) {
 	s.db.mu.Lock()
 	langs, current := s.db.langs, s.db.state.Commit == s.State.Commit
@@ -82,7 +83,7 @@ func (s *Snapshot) Languages(ctx context.Context) (map[string]int64, error) {
 	return langs, nil
 }
 
-// Links is a page with the files that it says it is about (relevant_files).
+// Links holds a page with the files that it names as its subject (relevant_files).
 type Links struct {
 	Path  string
 	Files []string
@@ -91,7 +92,7 @@ type Links struct {
 // maxLinkingPages limits how many pages with relevant_files are read.
 const maxLinkingPages = 5000
 
-// Links returns the pages that name files, which are read once for each epoch.
+// Links returns the pages that name files. It reads them once for each epoch.
 func (s *Snapshot) Links(ctx context.Context) ([]Links, error) {
 	v := s.View
 	v.mu.Lock()
@@ -128,19 +129,20 @@ func (s *Snapshot) readLinks(ctx context.Context) (links []Links, err error) {
 	return links, rows.Err()
 }
 
-// HasPath reports whether there is a document with a path.
+// HasPath reports whether a document has this path.
 func (s *Snapshot) HasPath(ctx context.Context, path string) (has bool, err error) {
 	err = s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM docs WHERE path = ?)`, path).Scan(&has)
 	return has, err
 }
 
-// UnreadPaths lists the first documents that the source could not read, sorted.
+// UnreadPaths lists at most most paths of documents that the source could not read: the
+// first by name.
 func (s *Snapshot) UnreadPaths(ctx context.Context, most int) ([]space.Path, error) {
 	return readPaths(ctx, s.tx, `SELECT path FROM docs WHERE blob = '' ORDER BY path LIMIT ?`, most)
 }
 
-// UnreadPaths lists some of the documents that the source could not read, others each
-// time.
+// UnreadPaths lists some of the paths of documents that the source could not read, different
+// paths at each call.
 func (d *Database) UnreadPaths(ctx context.Context, most int) ([]space.Path, error) {
 	return readPaths(ctx, d.read, `SELECT path FROM docs WHERE blob = '' ORDER BY random() LIMIT ?`, most)
 }

@@ -10,8 +10,8 @@ import (
 
 // termEntry is a term in the dictionaries of a view.
 type termEntry struct {
-	df     int64         // live chunks that hold it
-	occurs int64         // how often their bodies have it
+	df     int64         // how many live chunks contain the term
+	occurs int64         // how often their bodies contain it
 	parts  []segmentTerm // one for each part
 }
 
@@ -50,7 +50,7 @@ func (s *Snapshot) lookup(ctx context.Context, t string) (*termEntry, error) {
 // termKey is the key of a term in the cache.
 func (s *Snapshot) termKey(t string) rowKey { return rowKey{db: s.db, term: t} }
 
-// Freq returns how many chunks of the database hold a term.
+// Freq returns how many chunks of the database contain a term.
 func (s *Snapshot) Freq(ctx context.Context, t string) (int64, error) {
 	e, err := s.lookup(ctx, t)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Snapshot) Freq(ctx context.Context, t string) (int64, error) {
 	return e.df, nil
 }
 
-// Occurrences returns how often the bodies of all live chunks have a term.
+// Occurrences returns how often the bodies of all live chunks contain a term.
 func (s *Snapshot) Occurrences(ctx context.Context, t string) (int64, error) {
 	e, err := s.lookup(ctx, t)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Snapshot) Occurrences(ctx context.Context, t string) (int64, error) {
 	return e.occurs, nil
 }
 
-// EachTerm calls yield with every term that begins with prefix and how many
-// chunks hold it, in order, until yield returns false.
+// EachTerm calls yield, in order, with every term that begins with prefix and with the count
+// of chunks that contain the term, until yield returns false.
 func (s *Snapshot) EachTerm(ctx context.Context, prefix string, yield func(term string, df int64) bool) error {
 	read := s.readRow(ctx)
 	var cursors []*segment.Cursor
@@ -122,7 +122,7 @@ func (s *Snapshot) EachTerm(ctx context.Context, prefix string, yield func(term 
 	return nil
 }
 
-// ChunksWith returns the ids of chunks that hold a term, at most so many.
+// ChunksWith returns the ids of at most most chunks that contain a term.
 func (s *Snapshot) ChunksWith(ctx context.Context, t string, most int) (ids []int64, err error) {
 	for i, p := range s.View.Parts {
 		if len(ids) >= most {
@@ -141,7 +141,8 @@ func (s *Snapshot) ChunksWith(ctx context.Context, t string, most int) (ids []in
 	return ids, nil
 }
 
-// Each calls f with the postings of a term in one part, in runs. f must not call Each.
+// Each calls f with the postings of a term in one part, several at a time. f must not call
+// Each.
 func (s *Snapshot) Each(ctx context.Context, t string, part int, f func([]segment.Posting)) error {
 	e, err := s.lookup(ctx, t)
 	if err != nil {

@@ -9,19 +9,21 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// How segments are merged. They form levels, each with segments of up to mergeFactor times as
-// many chunks as the one below; mergeFactor neighbours of a level become one of the next. So a
-// chunk is written again once for each level, and a term is looked up in a few segments. A
-// segment of which more than 1/deadShare has been deleted is written again without that.
+// Segments are merged by level. A segment of one level has up to mergeFactor times as many
+// chunks as a segment of the level below, and mergeFactor neighbours of a level are merged
+// into a segment of the next level. So a chunk is written once for each level, and a term is
+// looked up in only a few segments. A segment of whose chunks more than 1/deadShare are
+// deleted is written again without these chunks.
 const (
 	mergeFactor = 4
 	deadShare   = 3
 )
 
-// level is the logarithm of a segment's size to the base mergeFactor.
+// level returns the logarithm of a segment's size to the base mergeFactor.
 func (p *Part) level() int { return (bits.Len(uint(len(p.Segment.Chunks))) - 1) / 2 }
 
-// chooseMerge returns the neighbours to merge next; from == to: none.
+// chooseMerge returns the range of the neighbours to merge next. If from == to, there are
+// none.
 func chooseMerge(parts []Part) (from, to int) {
 	for i := range parts {
 		if p := &parts[i]; p.Gone > 0 && p.Gone*deadShare > len(p.Segment.Chunks) {
@@ -29,7 +31,7 @@ func chooseMerge(parts []Part) (from, to int) {
 		}
 	}
 	for level := 0; ; level++ {
-		at := 0 // segments of the level
+		at := 0 // how many segments are of the level
 		for from = len(parts); from > 0 && parts[from-1].level() <= level; from-- {
 			if parts[from-1].level() == level {
 				at++
@@ -44,7 +46,7 @@ func chooseMerge(parts []Part) (from, to int) {
 	}
 }
 
-// put stores a row of a segment under the next number.
+// put returns a function that stores a row of a segment under the next number.
 func (w *Writer) put(ctx context.Context) func(row []byte) error {
 	at := w.state.rows
 	return func(row []byte) error {
@@ -106,7 +108,7 @@ func (w *Writer) mergeParts(ctx context.Context, from, to int) error {
 		return err
 	}
 	defer stmt.Close()
-	// Each part is read in order, and many lists share a page.
+	// Each part is read in order, and many lists share a page, so keep the last row.
 	reader := func() segment.Reader {
 		last, data := int64(-1), []byte(nil)
 		return func(row int64) ([]byte, error) {

@@ -10,23 +10,23 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Snapshot is a database as one search reads it: a transaction, so that everything is
-// from one commit. One goroutine may use it.
+// Snapshot is a database as one search reads it. It is a transaction, so everything is from
+// one commit. Only one goroutine may use it.
 type Snapshot struct {
 	State State
 	View  *View
 
 	db     *Database
 	tx     *sql.Tx
-	terms  map[string]*termEntry   // looked up before
+	terms  map[string]*termEntry   // terms that were looked up
 	stmts  map[*sql.Stmt]*sql.Stmt // see bound
 	words  map[int64]parse.Tokens  // see PrefetchTokens
-	read   map[int64]*Passage      // read before
+	read   map[int64]*Passage      // passages that were read
 	memory *Scratch
 }
 
 // Snapshot begins to read the database, which the caller has acquired. [Snapshot.End]
-// releases it; if there is an error, it is released already.
+// releases the database. If Snapshot fails, it releases the database itself.
 func (d *Database) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	s := &Snapshot{db: d, terms: map[string]*termEntry{}, read: map[int64]*Passage{}}
 	defer func() {
@@ -45,11 +45,11 @@ func (d *Database) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Mostly the transaction sees what is in memory.
+	// Usually the transaction is at the epoch of the state in memory.
 	if s.State, s.View = d.current(); s.View.epoch == epoch && s.State.epoch == epoch {
 		return s, nil
 	}
-	// An update has committed and not yet replaced that.
+	// An update has committed, but has not yet replaced the state in memory.
 	if s.State, err = loadState(ctx, s.tx); err == nil {
 		s.View, err = loadView(ctx, s.tx, s.State)
 	}
@@ -67,19 +67,19 @@ func (s *Snapshot) End() {
 
 // Scratch is memory that the searches of a database reuse.
 type Scratch struct {
-	Chunks []ChunkScore // of all parts
+	Chunks []ChunkScore // the chunks of all parts
 	buf    [512]segment.Posting
 }
 
-// ChunkScore is what a search has found of a chunk: its score, the terms that it holds, and
-// those of its headings.
+// ChunkScore holds what a search found in a chunk: its score, the query's terms that it
+// contains, and the terms that its headings contain.
 type ChunkScore struct {
 	Terms uint64
 	Score float32
 	Heads uint8
 }
 
-// Reset makes room for n chunks, and clears it.
+// Reset makes room for n chunks and clears the room.
 func (m *Scratch) Reset(n int) {
 	if cap(m.Chunks) < n {
 		m.Chunks = make([]ChunkScore, n)
@@ -99,7 +99,7 @@ func (s *Snapshot) Scratch() *Scratch {
 	return s.memory
 }
 
-// readRow reads rows of segments through the cache.
+// readRow returns a reader of rows of segments that uses the cache.
 func (s *Snapshot) readRow(ctx context.Context) segment.Reader {
 	return func(row int64) ([]byte, error) {
 		if b := s.db.cache.get(s.db, row); b != nil {

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// statements are the queries of every search, prepared once per database. Those that read
-// rows by id take a list of ids as JSON, because a statement costs as much as many rows.
+// statements holds the queries of searches, prepared once for each database. A query that
+// reads rows by id takes a list of ids as JSON, because running a statement costs as much as
+// reading many rows.
 type statements struct {
 	row, epoch, tokens, passage, header *sql.Stmt
 }
@@ -62,8 +63,8 @@ func (s *Snapshot) bound(ctx context.Context, st *sql.Stmt) *sql.Stmt {
 	return b
 }
 
-// eachRow calls scan with each row that a statement returns. The statement itself is short
-// and not cancelled: for one that can be, SQLite's driver starts a goroutine.
+// eachRow calls scan with each row that a statement returns. The statement is short and
+// cannot be cancelled, because SQLite's driver starts a goroutine for a statement that can.
 func (s *Snapshot) eachRow(ctx context.Context, st *sql.Stmt, scan func(*sql.Rows) error, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err

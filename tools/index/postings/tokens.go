@@ -25,14 +25,14 @@ func (s *Snapshot) Tokens(ctx context.Context, id int64) (parse.Tokens, error) {
 	return one[id], nil
 }
 
-// PrefetchTokens reads the words of chunks that exist, with one statement. [Snapshot.Tokens]
-// then returns them.
+// PrefetchTokens reads the words of chunks that exist with one statement, so that
+// [Snapshot.Tokens] does not have to read each of them.
 func (s *Snapshot) PrefetchTokens(ctx context.Context, ids []int64) (err error) {
 	s.words, err = s.readTokens(ctx, ids)
 	return err
 }
 
-// readTokens reads the words of chunks, of those that there are.
+// readTokens reads the words of those chunks that exist.
 func (s *Snapshot) readTokens(ctx context.Context, ids []int64) (map[int64]parse.Tokens, error) {
 	all := make(map[int64]parse.Tokens, len(ids))
 	err := s.eachRow(ctx, s.db.stmts.tokens, func(rows *sql.Rows) error {
@@ -51,7 +51,7 @@ func (s *Snapshot) readTokens(ctx context.Context, ids []int64) (map[int64]parse
 	return all, err
 }
 
-// TermCount is a term with its count in each field.
+// TermCount holds a term with its count in each field.
 type TermCount struct {
 	Term string
 	N    segment.Counts

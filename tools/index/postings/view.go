@@ -12,8 +12,8 @@ import (
 )
 
 // View is the part of a database that is in memory, at one epoch: 12 bytes for each chunk and
-// the first terms of the blocks of each dictionary. It never changes: an update makes another
-// one, which shares the segments.
+// the first terms of the blocks of each dictionary. A View never changes. An update creates
+// another View, which shares the segments.
 type View struct {
 	epoch int64
 	Parts []Part // in the order in which they were written
@@ -23,12 +23,12 @@ type View struct {
 	known bool    // links were read
 }
 
-// Part is a segment with what has been deleted from it since it was written.
+// Part is a segment with the chunks that were deleted after it was written.
 type Part struct {
 	id      int64
 	Segment *segment.Segment
 	Dead    Bitmap // chunks of deleted documents
-	Gone    int    // how many
+	Gone    int    // how many chunks are in Dead
 }
 
 // Bitmap is a set of small numbers. The nil set is empty.
@@ -39,7 +39,7 @@ func NewBitmap(n int) Bitmap { return make(Bitmap, (n+63)/64) }
 func (b Bitmap) Has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 func (b Bitmap) Set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
-// without returns the part without a document, and whether it had it.
+// without returns the part without a document, and whether the part contained the document.
 func (p Part) without(doc int64, shared bool) (Part, bool) {
 	chunk, n := p.Segment.Find(uint32(doc))
 	if n == 0 || p.Dead.Has(chunk) {
@@ -122,7 +122,7 @@ func loadView(ctx context.Context, q queryer, st State) (*View, error) {
 	return v, nil
 }
 
-// inOrder reports whether the segments are in the order in which they were written: the
+// inOrder reports whether the segments are in the order in which they were written: then the
 // numbers of documents ascend.
 func inOrder(parts []Part) bool {
 	next := uint32(0)
@@ -139,7 +139,7 @@ func inOrder(parts []Part) bool {
 	return true
 }
 
-// missingRow turns a missing row into damage.
+// missingRow turns the error for a missing row into one that wraps ErrDamaged.
 func missingRow(err error, row int64) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%w: row %d is missing", segment.ErrDamaged, row)

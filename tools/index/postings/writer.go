@@ -18,18 +18,18 @@ import (
 type Writer struct {
 	tx    *sql.Tx
 	state State
-	parts []Part // as they were, then with the segments that were written
-	// The statements, prepared once: a build runs each of them 10⁵ times.
+	parts []Part // the old parts, then the segments that were written
+	// The statements are prepared once, because a build runs each of them 10⁵ times.
 	doc, text, chunk, row *sql.Stmt
 
-	seg     *segment.Writer // what is gathered of the next segment
-	limit   int             // bytes of memory after which it is written
+	seg     *segment.Writer // the next segment, as far as it is gathered
+	limit   int             // bytes of memory after which the segment is written
 	lists   map[*parse.VocabularyID][]int32
 	removed []int64 // documents
 }
 
-// maxVocabularies is the number of vocabularies whose lists the Writer keeps, half a
-// megabyte each: those of several goroutines, and their next ones.
+// maxVocabularies is for how many vocabularies the Writer keeps lists, half a megabyte each.
+// It leaves room for the vocabularies of several goroutines and for their next ones.
 const maxVocabularies = 16
 
 // postings adds the terms of a chunk to the segment. It looks up the list of a term once for
@@ -41,7 +41,7 @@ func (w *Writer) postings(t *parse.ChunkTerms) {
 		for int(c.ID) >= len(lists) {
 			lists = append(lists, 0)
 		}
-		if lists[c.ID] == 0 { // else the number and one
+		if lists[c.ID] == 0 { // otherwise it is the number of the list plus one
 			lists[c.ID] = int32(w.seg.List(t.Texts[c.ID])) + 1
 		}
 		if n := lists[c.ID]; n > 0 {
@@ -89,7 +89,7 @@ func (w *Writer) Add(ctx context.Context, d parse.Document) error {
 	}
 	id := w.state.next
 	if id > math.MaxUint32 {
-		return fmt.Errorf("index document: %w: its ids are used up", errSchema) // a rebuild begins again
+		return fmt.Errorf("index document: %w: its ids are used up", errSchema) // a rebuild starts with new ids
 	}
 	w.state.next++
 	date := int64(0)
@@ -146,8 +146,8 @@ func (w *Writer) count(t *parse.ChunkTerms, sign int64) {
 	}
 }
 
-// Remove deletes a path's document and reports whether there was one. It analyses the stored
-// text again for the terms whose frequencies go down.
+// Remove deletes the document of a path, and reports whether there was one. It analyses the
+// stored text again to find the terms whose frequencies decrease.
 func (w *Writer) Remove(ctx context.Context, a *parse.Analyzer, p space.Path) (had bool, err error) {
 	var id int64
 	err = w.tx.QueryRowContext(ctx, `SELECT id FROM docs WHERE path = ?`, string(p)).Scan(&id)

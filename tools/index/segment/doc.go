@@ -1,25 +1,26 @@
-// Package segment is the inverted index of a run of chunks: a sorted dictionary
-// and, for each term, the chunks that hold it with its count in each field.
+// Package segment implements the inverted index of a run of chunks: a sorted dictionary
+// and, for each term, the chunks that contain the term, with its count in each field.
 //
-// A segment never changes. A build writes one (or several, if one does not fit into memory),
-// each update another small one, and [Merge] makes one of neighbours. It consists of rows,
-// which its user stores by number, and of a head, which is in memory while the segment is
-// used:
+// A segment never changes. A build writes one segment, or several if one does not fit into
+// memory. Each update writes another small segment, and [Merge] combines neighbours into one.
+// A segment consists of rows, which its user stores by number, and of a head, which is in
+// memory while the segment is used:
 //
-//   - pages hold lists of postings. Short lists share a page; a long one has a
+//   - pages hold lists of postings. Short lists share a page; a long list has a
 //     row of its own;
 //   - blocks hold the dictionary: terms in order, each without the prefix that it shares
-//     with the one before, with its frequencies and the place of its list;
+//     with the previous term, with its frequencies and the place of its list;
 //   - the head names the first term of each block, and the document, the part and
 //     the field lengths of each chunk.
 //
-// So a term costs two rows: its block and its page. Every row and the head end in a
-// checksum: damage on disk is an error ([ErrDamaged]) and never a wrong answer.
+// So a lookup of a term reads two rows: its block and its page. Every row and the head end
+// in a checksum, so damage on disk causes an error ([ErrDamaged]) and never a wrong answer.
 //
 // Chunks are numbered from 0 within their segment. A deleted chunk stays in its segment until
-// that is merged. The segment of the update that deleted it lowers the frequencies of its
-// terms, so the sum of a term's DF over all segments is always the number of live chunks that
-// have it, and the sum of Occurs how often their bodies have it.
+// the segment is merged. The segment of the update that deleted the chunk lowers the
+// frequencies of the chunk's terms. So the sum of a term's DF over all segments is always the
+// count of live chunks that contain the term, and the sum of Occurs is how often their bodies
+// contain it.
 package segment
 
 import (
@@ -33,7 +34,7 @@ import (
 // Fields is how many fields a chunk has.
 const Fields = 3
 
-// MaxTerm is the length of the longest term, in bytes. Longer ones are left out.
+// MaxTerm is the length of the longest term, in bytes. Longer terms are left out.
 const MaxTerm = 255
 
 // Counts is how often a term is in each field of a chunk, up to the largest value that fits.
@@ -61,9 +62,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Seal appends the checksum that [Unseal] demands, of the row and of the number
-// under which it is stored: a row that is found under another number is as
-// wrong as one of other bytes.
+// Seal appends the checksum that [Unseal] checks. The checksum covers the row and the number
+// under which the row is stored, so that a row under a wrong number is found too.
 func Seal(row []byte, number int64) []byte {
 	return binary.LittleEndian.AppendUint32(row, checksum(row, number))
 }
@@ -87,13 +87,13 @@ func Unseal(row []byte, number int64) ([]byte, error) {
 const (
 	bodyOnce  = iota // once in the last field
 	bodyTwice        // twice in the last field
-	bodyMore         // a varint: three times in the last field, and so many more
+	bodyMore         // a varint: how often in the last field, minus three
 	anyCounts        // a varint for each field
 )
 
 const body = Fields - 1
 
-// Posting is one chunk that holds a term.
+// Posting is one chunk that contains a term.
 type Posting struct {
 	Chunk uint32
 	Counts
@@ -128,11 +128,11 @@ type List struct {
 	err    error
 }
 
-// Err reports what ended a list before its end.
+// Err returns the error that stopped the reading of a list before its end, or nil.
 func (l *List) Err() error { return l.err }
 
-// Fill reads as many postings as fit into buf and returns their number, 0 at
-// the end.
+// Fill reads as many postings as fit into buf and returns how many it read; 0 means the end
+// of the list.
 func (l *List) Fill(buf []Posting) int {
 	data, at, last := l.data, 0, l.last
 	n := 0

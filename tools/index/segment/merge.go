@@ -10,9 +10,9 @@ type Part struct {
 	Dead func(chunk int) bool
 }
 
-// Merge makes one segment of neighbours, in the order in which they were
-// written, and hands its rows to put as Writer.Write does. It needs memory for
-// the dictionary and the chunks, not for the postings.
+// Merge merges neighbouring segments, given in the order in which they were written, into
+// one. It passes the rows of the new segment to put as Writer.Write does. It needs memory
+// for the dictionary and the chunks, but not for the postings.
 func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
 	const gone = ^uint32(0)
 	var chunks []Chunk

@@ -8,20 +8,21 @@ import (
 
 // Segment is the head of a segment. It is safe for concurrent use.
 type Segment struct {
-	// Chunks are those of the segment, ascending by document.
+	// Chunks are the chunks of the segment, ascending by document.
 	Chunks []Chunk
-	// Docs is how many documents they are of.
+	// Docs is how many documents the chunks belong to.
 	Docs int
 
 	first, pages int64
 	firsts       []string // the first term of each block
 }
 
-// Reader returns the content of a row, which may be shared: [Unseal] has been
-// called and nothing may be written to it.
+// Reader returns the content of a row, as [Unseal] returns it. The content may be shared, so
+// nothing may write to it.
 type Reader func(row int64) ([]byte, error)
 
-// headNumber seals heads: they name their rows, and no row names them.
+// headNumber is the number with which heads are sealed. A head is not stored under the
+// number of a row.
 const headNumber = -1
 
 // Open reads a head.
@@ -58,12 +59,13 @@ func Open(head []byte) (*Segment, error) {
 	return s, nil
 }
 
-// Rows are the numbers of the segment's first row and of the one after its last.
+// Rows returns the number of the segment's first row, and the number after that of its last
+// row.
 func (s *Segment) Rows() (first, end int64) {
 	return s.first, s.first + s.pages + int64(len(s.firsts))
 }
 
-// Find returns the first chunk of a document and how many there are.
+// Find returns the first chunk of a document, and how many chunks the document has.
 func (s *Segment) Find(doc uint32) (chunk, n int) {
 	chunk = sort.Search(len(s.Chunks), func(i int) bool { return s.Chunks[i].Doc >= doc })
 	for chunk+n < len(s.Chunks) && s.Chunks[chunk+n].Doc == doc {
@@ -74,9 +76,9 @@ func (s *Segment) Find(doc uint32) (chunk, n int) {
 
 // Entry is a term in a dictionary.
 type Entry struct {
-	// Count is how many chunks of the segment hold the term, deleted ones
-	// included; DF what the segment adds to its document frequency, and Occurs
-	// to how often bodies have it.
+	// Count is how many chunks of the segment contain the term, including deleted chunks.
+	// DF is what the segment adds to the term's document frequency. Occurs is what it adds
+	// to the count of the term's occurrences in bodies.
 	Count  uint32
 	DF     int64
 	Occurs int64
@@ -85,7 +87,8 @@ type Entry struct {
 	from, to int
 }
 
-// Lookup finds a term; a zero Entry if the segment does not have it.
+// Lookup returns the entry of a term, or a zero Entry if the segment does not contain the
+// term.
 func (s *Segment) Lookup(read Reader, term string) (Entry, error) {
 	i := sort.Search(len(s.firsts), func(i int) bool { return s.firsts[i] > term }) - 1
 	if i < 0 {
@@ -144,7 +147,7 @@ func (s *Segment) Seek(read Reader, from string) *Cursor {
 // Next moves to the next term and reports whether there is one.
 func (c *Cursor) Next() bool { return c.nextIn(len(c.seg.firsts) - 1) }
 
-// nextIn is Next, but reads no block after the last.
+// nextIn is like Next, but reads no block after the block last.
 func (c *Cursor) nextIn(last int) bool {
 	c.valid = false
 	for c.err == nil && len(c.d.data) == 0 {
@@ -204,7 +207,7 @@ func (c *Cursor) Term() []byte { return c.term }
 // Entry returns the entry of the current term.
 func (c *Cursor) Entry() Entry { return c.entry }
 
-// Err reports what ended the walk before its end.
+// Err returns the error that stopped the walk before its end, or nil.
 func (c *Cursor) Err() error { return c.err }
 
 // decoder reads data that may be damaged: once bad is set, it returns zeros.

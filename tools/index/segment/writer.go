@@ -26,22 +26,23 @@ type list struct {
 // NewWriter returns an empty writer.
 func NewWriter() *Writer { return &Writer{index: map[string]uint32{}} }
 
-// Chunk begins the next chunk. Documents must come in ascending order, the
-// chunks of one together.
+// Chunk begins the next chunk. Documents must come in ascending order, and the chunks of a
+// document one after another.
 func (w *Writer) Chunk(c Chunk) {
 	w.chunks = append(w.chunks, c)
 	w.size += 16
 }
 
-// Term adds a term of the chunk that was begun last, once for each chunk.
+// Term adds a term to the current chunk. It must be called at most once for each term of a
+// chunk.
 func (w *Writer) Term(term string, n Counts) {
 	if i := w.List(term); i >= 0 {
 		w.Add(i, n)
 	}
 }
 
-// List returns the number of a term's list, for Add, until Write is called; less
-// than 0 for a term that is left out.
+// List returns the number of a term's list, for Add. The number is valid until Write is
+// called. It is negative for a term that is left out.
 func (w *Writer) List(term string) int {
 	if term == "" || len(term) > MaxTerm {
 		return -1
@@ -57,13 +58,13 @@ func (w *Writer) List(term string) int {
 	return int(i)
 }
 
-// Add is Term for those who remember the numbers of lists.
+// Add is like Term, for callers that keep the numbers of lists.
 func (w *Writer) Add(number int, n Counts) {
 	if n == (Counts{}) {
 		return
 	}
 	l := &w.lists[number]
-	chunk := uint32(len(w.chunks)) // its number and one
+	chunk := uint32(len(w.chunks)) // the number of the chunk plus one
 	before := len(l.data)
 	l.data = appendPosting(l.data, chunk-l.next, n)
 	w.size += len(l.data) - before
@@ -82,15 +83,15 @@ func (w *Writer) Forget(term string, n Counts) {
 	}
 }
 
-// Size is about how many bytes of memory the writer takes.
+// Size returns about how many bytes of memory the writer takes.
 func (w *Writer) Size() int { return w.size }
 
 // Empty reports whether there is nothing to write.
 func (w *Writer) Empty() bool { return len(w.chunks) == 0 && len(w.lists) == 0 }
 
-// Write hands the rows of the segment to put, in order, to be stored under
-// consecutive numbers from first on, and returns the head and how many rows
-// there are. A row is put's to keep. The writer is empty afterwards.
+// Write passes the rows of the segment to put, in order. put must store them under
+// consecutive numbers, beginning with first, and may keep the slices. Write returns the head
+// and the count of rows. The writer is empty afterwards.
 func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
 	order := make([]uint32, len(w.terms))
 	for i := range order {
