@@ -304,8 +304,8 @@ func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []requ
 	return c, replaced, err
 }
 
-// notKept leaves out files that differ from head's, but are already beside them as
-// conflict copies. So a second import of a source makes no second copy.
+// notKept leaves out files of which head has a conflict copy already. So a second import
+// of a source adds no second copy.
 func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 	left := make([]request, 0, len(reqs))
 	for _, q := range reqs {
@@ -352,7 +352,7 @@ type adoption struct {
 	edits []trees.Edit // removals from its head
 }
 
-// weighAdoption checks the head of a foreign history, which from can read beside the
+// weighAdoption checks the head of a foreign history. from reads this history and the
 // space's own.
 func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *headState) (a adoption, err error) {
 	if a.weight, err = from.weigh(ctx, head.tree, theirs.tree); err != nil {

@@ -76,9 +76,9 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 		return Integration{}, err
 	}
 	defer release()
-	r.unreached.RLock() // possibly, no ref reaches the tip
+	r.unreached.RLock() // there may be no ref that reaches the tip
 	defer r.unreached.RUnlock()
-	var long bool // the last try took too long for commits to wait for one
+	var long bool // the last try took too long to repeat it while commits wait
 	for try := 1; ; try++ {
 		head, begin := r.head.Load(), time.Now()
 		wait := try > mergeTries && !long
@@ -141,7 +141,7 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	case !base.IsZero():
 		ok, err := r.mergesFrom(ctx, p)
 		if !ok {
-			base = packfile.Hash{} // merge them as if they had none in common, which loses nothing
+			base = packfile.Hash{} // merge as without a common commit, which loses nothing
 		}
 		return Merged, base, err
 	}

@@ -259,7 +259,7 @@ func gitDir(p string) string {
 	return p
 }
 
-// shown quotes a path of an attacker's for a sentence.
+// shown quotes a path for a sentence, because an attacker may have chosen it.
 func shown(p string) string {
 	if len(p) > 120 {
 		p = p[:60] + "…" + p[len(p)-60:]

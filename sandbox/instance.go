@@ -61,7 +61,7 @@ type instance struct {
 
 	keep time.Time // do not stop it before: its changes could not be committed
 
-	shown atomic.Pointer[[]space.Rejection] // what is held, as every answer names it
+	shown atomic.Pointer[[]space.Rejection] // the pending files, as every answer lists them
 
 	settled chan struct{} // of an instance that is not live: closed once it is gone, or live again
 	drained chan struct{} // of an instance that is not live: closed once refs is 0

@@ -19,8 +19,8 @@ type lease struct {
 	note string // about a long wait for room
 }
 
-// acquire returns a lease of the live instance of k, which it starts if there is
-// none. The caller releases it.
+// acquire returns a lease of the live instance of k, and starts an instance if there is
+// none. The caller must release the lease.
 func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, error) {
 	for {
 		p.mu.Lock()
@@ -121,7 +121,7 @@ func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	return why()
 }
 
-// errFull explains why a start found no room. The caller holds mu.
+// errFull returns an error that explains why a start found no room. The caller holds mu.
 func (p *Pool) errFull(s *startup) error {
 	f := fault.New(fault.Limited, "All sandboxes of this server are in use by others. Try again in a minute.")
 	if s.short {
@@ -135,7 +135,7 @@ func (p *Pool) errFull(s *startup) error {
 // longWait is the least wait for a sandbox that an answer mentions.
 const longWait = 2 * time.Second
 
-// waitNote explains a long wait; it is empty after a short one.
+// waitNote returns a note about a long wait, or "" after a short one.
 func (s *startup) waitNote() string {
 	if s.waited < longWait {
 		return ""
@@ -183,7 +183,7 @@ func (p *Pool) room() bool {
 		return false
 	}
 	if n == 0 {
-		return true // else a MaxMemory that is too small would stop everything
+		return true // otherwise a MaxMemory that is too small would prevent every start
 	}
 	memory := int64(p.starting+1) * p.o.StartMemory
 	for _, b := range p.instances {

@@ -121,7 +121,7 @@ func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []
 	again := b.export(ctx, put, drop)
 	for _, e := range batch.Entries {
 		if h, ok := b.pending[e.Path]; ok && !e.Busy {
-			h.acked = true // unless it is refused its acknowledgement
+			h.acked = true // unless the agent must report the path again
 			b.pending[e.Path] = h
 		}
 	}

@@ -263,7 +263,7 @@ func (p *Pool) running(k key) *instance {
 	return b
 }
 
-// Memory is how many bytes one sandbox may use.
+// Memory returns how many bytes one sandbox may use.
 func (p *Pool) Memory() int64 { return p.o.Limits.Memory }
 
 // Status describes a pool now and since its start.

@@ -67,7 +67,7 @@ type Result struct {
 	JobID, JobDir  string // of a job
 	Duration       time.Duration
 	// Commits changed the space since the command began, oldest first. They include
-	// those that the end of another command made.
+	// commits that were made when another command ended.
 	Commits []space.Commit
 	// Refused lists files that could not be committed and that no earlier answer named.
 	// They stay in the sandbox until it ends.

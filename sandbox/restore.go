@@ -111,7 +111,7 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 			continue
 		}
 		p, err := space.ParsePath(f.Path)
-		if err != nil { // no space has it
+		if err != nil { // the path is invalid in every space
 			back.files = append(back.files, f)
 			continue
 		}
@@ -139,8 +139,8 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 	return back, nil
 }
 
-// at returns the file that the seed has at a path. free is false if it has a
-// directory there, or a file where the path needs directories.
+// at returns the file at a path of the seed. free is false if the seed has a directory
+// there, or a file where the path needs directories.
 func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err error) {
 	if now, err = r.get(ctx, p); err != nil || now.exists() {
 		return now, err == nil, err

@@ -228,9 +228,9 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 			}
 		}
 	} else {
-		// git followed renames on both sides, so what it reports as one side may be its
-		// own mixture of both. Or its output was cut, or there is no base. A merge
-		// without renames has no mixtures.
+		// Git follows renames on both sides, so what it reports as one side may be a
+		// mixture of both. Its output may also be cut, or there is no base. In these
+		// cases, merge again without renames, which gives no mixtures.
 		if conflicts, err = x.plain(ctx); err != nil {
 			return packfile.Hash{}, err
 		}

@@ -200,8 +200,8 @@ func (db *DB) Sound(h Hash) bool {
 	return err == nil
 }
 
-// Find calls use with the object's location. It searches again if the pack was replaced or
-// a new pack has the object.
+// find calls use with the object's location. It searches again if the pack was replaced
+// or a new pack has the object.
 func (db *DB) find(h Hash, use func(Location) error) error {
 	var err error
 	for range 3 {
@@ -274,8 +274,8 @@ func (db *DB) Read(h Hash) (Object, error) {
 	return o, nil
 }
 
-// NameOf returns the name of an object. It does not detect collision attacks: that happened
-// when the object was written or fetched.
+// NameOf returns the name of an object. It does not check for collision attacks, because
+// writing or fetching the object has done so.
 func NameOf(o Object) (h Hash) {
 	s := sha1.New()
 	fmt.Fprintf(s, "%s %d\x00", o.Kind, len(o.Data))

@@ -110,7 +110,7 @@ func (m *Manager) dropOldNotices(ctx context.Context) error {
 		if err := tx.Where("at < ?", database.Millis(time.Now().Add(-m.o.NoticeAge))).Delete(&noticeRow{}).Error; err != nil {
 			return fmt.Errorf("drop old notices: %w", err)
 		}
-		// Numbers of notices are never reused, so none of these is missed.
+		// Rows of spaces without notices are not needed: later notices get higher ids.
 		if err := tx.Where("space_id NOT IN (SELECT space_id FROM remotes_notices)").Delete(&seenRow{}).Error; err != nil {
 			return fmt.Errorf("drop who was told of old notices: %w", err)
 		}

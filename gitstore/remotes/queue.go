@@ -240,8 +240,8 @@ func (m *Manager) takeTurn(slow bool) *turn {
 	return t
 }
 
-// relieve moves long syncs to the places for long ones, while there are any, which frees
-// their places. They still count for the share of the troubled lane, so that slow failing
+// relieve moves long syncs to free places for long ones, so that their own places become
+// free. Moved syncs still count for the share of the troubled lane, so that slow failing
 // remotes get no additional places.
 func (q *queue) relieve(places int) {
 	for len(q.overdue) > 0 && q.long < places {

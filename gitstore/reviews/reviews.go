@@ -94,7 +94,7 @@ func (st *state) list() []space.Review {
 	return st.waiting
 }
 
-// publish stores the reviews that wait at a head; nil keeps those from before.
+// publish stores the reviews that wait at a head. A nil list keeps the previous reviews.
 func (st *state) publish(head space.CommitID, list []space.Review) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

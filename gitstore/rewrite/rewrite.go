@@ -20,9 +20,9 @@ import (
 // changes. If keep is false, the file is left out as if that commit had not written it.
 // File must not modify content. p may break the rules of space.ParsePath, as paths of
 // imported histories may. The content of a link is its target; a link whose new target
-// breaks the rules is left out. An empty p means that content is the message of a
-// commit or an annotated tag, or the name or address of an author or committer; keep
-// does not count for these.
+// breaks the rules is left out. An empty p means that content is the message of a commit
+// or an annotated tag, or the name or address of an author or committer; keep is ignored
+// for these.
 type File func(p space.Path, content []byte) (out []byte, keep bool)
 
 // Options are the parameters of [New].

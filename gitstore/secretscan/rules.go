@@ -22,10 +22,10 @@ type rule struct {
 	refine func(content []byte) (end int)
 }
 
-// own are rules for formats that remotes refuse and that gitleaks lacks, or has in a form
-// that matches placeholders. They follow the providers' documentation, GitHub's list of
-// supported secret scanning patterns and, for Azure's keys with a signature in them,
-// Microsoft's.
+// own returns rules for formats that remotes refuse and for which gitleaks has no rule,
+// or one that matches placeholders. The rules follow the providers' documentation,
+// GitHub's list of supported secret scanning patterns and, for Azure's keys that contain
+// a signature, Microsoft's.
 func own() []rule {
 	const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 	return []rule{

@@ -34,9 +34,9 @@ type Manager struct {
 	entries  map[string]*entry // by id
 	libs     map[space.UserID]*lib
 	made     int // trees so far, for their names
-	// busy are the publishers whose sources are being looked at, one after the
-	// other, so that who has many keeps nobody else from theirs; places is how many
-	// publishers' are at a time.
+	// busy holds the publishers whose sources are being processed. Sources of one
+	// publisher are processed one after the other, so that a publisher with many sources
+	// does not delay others. places limits the publishers processed at a time.
 	busy   map[space.UserID]bool
 	places chan struct{}
 	listed listings
@@ -62,7 +62,7 @@ func newEntry(s space.Source) *entry { return &entry{turn: make(chan struct{}, 1
 
 var _ space.Events = (*Manager)(nil)
 
-// New returns a Manager. Load is called before all else, and Close last.
+// New returns a Manager. Call Load before every other method, and Close at the end.
 func New(o Options) *Manager {
 	m := &Manager{
 		o: o.withDefaults(), wake: make(chan struct{}, 1),
@@ -220,8 +220,8 @@ func (m *Manager) logFailure(e *entry, err error) {
 	}
 }
 
-// due returns the sources of a publisher whose spaces have changed, those of one directory
-// together. If there are none, the publisher is no longer busy.
+// due returns the sources of a publisher whose spaces have changed. Sources of one
+// directory are next to each other. If there are none, the publisher is no longer busy.
 func (m *Manager) due(by space.UserID) []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -41,12 +41,12 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 	}, nil
 }
 
-// Add publishes the directory s.Dir of the space s.Space in the name of its owner
-// s.By, or changes the texts and the audience of a source that By publishes
-// from there. What the manager keeps of a source (its state and snapshot) is ignored
-// in s. The error is a fault.Invalid for a bad value, a fault.Forbidden if By does
-// not own the space, a fault.Conflict if the ID is taken, a fault.Limited if By has
-// published as many sources as one person may, and a fault.TooLarge for the directory.
+// Add publishes the directory s.Dir of the space s.Space in the name of its owner s.By,
+// or changes the texts and the audience of a source that By publishes from this
+// directory. What the manager keeps of a source (its state and snapshot) is ignored in s.
+// The error is a fault.Invalid for a bad value, a fault.Forbidden if By does not own the
+// space, a fault.Conflict if the ID is taken, a fault.Limited if By has published as many
+// sources as one person may, and a fault.TooLarge for the directory.
 func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (space.Source, error) {
 	s, err := checked(s, consent.WithMemory)
 	if err != nil {

@@ -71,10 +71,10 @@ type place struct {
 // thisMachine is the host of a directory.
 const thisMachine = "this machine"
 
-// transportForm is git's "helper::address", which runs a program.
+// transportForm matches git's "helper::address", which runs a program.
 var transportForm = expression(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
-// sshUser is a user name that ssh cannot take for an option.
+// sshUser matches a user name that ssh cannot mistake for an option.
 var sshUser = expression(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 
 func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }

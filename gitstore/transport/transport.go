@@ -74,9 +74,9 @@ type Endpoint struct {
 	// Trusted means that the operator trusts the URL: http, private hosts and directories
 	// of this machine (an absolute path) are allowed, and the egress rules do not apply.
 	Trusted bool
-	// CAFile has further certificate authorities in PEM form, read when it is first used;
-	// empty for the machine's own. Whether git also accepts the machine's own depends on
-	// its build.
+	// CAFile holds further certificate authorities in PEM form, read when it is first
+	// used; empty for the machine's own. Whether git also accepts the machine's own
+	// depends on its build.
 	CAFile string
 	// SSH enables ssh:// URLs; nil disables them.
 	SSH *SSH

@@ -111,7 +111,7 @@ func mountSpace(b Boot) error {
 	return nil
 }
 
-// mountLibrary puts the library, where there is one, at LibraryDir.
+// mountLibrary mounts the library, if there is one, at LibraryDir.
 func mountLibrary() error {
 	if _, err := os.Lstat(Library); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -200,8 +200,8 @@ type liveOutput struct {
 	bytes  []byte
 }
 
-// liveQueue holds the output that onOutput has not taken yet. It never blocks
-// the reader: the oldest is dropped.
+// liveQueue holds the output that onOutput has not taken yet. It drops the oldest output,
+// so that it never blocks the reader.
 type liveQueue struct {
 	mu     sync.Mutex
 	queue  []liveOutput

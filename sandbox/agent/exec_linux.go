@@ -94,7 +94,7 @@ func (r *running) run() (ExecResult, error) {
 	}
 	var j *job
 	if r.req.Background {
-		// Without room for a job it runs as any other command.
+		// If there is no room for a job, the command runs like any other.
 		j, _ = r.s.jobs.add(r)
 	}
 	detach := r.detachTimer()
@@ -105,7 +105,7 @@ func (r *running) run() (ExecResult, error) {
 			r.sendLive()
 			return r.result(), nil
 		case <-detach:
-			// If there is no room for a job, it continues as it is.
+			// If there is no room for a job, the command continues as it is.
 			j, _ = r.s.jobs.add(r)
 			detach = nil
 		}

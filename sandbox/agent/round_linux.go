@@ -167,8 +167,8 @@ func (r *round) drop(s *setAside) {
 	}
 }
 
-// putBack returns a file to its path, and reports whether another lies aside in
-// its place.
+// putBack returns a file to its path, and reports whether it has set another file aside
+// in exchange.
 func (r *round) putBack(s *setAside) (swapped bool) {
 	r.results[s.entry].Dirty = true
 	r.view.hooks.putBack(s.path())
@@ -296,7 +296,7 @@ func (v *spaceView) copyName() string {
 	return fmt.Sprintf("%010x", v.copies)
 }
 
-// never is no file's ctime.
+// never is a ctime that no file has.
 const never = -1
 
 // unknow makes the next collection report the state of a path.

@@ -19,8 +19,8 @@ const (
 	freezeRounds = 20
 )
 
-// processes returns the number of every process but this one, with its
-// /proc/<pid>/status, which is valid until the next one.
+// processes returns the id of every process but this one, with its /proc/<pid>/status,
+// which is valid until the next iteration.
 func processes() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		dir, err := os.Open("/proc")
@@ -42,7 +42,7 @@ func processes() iter.Seq2[int, []byte] {
 	}
 }
 
-// readSmall reads the start of a file into buf; nil if it cannot.
+// readSmall reads the start of a file into buf. It returns nil if it cannot.
 func readSmall(path string, buf []byte) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

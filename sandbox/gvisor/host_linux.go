@@ -351,12 +351,12 @@ func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checko
 	if ctx.Err() == nil {
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
 		defer cancel()
-		_ = s.Stop(sctx) // what it says matters less than err
+		_ = s.Stop(sctx) // its error matters less than err
 	}
 	return c.failed(outer, ctx, s, reply, err)
 }
 
-// failed removes a sandbox whose start did not come to its end, and returns why.
+// failed removes a sandbox that did not start successfully, and returns why.
 func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Message, err error) error {
 	if ctx.Err() != nil {
 		// The child may still be starting it. It answers the stop when the start has ended

@@ -19,8 +19,8 @@ type Options struct {
 	// the host's /usr.
 	Rootfs string
 	// Programs returns the programs that sandboxes are made of. It is called until it
-	// succeeds once, before the first sandbox starts. Its fault.Error is what callers
-	// of Check and Start get.
+	// succeeds once, before the first sandbox starts. Check and Start return its
+	// fault.Error.
 	Programs func() (programs.Programs, error)
 	// Spare is how many sandboxes are kept booted for the next Start with SpareLimits.
 	// A spare has served nobody; it gets its space when it is taken.

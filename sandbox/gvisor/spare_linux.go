@@ -18,8 +18,8 @@ const (
 	spareMemory = 1 << 30
 )
 
-// takeSpare returns a booted sandbox of a child; nil if there is none. It waits for one
-// that is booting: another would boot after it.
+// takeSpare returns a booted sandbox of a child; nil if there is none. It waits for a
+// sandbox that is booting, because a new one would boot only after it.
 func (r *Runtime) takeSpare(ctx context.Context, c *child, limits space.Limits) *sandbox {
 	if limits != r.opt.SpareLimits {
 		return nil

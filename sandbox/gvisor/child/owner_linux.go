@@ -55,11 +55,11 @@ type ownedContainer struct {
 	group  *host.Cgroup // nil if there is none
 	limit  int64        // bytes, for the watchdog; 0: none
 
-	places   sync.Mutex // held while they are given and taken away
-	attached bool       // they were given or taken away
+	places   sync.Mutex // held while the directories are attached or removed
+	attached bool       // the directories were attached or removed
 
 	mu      sync.Mutex
-	stopped bool        // a stop was asked for
+	stopped bool        // a stop was requested
 	oom     bool        // the watchdog killed it
 	killed  link.Killed // of a start that failed; set before started is closed
 }
