@@ -96,7 +96,7 @@ func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error)
 	if _, said, err = r.fsck(ctx); err != nil || said == "" {
 		return nil, "", err
 	}
-	r.maintaining.Lock() // packs stay where they are
+	r.maintaining.Lock() // packs must not move during the check
 	defer r.maintaining.Unlock()
 	return r.examineAgain(ctx)
 }
@@ -157,8 +157,8 @@ type survey struct {
 	bad   []*packfile.Pack           // the packs that are damaged
 	blind []string                   // the paths of packs whose index cannot be used, without .pack
 	loose map[string]packfile.Hash   // the files of damaged objects outside packs
-	lost  map[packfile.Hash]struct{} // objects of which there is no readable copy
-	paths map[packfile.Hash][]string // where the newest commit has them
+	lost  map[packfile.Hash]struct{} // objects without a readable copy
+	paths map[packfile.Hash][]string // their paths in the newest commit
 }
 
 func (sv *survey) Close() {

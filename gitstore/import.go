@@ -60,8 +60,8 @@ type ImportResult struct {
 	// rule, with the reason. It has at most 1,000 entries.
 	Notes []space.Rejection
 	Noted int // number of such paths
-	// Replaced lists files that nobody had changed since the space began, and that the
-	// source's files replaced.
+	// Replaced lists files that were still as in the new space, and that the source's
+	// files replaced.
 	Replaced []space.Path
 }
 
@@ -73,13 +73,13 @@ func (res *ImportResult) note(path string, err error) {
 	}
 }
 
-// Import fills a space from a source. If the space has only its first commit, the
-// history of a git source becomes its history. A commit on top adds the files of the
-// space that the history lacks. Otherwise, Import commits the source's files on head.
-// In a space with only its first commit, they replace files of the same name. In any
-// other space, they replace files that are still as the space began; for other files
-// that differ, Import keeps both versions. If progress is not nil, Import calls it with
-// lines for people to read. After an error the space is unchanged.
+// Import fills a space from a source. If the space has only its first commit, the history
+// of a git source becomes its history. A commit on top adds the files of the space that
+// the history lacks. Otherwise, Import commits the source's files on head. In a space
+// with only its first commit, they replace files of the same name. In any other space,
+// they replace files that are still as in the new space; for other files that differ,
+// Import keeps both versions. If progress is not nil, Import calls it with lines for
+// people to read. After an error the space is unchanged.
 func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, m space.Meta, progress func(line string)) (ImportResult, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

@@ -37,8 +37,8 @@ type Integration struct {
 	// and Rejected the remote's paths that break a rule. The repository keeps these
 	// paths unchanged; checkouts leave them out.
 	Commit space.Commit
-	// Replaced lists files that nobody had changed since the space began, and that a
-	// merge of histories without a common commit replaced with the remote's.
+	// Replaced lists files that were still as in the new space. A merge of histories
+	// without a common commit replaced them with the remote's.
 	Replaced []space.Path
 }
 

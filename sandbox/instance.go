@@ -395,7 +395,7 @@ func (b *instance) retire(grace time.Duration) {
 	b.bury()
 }
 
-// bury removes an instance that has ended, and gives its room to the next.
+// bury removes an ended instance, and gives its room to the next start.
 func (b *instance) bury() {
 	p := b.pool
 	p.destroy(b.sandbox)

@@ -422,7 +422,7 @@ func (p *Pool) leastRecent() *instance {
 	return oldest
 }
 
-// ByUser counts the sandboxes of each user that has any.
+// ByUser counts the sandboxes of each user who has any.
 func (p *Pool) ByUser() map[space.UserID]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -308,7 +308,7 @@ func (c Raw) Own(id packfile.Hash) space.Commit {
 func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
 	o, size, err := db.ReadStart(h, MaxStart)
 	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
-		o, err = db.Read(h) // the header alone is longer
+		o, err = db.Read(h) // the header is longer than that
 	}
 	if err != nil {
 		return Raw{}, err

@@ -148,8 +148,8 @@ type Options struct {
 	MaxConflicts int
 	// EncodeCommit encodes a commit object, for git to merge.
 	EncodeCommit func(tree packfile.Hash, parents []packfile.Hash) []byte
-	// Untouched returns a function that reports whether an entry of ours is as the
-	// space began. Commits calls Untouched at most once, and only if there is no Base.
+	// Untouched returns a function that reports whether an entry of ours is still as in
+	// the new space. Commits calls Untouched at most once, and only if there is no Base.
 	Untouched func(ctx context.Context) (func(path string, e packfile.TreeEntry) (bool, error), error)
 }
 
@@ -157,8 +157,8 @@ type Options struct {
 type Result struct {
 	Tree      packfile.Hash
 	Conflicts []space.Conflict // sorted by path
-	// Replaced lists the files of ours that were as the space began, and that theirs
-	// replaced.
+	// Replaced lists the files of ours that were still as in the new space, and that
+	// theirs replaced.
 	Replaced []space.Path
 }
 

@@ -12,8 +12,8 @@
 // from any path of that side.
 //
 // The branch's log proves which commits Satchel made, and by which tool. Any other commit
-// is a person's, since an AI that uses Satchel cannot push. Its trailers prove nothing: if
-// they name the tool of an AI, it waits, but they never exempt it from review.
+// is a person's, because an AI that uses Satchel cannot push. Its trailers prove nothing:
+// if they name the tool of an AI, it waits, but they never exempt it from review.
 //
 // For every path, the package keeps the baseline: the content that a person last knew
 // there, which Undo restores. A path whose content at head differs waits. A baseline moves

@@ -19,7 +19,7 @@ type row struct {
 
 	Blob string // of the baseline; empty if a person knows that there is no file, or knows nothing
 	Mode int
-	Base string // a commit that has the baseline at the path
+	Base string // a commit with the baseline at the path
 
 	CommitID     string // that changed it last
 	Tool, Client string

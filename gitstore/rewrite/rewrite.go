@@ -318,15 +318,15 @@ func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, erro
 	return tree, nil
 }
 
-// change rewrites a change against the first parent. Without keep, the entry of the
+// change rewrites a change against the first parent. If keep is false, the entry of the
 // rewritten first parent stays.
 func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
 	if ch.New.Mode == 0 {
 		return ch.New, true, nil
 	}
 	e = ch.New
-	// A change of mode alone brings no new content, nor does an entry that a merge took
-	// from another parent. The content is that of the rewritten parent.
+	// A change of only the mode brings no new content, nor does an entry that a merge
+	// took from another parent. The content is that of the rewritten parent.
 	for i := range was {
 		at, err := p.o.Trees.Lookup(was[i], ch.Path)
 		if err != nil {

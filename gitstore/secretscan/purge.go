@@ -134,7 +134,7 @@ func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 	return u.RewriteLearnt(p, out)
 }
 
-// RewriteLearnt is Rewrite for the secrets alone that u has learnt.
+// RewriteLearnt is like Rewrite, but replaces only the secrets that u has learnt.
 func (u *Purger) RewriteLearnt(p space.Path, content []byte) (out []byte, keep bool) {
 	n := 0
 	out = content

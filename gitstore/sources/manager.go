@@ -55,7 +55,7 @@ type entry struct {
 	failures int
 	// prev is the snapshot before, for calls that began with it.
 	cur, prev *snapshot
-	tree      string // the directory that has cur; empty: none yet
+	tree      string // the directory with the files of cur; empty if there is none yet
 }
 
 func newEntry(s space.Source) *entry { return &entry{turn: make(chan struct{}, 1), src: s} }
@@ -242,7 +242,8 @@ func (m *Manager) due(by space.UserID) []*entry {
 }
 
 // Look ends the sources whose publisher no longer owns the space, and updates the
-// sandboxes' libraries. It makes no snapshots, since those would delay taking away access.
+// sandboxes' libraries. It makes no snapshots, because they would delay the removal of
+// access.
 func (m *Manager) Look(ctx context.Context) {
 	owned := m.ownership()
 	for _, e := range m.all() {

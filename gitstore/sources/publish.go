@@ -77,7 +77,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		case old.Space != s.Space || old.By != s.By:
 			return space.Source{}, errTaken(s.ID)
 		case consent.New || old.Dir != s.Dir:
-			// The source that has the name now would be lost without notice.
+			// Otherwise this request would silently replace an existing source.
 			return space.Source{}, fault.New(fault.Conflict, "You already publish %s as %q. Choose another name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
@@ -179,8 +179,8 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) e
 	return m.end(ctx, e)
 }
 
-// RemoveAll unpublishes all sources of a deleted space. The process that has their index
-// open drops it, at the next start at the latest.
+// RemoveAll unpublishes all sources of a deleted space. The process with their index open
+// drops the index, at the next start at the latest.
 func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()

@@ -102,8 +102,8 @@ type Refs struct {
 	// Default is the branch that HEAD names, even if it has no commit yet; empty if
 	// unknown.
 	Default string
-	// Shallow means that the remote is a shallow clone, which cannot be fetched completely.
-	// It is only known for http(s) remotes and directories.
+	// Shallow means that the remote is a shallow clone, which cannot be fetched
+	// completely. Shallow is only known for http(s) remotes and directories.
 	Shallow bool
 	// Empty means that the remote has no branch.
 	Empty bool

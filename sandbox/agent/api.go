@@ -130,8 +130,8 @@ type Entry struct {
 	Mode    space.Mode
 	Size    int64
 	Content []byte // a Symlink's target
-	// Problem is why there is no content (not a regular file, over the limit, unreadable);
-	// Content is then empty.
+	// Problem says why there is no content (not a regular file, over the limit,
+	// unreadable); Content is then empty.
 	Problem string
 	// Busy marks a path that a running command has open for writing: a later collection
 	// reports it again.

@@ -190,7 +190,7 @@ func (v *spaceView) forgetUnder(dir string) {
 // nothingNew reports whether the host knows all deletions in a directory that seems empty.
 func (v *spaceView) nothingNew(dir string) bool { return v.nothingNewBut(dir, nil) }
 
-// nothingNewBut is nothingNew for a directory that has some names.
+// nothingNewBut is like nothingNew, for a directory that contains the names in seen.
 func (v *spaceView) nothingNewBut(dir string, seen []string) bool {
 	fd, err := openBeneath(v.upper, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

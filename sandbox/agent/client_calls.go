@@ -47,8 +47,9 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	return res, err
 }
 
-// awaitExec waits for the reply, and cancels the command when ctx ends. An agent that has
-// not answered well after the command's time is stuck or hostile, so the wait is limited.
+// awaitExec waits for the reply, and cancels the command when ctx ends. The wait is
+// limited: an agent is stuck or hostile if it does not answer well after the command's
+// time.
 func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecRequest) answer {
 	var overdue <-chan time.Time
 	if r.WallTime > 0 {

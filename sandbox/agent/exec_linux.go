@@ -147,7 +147,7 @@ func (r *running) launch() error {
 var errSignaled = errors.New("the command was sent a signal while it had no shell")
 
 // setShell rejects a new shell if the host has already sent a signal: the previous shell
-// got it, and the host was told that it was delivered.
+// got the signal, and the host has the answer that it was delivered.
 func (r *running) setShell(sh *shell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,8 +296,8 @@ func (r *running) follow(from Stream, f *os.File, c *capture) {
 	}
 }
 
-// rest reads what is in a pipe, without waiting for more. On a busy machine, the reader may
-// not have run since the command wrote it.
+// rest reads what is in a pipe, without waiting for more. On a busy machine, the reader
+// may not have run after the command's last write.
 func (c *capture) rest(f *os.File) {
 	conn, err := f.SyscallConn()
 	if err != nil {

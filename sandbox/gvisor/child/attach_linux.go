@@ -19,7 +19,7 @@ import (
 // places are in a file system whose mounts propagate to the gofers: each gofer receives
 // only the mounts below its own places.
 
-// placesDir is where the places of all sandboxes are.
+// placesDir returns the directory with the places of all sandboxes.
 func placesDir(runDir string) string { return filepath.Join(runDir, "places") }
 
 // mountPlaces creates the file system of the places. Like the root file system, only this
