@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Checkup is what Check found.
+// Checkup is the result of Check.
 type Checkup struct {
 	Packs int   `json:"packs"`
 	Bytes int64 `json:"bytes"` // of all packs

@@ -179,8 +179,8 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 	data := commits.Encode(tree, parents, m, summary, r.s.o.committer())
 	id := plumbing.ComputeHash(plumbing.CommitObject, data)
 	if id == head.id || r.db.Has(id) {
-		// The same author made and undid the same change in the same second. A later time
-		// makes the commit a different one.
+		// The same author made and undid the same change in the same second. Another time
+		// gives the commit another id.
 		m.Time = m.Time.Add(time.Second)
 		return r.record(ctx, head, parents, tree, objs, m, summary)
 	}

@@ -216,8 +216,7 @@ func (s *Store) sweepRepo(dir string) (n int, err error) {
 }
 
 // Sweep removes leftovers that belong to no space, from transfers and imports that died
-// at least Options.LeftoverAge ago, and returns their number. Open removes all
-// leftovers.
+// at least Options.LeftoverAge ago, and returns their count. Open removes all leftovers.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	names, err := filepath.Glob(filepath.Join(s.o.Dir, quarantineDir, "*"))
 	if err != nil {

@@ -152,8 +152,8 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	return Merged, base, err
 }
 
-// integration computes an integration without the commit lock. The caller runs move
-// under the lock. paths is the number of paths concerned.
+// integration computes an integration without the commit lock. The caller runs move under
+// the lock. paths is the count of paths concerned.
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
@@ -319,7 +319,7 @@ func stampNow() string {
 type weight struct {
 	files []space.FileChange // differences from head
 	notes []space.Rejection  // paths that break a rule, at most maxImportNotes
-	noted int                // number of such paths
+	noted int                // count of such paths
 	delta totals
 }
 

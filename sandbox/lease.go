@@ -100,8 +100,8 @@ func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 	}
 }
 
-// abandon takes one waiter off s and returns why's error; nil if s became
-// ready in the meantime or, with onlyQueued, has left the queue.
+// abandon removes one waiter from s and returns the error of why. It returns nil if s has
+// become ready or, with onlyQueued, if s has left the queue.
 func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func canceled(ctx context.Context) error {
 	return fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled before the command began.")
 }
 
-// dispatch gives free room to waiting starts, and makes room if it can. The caller
+// dispatch gives free room to waiting starts, and frees more room if it can. The caller
 // holds mu.
 func (p *Pool) dispatch() {
 	for p.queue.len() > 0 && !p.closed {
@@ -291,11 +291,11 @@ func (p *Pool) boot(s *startup) {
 	b.refs = s.waiters
 }
 
-// killedRetry is when to retry after something outside ended a sandbox: a new
+// killedRetry is the delay of a retry after something outside ended a sandbox. A new
 // runtime is up by then.
 const killedRetry = time.Second
 
-// startError is the error that a caller gets for a failed start.
+// startError returns the error that a caller gets for a failed start.
 func startError(err error) error {
 	if errors.Is(err, space.ErrKilled) {
 		f := fault.Wrap(err, fault.Unavailable, "The sandbox runtime was ended while the sandbox started; nothing was run. Try again.")

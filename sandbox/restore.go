@@ -73,7 +73,7 @@ func (b *instance) restore(ctx context.Context) error {
 	return nil
 }
 
-// problemOf says why an agent did not do what it was asked; empty if it did.
+// problemOf returns why an agent did not carry out an application, or "" if it did.
 func problemOf(r agent.ApplyResult) string {
 	if r.Dirty && r.Problem == "" {
 		return "something else is in its place"
@@ -153,7 +153,7 @@ func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err 
 	return file{}, err == nil && len(under) == 0, err
 }
 
-// maxBeside is how many names are tried.
+// maxBeside limits how many names are tried.
 const maxBeside = 1000
 
 // beside returns a free path for a copy of p, because the commit has another file there.
@@ -209,7 +209,7 @@ func cutName(s string, n int) string {
 }
 
 // DropPending drops a user's pending files at and under a path. In a running sandbox it
-// restores the space's version of the path. It returns the number of dropped files;
+// restores the space's version of the path. It returns the count of dropped files, or a
 // fault.NotFound if there are none.
 func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	if p.o.Pending == nil {

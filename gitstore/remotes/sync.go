@@ -31,7 +31,7 @@ type syncing struct {
 	moved   bool   // something was fetched, merged or pushed
 }
 
-// result is how a sync ended.
+// result is the outcome of a sync.
 type result struct {
 	// synced is the head if the remote has it too; otherwise it is empty.
 	synced space.CommitID

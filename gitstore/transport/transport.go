@@ -94,7 +94,7 @@ type SSH struct {
 	KeyFile, KnownHosts string
 }
 
-// Refs is what a remote has.
+// Refs are the refs of a remote.
 type Refs struct {
 	// Heads are the branches' tips by their names, without refs/heads/.
 	// Branches whose names git refuses are left out.

@@ -13,7 +13,7 @@ import (
 	"satchel/gitstore/packfile"
 )
 
-// Reader reads the trees of one repository and makes new ones.
+// Reader reads the trees of one repository and computes new ones.
 type Reader struct {
 	DB       *packfile.DB
 	MaxPaths int // the limit of one walk or comparison
@@ -37,8 +37,8 @@ type Object struct {
 }
 
 // Rewrite applies edits to a tree and returns the new tree, or the zero hash if it is
-// empty. It appends the new tree objects to out. It reads and writes only the trees
-// that the edits touch, and drops trees that become empty, since git has no empty
+// empty. It appends the new tree objects to out. It reads and writes only the trees that
+// the edits touch, and drops trees that become empty, because git has no empty
 // directories. The edits must not contradict each other: they set no path twice, and no
 // path is both a file and a directory unless one of the two is removed.
 func (r Reader) Rewrite(tree packfile.Hash, edits []Edit, out *[]Object) (packfile.Hash, error) {

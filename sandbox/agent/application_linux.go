@@ -401,7 +401,7 @@ func (a *application) exchange(dir int, tmp, name string) error {
 	return errDirty
 }
 
-// tempNames is how many names are tried: a command may take them on purpose.
+// tempNames limits how many names are tried, because a command may take them on purpose.
 const tempNames = 100
 
 // tempName returns a private name that this round has not used yet.

@@ -12,7 +12,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Limits of what an agent can make its client hold.
+// Limits of what an agent can make its client keep in memory.
 const (
 	maxCalls     = 4096             // unanswered at once
 	maxJobEnds   = 4096             // reported and not yet handled

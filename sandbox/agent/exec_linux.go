@@ -23,7 +23,7 @@ const (
 	// open.
 	drainTime = 250 * time.Millisecond
 	readPart  = 32 << 10
-	// maxPipe is how much a pipe can hold: what an ordinary user may ask for (pipe(7),
+	// maxPipe is the largest capacity of a pipe that an ordinary user may set (pipe(7),
 	// pipe-max-size).
 	maxPipe = 1 << 20
 	// floodPause slows the reading of output that is not kept, so that `yes` does not use
@@ -158,14 +158,14 @@ func (r *running) setShell(sh *shell) bool {
 	return true
 }
 
-// pid is the process id of the command's shell, which is a session leader.
+// pid returns the process id of the command's shell, which is a session leader.
 func (r *running) pid() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sh.pid
 }
 
-// signal sends a signal to all of the command, from the host.
+// signal sends a signal of the host to all processes of the command.
 func (r *running) signal(sig unix.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,8 +177,9 @@ func (r *running) signal(sig unix.Signal) {
 	}
 }
 
-// maxLaunches is how often a command gets another shell because its shell was killed before
-// it read the command: another command of the same user may kill all waiting shells.
+// maxLaunches limits how often a command gets another shell because its shell was killed
+// before it read the command. Another command of the same user may kill all waiting
+// shells.
 const maxLaunches = 3
 
 // relaunch reports whether the command, whose shell has ended, was given to

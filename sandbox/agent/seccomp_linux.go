@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedCall is a call that no command may make, and why.
+// refusedCall is a call that commands may not make, with the reason.
 type refusedCall struct {
 	name string
 	nr   uint32
@@ -37,7 +37,8 @@ const (
 	isObsolete    reason = "is of no use to programs of today"
 )
 
-// refusedCalls is what every architecture has; archRefusedCalls has the rest.
+// refusedCalls are the refused calls that every architecture has; archRefusedCalls are
+// the others.
 var refusedCalls = append([]refusedCall{
 	{"unshare", unix.SYS_UNSHARE, givesNamespace},
 	{"setns", unix.SYS_SETNS, givesNamespace},
@@ -106,8 +107,8 @@ var refusedCalls = append([]refusedCall{
 	{"nfsservctl", unix.SYS_NFSSERVCTL, isObsolete},
 }, archRefusedCalls...)
 
-// cloneNamespaces are the flags of clone(2) that make namespaces: CLONE_NEWNS, CGROUP, UTS,
-// IPC, USER, PID and NET. (CLONE_NEWTIME only works with clone3 and unshare.)
+// cloneNamespaces are the flags of clone(2) that create namespaces: CLONE_NEWNS, CGROUP,
+// UTS, IPC, USER, PID and NET. (CLONE_NEWTIME only works with clone3 and unshare.)
 const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 

@@ -383,9 +383,9 @@ func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Messag
 	return err
 }
 
-// startKilled reports whether a start that failed with err was ended from outside, so that
-// the machine may still be able to run sandboxes. If both reasons are possible, it returns
-// true if a sandbox has started here before.
+// startKilled reports whether something outside ended a start that failed with err. The
+// machine may then still be able to run sandboxes. If both reasons are possible, it
+// returns true if a sandbox has started here before.
 func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool {
 	if errors.Is(err, errChildGone) {
 		select {
@@ -398,7 +398,7 @@ func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool 
 	return k == link.KilledSeen || k == link.KilledPerhaps && c.proven.Load()
 }
 
-// wasKilled reports whether a child that is dead was ended from outside.
+// wasKilled reports whether something outside ended a dead child.
 func (c *child) wasKilled() bool {
 	ws, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && ws.Signaled() && host.EndsFromOutside(ws.Signal())

@@ -263,7 +263,7 @@ func (s *Store) add(p place, x *index, taken usage, put []File) ([]NotStored, er
 	return unkept, nil
 }
 
-// Drop removes the files at and under a path, and returns their number. If a sandbox may
+// Drop removes the files at and under a path, and returns their count. If a sandbox may
 // be running, call the pool's DropPending instead.
 func (s *Store) Drop(_ context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	p, err := s.place(u, id)

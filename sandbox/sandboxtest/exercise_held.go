@@ -356,7 +356,7 @@ func (e *exercise) stop() {
 	}
 }
 
-// reopen ends the pool in order and makes another over the same stores.
+// reopen ends the pool in order and creates another over the same stores.
 func (e *exercise) reopen() {
 	e.Helper()
 	if err := e.Pool.Close(e.ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// snapshot is what a path held when it was last looked at.
+// snapshot is the content of a path at the last scan.
 type snapshot struct {
 	mode    space.Mode
 	dir     bool
