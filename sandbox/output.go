@@ -196,7 +196,7 @@ func Clean(b []byte) string {
 // cleaner remembers how far it has searched for the end of a control string, so that many
 // unterminated ones do not each cause a new search.
 type cleaner struct {
-	noST  int // no ST begins between the last place looked from and here
+	noST  int // no ST begins between the start of the last search and here
 	noBEL int // likewise for ST and BEL
 }
 
@@ -247,7 +247,7 @@ func skipFinal(b []byte, i int, lo byte) int {
 }
 
 // stringEnd returns the end of the control string that begins at i: after ST or, if
-// allowed, BEL; i itself if neither follows soon. There is none before *none.
+// allowed, BEL; i itself if neither follows soon. Neither begins before *none.
 func stringEnd(b []byte, i int, bel bool, none *int) int {
 	limit := min(len(b), i+maxControlString)
 	for n := max(i, *none); n < limit; n++ {

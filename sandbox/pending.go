@@ -80,8 +80,8 @@ const (
 	maxHeldFiles = 2000 // in the instance; Options.Pending has its own limits
 )
 
-// keepChange is keep for a change that the Committer rejected. It ignores a deletion,
-// because the space has the file.
+// keepChange is like keep, for a change that the Committer rejected. It ignores a
+// deletion, because the space has the file.
 func (d *draft) keepChange(c space.Change, why string, err error) {
 	if c.Op != space.Write {
 		return

@@ -195,7 +195,7 @@ func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopHistory)
 }
 
-// EndSpace is StopSpace for a space that was deleted.
+// EndSpace is like StopSpace, for a space that was deleted.
 func (p *Pool) EndSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopAsked)
 }

@@ -237,7 +237,7 @@ func nothingPending(path string) error {
 	return fault.New(fault.NotFound, "There is no unsaved file at %s.", shown(path))
 }
 
-// forgetInside is DropPending in the key's sandbox, if one runs or starts.
+// forgetInside does the work of DropPending in the key's sandbox, if one runs or starts.
 func (p *Pool) forgetInside(ctx context.Context, k key, path string) (int, error) {
 	for {
 		var wait <-chan struct{}

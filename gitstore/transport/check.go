@@ -200,7 +200,7 @@ var hostLabel = expression(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 // number matches what some resolvers take for an IPv4 address or a part of one.
 var number = expression(`^([0-9]+|0x[0-9a-f]*)$`)
 
-// localSuffixes are names that only a network's own resolver knows.
+// localSuffixes returns the suffixes of names that only a network's own resolver knows.
 func localSuffixes() []string {
 	return []string{"localhost", "local", "internal", "intranet", "private", "lan", "home", "corp", "home.arpa", "localdomain"}
 }

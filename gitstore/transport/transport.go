@@ -90,7 +90,7 @@ const defaultUser = "x-access-token"
 type SSH struct {
 	// Program is the OpenSSH client; empty is "ssh", found through PATH.
 	Program string
-	// KeyFile has the private key. KnownHosts has the keys of the allowed hosts.
+	// KeyFile holds the private key. KnownHosts holds the keys of the allowed hosts.
 	KeyFile, KnownHosts string
 }
 

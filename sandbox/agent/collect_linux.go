@@ -391,7 +391,7 @@ func (c *collection) readFile(dir int, f *changedFile) {
 }
 
 // isBusy reports whether a process of a command has a file open for writing. A file that
-// only the upper layer has, has the same inode number there as in the space.
+// is only in the upper layer has the same inode number there and in the space.
 func (c *collection) isBusy(ino uint64) bool {
 	if c.use == nil {
 		u := c.view.findUse()

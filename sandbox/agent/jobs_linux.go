@@ -224,7 +224,7 @@ func handTo(path string, readOnly bool, mode os.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// newSpoolFor is newSpool with a file that commands of one kind may read.
+// newSpoolFor is like newSpool, but commands of one kind may read the file.
 func newSpoolFor(path string, size int64, readOnly bool) *spool {
 	sp := newSpool(path, size)
 	if sp != nil && handTo(path, readOnly, 0o640) != nil {

@@ -40,8 +40,8 @@ type shell struct {
 func (s *shell) run(command string) error {
 	defer unix.Close(s.wake)
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		// Otherwise the command could not open /dev/stdout and /dev/stderr. Not earlier:
-		// another command could write there, as if it were this command's output.
+		// Without this, the command could not open /dev/stdout and /dev/stderr. Before
+		// this point, another command could write there as if it were this command.
 		if err := f.Chown(int(s.uid), int(s.uid)); err != nil {
 			return fmt.Errorf("handing over the output: %w", err)
 		}

@@ -265,8 +265,9 @@ func (c *child) call(ctx context.Context, m link.Message, files ...*os.File) (li
 	}
 }
 
-// insist is call for requests that must not wait for a child that hangs. If there is no
-// answer in time, and none to a ping either, it kills the child with all its sandboxes.
+// insist is like call, for requests that must not wait for a child that hangs. If there
+// is no answer in time, and none to a ping either, it kills the child with all its
+// sandboxes.
 func (c *child) insist(ctx context.Context, m link.Message) (link.Message, error) {
 	done := make(chan struct{})
 	defer close(done)

@@ -132,7 +132,7 @@ func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]F
 	return files, nil
 }
 
-// List is Load without contents.
+// List is like Load, without contents.
 func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]space.PendingFile, error) {
 	p, err := s.place(u, id)
 	if err != nil {
