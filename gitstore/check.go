@@ -101,7 +101,7 @@ func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error)
 	return r.examineAgain(ctx)
 }
 
-// examineAgain is examine for a caller that holds maintaining and expects damage.
+// examineAgain is like examine, for a caller that holds maintaining and expects damage.
 func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 	missing, said, err := r.fsck(ctx)
 	if err == nil && said != "" {

@@ -212,10 +212,10 @@ func under(path, p string) bool {
 // by side at the end of a page. If there are more, the walk continues.
 const maxFrontier = 64
 
-// LogPage is Log in pages, at a cost that does not grow with the history. It looks at
-// no more than walk commits, or a few more if many branches run side by side. It starts
-// at a commit ("" for head), or at the cursor of the previous page. next is the cursor
-// of the next page, or "" at the end of the history. The list has fewer than limit
+// LogPage is like Log, but in pages, and at a cost that does not grow with the history.
+// It looks at no more than walk commits, or a few more if many branches run side by side.
+// It starts at a commit ("" for head), or at the cursor of the previous page. next is the
+// cursor of the next page, or "" at the end of the history. The list has fewer than limit
 // commits, or none, if the walk ends first.
 func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (list []space.Commit, next string, err error) {
 	r, st, release, err := s.at(ctx, id, at)

@@ -24,7 +24,7 @@ func (s *Store) WalkBlobs(ctx context.Context, id space.SpaceID, since space.Com
 	return r.walkBlobs(ctx, head, since, visit)
 }
 
-// walkBlobs is WalkBlobs for a head, which may be in a quarantine.
+// walkBlobs is like WalkBlobs, for a head that may be in a quarantine.
 func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	known := map[packfile.Hash]bool{}
 	if since != "" {

@@ -297,7 +297,7 @@ func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
 	return out, tool, client
 }
 
-// Own is Read for a commit that this server made. It trusts the trailers.
+// Own is like Read, for a commit that this server made. It trusts the trailers.
 func (c Raw) Own(id packfile.Hash) space.Commit {
 	out, tool, client := c.Read(id)
 	out.Tool, out.Client = tool, client

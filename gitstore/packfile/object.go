@@ -54,7 +54,7 @@ func DamagedAt(path string, err error) error {
 	return space.Damaged(space.Path(path), err)
 }
 
-// DamagedIn is DamagedAt for a directory.
+// DamagedIn is like DamagedAt, for a directory.
 func DamagedIn(dir string, err error) error {
 	if !Unreadable(err) {
 		return err

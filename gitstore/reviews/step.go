@@ -163,8 +163,8 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 	return v, err
 }
 
-// judgeMoved is judge for a file that was moved from one of the paths, preferably one with
-// the same base name. It waits if any of them did.
+// judgeMoved is like judge, for a file that was moved from one of the paths, preferably
+// one with the same base name. It waits if any of them did.
 func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (v verdict, err error) {
 	var named []space.Path
 	for _, p := range from {

@@ -349,8 +349,8 @@ func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space
 	return m.syncFor(ctx, user, id, false)
 }
 
-// Reset is Sync, but makes a new snapshot even if there is one of the same commit, and
-// writes the files that sandboxes see again.
+// Reset is like Sync, but makes a new snapshot even if there is one of the same commit,
+// and writes the files that sandboxes see again.
 func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, true)
 }
