@@ -19,11 +19,11 @@ package agent
 //	at an application          stats the upper layer; looks at what commands have open (findUse)
 //
 // As uid 0 it opens no file that a command created, and writes into no directory that a
-// command can write to. Reading the content of a changed file and writing the files of a
-// newer head need this, so a thread with CommandUID and no effective capability
-// (userThread) does it. The thread opens files beneath an open directory, follows no link
-// and never blocks. So names, links, FIFOs and devices of a command lead only to what the
-// command can open itself.
+// command can write to. Instead, a thread with CommandUID and no effective capability
+// (userThread) reads the content of changed files and writes the files of a newer head.
+// The thread opens files beneath an open directory, follows no link and never blocks. So
+// names, links, FIFOs and devices of a command lead only to what the command can open
+// itself.
 //
 // The only data that the agent reads as uid 0 are the host's frames, the names in the
 // upper layer, the output of commands, and /proc.

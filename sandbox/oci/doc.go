@@ -4,5 +4,5 @@
 // The result depends only on the input: a Spec gives the same bytes everywhere. Process 1
 // is the agent, as uid 0 inside, with only the capabilities that it needs. The
 // environment is empty and the root is read-only. Of the host, the sandbox sees only the
-// directories that the Spec lists, and no device or socket.
+// files and directories that the Spec lists, and no device or socket.
 package oci
