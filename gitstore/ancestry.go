@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// paintA and paintB mark the commits that the first and the second of two commits
-// reach.
+// paintA marks the commits that the first of two commits reaches, and paintB those that
+// the second reaches.
 const (
 	paintA = 1 << iota
 	paintB
@@ -103,8 +103,8 @@ func (p *painting) only(colour int) []datedCommit {
 	return out
 }
 
-// base returns a newest commit that both histories have, or the zero hash if there is
-// none.
+// base returns one of the newest commits that both histories contain, or the zero hash if
+// there is none.
 func (p *painting) base() packfile.Hash {
 	var best *datedCommit
 	for i, d := range p.found {
@@ -141,21 +141,21 @@ func (s *Store) Contains(ctx context.Context, id space.SpaceID, tip, commit spac
 type CommitBetween struct {
 	ID      space.CommitID
 	Parents []space.CommitID
-	// ClaimedTools are the tools that the message names in our trailers, including
-	// trailers that git or a host of git copied from other commits.
+	// ClaimedTools lists the tools that our trailers in the message name. Git or a git
+	// host may have copied such trailers from other commits.
 	ClaimedTools []string
-	// Whole reports whether this commit's history has the start of the walk and every
-	// commit visited so far, so that a later walk may start here.
+	// Whole reports whether this commit's history contains the start of the walk and
+	// every commit visited so far, so that a later walk may start here.
 	Whole bool
 }
 
-// CommitsBetween lists the commits in the history of to ("" is head) that are not in
-// the history of from ("" is none), and in which a file at or under one of the paths
-// differs from that of some parent. Parents come before children. A merge that drops
-// the change of one side is listed too, so the list is empty only if the paths are the
-// same in from and to. passed is the number of commits visited. The cost grows with the
-// commits that the histories do not share. ok is false if from is not in the history of
-// to, as after a purge.
+// CommitsBetween lists the commits in the history of to that are not in the history of
+// from and that change a file at or under one of the paths against some parent. An empty
+// to is head; an empty from has no history. Parents come before children. A merge that
+// drops the change of one side is listed too, so the list is empty only if the paths are
+// the same in from and to. passed is the number of commits visited. The cost grows with
+// the commits that the histories do not share. ok is false if from is not in the history
+// of to, as after a purge.
 func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []CommitBetween, passed int, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 // remote's head is therefore added up from its distinct trees, before the space takes
 // any of them.
 
-// maxLinkTarget is the longest target of a link that is read, in bytes. No system
+// maxLinkTarget is the size in bytes up to which a link's target is read. No system
 // allows a longer target (PATH_MAX), and the rules for links allow less.
 const maxLinkTarget = 4096
 
-// load is the content of a tree and all trees below it. A subtree counts once for each
-// of its paths. Sums that would overflow are the largest number.
+// load is the size of a tree with all trees below it. A subtree counts once for each of
+// its paths. A sum that would overflow is the largest integer instead.
 type load struct {
 	totals
 	dirs   int   // the tree and the trees below it
@@ -50,7 +50,7 @@ type scales struct {
 	// sizes reports whether to add up the sizes of files, which costs a lookup for
 	// each.
 	sizes bool
-	// past counts unreadable objects as empty. It is for the content of head.
+	// past counts unreadable objects as empty. It is set for the content of head.
 	past bool
 	seen map[packfile.Hash]load
 }
@@ -91,7 +91,7 @@ func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load,
 			l.dirs = int(plus(int64(l.dirs), int64(b.dirs)))
 			l.text = plus(l.text, plus(b.text, times(int64(b.files), int64(len(e.Name))+1)))
 			l.height = max(l.height, b.height+1)
-		default: // a submodule is a path as well
+		default: // a submodule counts as a path too
 			l.files = int(plus(int64(l.files), 1))
 			l.text = plus(l.text, int64(len(e.Name)))
 			if !s.sizes || !e.IsFile() {
@@ -134,8 +134,8 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 	}
 	lim := r.s.o.Limits
 	if l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(r.trees().Budget()) {
-		// The limits may have been lowered since. If head exceeds them, its remote may
-		// too.
+		// The limits may be lower now than when head was committed. If head exceeds them,
+		// its remote may too.
 		s := newScales(r, true)
 		s.past = true
 		own, err := s.tree(ctx, r.head.Load().tree)
@@ -158,8 +158,8 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 // maxKeptLoads limits the loads that a space caches.
 const maxKeptLoads = 50_000
 
-// mergesFrom reports whether git may merge from the commits that two histories share.
-// An old commit may exceed the limits of a head.
+// mergesFrom reports whether the commits that two histories share are small enough for
+// git to merge from. An old commit may exceed the limits of a head.
 func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 	s := newScales(r, false)
 	for _, d := range p.found {

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Checkup is what Check found.
+// Checkup is the result of Check.
 type Checkup struct {
 	Packs int   `json:"packs"`
 	Bytes int64 `json:"bytes"` // of all packs
@@ -96,12 +96,12 @@ func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error)
 	if _, said, err = r.fsck(ctx); err != nil || said == "" {
 		return nil, "", err
 	}
-	r.maintaining.Lock() // packs stay where they are
+	r.maintaining.Lock() // packs must not move during the check
 	defer r.maintaining.Unlock()
 	return r.examineAgain(ctx)
 }
 
-// examineAgain is examine for a caller that holds maintaining and expects damage.
+// examineAgain is like examine, for a caller that holds maintaining and expects damage.
 func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 	missing, said, err := r.fsck(ctx)
 	if err == nil && said != "" {
@@ -157,8 +157,8 @@ type survey struct {
 	bad   []*packfile.Pack           // the packs that are damaged
 	blind []string                   // the paths of packs whose index cannot be used, without .pack
 	loose map[string]packfile.Hash   // the files of damaged objects outside packs
-	lost  map[packfile.Hash]struct{} // objects of which there is no readable copy
-	paths map[packfile.Hash][]string // where the newest commit has them
+	lost  map[packfile.Hash]struct{} // objects without a readable copy
+	paths map[packfile.Hash][]string // their paths in the newest commit
 }
 
 func (sv *survey) Close() {

@@ -179,14 +179,14 @@ func (r *repo) record(ctx context.Context, head *headState, parents []packfile.H
 	data := commits.Encode(tree, parents, m, summary, r.s.o.committer())
 	id := plumbing.ComputeHash(plumbing.CommitObject, data)
 	if id == head.id || r.db.Has(id) {
-		// The same author made the same change in the same second, and undid it.
-		// Another second makes another commit.
+		// The same author made and undid the same change in the same second. Another time
+		// gives the commit another id.
 		m.Time = m.Time.Add(time.Second)
 		return r.record(ctx, head, parents, tree, objs, m, summary)
 	}
 	objs = append(objs, trees.Object{Kind: plumbing.CommitObject, Hash: id, Data: data})
 	if err := ctx.Err(); err != nil {
-		return space.Commit{}, err // the last point at which nothing has changed
+		return space.Commit{}, err // nothing has changed up to here
 	}
 	p, err := r.s.writePack(r.db.PackDir(), objs)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 func errNoSpace() error { return fault.New(fault.NotFound, "There is no such space.") }
 
-// removed returns the path of a deleted space's repository until its last file is gone.
-// Open removes whatever has such a name.
+// removed returns the path to which a deleted space's repository moves until its last
+// file is gone. Open removes every such directory.
 func (s *Store) removed(id space.SpaceID) string {
 	return filepath.Join(s.o.Dir, ".new-removed-"+string(id))
 }
@@ -27,8 +27,8 @@ func (r *repo) free() {
 	}
 }
 
-// MarkDeleted makes a space nonexistent for every later call, and for every commit that
-// is not made yet, until this process ends. Delete does the rest. MarkDeleted never
+// MarkDeleted hides a space from every later call, and from every commit that is not made
+// yet, until this process ends. It removes no files; Delete does. MarkDeleted never
 // blocks.
 func (s *Store) MarkDeleted(id space.SpaceID) {
 	s.mu.Lock()
@@ -39,11 +39,11 @@ func (s *Store) MarkDeleted(id space.SpaceID) {
 	}
 }
 
-// Delete deletes a space for good: its repository, its checkouts and its state in
-// memory. It first marks the space deleted and ends its bundles, then waits for its
-// readers and sandboxes. If ctx ends first, the error is a fault.Unavailable, and
-// Delete must be called again, in another process if necessary. It is no error if the
-// space is gone or never existed.
+// Delete deletes a space for good: its repository, its checkouts and its state in memory.
+// It first marks the space deleted and ends its bundles, then waits for its readers and
+// sandboxes. If ctx ends first, the error is a fault.Unavailable, and Delete must be
+// called again, in another process if necessary. Deleting a space that does not exist is
+// not an error.
 func (s *Store) Delete(ctx context.Context, id space.SpaceID) error {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return err

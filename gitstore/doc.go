@@ -17,7 +17,7 @@
 //   - Every path, link and name that Commit puts into a tree has passed
 //     space.ParsePath and space.CheckSymlink. Every file on the host is made from
 //     objects, by names of one segment, never through a link.
-//   - An object that is read whole matches its name. A damaged object is an error,
+//   - Every object that is read completely is verified against its hash. A damaged object is an error,
 //     never content.
 //   - Reads are safe for concurrent use and never wait for a commit.
 //   - Taking a remote's commits never drops a local commit. Integrate moves head

@@ -31,11 +31,11 @@ type GCResult struct {
 // lines of a reflog larger than Limits.Reflog, and consolidates Options.IdlePacks packs
 // or more.
 //
-// GC drops unreachable objects, such as force-pushes of the remote leave, once the
-// packs have come to half of Limits.Repository and a quarter of their bytes is
-// unreachable. A line of the reflog counts as a ref. Commits wait while GC drops
-// objects, and it drops none from a space with a live sandbox. Otherwise, commits and
-// reads continue. GC costs little if there is nothing to do.
+// GC drops unreachable objects, such as those that a force-push at the remote leaves,
+// once the packs have grown to half of Limits.Repository and a quarter of their bytes is
+// unreachable. A line of the reflog counts as a ref. Commits wait while GC drops objects,
+// and it drops none from a space with a live sandbox. Otherwise, commits and reads
+// continue. GC costs little if there is nothing to do.
 func (s *Store) GC(ctx context.Context, id space.SpaceID) (done GCResult, err error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *repo) collect(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if size-used < size/4 {
-		r.collected.Store(size) // not worth another look until the packs grow
+		r.collected.Store(size) // not worth checking again until the packs grow
 		return false, nil
 	}
 	return r.alone(ctx, func() error {
@@ -216,8 +216,7 @@ func (s *Store) sweepRepo(dir string) (n int, err error) {
 }
 
 // Sweep removes leftovers that belong to no space, from transfers and imports that died
-// at least Options.LeftoverAge ago, and returns their number. Open removes all
-// leftovers.
+// at least Options.LeftoverAge ago, and returns their count. Open removes all leftovers.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	names, err := filepath.Glob(filepath.Join(s.o.Dir, quarantineDir, "*"))
 	if err != nil {
@@ -261,7 +260,7 @@ func (s *Store) removeOld(names []string) (n int, err error) {
 	return n, nil
 }
 
-// hasLoose reports whether git, such as an operator's, wrote loose objects.
+// hasLoose reports whether there are loose objects. An operator's git may write them.
 func hasLoose(objects string) (bool, error) {
 	dirs, err := filepath.Glob(filepath.Join(objects, "[0-9a-f][0-9a-f]"))
 	if err != nil {
@@ -359,8 +358,8 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	return r.relinkView()
 }
 
-// relinkView makes the git view's packs match the repository's. The caller has the
-// seeds' turn.
+// relinkView makes the git view's packs match the repository's. The caller has entered
+// r.seeds.
 func (r *repo) relinkView() error {
 	d := &r.seeds
 	d.mu.Lock()
@@ -375,10 +374,10 @@ func (r *repo) relinkView() error {
 }
 
 // replacePacks deletes the packs of before whose objects are all in other packs that
-// stay, once those are durable. Most of the other packs are new. But git does not pack
-// an object again that is in a large pack, so they may be older: if the pack of a
-// commit came while git was at work, or if an earlier run was interrupted. A pack that
-// a commit adds meanwhile stays.
+// stay, once those are durable. Most of the other packs are new. Some may be older,
+// because git does not repack the objects of a large pack: this happens if a commit adds
+// its pack while git is at work, or after an interrupted run. A pack that a commit adds
+// meanwhile stays.
 func (s *Store) replacePacks(dir string, before []string) error {
 	names, err := packfile.PackNames(dir)
 	if err != nil {

@@ -59,9 +59,9 @@ type ImportResult struct {
 	// Notes lists paths that were left out, removed, or kept although they break a
 	// rule, with the reason. It has at most 1,000 entries.
 	Notes []space.Rejection
-	Noted int // number of such paths
-	// Replaced lists files that nobody had changed since the space began, and that the
-	// source's files replaced.
+	Noted int // count of such paths
+	// Replaced lists files that were still as in the new space, and that the source's
+	// files replaced.
 	Replaced []space.Path
 }
 
@@ -73,13 +73,13 @@ func (res *ImportResult) note(path string, err error) {
 	}
 }
 
-// Import fills a space from a source. If the space has only its first commit, the
-// history of a git source becomes its history. A commit on top adds the files of the
-// space that the history lacks. Otherwise, Import commits the source's files on head.
-// In a space with only its first commit, they replace files of the same name. In any
-// other space, they replace files that are still as the space began; for other files
-// that differ, Import keeps both versions. If progress is not nil, Import calls it with
-// lines for people to read. After an error the space is unchanged.
+// Import fills a space from a source. If the space has only its first commit, the history
+// of a git source becomes its history. A commit on top adds the files of the space that
+// the history lacks. Otherwise, Import commits the source's files on head. In a space
+// with only its first commit, they replace files of the same name. In any other space,
+// they replace files that are still as in the new space; for other files that differ,
+// Import keeps both versions. If progress is not nil, Import calls it with lines for
+// people to read. After an error the space is unchanged.
 func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, m space.Meta, progress func(line string)) (ImportResult, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -304,8 +304,8 @@ func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []requ
 	return c, replaced, err
 }
 
-// notKept leaves out files that differ from head's, but are already beside them as
-// conflict copies. So a second import of a source makes no second copy.
+// notKept leaves out files of which head has a conflict copy already. So a second import
+// of a source adds no second copy.
 func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 	left := make([]request, 0, len(reqs))
 	for _, q := range reqs {
@@ -352,7 +352,7 @@ type adoption struct {
 	edits []trees.Edit // removals from its head
 }
 
-// weighAdoption checks the head of a foreign history, which from can read beside the
+// weighAdoption checks the head of a foreign history. from reads this history and the
 // space's own.
 func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *headState) (a adoption, err error) {
 	if a.weight, err = from.weigh(ctx, head.tree, theirs.tree); err != nil {

@@ -198,7 +198,7 @@ func (z *zeroTail) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damagedTar makes a fault of an error of the stream, such as an early end.
+// damagedTar turns an error of the stream, such as an early end, into a fault.
 type damagedTar struct{ r io.Reader }
 
 func (d damagedTar) Read(p []byte) (int, error) {

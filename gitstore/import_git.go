@@ -248,7 +248,7 @@ func onlyProgress(progress func(string)) func(string) {
 	}
 }
 
-// limitSize ends a fetch of more than a repository may have.
+// limitSize ends a fetch that exceeds the size limit of a repository.
 func (q *quarantine) limitSize(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})

@@ -37,8 +37,8 @@ type Integration struct {
 	// and Rejected the remote's paths that break a rule. The repository keeps these
 	// paths unchanged; checkouts leave them out.
 	Commit space.Commit
-	// Replaced lists files that nobody had changed since the space began, and that a
-	// merge of histories without a common commit replaced with the remote's.
+	// Replaced lists files that were still as in the new space. A merge of histories
+	// without a common commit replaced them with the remote's.
 	Replaced []space.Path
 }
 
@@ -76,9 +76,9 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 		return Integration{}, err
 	}
 	defer release()
-	r.unreached.RLock() // possibly, no ref reaches the tip
+	r.unreached.RLock() // there may be no ref that reaches the tip
 	defer r.unreached.RUnlock()
-	var long bool // the last try took too long for commits to wait for one
+	var long bool // the last try took too long to repeat it while commits wait
 	for try := 1; ; try++ {
 		head, begin := r.head.Load(), time.Now()
 		wait := try > mergeTries && !long
@@ -141,7 +141,7 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	case !base.IsZero():
 		ok, err := r.mergesFrom(ctx, p)
 		if !ok {
-			base = packfile.Hash{} // merge them as if they had none in common, which loses nothing
+			base = packfile.Hash{} // merge as without a common commit, which loses nothing
 		}
 		return Merged, base, err
 	}
@@ -152,8 +152,8 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	return Merged, base, err
 }
 
-// integration computes an integration without the commit lock. The caller runs move
-// under the lock. paths is the number of paths concerned.
+// integration computes an integration without the commit lock. The caller runs move under
+// the lock. paths is the count of paths concerned.
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
@@ -319,7 +319,7 @@ func stampNow() string {
 type weight struct {
 	files []space.FileChange // differences from head
 	notes []space.Rejection  // paths that break a rule, at most maxImportNotes
-	noted int                // number of such paths
+	noted int                // count of such paths
 	delta totals
 }
 

@@ -20,9 +20,9 @@ import (
 // stops.
 const staleClock = 20
 
-// Log lists commits without their files, newest first. A commit comes before its
-// parents. With Path, Log leaves out a merge that has the path as one of its parents
-// has it, as git does.
+// Log lists commits without their files, newest first. A commit comes before its parents.
+// With Path, Log leaves out a merge in which the path is the same as in one of its
+// parents, as git does.
 func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, o.From)
 	if err != nil {
@@ -109,7 +109,8 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 	return nil
 }
 
-// pusher returns a function that adds a commit to q the first time it gets it.
+// pusher returns a function that adds a commit to q, unless it has added the commit
+// before.
 func (r *repo) pusher(q *byTime) func(packfile.Hash) error {
 	seen := map[packfile.Hash]bool{}
 	return func(h packfile.Hash) error {
@@ -127,7 +128,7 @@ func (r *repo) pusher(q *byTime) func(packfile.Hash) error {
 }
 
 // touching reports whether a commit changed a path against all its parents, and which
-// parents to follow: one that has the path unchanged, if any, or else all.
+// parents to follow: a parent with the path unchanged, if any, or else all parents.
 func (r *repo) touching(c commits.Raw, path string) (follow []packfile.Hash, touches bool, err error) {
 	mine, err := r.trees().Lookup(c.Tree, path)
 	if err != nil {
@@ -211,10 +212,10 @@ func under(path, p string) bool {
 // by side at the end of a page. If there are more, the walk continues.
 const maxFrontier = 64
 
-// LogPage is Log in pages, at a cost that does not grow with the history. It looks at
-// no more than walk commits, or a few more if many branches run side by side. It starts
-// at a commit ("" for head), or at the cursor of the previous page. next is the cursor
-// of the next page, or "" at the end of the history. The list has fewer than limit
+// LogPage is like Log, but in pages, and at a cost that does not grow with the history.
+// It looks at no more than walk commits, or a few more if many branches run side by side.
+// It starts at a commit ("" for head), or at the cursor of the previous page. next is the
+// cursor of the next page, or "" at the end of the history. The list has fewer than limit
 // commits, or none, if the walk ends first.
 func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (list []space.Commit, next string, err error) {
 	r, st, release, err := s.at(ctx, id, at)
@@ -301,9 +302,9 @@ func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path stri
 }
 
 // LastChanges returns the commit that last changed each name in a directory at a commit
-// ("" for head; an empty dir is the root). It follows first parents, so that a merge
-// counts as the change of what it brought in. It looks at no more than walk commits. A
-// name that changed only before these is not in the result.
+// ("" for head; an empty dir is the root). It follows first parents, so a merge counts as
+// the last change of the files that it brought in. It looks at no more than walk commits.
+// A name that changed only before these is not in the result.
 func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -385,8 +386,8 @@ func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, 
 }
 
 // Changes lists the files at or under a path that differ between two commits, sorted by
-// path and at most limit of them, and returns the number of all. An empty from is the
-// empty tree, an empty to is head.
+// path. It returns at most limit files, and the count of all such files. An empty from is
+// the empty tree, an empty to is head.
 func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
@@ -430,8 +431,8 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 	return files, total, nil
 }
 
-// FilePatch returns the unified diff of a file that Show or Diff lists. It only names
-// binary files and files above 2 MiB.
+// FilePatch returns the unified diff of a file that Show or Diff lists. For binary files
+// and files above 2 MiB, it contains only the names.
 func (s *Store) FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

@@ -26,7 +26,7 @@ type Limits struct {
 	Reflog    int64 // bytes of the branch's reflog, which GC shortens; default 8 MiB
 }
 
-// The default limits (DESIGN section 4).
+// The default limits.
 const (
 	DefaultFileLimit       = 10 << 20
 	DefaultChangeLimit     = 100 << 20

@@ -26,10 +26,10 @@ const (
 	patchWork     = 5_000_000 // steps of comparing the lines of one file
 )
 
-// Patch returns the differences between two commits at or under a path ("" for all), as
-// a unified diff for people to read. An empty from is the empty tree, an empty to is
-// head. It only names binary files and files above 2 MiB. A patch above 8 MiB is a
-// fault.TooLarge.
+// Patch returns the differences between two commits at or under a path ("" for all), as a
+// unified diff for people to read. An empty from is the empty tree, an empty to is head.
+// For binary files and files above 2 MiB, it contains only the names. A patch above 8 MiB
+// is a fault.TooLarge.
 func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {

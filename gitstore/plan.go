@@ -328,7 +328,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		mine, taken := p.writes[string(name)]
 		switch {
 		case at.HasFile() && at.Hash == q.hash && at.FileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
-			// An earlier try already kept it.
+			// An earlier attempt has already kept this file.
 		case at.Found || at.Blocked != "" || taken || p.isWanted(string(name)):
 			continue
 		default:

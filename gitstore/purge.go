@@ -185,7 +185,7 @@ type purgeJournal struct {
 	Made map[string]string `json:",omitempty"`
 }
 
-// refMove moves or creates a ref. An empty New deletes the ref.
+// refMove moves, creates or deletes a ref. An empty New deletes the ref.
 type refMove struct{ Name, New string }
 
 // rewrittenLine is the rest of the reflog's line for a rewritten commit.

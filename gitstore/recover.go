@@ -27,7 +27,7 @@ import (
 //	a reflog ahead of the ref  the ref moves to its commit, which is durable
 //	refs/heads/main.lock       removed; this process holds the directory's lock
 
-// recoverPacks removes temporary packs and makes missing indexes.
+// recoverPacks removes temporary packs and writes missing indexes.
 func (s *Store) recoverPacks(ctx context.Context, dir string) error {
 	es, err := os.ReadDir(dir)
 	if err != nil {
@@ -196,9 +196,9 @@ func parseLog(b []byte) (lines []logLine, size int64) {
 }
 
 // rewriteLog replaces each line of the branch's reflog with the result of rewrite, or
-// drops it without keep. It always keeps the last line, which makes head durable. The
-// old commit of each line becomes the commit of the line before. The caller holds
-// commitMu.
+// drops the line if keep is false. It always keeps the last line, which makes head
+// durable. The old commit of each line becomes the commit of the line before. The caller
+// holds commitMu.
 func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 	b, err := os.ReadFile(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -91,8 +91,8 @@ func (s *Store) repair(ctx context.Context, id space.SpaceID, from Copies, progr
 	return res, nil
 }
 
-// acquireForRepair is acquire, also for a space that cannot be opened. Other callers
-// wait for such a space until release is called.
+// acquireForRepair is like acquire, but also works for a space that cannot be opened.
+// Other callers wait for such a space until release is called.
 func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, func(), error) {
 	for {
 		r, release, err := s.acquire(ctx, id)
@@ -122,7 +122,7 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 	}
 }
 
-// readableObjects is [packfile.Open] without the packs whose index cannot be read.
+// readableObjects is like [packfile.Open], without the packs whose index cannot be read.
 func readableObjects(dir string, cache *packfile.Cache) (*packfile.DB, error) {
 	db := &packfile.DB{Dir: dir, Cache: cache, Packs: map[string]*packfile.Pack{}, Small: map[packfile.Hash]packfile.Location{}}
 	names, err := packfile.PackNames(db.PackDir())

@@ -20,10 +20,10 @@ import (
 )
 
 // Restore commits on head the state that a path ("" for everything) had at a commit. It
-// deletes files that were added since, and removes nothing from the history. Changed is
-// false if head already has this state. A path that neither the commit nor head has is
-// a fault.NotFound. Rejected lists paths and links that break today's rules, as those
-// of imported histories may.
+// deletes files that were added after that commit, and removes nothing from the history.
+// Changed is false if head already has this state. A path that neither the commit nor
+// head has is a fault.NotFound. Rejected lists paths and links that break today's rules,
+// as those of imported histories may.
 func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error) {
 	r, then, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -271,8 +271,8 @@ func revertMessage(order []rawAt, whole bool) string {
 // maxRevertedTold limits the commits that a revert's message names.
 const maxRevertedTold = 200
 
-// undoing returns the subject of a commit that undoes one with the given subject. To
-// undo an undo is a redo, so that subjects do not grow with each turn.
+// undoing returns the subject of a commit that undoes one with the given subject. Undoing
+// an undo is a redo, so that subjects do not grow with each turn.
 func undoing(subject string) string {
 	for _, w := range [][2]string{{"Undo ", "Redo "}, {"Redo ", "Undo "}} {
 		if what, ok := strings.CutPrefix(subject, w[0]); ok && (strings.HasPrefix(what, "“") || strings.HasSuffix(what, " changes")) {
@@ -486,7 +486,7 @@ func (v *reverting) requests(ctx context.Context) (reqs []request, refused []spa
 }
 
 // request returns the request that gives a path its new state. needed is false if head
-// already has the state, or if files that were added since are in the way.
+// already has the state, or if files that were added later are in the way.
 func (v *reverting) request(ctx context.Context, path string) (q request, needed bool, err error) {
 	at, err := v.r.trees().Lookup(v.head.tree, path)
 	if err != nil {

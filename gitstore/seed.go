@@ -36,7 +36,7 @@ func StartingTree() space.ChangeSet {
 	return cs
 }
 
-// starters reports which files of a space are still as it began. A merge or an import
+// starters reports which files are still as in the new space. A merge or an import
 // replaces such a file, because nobody's work is lost. If the space has adopted a
 // history, its first commit is foreign, and only the files of StartingTree count.
 type starters struct {
@@ -70,7 +70,7 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 	}
 }
 
-// untouched reports whether an entry is as the space began.
+// untouched reports whether an entry is still as in the new space.
 func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, error) {
 	if !e.IsFile() {
 		return false, nil
@@ -94,8 +94,8 @@ func seedEntries() map[string]packfile.TreeEntry {
 	return out
 }
 
-// replaceUntouchedSeeds changes requests of an import to replace files that are as the
-// space began, and returns their paths.
+// replaceUntouchedSeeds changes requests of an import to replace files that are still as
+// in the new space, and returns their paths.
 func (r *repo) replaceUntouchedSeeds(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
 	names := packfile.NameIndex{}

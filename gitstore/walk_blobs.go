@@ -10,11 +10,11 @@ import (
 	"satchel/internal/space"
 )
 
-// WalkBlobs visits the contents written by the commits in head's history that are not
-// in since's (an empty since has none). It visits each content once for each path, at
-// the newest such commit. The content of a link is its target. Messages, authors and
-// committers have an empty path; each person is visited once. An error of visit ends
-// the walk.
+// WalkBlobs visits the contents written by the commits in head's history, except the
+// commits in the history of since (an empty since has none). It visits each content once
+// for each path, at the newest such commit. The content of a link is its target.
+// Messages, authors and committers have an empty path; each person is visited once. An
+// error of visit ends the walk.
 func (s *Store) WalkBlobs(ctx context.Context, id space.SpaceID, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	r, head, release, err := s.at(ctx, id, "")
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) WalkBlobs(ctx context.Context, id space.SpaceID, since space.Com
 	return r.walkBlobs(ctx, head, since, visit)
 }
 
-// walkBlobs is WalkBlobs for a head, which may be in a quarantine.
+// walkBlobs is like WalkBlobs, for a head that may be in a quarantine.
 func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	known := map[packfile.Hash]bool{}
 	if since != "" {

@@ -157,8 +157,8 @@ func checkBatch(b agent.Batch, l agent.CollectLimits) error {
 	return nil
 }
 
-// refusal says why a file or link cannot be committed; the Committer has further reasons.
-// No reason names the path, because lists show it next to the path.
+// refusal returns why a file or link cannot be committed; the Committer has further
+// reasons. No reason names the path, because lists show it next to the path.
 func refusal(p space.Path, e agent.Entry, maxFile int64) error {
 	switch {
 	case e.Problem != "":
@@ -173,7 +173,7 @@ func refusal(p space.Path, e agent.Entry, maxFile int64) error {
 	return nil
 }
 
-// reason is why a path was refused, for a list that names the path.
+// reason returns why a path was refused, for a list that names the path.
 func reason(err error) string {
 	if why := pathProblem(err); why != "" {
 		return fmt.Sprintf("It was not saved: %s.", why)
@@ -181,7 +181,7 @@ func reason(err error) string {
 	return fault.PublicOf(err)
 }
 
-// pathProblem says which rule for paths is broken; empty for any other error.
+// pathProblem returns the rule for paths that is broken, or "" for any other error.
 func pathProblem(err error) string {
 	var e *space.PathError
 	if errors.As(err, &e) {
@@ -190,7 +190,8 @@ func pathProblem(err error) string {
 	return ""
 }
 
-// tooLarge says by how much a file is too large to be saved.
+// tooLarge returns a sentence about a file that is too large to be saved, with its size
+// and the limit.
 func tooLarge(size, most int64) string {
 	return fmt.Sprintf("it has %s, and a file may have %s", bytesize.Text(size), bytesize.Text(most))
 }
@@ -259,7 +260,7 @@ func gitDir(p string) string {
 	return p
 }
 
-// shown quotes a path of an attacker's for a sentence.
+// shown quotes a path for a sentence, because an attacker may have chosen it.
 func shown(p string) string {
 	if len(p) > 120 {
 		p = p[:60] + "…" + p[len(p)-60:]

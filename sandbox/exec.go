@@ -179,7 +179,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	return c.finish(), nil
 }
 
-// wallTime is how long the command may take.
+// wallTime returns how long the command may take.
 func (c *command) wallTime() time.Duration { return cmp.Or(c.req.WallTime, c.pool.o.WallTime) }
 
 // prepare updates the instance to head and marks the commits that follow.
@@ -223,7 +223,7 @@ func (c *command) prepare(ctx context.Context) error {
 	return nil
 }
 
-// viewer is a Checkouts that brings Checkout.GitView to a new head in its own time.
+// viewer is a Checkouts that updates Checkout.GitView to a new head in the background.
 type viewer interface {
 	// WaitView returns when the git view shows what was head when it was called.
 	WaitView(ctx context.Context, id space.SpaceID) error
@@ -350,8 +350,8 @@ func (c *command) finish() Result {
 // maxDamaged limits how many damaged paths an answer names.
 const maxDamaged = 3
 
-// noteDamage adds a note about the damaged paths. Every answer has it, so that nobody
-// takes an absent file for a deleted one.
+// noteDamage adds a note about the damaged paths. Every answer repeats the note, so that
+// nobody takes an absent file for a deleted one.
 func (c *command) noteDamage() {
 	n := len(c.damaged)
 	if n == 0 {

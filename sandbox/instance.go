@@ -61,7 +61,7 @@ type instance struct {
 
 	keep time.Time // do not stop it before: its changes could not be committed
 
-	shown atomic.Pointer[[]space.Rejection] // what is held, as every answer names it
+	shown atomic.Pointer[[]space.Rejection] // the pending files, as every answer lists them
 
 	settled chan struct{} // of an instance that is not live: closed once it is gone, or live again
 	drained chan struct{} // of an instance that is not live: closed once refs is 0
@@ -238,8 +238,8 @@ func reasonOf(cause error) StopReason {
 	return StopDied
 }
 
-// cause returns why the sandbox ended. A broken connection shows before the runtime
-// knows the reason, so cause waits a little for the better answer.
+// cause returns why the sandbox ended. A broken connection shows before the runtime knows
+// the reason, so cause first waits a little for the reason.
 func (b *instance) cause() error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()
@@ -256,7 +256,7 @@ func (b *instance) cause() error {
 	return errors.New("it was stopped from outside")
 }
 
-// diedError is the error of a command whose sandbox died. some reports that part of
+// diedError returns the error of a command whose sandbox died. some means that part of
 // its changes was committed before.
 func (b *instance) diedError(cause error, some bool) error {
 	b.pool.mu.Lock()
@@ -281,7 +281,7 @@ func (b *instance) diedError(cause error, some bool) error {
 		"Everything that an earlier answer reported as committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillPending())
 }
 
-// memoryLimit names the limit and the option that raises it.
+// memoryLimit returns a text with the limit and the option that raises it.
 func memoryLimit(n int64) string {
 	if n <= 0 {
 		return "of the machine"
@@ -343,7 +343,7 @@ func (r StopReason) optional() bool {
 	return r == StopIdle || r == StopEvicted || r == StopRefresh || r == StopFull
 }
 
-// keepTime is how long an instance is kept whose changes could not be committed.
+// keepTime is how long an instance stays if its changes could not be committed.
 const keepTime = 30 * time.Second
 
 // revive makes an instance live again if its stop was optional, so that changes that
@@ -395,7 +395,7 @@ func (b *instance) retire(grace time.Duration) {
 	b.bury()
 }
 
-// bury removes an instance that has ended, and gives its room to the next.
+// bury removes an ended instance, and gives its room to the next start.
 func (b *instance) bury() {
 	p := b.pool
 	p.destroy(b.sandbox)

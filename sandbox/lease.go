@@ -19,8 +19,8 @@ type lease struct {
 	note string // about a long wait for room
 }
 
-// acquire returns a lease of the live instance of k, which it starts if there is
-// none. The caller releases it.
+// acquire returns a lease of the live instance of k, and starts an instance if there is
+// none. The caller must release the lease.
 func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, error) {
 	for {
 		p.mu.Lock()
@@ -100,8 +100,8 @@ func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 	}
 }
 
-// abandon takes one waiter off s and returns why's error; nil if s became
-// ready in the meantime or, with onlyQueued, has left the queue.
+// abandon removes one waiter from s and returns the error of why. It returns nil if s has
+// become ready or, with onlyQueued, if s has left the queue.
 func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	return why()
 }
 
-// errFull explains why a start found no room. The caller holds mu.
+// errFull returns an error that explains why a start found no room. The caller holds mu.
 func (p *Pool) errFull(s *startup) error {
 	f := fault.New(fault.Limited, "All sandboxes of this server are in use by others. Try again in a minute.")
 	if s.short {
@@ -135,7 +135,7 @@ func (p *Pool) errFull(s *startup) error {
 // longWait is the least wait for a sandbox that an answer mentions.
 const longWait = 2 * time.Second
 
-// waitNote explains a long wait; it is empty after a short one.
+// waitNote returns a note about a long wait, or "" after a short one.
 func (s *startup) waitNote() string {
 	if s.waited < longWait {
 		return ""
@@ -154,7 +154,7 @@ func canceled(ctx context.Context) error {
 	return fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled before the command began.")
 }
 
-// dispatch gives free room to waiting starts, and makes room if it can. The caller
+// dispatch gives free room to waiting starts, and frees more room if it can. The caller
 // holds mu.
 func (p *Pool) dispatch() {
 	for p.queue.len() > 0 && !p.closed {
@@ -183,7 +183,7 @@ func (p *Pool) room() bool {
 		return false
 	}
 	if n == 0 {
-		return true // else a MaxMemory that is too small would stop everything
+		return true // otherwise a MaxMemory that is too small would prevent every start
 	}
 	memory := int64(p.starting+1) * p.o.StartMemory
 	for _, b := range p.instances {
@@ -291,11 +291,11 @@ func (p *Pool) boot(s *startup) {
 	b.refs = s.waiters
 }
 
-// killedRetry is when to retry after something outside ended a sandbox: a new
+// killedRetry is the delay of a retry after something outside ended a sandbox. A new
 // runtime is up by then.
 const killedRetry = time.Second
 
-// startError is the error that a caller gets for a failed start.
+// startError returns the error that a caller gets for a failed start.
 func startError(err error) error {
 	if errors.Is(err, space.ErrKilled) {
 		f := fault.Wrap(err, fault.Unavailable, "The sandbox runtime was ended while the sandbox started; nothing was run. Try again.")

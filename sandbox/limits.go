@@ -130,11 +130,11 @@ func (c *command) met(l Limit) {
 	c.note("%s.", what)
 }
 
-// key is the option that raises a limit; empty for a fixed limit.
+// key returns the option that raises a limit, or "" for a fixed limit.
 func (l Limit) key() string {
 	switch l {
 	case LimitInodes, LimitTmp, LimitFileSize:
-		return string(LimitDisk) // of which they are a share
+		return string(LimitDisk) // they are a share of the disk
 	case LimitOpenFiles, LimitOutput:
 		return ""
 	}
@@ -145,8 +145,8 @@ func (l Limit) key() string {
 // inodes. It needs no file and, beside its shell, one process.
 const lookCommand = "exec stat -f -c '%a %d' . /tmp"
 
-// scarceBlocks and scarceInodes are what counts as full: a failed write may leave a little
-// free.
+// scarceBlocks and scarceInodes are the free amounts that count as full, because a failed
+// write may leave a little free.
 const (
 	scarceBlocks = 16
 	scarceInodes = 4

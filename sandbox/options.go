@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox/pending"
 )
 
-// Agent is the host's side of the agent in one sandbox; *agent.Client is one.
+// Agent is the host's side of the agent in one sandbox. *agent.Client implements it.
 type Agent interface {
 	Exec(ctx context.Context, r agent.ExecRequest, onOutput func(agent.Stream, []byte)) (agent.ExecResult, error)
 	Collect(ctx context.Context, l agent.CollectLimits) (agent.Batch, error)
@@ -29,8 +29,8 @@ type Agent interface {
 	Close() error
 }
 
-// Pending keeps what could not be committed beyond the end of a sandbox;
-// *pending.Store is one.
+// Pending keeps files that could not be committed, beyond the end of a sandbox.
+// *pending.Store implements it.
 type Pending interface {
 	Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]pending.File, error)
 	Save(ctx context.Context, u space.UserID, id space.SpaceID, put []pending.File, drop []string) ([]pending.NotStored, error)
@@ -55,8 +55,8 @@ type Options struct {
 	// Env is added to the environment of every command; default DefaultEnv.
 	Env []string
 
-	// Limits bound each sandbox; default DefaultLimits. A zero field of limits
-	// that are given means no limit.
+	// Limits bound each sandbox; default DefaultLimits. If Limits is set, a zero field
+	// means no limit.
 	Limits space.Limits
 
 	MaxSandboxes int   // started at once; default 32
@@ -98,8 +98,8 @@ type Options struct {
 	// sixteenth of a sandbox's memory and MaxChange, and at least MaxFile.
 	MaxPendingFile int64
 
-	// Available reports how much memory the machine can still give, in bytes;
-	// default procmem.Available. Its error means that nobody knows.
+	// Available reports how much memory the machine can still give, in bytes; default
+	// procmem.Available. An error means that the amount is unknown.
 	Available func() (int64, error)
 
 	Logger  *slog.Logger // default slog.Default()
@@ -119,7 +119,7 @@ type Metrics struct {
 	Command func(took time.Duration, end agent.End)
 	// Collected is called after each collection that found changes.
 	Collected func(took time.Duration, files int, err error)
-	// Reaped is called after each Reap with the number of orphans that it removed.
+	// Reaped is called after each Reap with the count of removed orphans.
 	Reaped func(sandboxes int, err error)
 	// Pending is called when pending files are stored or dropped.
 	Pending func(took time.Duration, files int, err error)

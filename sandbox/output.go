@@ -139,12 +139,11 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 // that one that is never closed does not hide the rest of the output.
 const maxControlString = 4096
 
-// Clean makes a command's output safe to show and to put into JSON. It removes
-// control sequences (ECMA-48: CSI, OSC, DCS, APC, PM, SOS and two-character
-// escapes, in their 7-bit and UTF-8 forms) and every control character but
-// newline and tab, makes a newline of a carriage return, writes out the names of
-// the controls that change the direction of text (<U+202E>), and puts U+FFFD for
-// each run of bytes that is not UTF-8.
+// Clean makes a command's output safe to show and to put into JSON. It removes control
+// sequences (ECMA-48: CSI, OSC, DCS, APC, PM, SOS and two-character escapes, in their
+// 7-bit and UTF-8 forms) and every control character but newline and tab, turns a
+// carriage return into a newline, writes out the names of the controls that change the
+// direction of text (<U+202E>), and puts U+FFFD for each run of bytes that is not UTF-8.
 func Clean(b []byte) string {
 	var out strings.Builder
 	var c cleaner
@@ -179,8 +178,8 @@ func Clean(b []byte) string {
 			}
 			continue
 		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
-			// They can make text appear in another order than it has (CVE-2021-42574), so
-			// they are shown, as less does.
+			// They can make text appear in a different order (CVE-2021-42574), so they
+			// are shown, as less does.
 			fmt.Fprintf(&out, "<%U>", r)
 			i += size
 			continue
@@ -197,7 +196,7 @@ func Clean(b []byte) string {
 // cleaner remembers how far it has searched for the end of a control string, so that many
 // unterminated ones do not each cause a new search.
 type cleaner struct {
-	noST  int // no ST begins between the last place looked from and here
+	noST  int // no ST begins between the start of the last search and here
 	noBEL int // likewise for ST and BEL
 }
 
@@ -248,7 +247,7 @@ func skipFinal(b []byte, i int, lo byte) int {
 }
 
 // stringEnd returns the end of the control string that begins at i: after ST or, if
-// allowed, BEL; i itself if neither follows soon. There is none before *none.
+// allowed, BEL; i itself if neither follows soon. Neither begins before *none.
 func stringEnd(b []byte, i int, bel bool, none *int) int {
 	limit := min(len(b), i+maxControlString)
 	for n := max(i, *none); n < limit; n++ {

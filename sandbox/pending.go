@@ -80,8 +80,8 @@ const (
 	maxHeldFiles = 2000 // in the instance; Options.Pending has its own limits
 )
 
-// keepChange is keep for a change that the Committer rejected. It ignores a deletion,
-// because the space has the file.
+// keepChange is like keep, for a change that the Committer rejected. It ignores a
+// deletion, because the space has the file.
 func (d *draft) keepChange(c space.Change, why string, err error) {
 	if c.Op != space.Write {
 		return
@@ -121,7 +121,7 @@ func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []
 	again := b.export(ctx, put, drop)
 	for _, e := range batch.Entries {
 		if h, ok := b.pending[e.Path]; ok && !e.Busy {
-			h.acked = true // unless it is refused its acknowledgement
+			h.acked = true // unless the agent must report the path again
 			b.pending[e.Path] = h
 		}
 	}

@@ -80,7 +80,7 @@ func New(o Options) (*Pool, error) {
 }
 
 // Reap destroys the remains of sandboxes that this pool does not own, such as those of an
-// earlier process, and returns the number of these sandboxes.
+// earlier process, and returns the count of these sandboxes.
 func (p *Pool) Reap(ctx context.Context) (int, error) {
 	n, err := p.o.Runtime.Reap(ctx)
 	if ctx.Err() == nil {
@@ -195,7 +195,7 @@ func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopHistory)
 }
 
-// EndSpace is StopSpace for a space that was deleted.
+// EndSpace is like StopSpace, for a space that was deleted.
 func (p *Pool) EndSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopAsked)
 }
@@ -263,7 +263,7 @@ func (p *Pool) running(k key) *instance {
 	return b
 }
 
-// Memory is how many bytes one sandbox may use.
+// Memory returns how many bytes one sandbox may use.
 func (p *Pool) Memory() int64 { return p.o.Limits.Memory }
 
 // Status describes a pool now and since its start.
@@ -422,7 +422,7 @@ func (p *Pool) leastRecent() *instance {
 	return oldest
 }
 
-// ByUser counts the sandboxes of each user that has any.
+// ByUser counts the sandboxes of each user who has any.
 func (p *Pool) ByUser() map[space.UserID]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

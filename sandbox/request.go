@@ -22,9 +22,9 @@ type Request struct {
 	// WallTime of the command and IdleStop of its sandbox replace the pool's; zero
 	// means the pool's.
 	WallTime, IdleStop time.Duration
-	// Ephemeral makes the pool forget the sandbox when it ends: the next one of the
-	// same user and space counts as the first. It is for spaces whose names callers
-	// make up, which would otherwise add up.
+	// Ephemeral makes the pool forget the sandbox when it ends. The next sandbox of the
+	// same user and space then counts as the first. It is for spaces with names that
+	// callers invent, whose records would otherwise pile up.
 	Ephemeral bool
 	Author    space.Person // of the commits
 	Tool      string       // for the commits' trailers
@@ -67,7 +67,7 @@ type Result struct {
 	JobID, JobDir  string // of a job
 	Duration       time.Duration
 	// Commits changed the space since the command began, oldest first. They include
-	// those that the end of another command made.
+	// commits that were made when another command ended.
 	Commits []space.Commit
 	// Refused lists files that could not be committed and that no earlier answer named.
 	// They stay in the sandbox until it ends.
@@ -79,8 +79,9 @@ type Result struct {
 	// Conflicts lists the paths that somebody else changed too. Both versions are in the
 	// space and in the sandbox.
 	Conflicts []space.Conflict
-	// NotSaved is why no change could be committed; nil if they were. The changes
-	// stay in the sandbox, and the end of the next command tries again.
+	// NotSaved says why no change could be committed. It is nil if the changes were
+	// committed. The changes stay in the sandbox, and the end of the next command tries
+	// again.
 	NotSaved error
 	// Applied lists the files that others had changed and that the pool updated in
 	// the sandbox before the command ran.

@@ -73,7 +73,7 @@ func (b *instance) restore(ctx context.Context) error {
 	return nil
 }
 
-// problemOf says why an agent did not do what it was asked; empty if it did.
+// problemOf returns why an agent did not carry out an application, or "" if it did.
 func problemOf(r agent.ApplyResult) string {
 	if r.Dirty && r.Problem == "" {
 		return "something else is in its place"
@@ -111,7 +111,7 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 			continue
 		}
 		p, err := space.ParsePath(f.Path)
-		if err != nil { // no space has it
+		if err != nil { // the path is invalid in every space
 			back.files = append(back.files, f)
 			continue
 		}
@@ -139,8 +139,8 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 	return back, nil
 }
 
-// at returns the file that the seed has at a path. free is false if it has a
-// directory there, or a file where the path needs directories.
+// at returns the file at a path of the seed. free is false if the seed has a directory
+// there, or a file where the path needs directories.
 func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err error) {
 	if now, err = r.get(ctx, p); err != nil || now.exists() {
 		return now, err == nil, err
@@ -153,7 +153,7 @@ func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err 
 	return file{}, err == nil && len(under) == 0, err
 }
 
-// maxBeside is how many names are tried.
+// maxBeside limits how many names are tried.
 const maxBeside = 1000
 
 // beside returns a free path for a copy of p, because the commit has another file there.
@@ -209,7 +209,7 @@ func cutName(s string, n int) string {
 }
 
 // DropPending drops a user's pending files at and under a path. In a running sandbox it
-// restores the space's version of the path. It returns the number of dropped files;
+// restores the space's version of the path. It returns the count of dropped files, or a
 // fault.NotFound if there are none.
 func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	if p.o.Pending == nil {
@@ -237,7 +237,7 @@ func nothingPending(path string) error {
 	return fault.New(fault.NotFound, "There is no unsaved file at %s.", shown(path))
 }
 
-// forgetInside is DropPending in the key's sandbox, if one runs or starts.
+// forgetInside does the work of DropPending in the key's sandbox, if one runs or starts.
 func (p *Pool) forgetInside(ctx context.Context, k key, path string) (int, error) {
 	for {
 		var wait <-chan struct{}

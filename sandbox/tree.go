@@ -67,7 +67,7 @@ func (b *instance) save(ctx context.Context, meta space.Meta) saved {
 	return s
 }
 
-// collect is save under the tree lock.
+// collect does the work of save, under the tree lock.
 func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	limits := agent.CollectLimits{Entries: b.pool.o.MaxChangeFiles, FileSize: b.pool.o.MaxFile, Total: b.pool.o.MaxChange}
 	if b.pool.o.Pending != nil {

@@ -140,10 +140,10 @@ func CleanMessage(msg, summary string) string {
 	return msg
 }
 
-// ClaimedTools lists the tools that a message names in our trailers, wherever these
-// are: git and its hosts add lines after them, and indent or quote those of squashed
-// commits. A message longer than MaxRead may name any tool, so its result is never
-// empty.
+// ClaimedTools lists the tools that our trailers in a message name. It finds trailers
+// anywhere, because git and its hosts add lines after them, and indent or quote the
+// trailers of squashed commits. A message longer than MaxRead may name any tool, so its
+// result is never empty.
 func ClaimedTools(msg string) (tools []string) {
 	if len(msg) > MaxRead {
 		return []string{"a tool in a message that is too long"}
@@ -275,7 +275,7 @@ func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
 		out.Parent = packfile.CommitID(c.Parents[0])
 	}
 	msg := strings.TrimRight(strings.ToValidUTF8(c.Message, "\uFFFD"), "\n")
-	// The last paragraph holds our trailers if it holds nothing else.
+	// The last paragraph counts as our trailers only if it contains nothing else.
 	if i := strings.LastIndex(msg, "\n\n"); i >= 0 {
 		ours := true
 		var t, cl string
@@ -297,7 +297,7 @@ func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
 	return out, tool, client
 }
 
-// Own is Read for a commit that this server made. It trusts the trailers.
+// Own is like Read, for a commit that this server made. It trusts the trailers.
 func (c Raw) Own(id packfile.Hash) space.Commit {
 	out, tool, client := c.Read(id)
 	out.Tool, out.Client = tool, client
@@ -308,7 +308,7 @@ func (c Raw) Own(id packfile.Hash) space.Commit {
 func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
 	o, size, err := db.ReadStart(h, MaxStart)
 	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
-		o, err = db.Read(h) // the header alone is longer
+		o, err = db.Read(h) // the header is longer than that
 	}
 	if err != nil {
 		return Raw{}, err

@@ -1,5 +1,5 @@
-// Package damagetest damages repositories as a failing disk does, for tests. To
-// damage a byte a second time restores it.
+// Package damagetest damages repositories in tests, as a failing disk does. Damaging the
+// same byte again restores it.
 package damagetest
 
 import (
@@ -24,10 +24,10 @@ func TurnByte(t testing.TB, repo, object string) {
 	}
 }
 
-// TurnObject changes one byte of an object in every pack of a repository that has
-// it: the first byte of its header, or one of its content. The object is named as
-// git names objects, such as "main:a.md". Objects that a store has read before stay
-// in its memory.
+// TurnObject changes one byte of an object in every pack of a repository that contains
+// it: the first byte of its header, or one of its content. object is a name that git
+// accepts, such as "main:a.md". A store does not notice damage to objects that it has in
+// memory.
 func TurnObject(repo, object string, content bool) error {
 	id, err := git(repo, nil, "rev-parse", object)
 	if err != nil {

@@ -57,8 +57,8 @@ type Error struct {
 	Stdout []byte // the output before the failure; merge-tree reports conflicts there
 	Cut    bool   // Stdout is incomplete
 	Err    error  // an *exec.ExitError if the program ran and exited
-	// Here reports that the remote was a directory, so that a child of this run printed its
-	// messages.
+	// Here reports that the remote was a directory, so that its messages come from a
+	// child of this run.
 	Here bool
 }
 

@@ -9,7 +9,7 @@ import (
 const DefaultMemory = 1 << 30
 
 // memoryConfig makes git use little memory: it streams objects larger than the threshold,
-// and makes no deltas of them.
+// and computes no deltas of them.
 var memoryConfig = []string{
 	"pack.threads=1",
 	"pack.windowMemory=64m",

@@ -20,7 +20,7 @@ func EndOrphans(dir string) int {
 	ended := map[int]bool{}
 	for until := time.Now().Add(orphanWait); ; {
 		orphans := findOrphans(dir)
-		for _, pid := range orphans { // repeatedly, since one may have started another
+		for _, pid := range orphans { // repeatedly, because a process may start another
 			ended[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

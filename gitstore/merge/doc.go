@@ -18,7 +18,7 @@
 //	                                 a marked name
 //	a submodule on either side       theirs stays; ours is in the history
 //	no commit in common, and ours    theirs replaces it, and the file is reported
-//	is as the space began
+//	is as in the new space
 //
 // The merge runs nothing from the trees: git reads neither configuration nor attributes
 // from them.

@@ -148,8 +148,8 @@ type Options struct {
 	MaxConflicts int
 	// EncodeCommit encodes a commit object, for git to merge.
 	EncodeCommit func(tree packfile.Hash, parents []packfile.Hash) []byte
-	// Untouched returns a function that reports whether an entry of ours is as the
-	// space began. Commits calls Untouched at most once, and only if there is no Base.
+	// Untouched returns a function that reports whether an entry of ours is still as in
+	// the new space. Commits calls Untouched at most once, and only if there is no Base.
 	Untouched func(ctx context.Context) (func(path string, e packfile.TreeEntry) (bool, error), error)
 }
 
@@ -157,8 +157,8 @@ type Options struct {
 type Result struct {
 	Tree      packfile.Hash
 	Conflicts []space.Conflict // sorted by path
-	// Replaced lists the files of ours that were as the space began, and that theirs
-	// replaced.
+	// Replaced lists the files of ours that were still as in the new space, and that
+	// theirs replaced.
 	Replaced []space.Path
 }
 
@@ -228,9 +228,9 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 			}
 		}
 	} else {
-		// git followed renames on both sides, so what it reports as one side may be its
-		// own mixture of both. Or its output was cut, or there is no base. A merge
-		// without renames has no mixtures.
+		// Git follows renames on both sides, so what it reports as one side may be a
+		// mixture of both. Its output may also be cut, or there is no base. In these
+		// cases, merge again without renames, which gives no mixtures.
 		if conflicts, err = x.plain(ctx); err != nil {
 			return packfile.Hash{}, err
 		}

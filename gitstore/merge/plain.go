@@ -59,8 +59,8 @@ func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	return left, nil
 }
 
-// replaceSeeds removes from both the files of ours that are as the space began, and
-// adds the remote's versions to fresh. It applies only to histories without a common
+// replaceSeeds removes from both the files of ours that are still as in the new space,
+// and adds the remote's versions to fresh. It applies only to histories without a common
 // commit.
 func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
 	if !x.o.Base.ID.IsZero() || len(both) == 0 {
@@ -125,7 +125,7 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 	return left, nil
 }
 
-// mergeOf has git merge these files alone.
+// mergeOf has git merge only these files.
 func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, error) {
 	// The repository is temporary, so the pack needs no sync.
 	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.DB.PackDir())

@@ -113,10 +113,10 @@ func (x *merging) aside(ctx context.Context, p, component, rest string, e packfi
 	return x.beside(ctx, p, component, rest, e)
 }
 
-// beside keeps a file whose path p is taken, under another name. component is the part
-// of p that is taken; rest is the part below component. If the layer has an equal copy,
-// beside makes no other. It does not keep a submodule: the history has the link, and
-// the files belong to another repository.
+// beside keeps a file whose path p is taken, under another name. component is the part of
+// p that is taken; rest is the part below component. If the layer has an equal copy,
+// beside adds no other. It does not keep a submodule: the history has the link, and the
+// files belong to another repository.
 func (x *merging) beside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
 	if !e.IsFile() {
 		x.report(p, "")
@@ -226,8 +226,8 @@ func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 	return copies, nil
 }
 
-// originalOf returns the path of which p is a conflict copy, or p if it is none. The
-// name of a copy of a copy is thus no longer than that of a copy.
+// originalOf returns the path whose conflict copy p is, or p if p is not a conflict copy.
+// So the name of a copy of a copy is no longer than that of a copy.
 func originalOf(p string) string {
 	dir, name := path.Split(p)
 	for {

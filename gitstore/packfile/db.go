@@ -200,8 +200,8 @@ func (db *DB) Sound(h Hash) bool {
 	return err == nil
 }
 
-// Find calls use with the object's location. It searches again if the pack was replaced or
-// a new pack has the object.
+// find calls use with the object's location. It searches again if the pack was replaced
+// or a new pack has the object.
 func (db *DB) find(h Hash, use func(Location) error) error {
 	var err error
 	for range 3 {
@@ -274,8 +274,8 @@ func (db *DB) Read(h Hash) (Object, error) {
 	return o, nil
 }
 
-// NameOf returns the name of an object. It does not detect collision attacks: that happened
-// when the object was written or fetched.
+// NameOf returns the name of an object. It does not check for collision attacks, because
+// writing or fetching the object has done so.
 func NameOf(o Object) (h Hash) {
 	s := sha1.New()
 	fmt.Fprintf(s, "%s %d\x00", o.Kind, len(o.Data))
@@ -284,8 +284,9 @@ func NameOf(o Object) (h Hash) {
 	return h
 }
 
-// ReadStart is Read for callers that need only about the first max bytes of an object. The
-// data of a much larger object is cut there, and not verified. size is the full size.
+// ReadStart is like Read, for callers that need only about the first max bytes of an
+// object. The data of a much larger object is cut there, and not verified. size is the
+// full size.
 func (db *DB) ReadStart(h Hash, max int64) (o Object, size int64, err error) {
 	if db.lends(h) {
 		return db.Lender.ReadStart(h, max)
@@ -325,7 +326,7 @@ func (db *DB) Size(h Hash) (n int64, err error) {
 	return n, asDamage(err)
 }
 
-// SizeOf is Size for sums and lists: an object that cannot be read counts as empty.
+// SizeOf is like Size, for sums and lists: an object that cannot be read counts as empty.
 func (db *DB) SizeOf(h Hash) (int64, error) {
 	n, err := db.Size(h)
 	if Unreadable(err) {
@@ -415,7 +416,7 @@ func (db *DB) Entry(tree Hash, name string) (TreeEntry, bool, error) {
 // NameIndex caches trees by name. Only one goroutine may use it, for a short time.
 type NameIndex map[Hash]map[string]TreeEntry
 
-// EntryByName is Entry for lookups of thousands of names in few trees.
+// EntryByName is like Entry, for lookups of thousands of names in few trees.
 func (db *DB) EntryByName(index NameIndex, tree Hash, name string) (TreeEntry, bool, error) {
 	names, ok := index[tree]
 	if !ok {

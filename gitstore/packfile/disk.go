@@ -92,7 +92,7 @@ func ReplaceFile(name string, data []byte, perm fs.FileMode) error {
 	return err
 }
 
-// MkdirMode makes a directory with exactly this mode, regardless of the umask.
+// MkdirMode creates a directory with exactly this mode, regardless of the umask.
 func MkdirMode(name string, perm fs.FileMode) error {
 	if err := os.Mkdir(name, perm); err != nil {
 		return err

@@ -54,7 +54,7 @@ func DamagedAt(path string, err error) error {
 	return space.Damaged(space.Path(path), err)
 }
 
-// DamagedIn is DamagedAt for a directory.
+// DamagedIn is like DamagedAt, for a directory.
 func DamagedIn(dir string, err error) error {
 	if !Unreadable(err) {
 		return err
@@ -114,8 +114,8 @@ func (e TreeEntry) IsPlain() bool { return e.Mode&0o170000 == 0o100000 }
 // IsFile reports whether the entry is a file or a symbolic link.
 func (e TreeEntry) IsFile() bool { return e.IsPlain() || e.IsLink() }
 
-// FileMode converts the mode of a file. Old repositories have modes such as 100664, which
-// git reads as 100644.
+// FileMode converts the mode of a file. Old repositories contain modes such as 100664,
+// which git reads as 100644.
 func (e TreeEntry) FileMode() space.Mode {
 	switch {
 	case e.IsLink():

@@ -100,7 +100,7 @@ func (w *Writer) Finish() (p *Pack, err error) {
 	defer func() {
 		if err != nil {
 			w.Abort()
-			if base != "" { // a full disk must not leave half of it
+			if base != "" { // a full disk must not leave half of the files
 				os.Remove(base + ".idx")
 				os.Remove(base + ".pack")
 			}

@@ -163,9 +163,9 @@ func (m *Manager) Used(id space.SpaceID) {
 	}
 }
 
-// Notify reports that something happened at the remote, which is then checked at once,
-// unless it asked us to wait. Notify never blocks. The caller has verified that the notice
-// comes from the remote.
+// Notify reports that something happened at the remote. The remote is then checked at
+// once, unless it asked us to wait. Notify never blocks. The caller has verified that the
+// notice comes from the remote.
 func (m *Manager) Notify(id space.SpaceID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,8 +2,7 @@ package remotes
 
 import "satchel/internal/database"
 
-// Migrations returns the steps that make this package's tables, for
-// database.Migrate.
+// Migrations returns the steps that create this package's tables, for database.Migrate.
 func Migrations() []database.Migration {
 	return []database.Migration{{
 		Package: "gitstore/remotes", Version: 1, Name: "remotes, how their last sync ended, notices",

@@ -44,10 +44,10 @@ func (m *Manager) fresh(id space.SpaceID) *notices {
 }
 
 // Notices returns what the next answer to a user must say about the space's remote:
-// conflicts that a merge kept, a history that was rewritten, and the like. Each is returned
-// once to each user, even after the remote was changed or removed. It only reads memory.
-// Which notices were returned is stored in the background, so after a crash a user may get
-// a notice twice, but never not at all.
+// conflicts that a merge kept, a history that was rewritten, and the like. Each is
+// returned once to each user, even after the remote was changed or removed. It only reads
+// memory. Which notices were returned is stored in the background, so after a crash a
+// user may get a notice twice, but never misses one.
 func (m *Manager) Notices(id space.SpaceID, user space.UserID) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *Manager) dropOldNotices(ctx context.Context) error {
 		if err := tx.Where("at < ?", database.Millis(time.Now().Add(-m.o.NoticeAge))).Delete(&noticeRow{}).Error; err != nil {
 			return fmt.Errorf("drop old notices: %w", err)
 		}
-		// Numbers of notices are never reused, so none of these is missed.
+		// Rows of spaces without notices are not needed: later notices get higher ids.
 		if err := tx.Where("space_id NOT IN (SELECT space_id FROM remotes_notices)").Delete(&seenRow{}).Error; err != nil {
 			return fmt.Errorf("drop who was told of old notices: %w", err)
 		}

@@ -120,9 +120,9 @@ func (w *waiter) leave() error {
 // queue holds the spaces that wait for a sync, in two lanes, each first come, first served,
 // so that remotes whose last sync failed do not delay the others.
 //
-// A long sync gives its place to another, so that slow remotes do not delay the others
-// either. Long syncs have as many places of their own, so there are never more than twice
-// as many syncs in total.
+// A long sync leaves its place to another sync, so that slow remotes do not delay the
+// others either. Long syncs have as many places of their own, so there are never more
+// than twice as many syncs in total.
 type queue struct {
 	sound, troubled []*entry
 	running         int     // syncs in one of the Workers' places
@@ -240,8 +240,8 @@ func (m *Manager) takeTurn(slow bool) *turn {
 	return t
 }
 
-// relieve moves long syncs to the places for long ones, while there are any, which frees
-// their places. They still count for the share of the troubled lane, so that slow failing
+// relieve moves long syncs to free places for long ones, so that their own places become
+// free. Moved syncs still count for the share of the troubled lane, so that slow failing
 // remotes get no additional places.
 func (q *queue) relieve(places int) {
 	for len(q.overdue) > 0 && q.long < places {

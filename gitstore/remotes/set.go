@@ -48,7 +48,7 @@ func (m *Manager) Check(ctx context.Context, req SetRequest) error {
 	return inherit(&r, req, had)
 }
 
-// SetAndSync is Set, and then waits for the sync until wait ends. In that case the sync
+// SetAndSync is like Set, and then waits for the sync. If wait ends first, the sync
 // continues, and the status is that of the moment. See Sync.
 func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
@@ -156,8 +156,8 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
 	return err
 }
 
-// RemoveSetBefore is Remove for a remote that was last set before at, or in the same
-// millisecond; removed reports whether there was one.
+// RemoveSetBefore is like Remove, for a remote that was last set before at, or in the
+// same millisecond; removed reports whether there was one.
 func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time.Time) (removed bool, err error) {
 	old := func(r space.Remote, has bool) bool { return has && !r.Changed.After(at) }
 	if r, has, err := m.Get(ctx, id); err != nil || !old(r, has) {
@@ -166,7 +166,7 @@ func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time
 	return m.remove(ctx, id, old)
 }
 
-// remove is Remove if wanted returns true for the present remote.
+// remove is like Remove, but only removes a remote for which wanted returns true.
 func (m *Manager) remove(ctx context.Context, id space.SpaceID, wanted func(r space.Remote, has bool) bool) (removed bool, err error) {
 	resume, err := m.Pause(ctx, id)
 	if err != nil {

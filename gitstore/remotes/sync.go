@@ -31,9 +31,9 @@ type syncing struct {
 	moved   bool   // something was fetched, merged or pushed
 }
 
-// result is how a sync ended.
+// result is the outcome of a sync.
 type result struct {
-	// synced is the head that the remote has too; empty if it has not.
+	// synced is the head if the remote has it too; otherwise it is empty.
 	synced space.CommitID
 	// again means that the space has changed meanwhile.
 	again   bool
@@ -148,9 +148,10 @@ func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 	return s.push(ctx)
 }
 
-// chooseBranch returns the branch to follow if nobody named one: the remote's default. If
-// that has no commits but others do, as after a push to a new repository whose settings
-// name another default, it is the only branch, or the one with a usual default name.
+// chooseBranch returns the branch to follow if nobody named one: the remote's default
+// branch. After a push to a new repository whose settings name another default, only
+// other branches may have commits. It then returns the only branch, or the one with a
+// usual default name.
 func chooseBranch(refs transport.Refs) string {
 	name := refs.Default
 	if transport.CheckBranch(name) != nil { // the remote sent no name, or an invalid one
@@ -179,11 +180,11 @@ func (s *syncing) tracked(ctx context.Context) (space.CommitID, bool, error) {
 	return s.m.o.Git.Tracked(ctx, s.remote.Space, s.remote.Branch)
 }
 
-// oldestAmong is among how many unpushed commits behind looks for the oldest.
+// oldestAmong limits the unpushed commits among which behind looks for the oldest.
 const oldestAmong = 1000
 
-// behind records since when the remote has lacked commits, if that is unknown, as after a
-// start: since the time of the oldest unpushed commit.
+// behind records since when the remote has lacked commits, if this is unknown, for
+// example after a start. It records the time of the oldest unpushed commit.
 func (s *syncing) behind(ctx context.Context) error {
 	s.m.mu.Lock()
 	known := !s.e.behindSince.IsZero()
@@ -272,7 +273,7 @@ func (s *syncing) integrate(ctx context.Context, tip space.CommitID) error {
 	return nil
 }
 
-// replaces reports whether the remote's commit shall replace head.
+// replaces reports whether the remote's commit must replace head.
 func (s *syncing) replaces() bool {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()

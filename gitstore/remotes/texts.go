@@ -165,7 +165,7 @@ const keptByApp = "Meanwhile all changes are safe on this server. It tries again
 // foreign is the remedy for a valid repository with content that no space can have.
 const foreign = "Change the repository at the remote, or use another one for the space."
 
-// lower makes a sentence continue after a colon.
+// lower prepares a sentence to continue after a colon.
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // explain describes a failed sync of a remote.

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// certificate makes an authority, and a certificate of it for loopback and the
+// certificate creates an authority, and a certificate signed by it for loopback and the
 // names.
 func certificate(t testing.TB, names []string) (cert tls.Certificate, ca []byte) {
 	t.Helper()

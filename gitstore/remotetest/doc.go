@@ -1,8 +1,8 @@
-// Package remotetest is a git remote for tests: real repositories behind the
-// real `git http-backend`, on loopback, with what goes wrong between a client
-// and such a remote: refused credentials, errors and limits of a hosting
-// service, refusals of its hooks in their exact words, redirects, connections
-// that are cut, slow or lie at any byte of a request or an answer.
+// Package remotetest provides a git remote for tests: real repositories behind the real
+// `git http-backend`, on loopback. Tests can inject what goes wrong with such a remote:
+// refused credentials, errors and limits of a hosting service, refusals in the exact
+// words of its hooks, redirects, and connections that are cut, slow or corrupt at any
+// byte of a request or an answer.
 //
 //	s := remotetest.New(t, remotetest.Options{Password: "secret"})
 //	s.Create("notes")
@@ -10,7 +10,6 @@
 //	s.Inject(func(r remotetest.Request) remotetest.Fault { … })
 //	client.Fetch(s.URL("notes"), …)
 //
-// It promises that nothing is left when the test ends: the server waits for
-// every request and every process that it started, and all files are under the
-// test's temporary directory.
+// The server leaves nothing behind when the test ends: it waits for every request and
+// every process that it started, and all files are under the test's temporary directory.
 package remotetest

@@ -13,8 +13,8 @@ import (
 // Stage says which step of git's protocol a request is.
 type Stage string
 
-// The stages. A client that fetches over protocol 2 asks twice in StageFetch:
-// for the refs, and for the objects.
+// The stages. A client that fetches over protocol 2 sends two requests in StageFetch: for
+// the refs, and for the objects.
 const (
 	StageFetchRefs Stage = "fetch-refs" // GET info/refs?service=git-upload-pack
 	StageFetch     Stage = "fetch"      // POST git-upload-pack
@@ -23,8 +23,8 @@ const (
 	StageOther     Stage = "other"
 )
 
-// Request is one request and what became of it. Status, Received and Sent are
-// known when it has ended: see Idle.
+// Request is one request and its outcome. Status, Received and Sent are known when the
+// request has ended; see Idle.
 type Request struct {
 	Method string
 	Path   string
@@ -61,30 +61,30 @@ func newRequest(r *http.Request) *Request {
 	return q
 }
 
-// Fault is what goes wrong with one request. The zero Fault is nothing.
+// Fault is what goes wrong with one request. Nothing goes wrong with the zero Fault.
 type Fault struct {
 	Name     string  // for the list of requests
-	Answer   *Answer // is given, and the repository is not asked
-	Request  Trouble // with the body that the client sends
-	Response Trouble // with the body of the answer
+	Answer   *Answer // sent instead of calling the repository
+	Request  Trouble // applied to the body that the client sends
+	Response Trouble // applied to the body of the answer
 }
 
-// Answer is a response without the repository.
+// Answer is a response that does not come from the repository.
 type Answer struct {
 	Status int
 	Header http.Header
-	Body   string // text/plain, which git shows, unless Header says otherwise
+	Body   string // text/plain, which git prints, unless Header sets another type
 }
 
-// Trouble is what happens to a body once After bytes of it have passed; where
-// it has fewer, when it ends.
+// Trouble is what happens to a body after its first After bytes, or at its end if it is
+// shorter.
 type Trouble struct {
 	After int64
-	// Do is called at that point, before anything else happens there, by the
-	// goroutine that serves the request.
+	// Do is called at that point, before anything else happens there, by the goroutine
+	// that serves the request.
 	Do func()
-	// Cut closes the connection; of what the client sends the repository gets
-	// no more. What it had received whole is still carried out.
+	// Cut closes the connection. The repository receives nothing further from the client,
+	// but still carries out complete requests.
 	Cut bool
 	// Reset makes Cut a reset of the connection.
 	Reset bool
@@ -92,11 +92,11 @@ type Trouble struct {
 	Truncate bool
 	// Corrupt changes the next byte.
 	Corrupt bool
-	// Stall lets nothing more pass until the client gives up or the server is
-	// closed; then the connection is cut.
+	// Stall passes nothing more until the client gives up or the server is closed. The
+	// connection is then cut.
 	Stall bool
-	// Drip lets so many bytes pass at a time from there on, with a pause of
-	// Every between them; 0: no drip.
+	// From that point on, Drip is the number of bytes that pass at a time, with a pause
+	// of Every between them. Zero means no drip.
 	Drip  int
 	Every time.Duration
 }
@@ -117,7 +117,7 @@ func (a *Answer) write(w http.ResponseWriter, body io.Reader) {
 	io.WriteString(w, a.Body)
 }
 
-// Status refuses with a status and a text.
+// Status refuses the request with a status and a text.
 func Status(code int, text string) Fault {
 	return Fault{Name: strconv.Itoa(code), Answer: &Answer{Status: code, Body: text}}
 }
@@ -134,11 +134,11 @@ func Forbidden() Fault {
 	return Status(http.StatusForbidden, "Write access to repository not granted.\n")
 }
 
-// NotFound is GitHub's answer where the repository is gone, or hidden.
+// NotFound is GitHub's answer if the repository is gone or hidden.
 func NotFound() Fault { return Status(http.StatusNotFound, "Repository not found.\n") }
 
-// RateLimited asks the client to come back later; retryAfter is the header's
-// value, none if empty.
+// RateLimited asks the client to come back later. retryAfter is the value of the header;
+// an empty value omits the header.
 func RateLimited(retryAfter string) Fault {
 	f := Status(http.StatusTooManyRequests, "You have exceeded a secondary rate limit.\n")
 	if retryAfter != "" {
@@ -147,7 +147,7 @@ func RateLimited(retryAfter string) Fault {
 	return f
 }
 
-// Redirect sends the client elsewhere with a status such as 301.
+// Redirect sends the client to another URL, with a status such as 301.
 func Redirect(code int, to string) Fault {
 	f := Status(code, "")
 	f.Name, f.Answer.Header = "redirect", http.Header{"Location": {to}}
@@ -166,8 +166,8 @@ type stream struct {
 	ended  bool // nothing more passes
 }
 
-// next returns how many of n bytes may pass now. It blocks for a drip or a
-// stall, and fires the trouble when its point is reached.
+// next returns how many of n bytes may pass now. It blocks during a drip or a stall, and
+// fires the trouble at its point.
 func (t *stream) next(n int) int {
 	if t.f.none() || t.ended || n == 0 {
 		return n
@@ -183,7 +183,7 @@ func (t *stream) next(n int) int {
 	return n
 }
 
-// fire does what is to happen once.
+// fire applies the trouble, once.
 func (t *stream) fire() {
 	if t.fired || t.f.none() {
 		return
@@ -227,8 +227,8 @@ func (t *stream) cut() {
 	raw.Close()
 }
 
-// corrupt changes the byte at the trouble's point, where it is among p, which
-// starts at t.passed.
+// corrupt changes the byte at the trouble's point if p contains this byte. p starts at
+// t.passed.
 func (t *stream) corrupt(p []byte) {
 	if at := t.f.After - t.passed; t.f.Corrupt && at >= 0 && at < int64(len(p)) {
 		p[at] ^= 0x55
@@ -254,8 +254,7 @@ func (b *faultyBody) Read(p []byte) (int, error) {
 	b.passed += int64(n)
 	if err != nil {
 		b.fire()
-		// The backend gets an end, not an error: package cgi has no way to
-		// tell it more.
+		// The backend gets an end of file, because package cgi cannot pass on an error.
 		return n, io.EOF
 	}
 	return n, nil
@@ -263,8 +262,8 @@ func (b *faultyBody) Read(p []byte) (int, error) {
 
 func (b *faultyBody) Close() error { return b.r.Close() }
 
-// faultyWriter is the answer. It takes everything from the backend, so that
-// the backend carries out what it was sent whatever becomes of the client.
+// faultyWriter is the answer. It accepts everything from the backend, so that the backend
+// finishes its work even if the client is gone.
 type faultyWriter struct {
 	*stream
 	w      http.ResponseWriter
@@ -298,7 +297,7 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 			break
 		}
 		if !w.f.none() {
-			http.NewResponseController(w.w).Flush() // so that the client has what passed
+			http.NewResponseController(w.w).Flush() // so that the client receives what passed
 		}
 		w.passed += int64(n)
 		p = p[n:]
@@ -306,5 +305,5 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 	return all, nil
 }
 
-// finish fires what was to happen later than the body's end.
+// finish fires a trouble whose point is after the end of the body.
 func (w *faultyWriter) finish() { w.fire() }

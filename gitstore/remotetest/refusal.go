@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Refusal is how a hosting service refuses a push that its protocol took.
+// Refusal is how a hosting service refuses a push that it received completely.
 type Refusal struct {
 	Text string // what it says, shown by git as "remote: …"
-	// Reason stands beside the ref ("! [remote rejected] main -> main
-	// (reason)"); empty: git's own "pre-receive hook declined".
+	// Reason appears beside the ref ("! [remote rejected] main -> main (reason)"). If it
+	// is empty, git prints its own "pre-receive hook declined".
 	Reason string
 }
 
-// Refuse lets a repository refuse every push to a branch from now on, by hooks
-// of git's. A zero Refusal takes pushes again.
+// Refuse makes a repository refuse every push to a branch from now on, through git hooks.
+// A zero Refusal accepts pushes again.
 func (s *Server) Refuse(name, branch string, f Refusal) {
 	s.t.Helper()
 	dir := s.Dir(name)
@@ -26,7 +26,7 @@ func (s *Server) Refuse(name, branch string, f Refusal) {
 			s.t.Fatal(err)
 		}
 	}
-	s.run(dir, nil, "config", "--unset-all", "receive.procReceiveRefs") // fails where it is not set
+	s.run(dir, nil, "config", "--unset-all", "receive.procReceiveRefs") // fails if it is not set
 	if f == (Refusal{}) {
 		return
 	}
@@ -36,8 +36,8 @@ func (s *Server) Refuse(name, branch string, f Refusal) {
 		s.must(os.WriteFile(pre, []byte("#!/bin/sh\ncat >/dev/null\n"+say+"exit 1\n"), 0o755))
 		return
 	}
-	// The proc-receive hook (githooks(5)) alone can give a reason. It speaks
-	// packet lines, whose first four characters are their length.
+	// Only the proc-receive hook (githooks(5)) can give a reason. It uses packet lines,
+	// whose first four characters are their length.
 	s.Git(name, "config", "receive.procReceiveRefs", ref)
 	reply := fmt.Sprintf("ng %s %s", ref, f.Reason)
 	s.must(os.WriteFile(proc, []byte("#!/bin/sh\n"+say+
@@ -76,7 +76,7 @@ func Ruleset(branch string) Refusal {
 	}
 }
 
-// PushProtection is GitHub's refusal of a push with a secret in it.
+// PushProtection is GitHub's refusal of a push that contains a secret.
 func PushProtection(branch, commit, path string, line int) Refusal {
 	return Refusal{
 		Text: fmt.Sprintf(`error: GH013: Repository rule violations found for refs/heads/%s.
@@ -105,8 +105,8 @@ func PushProtection(branch, commit, path string, line int) Refusal {
 	}
 }
 
-// WorkflowPermission is GitHub's refusal of a workflow from an App without the
-// permission workflows.
+// WorkflowPermission is GitHub's refusal of a workflow that an App without the permission
+// workflows pushes.
 func WorkflowPermission(path string) Refusal {
 	return Refusal{Reason: "refusing to allow a GitHub App to create or update workflow `" + path + "` without `workflows` permission"}
 }

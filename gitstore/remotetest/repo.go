@@ -12,12 +12,12 @@ import (
 	"satchel/internal/testenv"
 )
 
-// Create makes an empty repository whose default branch is main, and returns
-// its directory.
+// Create creates an empty repository with the default branch main, and returns its
+// directory.
 func (s *Server) Create(name string) string {
 	s.t.Helper()
 	dir := s.Dir(name)
-	// Made by hand: `git init` copies its templates.
+	// Not by `git init`, because it copies its templates.
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks"} {
 		s.must(os.MkdirAll(filepath.Join(dir, d), 0o755))
 	}
@@ -26,7 +26,7 @@ func (s *Server) Create(name string) string {
 	return dir
 }
 
-// Dir is where a repository is.
+// Dir returns the directory of a repository.
 func (s *Server) Dir(name string) string { return filepath.Join(s.dir, name+".git") }
 
 // Remove deletes a repository.
@@ -46,15 +46,15 @@ func (s *Server) Git(name string, args ...string) string {
 	return out
 }
 
-// Head is the commit of a branch; empty if there is none.
+// Head returns the commit of a branch, or "" if there is none.
 func (s *Server) Head(name, branch string) string {
 	s.t.Helper()
 	return s.Git(name, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch)
 }
 
-// Push makes a commit on a branch of a repository as another person would who
-// had fetched its newest commit: each file gets the content given, and is made
-// where it is missing; one of [Gone] is deleted. It returns the commit.
+// Push commits to a branch of a repository, like another person who has fetched its
+// newest commit. It writes each file with the given content, or deletes the file if the
+// content is [Gone]. It returns the commit.
 func (s *Server) Push(name, branch string, files map[string]string) string {
 	s.t.Helper()
 	old := s.Head(name, branch)
@@ -67,7 +67,7 @@ func (s *Server) Push(name, branch string, files map[string]string) string {
 	return commit
 }
 
-// Gone in place of a content deletes the file.
+// Gone is a content that deletes the file.
 const Gone = "\x00gone"
 
 // emptyTree is the object name of a tree without entries.
@@ -80,9 +80,9 @@ func cmpZero(id string) string {
 	return id
 }
 
-// Commit makes a commit in a repository that no ref names yet: the tree of
-// base (a commit, or empty for none) with the files changed as Push says, and
-// parent as its only parent; none if that is empty.
+// Commit creates a commit in a repository, without a ref. Its tree is that of base (a
+// commit, or empty for none) with the files changed as in Push. Its only parent is
+// parent; if parent is empty, it has none.
 func (s *Server) Commit(name, parent, base string, files map[string]string) string {
 	s.t.Helper()
 	index := filepath.Join(s.t.TempDir(), "index")
@@ -119,7 +119,7 @@ func (s *Server) Commit(name, parent, base string, files map[string]string) stri
 	return git("", args...)
 }
 
-// File is a file's content on a branch; ok is false if it is missing.
+// File returns a file's content on a branch; ok is false if the file is missing.
 func (s *Server) File(name, branch, path string) (content string, ok bool) {
 	s.t.Helper()
 	cmd := s.command(s.Dir(name), nil, "cat-file", "blob", "refs/heads/"+branch+":"+path)
@@ -127,7 +127,7 @@ func (s *Server) File(name, branch, path string) (content string, ok bool) {
 	return string(out), err == nil
 }
 
-// Files are the paths on a branch, sorted.
+// Files returns the paths on a branch, sorted.
 func (s *Server) Files(name, branch string) []string {
 	s.t.Helper()
 	if s.Head(name, branch) == "" {
@@ -137,7 +137,7 @@ func (s *Server) Files(name, branch string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
 }
 
-// Fsck fails the test where git finds anything wrong with a repository.
+// Fsck fails the test if git finds a defect in a repository.
 func (s *Server) Fsck(name string) {
 	s.t.Helper()
 	s.Git(name, "fsck", "--full", "--strict", "--no-dangling")

@@ -21,15 +21,16 @@ import (
 	"satchel/internal/testenv"
 )
 
-// Options configure a Server. The zero Options are an open server over http.
+// Options configure a Server. The zero Options are a server over http that requires no
+// credential.
 type Options struct {
 	// Dir holds the repositories; default a temporary directory of the test.
 	Dir string
-	// Username and Password are asked of every request (HTTP Basic) where
-	// Password is not empty. An empty Username lets any pass, as GitHub does.
+	// If Password is not empty, every request must have Username and Password (HTTP
+	// Basic). An empty Username accepts any name, as GitHub does.
 	Username, Password string
-	// TLS serves https with a certificate of its own authority, for 127.0.0.1,
-	// ::1, localhost and Names.
+	// TLS serves https with a certificate of its own authority, for 127.0.0.1, ::1,
+	// localhost and Names.
 	TLS   bool
 	Names []string
 }
@@ -57,8 +58,8 @@ type Server struct {
 	logs       bytes.Buffer
 }
 
-// New starts a server, which ends with the test. It needs the git program with
-// its http-backend, and skips the test where that is missing.
+// New starts a server that ends with the test. It needs the git program with its
+// http-backend, and skips the test without it.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	git := testenv.NeedProgram(t, "git")
@@ -85,7 +86,7 @@ func New(t testing.TB, o Options) *Server {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},
-		// One protocol, whose connections can be cut one by one.
+		// HTTP/1.1 only, so that tests can cut single connections.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	if o.TLS {
@@ -105,8 +106,8 @@ func New(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Close stops the server and waits for what it runs. The test's end does it
-// too.
+// Close stops the server and waits for its requests and processes. The end of the test
+// calls Close too.
 func (s *Server) Close() {
 	s.once.Do(func() {
 		close(s.closing)
@@ -116,8 +117,8 @@ func (s *Server) Close() {
 	})
 }
 
-// Idle waits until no request runs: a client that was cut off learns of it
-// before the repository has done what it was sent.
+// Idle waits until no request runs. A client that was cut off notices this before the
+// repository has finished with its data.
 func (s *Server) Idle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,34 +127,33 @@ func (s *Server) Idle() {
 	}
 }
 
-// Host is the server's address, as "127.0.0.1:port".
+// Host returns the server's address, such as "127.0.0.1:port".
 func (s *Server) Host() string { return s.host }
 
-// URL is the address of a repository.
+// URL returns the address of a repository.
 func (s *Server) URL(name string) string { return s.scheme + "://" + s.host + "/" + name + ".git" }
 
-// CAFile is a file with the authority of the server's certificate, PEM; empty
-// without TLS.
+// CAFile returns a PEM file with the authority of the server's certificate, or "" without
+// TLS.
 func (s *Server) CAFile() string { return s.caFile }
 
-// SetCredential changes what requests must show from now on; an empty password
-// asks for nothing.
+// SetCredential changes the credential that requests need from now on. An empty password
+// requires none.
 func (s *Server) SetCredential(username, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.user, s.pass = username, password
 }
 
-// Inject sets what decides about every later request; nil: nothing goes wrong.
-// It is called for one request at a time, before authentication.
+// Inject sets the function that returns the fault of every later request; nil means no
+// faults. The server calls f for one request at a time, before it checks the credential.
 func (s *Server) Inject(f func(Request) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inject = f
 }
 
-// Requests are those that the server has seen since the last Forget, oldest
-// first.
+// Requests returns the requests since the last Forget, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Server) Forget() {
 	s.requests = nil
 }
 
-// Log is what the backend and the server said of errors.
+// Log returns the errors that the backend and the server logged.
 func (s *Server) Log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.ended.Broadcast()
 	}()
 	if r.ContentLength == 0 {
-		in.fire() // there is no body whose end could do it
+		in.fire() // there is no body whose end could fire it
 	}
 	switch {
 	case in.ended:
@@ -228,9 +228,8 @@ func authorized(r *http.Request, user, pass string) bool {
 	return ok && (user == "" || u == user) && subtle.ConstantTimeCompare([]byte(p), []byte(pass)) == 1
 }
 
-// cgi runs the backend. It returns when every process of it has ended: each
-// holds the standard output that is read to its end, whether or not the client
-// still listens.
+// cgi runs the backend. It returns when all processes of the backend have ended: they
+// hold standard output open, and cgi reads it to the end even if the client is gone.
 func (s *Server) cgi(w http.ResponseWriter, r *http.Request, body *faultyBody) {
 	logs := &lockedLog{s: s}
 	h := &cgi.Handler{
@@ -248,9 +247,9 @@ func (s *Server) cgi(w http.ResponseWriter, r *http.Request, body *faultyBody) {
 	r = r.Clone(r.Context())
 	r.Body = body
 	if r.ContentLength != 0 {
-		// The backend reads a body of unknown length to its end. Told a length
-		// it spins for ever on a body that ends before (git 2.39), and package
-		// cgi refuses one that says that it is sent in chunks.
+		// The backend reads a body of unknown length to its end. If it knows the length
+		// and the body ends early, it spins forever (git 2.39). Package cgi refuses a
+		// body that is declared as chunked.
 		r.TransferEncoding, r.ContentLength = nil, -1
 		r.Header.Del("Content-Length")
 	}
@@ -266,7 +265,7 @@ func configEnv(kv ...string) []string {
 	return env
 }
 
-// lockedLog collects what is said.
+// lockedLog collects log output.
 type lockedLog struct{ s *Server }
 
 func (l *lockedLog) Write(p []byte) (int, error) {

@@ -15,8 +15,8 @@ func errNotWaiting(p space.Path) error {
 	return fault.New(fault.Conflict, "The file %s has changed since you saw it, or somebody has already decided. Look at it again.", string(p))
 }
 
-// decide finds the review that waits at a path, checks that it is of the content that the
-// person saw, and carries out the decision.
+// decide finds the review that waits at a path, checks that it concerns the content that
+// the person saw, and carries out the decision.
 func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, saw content, do func(ctx context.Context, st *state, w space.Review) error) error {
 	st := r.state(id)
 	within, cancel := context.WithTimeout(ctx, r.o.Act)

@@ -7,13 +7,13 @@
 //
 // The rule: a change that came through Satchel from an AI, or through a merge of such a
 // commit, waits for a person's review. A change that a person pushed with git or wrote on
-// the pages does not. Contents are compared whole, not line by line. A file that a merge
-// writes to a path which one side lacks waits too, since it may have lines from any path of
-// that side.
+// the pages does not. Contents are compared whole, not line by line. A merge may write a
+// file to a path that one side lacks. Such a file waits too, because it may contain lines
+// from any path of that side.
 //
 // The branch's log proves which commits Satchel made, and by which tool. Any other commit
-// is a person's, since an AI that uses Satchel cannot push. Its trailers prove nothing: if
-// they name the tool of an AI, it waits, but they never exempt it from review.
+// is a person's, because an AI that uses Satchel cannot push. Its trailers prove nothing:
+// if they name the tool of an AI, it waits, but they never exempt it from review.
 //
 // For every path, the package keeps the baseline: the content that a person last knew
 // there, which Undo restores. A path whose content at head differs waits. A baseline moves

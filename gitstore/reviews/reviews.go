@@ -70,9 +70,9 @@ type state struct {
 	// loaded.
 	rows          map[space.Path]*row
 	dirty         map[space.Path]bool // rows that are not saved
-	waited        waited              // changes of it that are not saved
+	waited        waited              // changes of the waitedRows that are not saved
 	cursor, saved space.CommitID      // the commits of rows, and of the saved rows
-	walker        *walker             // nil if they are none
+	walker        *walker             // in the background; nil otherwise
 
 	mu      sync.Mutex // guards the rest; never held for long
 	head    space.CommitID
@@ -94,7 +94,7 @@ func (st *state) list() []space.Review {
 	return st.waiting
 }
 
-// publish stores the reviews that wait at a head; nil keeps those from before.
+// publish stores the reviews that wait at a head. A nil list keeps the previous reviews.
 func (st *state) publish(head space.CommitID, list []space.Review) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -17,9 +17,9 @@ type row struct {
 	SpaceID string `gorm:"primaryKey"`
 	Path    string `gorm:"primaryKey"`
 
-	Blob string // of the baseline; empty: a person knows that nothing is there, or nothing
+	Blob string // of the baseline; empty if a person knows that there is no file, or knows nothing
 	Mode int
-	Base string // a commit that has the baseline at the path
+	Base string // a commit with the baseline at the path
 
 	CommitID     string // that changed it last
 	Tool, Client string
@@ -260,8 +260,8 @@ func (r *Reviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([
 	return out, nil
 }
 
-// Forget removes the state of a deleted space. Call it when the git store no longer has the
-// space, so that it is not read again.
+// Forget removes the state of a deleted space. Call Forget after the git store has
+// deleted the space, so that its history is not read again.
 func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
 	st := r.state(id)
 	release, err := st.take(ctx) // a running read must not save after this

@@ -163,8 +163,8 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 	return v, err
 }
 
-// judgeMoved is judge for a file that was moved from one of the paths, preferably one with
-// the same base name. It waits if any of them did.
+// judgeMoved is like judge, for a file that was moved from one of the paths, preferably
+// one with the same base name. It waits if any of them did.
 func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (v verdict, err error) {
 	var named []space.Path
 	for _, p := range from {
@@ -190,9 +190,9 @@ func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (
 	return v, nil
 }
 
-// carries reports whether a file that a person wrote has content that waits: it was made
-// from a waiting file, or a push brings exactly that content again. A person who edits a
-// waiting file does not confirm the rest of it.
+// carries reports whether a file that a person wrote contains content that waits: either
+// the file was made from a waiting file, or a push brings exactly the waiting content
+// again. A person who edits a waiting file does not confirm the rest of it.
 func (w *stepper) carries(ctx context.Context, f change, by author) (bool, error) {
 	of := f.was
 	if !by.proven {

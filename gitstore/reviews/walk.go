@@ -186,8 +186,8 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 	return out, nil
 }
 
-// roots are the directories in which every file is checked: those whose files every client
-// gets.
+// roots returns the directories in which every file is checked, because every client gets
+// these files.
 func roots() []space.Path { return []space.Path{"resources", "skills"} }
 
 // Covers reports whether a person confirms what AIs write at a path.

@@ -20,9 +20,9 @@ import (
 // changes. If keep is false, the file is left out as if that commit had not written it.
 // File must not modify content. p may break the rules of space.ParsePath, as paths of
 // imported histories may. The content of a link is its target; a link whose new target
-// breaks the rules is left out. An empty p means that content is the message of a
-// commit or an annotated tag, or the name or address of an author or committer; keep
-// does not count for these.
+// breaks the rules is left out. An empty p means that content is the message of a commit
+// or an annotated tag, or the name or address of an author or committer; keep is ignored
+// for these.
 type File func(p space.Path, content []byte) (out []byte, keep bool)
 
 // Options are the parameters of [New].
@@ -318,15 +318,15 @@ func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, erro
 	return tree, nil
 }
 
-// change rewrites a change against the first parent. Without keep, the entry of the
+// change rewrites a change against the first parent. If keep is false, the entry of the
 // rewritten first parent stays.
 func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
 	if ch.New.Mode == 0 {
 		return ch.New, true, nil
 	}
 	e = ch.New
-	// A change of mode alone brings no new content, nor does an entry that a merge took
-	// from another parent. The content is that of the rewritten parent.
+	// A change of only the mode brings no new content, nor does an entry that a merge
+	// took from another parent. The content is that of the rewritten parent.
 	for i := range was {
 		at, err := p.o.Trees.Lookup(was[i], ch.Path)
 		if err != nil {

@@ -18,9 +18,9 @@ import (
 type Allowance struct {
 	Space       space.SpaceID `json:"space"`
 	Fingerprint string        `json:"fingerprint"`
-	// Rule and Path show people where the secret was found. If Allow is given neither, they
-	// are those of the last refusal, or empty if this process does not know it. The secret
-	// is allowed at every path.
+	// Rule and Path show people where the secret was found. If both are empty, Allow
+	// takes them from the last refusal, if this process knows it. The secret is allowed
+	// at every path.
 	Rule string     `json:"rule"`
 	Path space.Path `json:"path"`
 	By   string     `json:"allowed_by"` // who allowed it, as the audit log names them

@@ -9,8 +9,8 @@ var placeholders = [...]string{
 	"xxxxx", "00000000", "12345678", "abcdefgh", "......", "-----", "____", "foobar", "fake-", "fake_",
 }
 
-// published are fingerprints of keys that providers publish for examples and tests. They
-// are hashes because a scanner would find the keys here.
+// published returns fingerprints of keys that providers publish for examples and tests.
+// They are hashes because a scanner would find the keys here.
 func published() []string {
 	return []string{
 		"1938c068ffef7eb430d3", // Azurite's account key

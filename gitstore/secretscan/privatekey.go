@@ -4,8 +4,8 @@ import "bytes"
 
 const (
 	minKeyDigits = 64 // base64 digits of the shortest private key (an Ed25519 one has 64)
-	minKeyLine   = 16 // of a line of one, but for the last
-	maxKeyLabels = 8  // lines before the digits, as Proc-Type: and Comment:
+	minKeyLine   = 16 // of every line of a key but the last
+	maxKeyLabels = 8  // lines before the digits, such as Proc-Type: and Comment:
 )
 
 var (

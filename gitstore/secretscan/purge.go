@@ -44,8 +44,8 @@ const minLearnt = 8
 // on it.
 func (u *Purger) Learn(content []byte, line int) int { return u.learn(content, line, true) }
 
-// LearnNamed is Learn for a line that a remote named. The remote may be wrong or hostile,
-// so LearnNamed never takes a line on which nothing looks like a secret.
+// LearnNamed is like Learn, for a line that a remote named. The remote may be wrong or
+// hostile, so LearnNamed never takes a line on which nothing looks like a secret.
 func (u *Purger) LearnNamed(content []byte, line int) int { return u.learn(content, line, false) }
 
 func (u *Purger) learn(content []byte, line int, whole bool) int {
@@ -134,7 +134,7 @@ func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 	return u.RewriteLearnt(p, out)
 }
 
-// RewriteLearnt is Rewrite for the secrets alone that u has learnt.
+// RewriteLearnt is like Rewrite, but replaces only the secrets that u has learnt.
 func (u *Purger) RewriteLearnt(p space.Path, content []byte) (out []byte, keep bool) {
 	n := 0
 	out = content

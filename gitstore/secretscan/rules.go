@@ -8,13 +8,13 @@ type rule struct {
 	about string   // for people, without an article: "GitHub personal access token"
 	lits  []string // every match has one of these, at bytes after its beginning
 	at    int
-	run   int  // letters and digits that follow lits in every match, for short ones
+	run   int  // number of letters and digits that follow lits in every match, for short lits
 	fold  bool // lits are in lower case and match in any case
 	// expr matches at the beginning. The secret is the first group that matched, or the
 	// match if expr has no groups.
 	expr    string
 	bound   bool    // no letter, digit or _ precedes a match
-	ends    bool    // nor follows it
+	ends    bool    // no letter, digit or _ follows a match
 	entropy float64 // a secret has more bits per byte than this
 	long    bool    // a match may have many lines
 	// refine, if set, returns the end of the secret at the beginning of the content, or 0
@@ -22,10 +22,10 @@ type rule struct {
 	refine func(content []byte) (end int)
 }
 
-// own are rules for formats that remotes refuse and that gitleaks lacks, or has in a form
-// that matches placeholders. They follow the providers' documentation, GitHub's list of
-// supported secret scanning patterns and, for Azure's keys with a signature in them,
-// Microsoft's.
+// own returns rules for formats that remotes refuse and for which gitleaks has no rule,
+// or one that matches placeholders. The rules follow the providers' documentation,
+// GitHub's list of supported secret scanning patterns and, for Azure's keys that contain
+// a signature, Microsoft's.
 func own() []rule {
 	const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 	return []rule{

@@ -77,7 +77,7 @@ func (s *Scanner) Scan(p space.Path, content []byte) []Finding {
 // RuleUnread is the rule of a finding that covers content that was not searched.
 const RuleUnread = "unread"
 
-// scan is Scan with a context.
+// scan is like Scan, with a context.
 func (s *Scanner) scan(ctx context.Context, content []byte) ([]Finding, error) {
 	s.once.Do(s.ready)
 	found, err := s.search(ctx, content)

@@ -26,9 +26,9 @@ type lib struct {
 	retired []string                 // trees that were replaced; commands may still be in them
 }
 
-// Library returns the directory that the sandboxes of a user see as /library. It follows
-// the user's access until release is called, once. A source appears when its files are
-// written.
+// Library returns the directory that the sandboxes of a user see as /library. The
+// directory follows the user's access until release is called. Call release once. A
+// source appears when its files are written.
 func (m *Manager) Library(ctx context.Context, user space.UserID) (dir string, release func(), err error) {
 	m.mu.Lock()
 	if !m.started || m.o.Dir == "" || m.closed {

@@ -34,9 +34,9 @@ type Manager struct {
 	entries  map[string]*entry // by id
 	libs     map[space.UserID]*lib
 	made     int // trees so far, for their names
-	// busy are the publishers whose sources are being looked at, one after the
-	// other, so that who has many keeps nobody else from theirs; places is how many
-	// publishers' are at a time.
+	// busy holds the publishers whose sources are being processed. Sources of one
+	// publisher are processed one after the other, so that a publisher with many sources
+	// does not delay others. places limits the publishers processed at a time.
 	busy   map[space.UserID]bool
 	places chan struct{}
 	listed listings
@@ -55,14 +55,14 @@ type entry struct {
 	failures int
 	// prev is the snapshot before, for calls that began with it.
 	cur, prev *snapshot
-	tree      string // the directory that has cur; empty: none yet
+	tree      string // the directory with the files of cur; empty if there is none yet
 }
 
 func newEntry(s space.Source) *entry { return &entry{turn: make(chan struct{}, 1), src: s} }
 
 var _ space.Events = (*Manager)(nil)
 
-// New returns a Manager. Load is called before all else, and Close last.
+// New returns a Manager. Call Load before every other method, and Close at the end.
 func New(o Options) *Manager {
 	m := &Manager{
 		o: o.withDefaults(), wake: make(chan struct{}, 1),
@@ -220,8 +220,8 @@ func (m *Manager) logFailure(e *entry, err error) {
 	}
 }
 
-// due returns the sources of a publisher whose spaces have changed, those of one directory
-// together. If there are none, the publisher is no longer busy.
+// due returns the sources of a publisher whose spaces have changed. Sources of one
+// directory are next to each other. If there are none, the publisher is no longer busy.
 func (m *Manager) due(by space.UserID) []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,7 +242,8 @@ func (m *Manager) due(by space.UserID) []*entry {
 }
 
 // Look ends the sources whose publisher no longer owns the space, and updates the
-// sandboxes' libraries. It makes no snapshots, since those would delay taking away access.
+// sandboxes' libraries. It makes no snapshots, because they would delay the removal of
+// access.
 func (m *Manager) Look(ctx context.Context) {
 	owned := m.ownership()
 	for _, e := range m.all() {
@@ -348,8 +349,8 @@ func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space
 	return m.syncFor(ctx, user, id, false)
 }
 
-// Reset is Sync, but makes a new snapshot even if there is one of the same commit, and
-// writes the files that sandboxes see again.
+// Reset is like Sync, but makes a new snapshot even if there is one of the same commit,
+// and writes the files that sandboxes see again.
 func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, true)
 }

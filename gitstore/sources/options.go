@@ -26,23 +26,24 @@ const (
 	DefaultLookEvery  = time.Minute
 )
 
-// Options say what a Manager works with. DB, Store and Owned are required.
+// Options configure a Manager. DB, Store and Owned are required.
 type Options struct {
 	DB    *database.DB
 	Store Store
-	// Owned returns the spaces that a user owns; none if they are no user of
-	// the server any more.
+	// Owned returns the spaces that a user owns; none after the user was removed from the
+	// server.
 	Owned func(ctx context.Context, user space.UserID) ([]space.SpaceID, error)
-	// Dir is where the trees for sandboxes are made; empty: there are none.
+	// Dir is the directory in which the trees for sandboxes are made; empty means no
+	// trees.
 	Dir string
-	// MaxSources bounds the sources of one person, MaxFiles and MaxBytes those of
-	// one source. 0 takes the default.
+	// MaxSources limits the sources of one person. MaxFiles and MaxBytes limit the files
+	// of one source. Zero means the default.
 	MaxSources, MaxFiles int
 	MaxBytes             int64
-	// Settle is how long commits may go on before a snapshot is made of them.
+	// Settle is how long a new snapshot waits for further commits.
 	Settle time.Duration
-	// LookEvery is how often it is looked whether every source still has its
-	// publisher, and whether what failed succeeds now.
+	// LookEvery is how often the Manager checks that every source still has its
+	// publisher, and retries what failed.
 	LookEvery time.Duration
 	Now       func() time.Time
 	Logger    *slog.Logger
@@ -73,10 +74,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Index is what follows the snapshots so that they can be searched.
+// Index follows the snapshots, so that they can be searched.
 type Index struct {
-	// Changed tells of a new snapshot. It must not block.
+	// Changed reports a new snapshot. It must not block.
 	Changed func(collection space.SpaceID)
-	// Dropped removes what is kept of a publication that is over.
+	// Dropped removes what is stored for a publication that has ended.
 	Dropped func(ctx context.Context, collection space.SpaceID) error
 }

@@ -41,12 +41,12 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 	}, nil
 }
 
-// Add publishes the directory s.Dir of the space s.Space in the name of its owner
-// s.By, or changes the texts and the audience of a source that By publishes
-// from there. What the manager keeps of a source (its state and snapshot) is ignored
-// in s. The error is a fault.Invalid for a bad value, a fault.Forbidden if By does
-// not own the space, a fault.Conflict if the ID is taken, a fault.Limited if By has
-// published as many sources as one person may, and a fault.TooLarge for the directory.
+// Add publishes the directory s.Dir of the space s.Space in the name of its owner s.By,
+// or changes the texts and the audience of a source that By publishes from this
+// directory. What the manager keeps of a source (its state and snapshot) is ignored in s.
+// The error is a fault.Invalid for a bad value, a fault.Forbidden if By does not own the
+// space, a fault.Conflict if the ID is taken, a fault.Limited if By has published as many
+// sources as one person may, and a fault.TooLarge for the directory.
 func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (space.Source, error) {
 	s, err := checked(s, consent.WithMemory)
 	if err != nil {
@@ -77,7 +77,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		case old.Space != s.Space || old.By != s.By:
 			return space.Source{}, errTaken(s.ID)
 		case consent.New || old.Dir != s.Dir:
-			// The source that has the name now would be lost without notice.
+			// Otherwise this request would silently replace an existing source.
 			return space.Source{}, fault.New(fault.Conflict, "You already publish %s as %q. Choose another name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
@@ -179,8 +179,8 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) e
 	return m.end(ctx, e)
 }
 
-// RemoveAll unpublishes all sources of a deleted space. The process that has their index
-// open drops it, at the next start at the latest.
+// RemoveAll unpublishes all sources of a deleted space. The process with their index open
+// drops the index, at the next start at the latest.
 func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()

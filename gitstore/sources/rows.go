@@ -45,7 +45,7 @@ type syncedRow struct {
 
 func (syncedRow) TableName() string { return "sources_synced" }
 
-// endedRow is a publication that is over, of which an index may still be there.
+// endedRow is an ended publication that may still have an index.
 type endedRow struct {
 	Collection string `gorm:"primaryKey"`
 }

@@ -143,8 +143,8 @@ type listings struct {
 	err   error
 }
 
-// list is read with the limits of a source. The error of a snapshot that exceeds them comes
-// with its totals, without its files.
+// list reads a snapshot within the limits of a source. If the snapshot exceeds them, list
+// returns an error, with the snapshot's totals and without its files.
 func (m *Manager) list(ctx context.Context, s space.Source, at space.CommitID) (*snapshot, error) {
 	l := &m.listed
 	l.mu.Lock()

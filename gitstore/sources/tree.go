@@ -105,7 +105,7 @@ func makeDirs(root, dir string, made map[string]bool) error {
 	return mkdir(filepath.Join(root, filepath.FromSlash(dir)))
 }
 
-// mkdir makes a directory, which must be new, regardless of the umask.
+// mkdir creates a directory, which must not exist, regardless of the umask.
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, treeDir); err != nil {
 		return err

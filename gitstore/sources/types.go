@@ -48,8 +48,8 @@ func CheckID(id string) error {
 	return nil
 }
 
-// checked returns the source with its texts and directory in the form in which they
-// are stored. The error is a fault.Invalid.
+// checked validates a source and returns it with its texts and directory as they are
+// stored. The error is a fault.Invalid.
 func checked(s space.Source, withMemory bool) (space.Source, error) {
 	if err := CheckID(s.ID); err != nil {
 		return s, err
@@ -114,8 +114,8 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// NotThere is the error for a source that does not exist, and for one that the
-// caller may not see: the two must look the same.
+// NotThere returns the error for a source that does not exist or that the caller may not
+// see. The two cases must look the same.
 func NotThere(id string) error {
 	if CheckID(id) != nil {
 		return fault.New(fault.NotFound, "There is no such source.")

@@ -71,10 +71,10 @@ type place struct {
 // thisMachine is the host of a directory.
 const thisMachine = "this machine"
 
-// transportForm is git's "helper::address", which runs a program.
+// transportForm matches git's "helper::address", which runs a program.
 var transportForm = expression(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
-// sshUser is a user name that ssh cannot take for an option.
+// sshUser matches a user name that ssh cannot mistake for an option.
 var sshUser = expression(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 
 func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
@@ -200,7 +200,7 @@ var hostLabel = expression(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 // number matches what some resolvers take for an IPv4 address or a part of one.
 var number = expression(`^([0-9]+|0x[0-9a-f]*)$`)
 
-// localSuffixes are names that only a network's own resolver knows.
+// localSuffixes returns the suffixes of names that only a network's own resolver knows.
 func localSuffixes() []string {
 	return []string{"localhost", "local", "internal", "intranet", "private", "lan", "home", "corp", "home.arpa", "localdomain"}
 }

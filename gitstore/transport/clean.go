@@ -79,8 +79,8 @@ func (c *Client) scrubber(e Endpoint, p place, gitDir string) scrubber {
 	return out
 }
 
-// expression compiles when it is first used: the program starts often, and
-// rarely for a remote.
+// expression returns a function that compiles an expression on its first call, because
+// most runs of the program use no remote.
 func expression(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

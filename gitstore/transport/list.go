@@ -33,9 +33,9 @@ const (
 	agent         = "git/2.39 satchel" // some servers only answer clients that call themselves git
 )
 
-// List reports what a remote has. For http(s) it is one request; it follows a redirect on
-// the same host, and Refs.URL is the target; another host is Moved. The error is an *Error
-// or ctx's cause.
+// List reports what a remote has. For http(s) it makes one request. It follows a redirect
+// on the same host, and Refs.URL is then the target. A redirect to another host is Moved.
+// The error is an *Error or ctx's cause.
 func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	p, err := c.policy(e).check(e.URL)
 	if err != nil {
@@ -63,7 +63,7 @@ type call struct {
 	op, branch, gitDir string
 }
 
-// finish makes the error for callers. ctx is the caller's own: if it ended, that is the
+// finish returns the error for callers. If ctx, the caller's own, has ended, that is the
 // reason.
 func (c *Client) finish(ctx context.Context, k call, err error) error {
 	if ctx.Err() != nil {

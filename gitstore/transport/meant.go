@@ -87,8 +87,8 @@ func (p policy) meant(text string) string {
 	return " Did you mean " + guess + "?"
 }
 
-// twoParts are hosts at which every repository has the path OWNER/NAME; a longer path is a
-// page.
+// twoParts returns the hosts at which every repository has the path OWNER/NAME; a longer
+// path is a page.
 func twoParts() []string { return []string{"github.com", "codeberg.org", "gitea.com", "bitbucket.org"} }
 
 // checkPage returns an error for the address of a page of a repository, which people copy

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// sshCommand is what git runs for an ssh:// URL, in the shell's words. The address of a
-// user's host is looked up and checked here, and ssh gets only this address, because its
-// own lookup could return another one.
+// sshCommand returns the command that git runs for an ssh:// URL, quoted for the shell.
+// The address of a user's host is looked up and checked here, and ssh gets only this
+// address, because its own lookup could return another one.
 func (c *Client) sshCommand(ctx context.Context, e Endpoint, p place) (string, error) {
 	if !filepath.IsAbs(e.SSH.KeyFile) || !filepath.IsAbs(e.SSH.KnownHosts) {
 		return "", errors.New("the ssh key and the known hosts need their whole paths")

@@ -74,9 +74,9 @@ type Endpoint struct {
 	// Trusted means that the operator trusts the URL: http, private hosts and directories
 	// of this machine (an absolute path) are allowed, and the egress rules do not apply.
 	Trusted bool
-	// CAFile has further certificate authorities in PEM form, read when it is first used;
-	// empty for the machine's own. Whether git also accepts the machine's own depends on
-	// its build.
+	// CAFile holds further certificate authorities in PEM form, read when it is first
+	// used; empty for the machine's own. Whether git also accepts the machine's own
+	// depends on its build.
 	CAFile string
 	// SSH enables ssh:// URLs; nil disables them.
 	SSH *SSH
@@ -90,11 +90,11 @@ const defaultUser = "x-access-token"
 type SSH struct {
 	// Program is the OpenSSH client; empty is "ssh", found through PATH.
 	Program string
-	// KeyFile has the private key. KnownHosts has the keys of the allowed hosts.
+	// KeyFile holds the private key. KnownHosts holds the keys of the allowed hosts.
 	KeyFile, KnownHosts string
 }
 
-// Refs is what a remote has.
+// Refs are the refs of a remote.
 type Refs struct {
 	// Heads are the branches' tips by their names, without refs/heads/.
 	// Branches whose names git refuses are left out.
@@ -102,8 +102,8 @@ type Refs struct {
 	// Default is the branch that HEAD names, even if it has no commit yet; empty if
 	// unknown.
 	Default string
-	// Shallow means that the remote is a shallow clone, which cannot be fetched completely.
-	// It is only known for http(s) remotes and directories.
+	// Shallow means that the remote is a shallow clone, which cannot be fetched
+	// completely. Shallow is only known for http(s) remotes and directories.
 	Shallow bool
 	// Empty means that the remote has no branch.
 	Empty bool

@@ -13,7 +13,7 @@ import (
 	"satchel/gitstore/packfile"
 )
 
-// Reader reads the trees of one repository and makes new ones.
+// Reader reads the trees of one repository and computes new ones.
 type Reader struct {
 	DB       *packfile.DB
 	MaxPaths int // the limit of one walk or comparison
@@ -37,8 +37,8 @@ type Object struct {
 }
 
 // Rewrite applies edits to a tree and returns the new tree, or the zero hash if it is
-// empty. It appends the new tree objects to out. It reads and writes only the trees
-// that the edits touch, and drops trees that become empty, since git has no empty
+// empty. It appends the new tree objects to out. It reads and writes only the trees that
+// the edits touch, and drops trees that become empty, because git has no empty
 // directories. The edits must not contradict each other: they set no path twice, and no
 // path is both a file and a directory unless one of the two is removed.
 func (r Reader) Rewrite(tree packfile.Hash, edits []Edit, out *[]Object) (packfile.Hash, error) {
@@ -136,7 +136,7 @@ func (r Reader) Lookup(tree packfile.Hash, path string) (Place, error) {
 	return r.lookupBy(r.DB.Entry, tree, path)
 }
 
-// LookupIn is Lookup with an index, for thousands of paths.
+// LookupIn is like Lookup, with an index for thousands of paths.
 func (r Reader) LookupIn(names packfile.NameIndex, tree packfile.Hash, path string) (Place, error) {
 	return r.lookupBy(func(tree packfile.Hash, name string) (packfile.TreeEntry, bool, error) {
 		return r.DB.EntryByName(names, tree, name)
@@ -173,7 +173,7 @@ func (r Reader) Walk(ctx context.Context, tree packfile.Hash, prefix string, vis
 	return r.WalkWithin(ctx, r.Budget(), tree, prefix, visit)
 }
 
-// WalkWithin is Walk with the caller's budget.
+// WalkWithin is like Walk, with the caller's budget.
 func (r Reader) WalkWithin(ctx context.Context, b *Budget, tree packfile.Hash, prefix string, visit func(path string, e packfile.TreeEntry) error) error {
 	return r.walk(ctx, tree, prefix, visit, b, 0)
 }
@@ -218,7 +218,7 @@ func (r Reader) Diff(ctx context.Context, a, b packfile.Hash, out *[]Change) err
 	return r.DiffWithin(ctx, r.Budget(), a, b, out)
 }
 
-// DiffWithin is Diff with the caller's budget.
+// DiffWithin is like Diff, with the caller's budget.
 func (r Reader) DiffWithin(ctx context.Context, budget *Budget, a, b packfile.Hash, out *[]Change) error {
 	return r.diff(ctx, a, b, "", out, budget, 0)
 }

@@ -25,19 +25,19 @@ type Boot struct {
 type ExecRequest struct {
 	// Command is given to bash -c, in the space's root.
 	Command string
-	// ReadOnly runs it as ReadOnlyUID in a mount namespace where SpaceDir is
+	// ReadOnly runs the command as ReadOnlyUID, in a mount namespace where SpaceDir is
 	// read-only.
 	ReadOnly bool
-	// Background makes it a job at once.
+	// Background makes the command a job at once.
 	Background bool
-	// DetachAfter makes it a job if it still runs after this time; zero: never.
+	// DetachAfter makes the command a job if it still runs after this time; zero: never.
 	DetachAfter time.Duration
-	// WallTime ends it with its whole process tree; zero: no limit.
+	// WallTime ends the command with its whole process tree; zero: no limit.
 	WallTime time.Duration
-	// Grace is the time between SIGTERM and SIGKILL when it is ended.
+	// Grace is the time between SIGTERM and SIGKILL when the command is ended.
 	Grace time.Duration
-	// HeadTail is how many bytes of each stream's beginning, and of its end, the result has
-	// at most.
+	// HeadTail limits the bytes that the result has of each stream's beginning, and of
+	// its end.
 	HeadTail int
 }
 
@@ -130,8 +130,8 @@ type Entry struct {
 	Mode    space.Mode
 	Size    int64
 	Content []byte // a Symlink's target
-	// Problem is why there is no content (not a regular file, over the limit, unreadable);
-	// Content is then empty.
+	// Problem says why there is no content (not a regular file, over the limit,
+	// unreadable); Content is then empty.
 	Problem string
 	// Busy marks a path that a running command has open for writing: a later collection
 	// reports it again.
@@ -152,9 +152,9 @@ type CollectLimits struct {
 	Entries  int
 	FileSize int64 // a larger file is reported with a Problem
 	Total    int64 // bytes of content in the batch
-	// After is the ID of the last acknowledged batch with More: this one continues after
-	// it. Earlier paths that changed meanwhile, or that were not acknowledged, wait for a
-	// collection without After.
+	// After is the ID of the last acknowledged batch with More: this batch continues
+	// after it. Earlier paths that changed meanwhile, or that were not acknowledged, wait
+	// for a collection without After.
 	After uint64
 }
 
@@ -167,8 +167,8 @@ type ApplyEntry struct {
 	// Force replaces a path that has unacknowledged changes; otherwise the path stays, and
 	// the result is Dirty.
 	Force bool
-	// Own makes it a change of the space's user, which Collect reports like any other. Its
-	// path may be invalid in a space.
+	// Own makes the entry a change by the space's user, which Collect reports like any
+	// other. Its path may be invalid in a space.
 	Own bool
 }
 

@@ -32,7 +32,7 @@ func (a *application) remove() error {
 	var err error
 	a.as(func() { dir, name, err = a.openParent(false) })
 	if err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP {
-		return nil // it is not there
+		return nil // there is no such directory
 	}
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func removeTree(dir int, name string, depth int) error {
 	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }
 
-// openParent opens the directory of the entry; with create it is made.
+// openParent opens the directory of the entry, and creates it if create is set.
 func (a *application) openParent(create bool) (dir int, name string, err error) {
 	parent, name := path.Split(a.entry.Path)
 	parent = strings.TrimSuffix(parent, "/")
@@ -401,7 +401,7 @@ func (a *application) exchange(dir int, tmp, name string) error {
 	return errDirty
 }
 
-// tempNames is how many names are tried: a command may take them on purpose.
+// tempNames limits how many names are tried, because a command may take them on purpose.
 const tempNames = 100
 
 // tempName returns a private name that this round has not used yet.

@@ -107,8 +107,8 @@ func (v *spaceView) checkOwn(p string) error {
 	return nil
 }
 
-// lookUpper returns the stamp of a path in the upper layer; ok is false if
-// it has none there.
+// lookUpper returns the stamp of a path in the upper layer; ok is false if the path is
+// not there.
 func (v *spaceView) lookUpper(p string) (s stamp, ok bool) {
 	dir, name := path.Split(p)
 	fd := v.upper
@@ -149,8 +149,8 @@ func (v *spaceView) dirty(p string) bool {
 		old, known := v.acked[part]
 		switch {
 		case !there:
-			// The upper layer does not have it: clean, unless it had it before. A whiteout
-			// vanishes with its directory.
+			// The upper layer does not have the path, so the path is unchanged unless the
+			// upper layer had it before. A whiteout vanishes with its directory.
 			if known && !old.whiteout() {
 				return true
 			}
@@ -190,7 +190,7 @@ func (v *spaceView) forgetUnder(dir string) {
 // nothingNew reports whether the host knows all deletions in a directory that seems empty.
 func (v *spaceView) nothingNew(dir string) bool { return v.nothingNewBut(dir, nil) }
 
-// nothingNewBut is nothingNew for a directory that has some names.
+// nothingNewBut is like nothingNew, for a directory that contains the names in seen.
 func (v *spaceView) nothingNewBut(dir string, seen []string) bool {
 	fd, err := openBeneath(v.upper, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

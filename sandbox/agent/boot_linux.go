@@ -111,7 +111,7 @@ func mountSpace(b Boot) error {
 	return nil
 }
 
-// mountLibrary puts the library, where there is one, at LibraryDir.
+// mountLibrary mounts the library, if there is one, at LibraryDir.
 func mountLibrary() error {
 	if _, err := os.Lstat(Library); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -154,7 +154,7 @@ func mountTmp(b Boot, uid int) error {
 	return os.Chown(homeDir, uid, uid)
 }
 
-// mountTmpfs mounts a tmpfs; a size or number of inodes of zero means no limit.
+// mountTmpfs mounts a tmpfs. Zero for size or inodes means no limit.
 func mountTmpfs(at string, mode fs.FileMode, size, inodes int64, flags uintptr) error {
 	opts := fmt.Sprintf("mode=%04o", mode)
 	if size > 0 {

@@ -57,7 +57,7 @@ func (c *capture) write(p []byte) {
 	}
 }
 
-// attach makes sure that there is a spool, and returns it.
+// attach returns the spool, and opens it if there is none.
 func (c *capture) attach(open func() *spool) *spool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *capture) takeLive() []byte {
 	return p
 }
 
-// written is the number of bytes so far.
+// written returns the count of bytes so far.
 func (c *capture) written() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

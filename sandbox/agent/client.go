@@ -12,7 +12,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Limits of what an agent can make its client hold.
+// Limits of what an agent can make its client keep in memory.
 const (
 	maxCalls     = 4096             // unanswered at once
 	maxJobEnds   = 4096             // reported and not yet handled
@@ -86,7 +86,8 @@ func (c *Client) OnJobEnd(f func(JobEnd)) {
 // Done is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says, after Done, why the connection ended: nil if Close was called.
+// Err returns why the connection ended, once Done is closed. It returns nil if Close was
+// called.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +124,7 @@ func (c *Client) end(err error) {
 	}
 }
 
-// write is the only writer of conn, so that a call whose context ends need not
+// write is the only goroutine that writes to conn. So a call whose context ends does not
 // wait for an agent that does not read.
 func (c *Client) write() {
 	for {
@@ -298,8 +299,8 @@ func (c *Client) send(ctx context.Context, b []byte) error {
 	}
 }
 
-// roundTrip sends a request and returns the reply's body. When ctx ends first,
-// the reply is awaited and thrown away by the reader.
+// roundTrip sends a request and returns the reply's body. If ctx ends first, the reader
+// discards the reply when it arrives.
 func (c *Client) roundTrip(ctx context.Context, k kind, encode func(*encoder), limit int) ([]byte, error) {
 	_, cl, err := c.start(ctx, k, encode, limit, nil)
 	if err != nil {
@@ -335,7 +336,7 @@ func (c *Client) settle(a answer) ([]byte, error) {
 	return nil, fmt.Errorf("agent: refused: %q", text)
 }
 
-// decode reads a reply; what is malformed ends the connection.
+// decode reads a reply. A malformed reply ends the connection.
 func (c *Client) decode(body []byte, read func(*decoder)) error {
 	d := &decoder{b: body}
 	read(d)

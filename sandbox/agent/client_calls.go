@@ -47,8 +47,9 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	return res, err
 }
 
-// awaitExec waits for the reply, and cancels the command when ctx ends. An agent that has
-// not answered well after the command's time is stuck or hostile, so the wait is limited.
+// awaitExec waits for the reply, and cancels the command when ctx ends. The wait is
+// limited: an agent is stuck or hostile if it does not answer well after the command's
+// time.
 func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecRequest) answer {
 	var overdue <-chan time.Time
 	if r.WallTime > 0 {
@@ -200,8 +201,8 @@ type liveOutput struct {
 	bytes  []byte
 }
 
-// liveQueue holds the output that onOutput has not taken yet. It never blocks
-// the reader: the oldest is dropped.
+// liveQueue holds the output that onOutput has not taken yet. It drops the oldest output,
+// so that it never blocks the reader.
 type liveQueue struct {
 	mu     sync.Mutex
 	queue  []liveOutput

@@ -115,8 +115,8 @@ func (c *collection) findGone() {
 	slices.Sort(c.gone)
 }
 
-// room reports whether the entry of a path with this much content fits; otherwise the walk
-// stops there.
+// room reports whether the entry of a path with this much content fits. If it does not,
+// the walk stops there.
 func (c *collection) room(p string, content int64) bool {
 	if c.fits(0, content) {
 		return true
@@ -125,7 +125,7 @@ func (c *collection) room(p string, content int64) bool {
 	return false
 }
 
-// fits reports whether an entry fits after others entries.
+// fits reports whether an entry fits after so many other entries.
 func (c *collection) fits(others int, content int64) bool {
 	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= maxNames
 }
@@ -391,7 +391,7 @@ func (c *collection) readFile(dir int, f *changedFile) {
 }
 
 // isBusy reports whether a process of a command has a file open for writing. A file that
-// only the upper layer has, has the same inode number there as in the space.
+// is only in the upper layer has the same inode number there and in the space.
 func (c *collection) isBusy(ino uint64) bool {
 	if c.use == nil {
 		u := c.view.findUse()

@@ -23,7 +23,7 @@ const (
 	// open.
 	drainTime = 250 * time.Millisecond
 	readPart  = 32 << 10
-	// maxPipe is how much a pipe can hold: what an ordinary user may ask for (pipe(7),
+	// maxPipe is the largest capacity of a pipe that an ordinary user may set (pipe(7),
 	// pipe-max-size).
 	maxPipe = 1 << 20
 	// floodPause slows the reading of output that is not kept, so that `yes` does not use
@@ -94,7 +94,7 @@ func (r *running) run() (ExecResult, error) {
 	}
 	var j *job
 	if r.req.Background {
-		// Without room for a job it runs as any other command.
+		// If there is no room for a job, the command runs like any other.
 		j, _ = r.s.jobs.add(r)
 	}
 	detach := r.detachTimer()
@@ -105,7 +105,7 @@ func (r *running) run() (ExecResult, error) {
 			r.sendLive()
 			return r.result(), nil
 		case <-detach:
-			// If there is no room for a job, it continues as it is.
+			// If there is no room for a job, the command continues as it is.
 			j, _ = r.s.jobs.add(r)
 			detach = nil
 		}
@@ -147,7 +147,7 @@ func (r *running) launch() error {
 var errSignaled = errors.New("the command was sent a signal while it had no shell")
 
 // setShell rejects a new shell if the host has already sent a signal: the previous shell
-// got it, and the host was told that it was delivered.
+// got the signal, and the host has the answer that it was delivered.
 func (r *running) setShell(sh *shell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,14 +158,14 @@ func (r *running) setShell(sh *shell) bool {
 	return true
 }
 
-// pid is the process id of the command's shell, which is a session leader.
+// pid returns the process id of the command's shell, which is a session leader.
 func (r *running) pid() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sh.pid
 }
 
-// signal sends a signal to all of the command, from the host.
+// signal sends a signal of the host to all processes of the command.
 func (r *running) signal(sig unix.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,8 +177,9 @@ func (r *running) signal(sig unix.Signal) {
 	}
 }
 
-// maxLaunches is how often a command gets another shell because its shell was killed before
-// it read the command: another command of the same user may kill all waiting shells.
+// maxLaunches limits how often a command gets another shell because its shell was killed
+// before it read the command. Another command of the same user may kill all waiting
+// shells.
 const maxLaunches = 3
 
 // relaunch reports whether the command, whose shell has ended, was given to
@@ -296,8 +297,8 @@ func (r *running) follow(from Stream, f *os.File, c *capture) {
 	}
 }
 
-// rest reads what is in a pipe, without waiting for more. On a busy machine, the reader may
-// not have run since the command wrote it.
+// rest reads what is in a pipe, without waiting for more. On a busy machine, the reader
+// may not have run after the command's last write.
 func (c *capture) rest(f *os.File) {
 	conn, err := f.SyscallConn()
 	if err != nil {

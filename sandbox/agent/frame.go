@@ -7,13 +7,14 @@ import (
 	"io"
 )
 
-// Every error of a broken or hostile agent wraps ErrProtocol. It closes the connection.
+// ErrProtocol is in the tree of every error that a broken or hostile agent causes. Such
+// an error closes the connection.
 var ErrProtocol = errors.New("agent: protocol violation")
 
-// A frame is a header of 12 bytes and a payload: version, kind, flags, a zero
-// byte, the id of the call (big endian), the payload's length (big endian). A
-// message is one frame or several of the same kind and id, of which all but
-// the last carry flagMore.
+// A frame is a header of 12 bytes and a payload. The header holds the version, the kind,
+// the flags, a zero byte, the id of the call and the length of the payload (both big
+// endian). A message is one or more frames of the same kind and id. All frames but the
+// last carry flagMore.
 const (
 	protocolVersion = 1
 	frameHeader     = 12
@@ -28,7 +29,7 @@ type kind uint8
 const (
 	kindBoot kind = 1 + iota
 	kindExec
-	kindCancel // of the Exec with this id; it is answered by the Exec's reply
+	kindCancel // of the Exec with this id; the Exec's reply answers it
 	kindCollect
 	kindAck
 	kindApply
@@ -73,8 +74,8 @@ func appendMessage(b []byte, k kind, id uint32, body []byte) []byte {
 	return appendFrame(b, frame{kind: k, id: id, payload: body})
 }
 
-// frameReader reads frames into one buffer: a frame's payload is valid until
-// the next call.
+// frameReader reads frames into one buffer. A frame's payload is valid until the next
+// call.
 type frameReader struct {
 	r    io.Reader
 	head [frameHeader]byte

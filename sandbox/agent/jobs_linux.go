@@ -142,9 +142,9 @@ func (js *jobs) relaunched(r *running) {
 	}
 }
 
-// finished closes the command's files and its channel ended. For a job, it records and
-// reports the end, and removes the oldest ended jobs. It holds the lock, so that an ended
-// command cannot become a job.
+// finished closes the command's files and r.ended. For a job, it records and reports the
+// end, and removes the oldest ended jobs. It holds the lock, so that an ended command
+// cannot become a job.
 func (js *jobs) finished(r *running) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -189,8 +189,9 @@ func (js *jobs) finished(r *running) {
 	}()
 }
 
-// forgetOldest removes the oldest ended job of the kind of commands that has more of them,
-// but not the one that has just ended. So neither kind can displace the other's jobs.
+// forgetOldest removes the oldest ended job of one kind of commands: the kind with more
+// ended jobs. It keeps the job that has just ended. So neither kind can displace the
+// other's jobs.
 func (js *jobs) forgetOldest(ended *job) {
 	count, oldest := map[bool]int{}, map[bool]int{}
 	for i, j := range slices.Backward(js.list) {
@@ -223,7 +224,7 @@ func handTo(path string, readOnly bool, mode os.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// newSpoolFor is newSpool with a file that commands of one kind may read.
+// newSpoolFor is like newSpool, but commands of one kind may read the file.
 func newSpoolFor(path string, size int64, readOnly bool) *spool {
 	sp := newSpool(path, size)
 	if sp != nil && handTo(path, readOnly, 0o640) != nil {
@@ -256,8 +257,9 @@ func (js *jobs) outputFile(readOnly bool) *spool {
 	return newSpoolFor(path, js.output, readOnly)
 }
 
-// keepOutputs adds the output files of an ended command; before its end it could become a
-// job, which needs them. As with jobs, it removes the oldest of the kind that has more.
+// keepOutputs adds the output files of an ended command. It does not add them earlier,
+// because the command could become a job, which needs them. As with jobs, it removes the
+// oldest file of the kind with more files.
 func (js *jobs) keepOutputs(r *running) {
 	for _, path := range r.saved {
 		if path != "" {

@@ -4,10 +4,10 @@ package agent
 const (
 	// Exe is the program satchel-agent, read-only: process 1.
 	Exe = "/.satchel/agent"
-	// Lower is the checkout, read-only, the lower layer of the overlay that the
-	// agent mounts on SpaceDir. Only root can see it. Lower, Git and Library are each
-	// alone in a mount of their own, where the runtime puts them while the sandbox
-	// runs, before it passes the boot message on.
+	// Lower is the read-only checkout, the lower layer of the overlay that the agent
+	// mounts on SpaceDir. Only root can see it. Lower, Git and Library each have a mount
+	// of their own. The runtime attaches them there while the sandbox runs, before it
+	// passes on the boot message.
 	Lower = "/.satchel/lower/" + Attached
 	// Git is the read-only git view, which the agent binds to SpaceDir/.git.
 	Git = "/.satchel/git/" + Attached

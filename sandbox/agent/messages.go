@@ -132,8 +132,8 @@ const (
 	entryFlags = 1<<iota - 1
 )
 
-// A batch on the wire is entries, each after a byte 1, then a byte 0, its id
-// and whether there is more: the agent sends it while it collects.
+// On the wire, a batch is a list of entries, each after a byte 1. A byte 0, the batch's
+// id and its field More follow, so the agent can send a batch while it collects.
 const (
 	batchEnd   = 0
 	batchEntry = 1

@@ -43,8 +43,8 @@ func newPool(b Boot) (*pool, error) {
 	return p, nil
 }
 
-// spawner returns the spawner of a kind, and makes the read-only one when it
-// is first needed.
+// spawner returns the spawner of a kind of shells. It creates the read-only spawner when
+// it is first needed.
 func (p *pool) spawner(readOnly bool) (*spawner, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,8 +177,8 @@ func (p *pool) stop() {
 	}
 }
 
-// If no command runs, pause blocks the start of commands until release is called. Otherwise
-// quiet is false, and release does nothing.
+// pause blocks the start of commands until release is called, unless a command runs. In
+// that case quiet is false, and release does nothing.
 func (p *pool) pause() (release func(), quiet bool) {
 	p.starting.Lock()
 	if len(p.running()) > 0 {

@@ -81,8 +81,8 @@ func (r *round) inUse(p string) bool {
 	if len(r.use.writes) == 0 && !r.use.unsure {
 		return false
 	}
-	// A file that is open for writing is in the upper layer. One that only the checkout
-	// has may have the inode number of another there.
+	// A file that is open for writing is in the upper layer. A file that only the
+	// checkout has may have the same inode number as another file in the upper layer.
 	if _, ok := v.lookUpper(p); !ok {
 		return false
 	}
@@ -167,8 +167,8 @@ func (r *round) drop(s *setAside) {
 	}
 }
 
-// putBack returns a file to its path, and reports whether another lies aside in
-// its place.
+// putBack returns a file to its path, and reports whether it has set another file aside
+// in exchange.
 func (r *round) putBack(s *setAside) (swapped bool) {
 	r.results[s.entry].Dirty = true
 	r.view.hooks.putBack(s.path())
@@ -296,10 +296,10 @@ func (v *spaceView) copyName() string {
 	return fmt.Sprintf("%010x", v.copies)
 }
 
-// never is no file's ctime.
+// never is a ctime that no file has.
 const never = -1
 
-// unknow makes the next collection report the state of a path.
+// unknow makes the next collection report the state of a path again.
 func (v *spaceView) unknow(p string) { v.acked[p] = stamp{mode: unix.S_IFREG, ctime: never} }
 
 // putAside records a file that was just renamed.

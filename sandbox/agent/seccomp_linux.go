@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedCall is a call that no command may make, and why.
+// refusedCall is a call that commands may not make, with the reason.
 type refusedCall struct {
 	name string
 	nr   uint32
@@ -21,8 +21,8 @@ type refusedCall struct {
 type reason string
 
 const (
-	// An unprivileged user has every capability in a user namespace of its own,
-	// and with them mounts past every size limit.
+	// In a user namespace of its own, an unprivileged user has every capability, and can
+	// mount file systems past every size limit.
 	givesNamespace reason = "leads into a namespace of one's own, or out of this one"
 	changesMounts  reason = "changes what is mounted where"
 	// With these a command could reach into a shell that waits for the next
@@ -37,7 +37,8 @@ const (
 	isObsolete    reason = "is of no use to programs of today"
 )
 
-// refusedCalls is what every architecture has; archRefusedCalls has the rest.
+// refusedCalls are the refused calls that every architecture has; archRefusedCalls are
+// the others.
 var refusedCalls = append([]refusedCall{
 	{"unshare", unix.SYS_UNSHARE, givesNamespace},
 	{"setns", unix.SYS_SETNS, givesNamespace},
@@ -106,8 +107,8 @@ var refusedCalls = append([]refusedCall{
 	{"nfsservctl", unix.SYS_NFSSERVCTL, isObsolete},
 }, archRefusedCalls...)
 
-// cloneNamespaces are the flags of clone(2) that make namespaces: CLONE_NEWNS, CGROUP, UTS,
-// IPC, USER, PID and NET. (CLONE_NEWTIME only works with clone3 and unshare.)
+// cloneNamespaces are the flags of clone(2) that create namespaces: CLONE_NEWNS, CGROUP,
+// UTS, IPC, USER, PID and NET. (CLONE_NEWTIME only works with clone3 and unshare.)
 const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
@@ -134,15 +135,15 @@ const (
 // seccompFilter is the program that every command runs under, from its first
 // instruction to its last, with all its descendants.
 //
-// It first checks the architecture: the numbers of another one (32 bit, x32) mean
-// different calls, so such a call kills the process. It then looks up the number in a
-// tree, for speed: gVisor runs the filter for every possible number whenever a process
+// It first checks the architecture: on another one (32 bit, x32), the same numbers mean
+// different calls, so a call from there kills the process. It then looks up the number in
+// a tree, for speed: gVisor runs the filter for every possible number whenever a process
 // starts. It refuses refusedCalls, and some calls depending on an argument:
 //   - clone3 fails as missing (ENOSYS), because its flags are in memory, which a
 //     filter cannot read; the C library then uses clone;
 //   - clone cannot create namespaces;
-//   - prlimit only works for the caller, because it could stop the shell that
-//     waits for the next command from writing;
+//   - prlimit only works for the caller: a command could otherwise forbid the
+//     shell that waits for the next command to write;
 //   - socket opens socketFamilies (else EAFNOSUPPORT), personality sets one of
 //     personalities.
 //
@@ -193,8 +194,8 @@ func (p *bpfProgram) add(code uint16, k uint32, yes, no uint8) {
 func (p *bpfProgram) load(at uint32)    { p.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at, 0, 0) }
 func (p *bpfProgram) ret(result uint32) { p.add(unix.BPF_RET|unix.BPF_K, result, 0, 0) }
 
-// lookUp runs the rule for the number in the accumulator, and allows a call
-// that has none. The rules are sorted.
+// lookUp runs the rule for the number in the accumulator. It allows a call without a
+// rule. The rules are sorted.
 func (p *bpfProgram) lookUp(rules []seccompRule) {
 	if len(rules) <= 2 {
 		for _, r := range rules {

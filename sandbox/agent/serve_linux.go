@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Serve is process 1 of a sandbox: it speaks the protocol over in and out until
-// in ends, and returns the exit status.
+// Serve runs process 1 of a sandbox: it speaks the protocol over in and out until in
+// ends, and returns the exit status.
 func Serve(in io.Reader, out io.Writer) int {
 	s := &server{
 		out:     &sender{w: out},
@@ -21,7 +21,7 @@ func Serve(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// server is the agent. Its host is trusted; what commands do is not.
+// server is the agent. It trusts its host, but not the commands.
 type server struct {
 	out   *sender
 	boot  Boot

@@ -4,6 +4,5 @@ package agent
 
 import "io"
 
-// Serve is process 1 of a sandbox, and sandboxes run Linux: here it ends at
-// once with exit status 1.
+// Serve returns exit status 1, because sandboxes run only Linux.
 func Serve(io.Reader, io.Writer) int { return 1 }

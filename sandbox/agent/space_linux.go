@@ -109,7 +109,7 @@ func newSpaceView(p *pool, lower int) (*spaceView, error) {
 
 // noteWrites treats every known file that was open for writing as changed until it is
 // acknowledged again, and calls each with its path; all reports that any file may have
-// been.
+// been open for writing.
 func (v *spaceView) noteWrites(each func(p string)) (all bool) {
 	suspect := func(p string) {
 		if s, ok := v.acked[p]; ok && s.kind() == unix.S_IFREG {

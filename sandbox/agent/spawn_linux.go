@@ -20,9 +20,9 @@ import (
 // outliving its parent.
 const firstMark = 1 << 20
 
-// shell is a bash that is started, restricted and waits for its command, or
-// runs it. Starting a process in gVisor takes milliseconds, which a command
-// need not wait for if its shell has been started before.
+// shell is a restricted bash that waits for its command or runs it. Starting a process in
+// gVisor takes milliseconds, which a command does not wait for if its shell was started
+// before.
 type shell struct {
 	pid      int
 	mark     uint32
@@ -40,8 +40,8 @@ type shell struct {
 func (s *shell) run(command string) error {
 	defer unix.Close(s.wake)
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		// Otherwise the command could not open /dev/stdout and /dev/stderr. Not earlier:
-		// another command could write there, as if it were this command's output.
+		// Without this, the command could not open /dev/stdout and /dev/stderr. Before
+		// this point, another command could write there as if it were this command.
 		if err := f.Chown(int(s.uid), int(s.uid)); err != nil {
 			return fmt.Errorf("handing over the output: %w", err)
 		}
@@ -56,8 +56,8 @@ func (s *shell) run(command string) error {
 	return nil
 }
 
-// began reports whether the shell has read its command: both ends of the memfd
-// have one offset.
+// began reports whether the shell has read its command: both sides of the memfd share one
+// offset.
 func (s *shell) began() bool {
 	at, err := unix.Seek(s.text, 0, io.SeekCurrent)
 	return err != nil || at > 0
@@ -85,8 +85,8 @@ func (s *shell) endOutput() {
 	}
 }
 
-// spawner starts shells on a thread of its own, whose restrictions they
-// inherit; the thread of a read-only one is in a mount namespace of its own.
+// spawner starts shells on a thread of its own. The shells inherit the restrictions of
+// the thread. The thread of read-only shells is in a mount namespace of its own.
 type spawner struct {
 	reaper   *reaper
 	readOnly bool
@@ -142,7 +142,7 @@ func (s *spawner) prepareThread(b Boot) error {
 	return restrictThread()
 }
 
-// spawn starts a shell under a mark that no other has.
+// spawn starts a shell under a mark that no other shell has.
 func (s *spawner) spawn(mark uint32) (*shell, error) {
 	type result struct {
 		sh  *shell
@@ -218,11 +218,11 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 	}, nil
 }
 
-// shellScript is what a shell runs: it sets its limits, waits until the wake
-// pipe is closed, and evaluates the command as `bash -c` would, with no trace
-// of the wait: BASH_EXECUTION_STRING is what bash itself calls the text of -c.
-// The limits are set here because they belong to a process, not to the thread
-// that starts it, and may always be lowered.
+// shellScript returns the script of a shell. It sets the shell's limits, waits until the
+// wake pipe is closed, and evaluates the command as `bash -c` would, with no trace of the
+// wait: bash itself keeps the text of -c in BASH_EXECUTION_STRING. The script sets the
+// limits because they belong to a process, not to the thread that starts it. A process
+// may always lower its limits.
 func shellScript(b Boot) string {
 	var w strings.Builder
 	w.WriteString("umask 022;ulimit -c 0")

@@ -11,16 +11,16 @@ import (
 )
 
 // killRounds limits how often a tree is searched while it is killed. A tree that survives
-// the first rounds may be a fork bomb, in which each death makes room for a new process:
-// from round freezeAfter on, its processes are stopped first, which makes no room.
+// the first rounds may be a fork bomb, in which each death gives room to a new process.
+// So from round freezeAfter on, its processes are stopped first, which gives no room.
 const (
 	killRounds   = 2000
 	freezeAfter  = 2
 	freezeRounds = 20
 )
 
-// processes returns the number of every process but this one, with its
-// /proc/<pid>/status, which is valid until the next one.
+// processes returns the id of every process but this one, with its /proc/<pid>/status,
+// which is valid until the next iteration.
 func processes() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		dir, err := os.Open("/proc")
@@ -42,7 +42,7 @@ func processes() iter.Seq2[int, []byte] {
 	}
 }
 
-// readSmall reads the start of a file into buf; nil if it cannot.
+// readSmall reads the start of a file into buf. It returns nil if it cannot.
 func readSmall(path string, buf []byte) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,8 +57,8 @@ func readSmall(path string, buf []byte) []byte {
 }
 
 // hasMark reports whether a /proc/<pid>/status has the mark among its groups and is not
-// that of a zombie. A process whose first thread has ended looks like a zombie, except for
-// the number of its threads. The command can choose the process's name, which comes first,
+// that of a zombie. A process whose first thread has ended looks like a zombie, except
+// for its count of threads. The command can choose the process's name, which comes first,
 // but line breaks in it are escaped.
 func hasMark(status []byte, mark uint32) bool {
 	if state := statusField(status, "\nState:"); len(state) > 0 && (state[0] == 'Z' || state[0] == 'X') {

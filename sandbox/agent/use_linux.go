@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// liveUse is what the processes of commands use in the space.
+// liveUse is the set of files that the processes of commands use in the space.
 type liveUse struct {
 	writes map[uint64]bool // inodes open for writing, or mapped shared and writable
 	dirs   map[uint64]bool // inodes that are working directories

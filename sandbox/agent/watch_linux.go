@@ -38,7 +38,7 @@ func (w *writeWatch) add(space int, dir string) {
 }
 
 // drain calls written with every path that a writer closed; all is true if events were
-// lost, so that it may be any path.
+// lost, so that writers may have closed any path.
 func (w *writeWatch) drain(written func(p string)) (all bool) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -132,8 +132,8 @@ func (d *decoder) duration() time.Duration { return time.Duration(d.int()) }
 
 func (d *decoder) time() time.Time { return time.Unix(0, d.int()) }
 
-// list reads a count of items of at least one byte each, so that a count
-// cannot ask for more memory than the message has.
+// list reads the count of a list whose items take at least one byte each. So a count
+// cannot make the decoder allocate more than the message's size.
 func (d *decoder) list(most int) int {
 	n := d.uint()
 	if n > uint64(most) || n > uint64(len(d.b)) {
@@ -143,7 +143,7 @@ func (d *decoder) list(most int) int {
 	return int(n)
 }
 
-// done reports the first malformed field, or that bytes are left.
+// done returns the error of the first malformed field, or an error if bytes are left.
 func (d *decoder) done() error {
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("message: bytes after its end")

@@ -184,7 +184,7 @@ func lookAtNamespaces(exe string) host.Finding {
 	return f
 }
 
-// namespaceFault is the error if the child does not start.
+// namespaceFault returns the error if the child does not start.
 func namespaceFault(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) {
 		return fault.Wrap(err, fault.Unavailable, "No sandbox can start here: namespaces cannot be made. %s", namespaceRemedy(os.Geteuid(), sysctl))
@@ -192,8 +192,8 @@ func namespaceFault(err error) error {
 	return fmt.Errorf("starting the sandbox runtime process: %w", err)
 }
 
-// namespaceRemedy says how to make this machine allow namespaces; read returns a kernel
-// setting, or "".
+// namespaceRemedy returns how to make this machine allow namespaces. read returns a
+// kernel setting, or "".
 func namespaceRemedy(uid int, read func(string) string) string {
 	switch {
 	case uid == 0:

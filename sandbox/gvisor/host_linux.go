@@ -265,8 +265,9 @@ func (c *child) call(ctx context.Context, m link.Message, files ...*os.File) (li
 	}
 }
 
-// insist is call for requests that must not wait for a child that hangs. If there is no
-// answer in time, and none to a ping either, it kills the child with all its sandboxes.
+// insist is like call, for requests that must not wait for a child that hangs. If there
+// is no answer in time, and none to a ping either, it kills the child with all its
+// sandboxes.
 func (c *child) insist(ctx context.Context, m link.Message) (link.Message, error) {
 	done := make(chan struct{})
 	defer close(done)
@@ -359,7 +360,7 @@ func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checko
 	return c.failed(outer, ctx, s, reply, err)
 }
 
-// failed removes a sandbox whose start did not come to its end, and returns why.
+// failed removes a sandbox that did not start successfully, and returns why.
 func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Message, err error) error {
 	if ctx.Err() != nil {
 		// The child may still be starting it. It answers the stop when the start has ended
@@ -386,9 +387,9 @@ func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Messag
 	return err
 }
 
-// startKilled reports whether a start that failed with err was ended from outside, so that
-// the machine may still be able to run sandboxes. If both reasons are possible, it returns
-// true if a sandbox has started here before.
+// startKilled reports whether something outside ended a start that failed with err. The
+// machine may then still be able to run sandboxes. If both reasons are possible, it
+// returns true if a sandbox has started here before.
 func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool {
 	if errors.Is(err, errChildGone) {
 		select {
@@ -401,7 +402,7 @@ func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool 
 	return k == link.KilledSeen || k == link.KilledPerhaps && c.proven.Load()
 }
 
-// wasKilled reports whether a child that is dead was ended from outside.
+// wasKilled reports whether something outside ended a dead child.
 func (c *child) wasKilled() bool {
 	ws, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && ws.Signaled() && host.EndsFromOutside(ws.Signal())

@@ -16,12 +16,12 @@ import (
 	"satchel/internal/space"
 )
 
-// Cgroups reports where the cgroups of sandboxes are made.
+// Cgroups describes where the cgroups of sandboxes are created.
 type Cgroups struct {
-	Version int    // 1, 2; 0: they cannot be used
-	Why     string // why not
-	// parents are the directories in which each sandbox gets one, by
-	// controller; version 2 has one, under "".
+	Version int    // 1 or 2; 0 if cgroups cannot be used
+	Why     string // why cgroups cannot be used
+	// parents are the directories in which each sandbox gets a cgroup, by controller.
+	// Version 2 has one directory, under "".
 	parents map[string]string
 }
 
@@ -32,10 +32,10 @@ const (
 	cpuPeriod     = 100_000 // microseconds
 )
 
-// The controllers that bound a sandbox.
+// The controllers that limit a sandbox.
 var cgroupControllers = [...]string{"memory", "pids", "cpu"}
 
-// FindCgroups reports what this process may use, by trying it.
+// FindCgroups tries which cgroups this process may use.
 func FindCgroups(off bool) Cgroups {
 	if off {
 		return Cgroups{Why: "switched off"}
@@ -50,8 +50,8 @@ func FindCgroups(off bool) Cgroups {
 	g := Cgroups{Version: 1, parents: map[string]string{}}
 	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
 		g.Version = 2
-		// Not below the server's own, which has processes in it and so may not
-		// have children with controllers.
+		// Not below the server's own cgroup: it contains processes, so its children may
+		// not have controllers.
 		g.parents[""] = filepath.Join(cgroupMount, cgroupV2Group)
 		if err := enableV2(); err != nil {
 			return Cgroups{Why: err.Error()}
@@ -77,8 +77,8 @@ func FindCgroups(off bool) Cgroups {
 	return g
 }
 
-// enableV2 makes the parent of the sandboxes' cgroups and gives it the
-// controllers.
+// enableV2 creates the parent of the sandboxes' cgroups and enables the controllers in
+// it.
 func enableV2() error {
 	parent := filepath.Join(cgroupMount, cgroupV2Group)
 	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -116,14 +116,14 @@ func ownCgroups(file string) (map[string]string, error) {
 	return out, s.Err()
 }
 
-// allUsersMapped reports whether this process knows all user ids, as only in the
+// allUsersMapped reports whether all user ids are mapped in this process, as only in the
 // first user namespace.
 func allUsersMapped() bool {
 	b, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(b)), " ") == "0 0 4294967295"
 }
 
-// Describe says which version is used, or why none is.
+// Describe returns the version in use, or why there is none.
 func (g Cgroups) Describe() string {
 	if g.Version == 0 {
 		return g.Why
@@ -131,16 +131,16 @@ func (g Cgroups) Describe() string {
 	return "v" + strconv.Itoa(g.Version)
 }
 
-// Cgroup is what bounds one sandbox.
+// Cgroup limits one sandbox.
 type Cgroup struct {
 	version int
-	// dirs are its directories, by controller as Cgroups.parents are; where it
-	// was found again, each by itself.
+	// dirs are its directories, by the controllers of Cgroups.parents. Find uses each
+	// directory as its own key.
 	dirs map[string]string
 }
 
-// Create makes the cgroup of a sandbox, whose processes and threads together
-// may be so many as lim says of processes. A limit that is zero bounds nothing.
+// Create creates the cgroup of a sandbox. lim.Processes limits its processes and threads
+// together. A zero field of lim sets no limit.
 func (g Cgroups) Create(id space.SandboxID, lim space.Limits) (*Cgroup, error) {
 	if g.Version == 0 {
 		return nil, errors.New("cgroups cannot be used: " + g.Why)
@@ -207,7 +207,8 @@ func (c *Cgroup) dir(controller string) string {
 	return c.dirs[controller]
 }
 
-// Add moves processes into the cgroup; what they start later is in it too.
+// Add moves processes into the cgroup. The processes that they start later are in the
+// cgroup too.
 func (c *Cgroup) Add(pids []int) error {
 	for _, dir := range c.dirs {
 		for _, pid := range pids {
@@ -220,8 +221,8 @@ func (c *Cgroup) Add(pids []int) error {
 	return nil
 }
 
-// OOMKilled reports whether the kernel killed a process of the cgroup because its
-// memory was used up.
+// OOMKilled reports whether the kernel killed a process of the cgroup because it ran out
+// of memory.
 func (c *Cgroup) OOMKilled() bool {
 	file := "memory.oom_control"
 	if c.version == 2 {
@@ -240,7 +241,7 @@ func (c *Cgroup) OOMKilled() bool {
 	return false
 }
 
-// Remove removes the cgroup, whose processes have ended.
+// Remove removes the cgroup after its processes have ended.
 func (c *Cgroup) Remove() error {
 	var errs []error
 	for _, dir := range c.dirs {
@@ -251,8 +252,8 @@ func (c *Cgroup) Remove() error {
 	return errors.Join(errs...)
 }
 
-// removeCgroup removes one directory. The kernel may count a process that has
-// been waited for as a member for a moment longer.
+// removeCgroup removes one directory. For a moment, the kernel may still count a reaped
+// process as a member.
 func removeCgroup(dir string) error {
 	const attempts = 100
 	for i := 0; ; i++ {
@@ -267,11 +268,11 @@ func removeCgroup(dir string) error {
 	}
 }
 
-// notesFile is in a bundle the list of the cgroups that its sandbox may have:
-// whoever reaps it later may be in another one, and so look elsewhere.
+// notesFile is the file in a bundle that lists the possible cgroups of its sandbox. A
+// later process may be in another cgroup, and would look for them elsewhere.
 const notesFile = "cgroups"
 
-// Note lists in a bundle what Create is about to make, for Find.
+// Note writes the cgroups that Create is about to create to a bundle, for Find.
 func (g Cgroups) Note(bundle string, id space.SandboxID) error {
 	var list strings.Builder
 	for _, parent := range g.parents {
@@ -283,9 +284,8 @@ func (g Cgroups) Note(bundle string, id space.SandboxID) error {
 	return nil
 }
 
-// Find returns the cgroups that an earlier process made for a sandbox, as far as
-// they are there: those that Note listed in the bundle, where there is one, and
-// those that Create would make now.
+// Find returns the cgroups that an earlier process may have created for a sandbox: those
+// that Note listed in the bundle, if it exists, and those that Create would create now.
 func (g Cgroups) Find(bundle string, id space.SandboxID) *Cgroup {
 	c := &Cgroup{version: g.Version, dirs: map[string]string{}}
 	for _, parent := range g.parents {
@@ -298,8 +298,8 @@ func (g Cgroups) Find(bundle string, id space.SandboxID) *Cgroup {
 	return c
 }
 
-// noted reads what Note wrote, and takes nothing for a sandbox's cgroup that
-// does not have its name.
+// noted reads the list that Note wrote. It ignores paths without the name of the
+// sandbox's cgroup.
 func noted(bundle string, id space.SandboxID) []string {
 	b, err := os.ReadFile(filepath.Join(bundle, notesFile))
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package host is what the runtimes of sandboxes need of the machine that they
-// run on: processes that are held by more than their number, cgroups, the
-// standard streams of a process 1, a run directory that is one server's alone,
-// and findings for `satchel doctor`.
+// Package host gives the runtimes of sandboxes what they need from the machine: processes
+// that are held by more than their id, cgroups, the standard streams of a process 1, a
+// run directory for one server, and findings for `satchel doctor`.
 //
-// Nothing here knows a particular runtime.
+// Nothing in this package depends on a particular runtime.
 package host

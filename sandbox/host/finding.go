@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Finding is one thing that a runtime's Diagnose looked at.
+// Finding is the result of one check of a runtime's Diagnose.
 type Finding struct {
 	Name   string // what was looked at: "platform systrap", "user namespaces"
 	OK     bool
@@ -16,8 +16,8 @@ type Finding struct {
 	Remedy string // what to do about it; empty if OK
 }
 
-// LookAtRootfs reports whether the configured root file system is one; "" is
-// the host's own. It does not say where: callers of bash are told what it finds.
+// LookAtRootfs reports whether dir is a usable root file system; "" means the host's own.
+// The finding does not contain dir, because callers of bash see it.
 func LookAtRootfs(dir string) Finding {
 	f := Finding{Name: "root file system", OK: true, Detail: "the host's /usr"}
 	if dir == "" {
@@ -42,7 +42,7 @@ func LookAtRootfs(dir string) Finding {
 	return f
 }
 
-// rootCause is the system's own word, without a path.
+// rootCause returns the system's error text, without a path.
 func rootCause(err error) error {
 	for next := err; next != nil; next = errors.Unwrap(next) {
 		err = next
@@ -50,8 +50,8 @@ func rootCause(err error) error {
 	return err
 }
 
-// LookForTool looks for a program where the sandboxes' PATH finds it; rootfs is
-// their root file system, "" for the host's.
+// LookForTool looks for a program in the sandboxes' PATH. rootfs is their root file
+// system; "" means the host's.
 func LookForTool(rootfs, name string) Finding {
 	f := Finding{Name: name}
 	if rootfs == "" {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Stdio is this side of the standard streams of a process 1. Pipes alone may
-// become those: gVisor overwrites a regular file at stale offsets.
+// Stdio is this side of the standard streams of a process 1. The streams are always
+// pipes, because gVisor overwrites a regular file at stale offsets.
 type Stdio struct {
 	io.ReadWriteCloser // its standard output and input
 
@@ -19,8 +19,7 @@ type Stdio struct {
 	drain  sync.WaitGroup
 }
 
-// NewStdio makes the pipes; theirs are the ends for process 1, which the
-// caller closes.
+// NewStdio creates the pipes. theirs are the ends for process 1, which the caller closes.
 func NewStdio() (s *Stdio, theirs []*os.File, err error) {
 	var all []*os.File
 	for range 3 {
@@ -38,15 +37,15 @@ func NewStdio() (s *Stdio, theirs []*os.File, err error) {
 	return s, []*os.File{all[0], all[3], all[5]}, nil
 }
 
-// Stderr returns the beginning and the end of what process 1 has written to its
-// standard error, for logs: quoted by their handlers.
+// Stderr returns the beginning and the end of the standard error of process 1, for logs
+// whose handlers quote it.
 func (s *Stdio) Stderr() string { return s.said.String() }
 
-// Finish is called once process 1 is gone. It returns when what it wrote to
-// its standard error is here; the other two streams stay open.
+// Finish waits until all standard error of process 1 has been read. Call it after process
+// 1 has ended. The other two streams stay open.
 func (s *Stdio) Finish() {
-	// The other end of this pipe is gone, so its reader ends by itself; the
-	// deadline is for the case that it is not.
+	// The other end of this pipe is gone, so its reader ends by itself. The deadline is a
+	// precaution.
 	_ = s.errOut.SetReadDeadline(time.Now().Add(time.Second))
 	s.drain.Wait()
 	s.errOut.Close()
@@ -62,25 +61,25 @@ type pipes struct {
 func (p *pipes) Read(b []byte) (int, error)  { return p.r.Read(b) }
 func (p *pipes) Write(b []byte) (int, error) { return p.w.Write(b) }
 
-// Close ends a Read or a Write that is under way.
+// Close ends a Read or a Write in progress.
 func (p *pipes) Close() error {
 	p.once.Do(func() { p.err = errors.Join(p.r.Close(), p.w.Close()) })
 	return p.err
 }
 
-// Ends keeps the first and the last bytes written to it, by however many at
-// once: a Go program that dies says why before it tells of every goroutine.
+// Ends keeps the first and the last bytes written to it. It is safe for concurrent use.
+// Both ends matter: a Go program that dies prints the reason before its goroutines.
 type Ends struct {
 	mu          sync.Mutex
-	first, last int // how many bytes at most
+	first, last int // limits in bytes
 	head, tail  []byte
 	cut         bool
 }
 
-// NewEnds returns an Ends of so many bytes.
+// NewEnds returns an Ends that keeps the given numbers of bytes.
 func NewEnds(first, last int) *Ends { return &Ends{first: first, last: last} }
 
-// Write never fails.
+// Write never returns an error.
 func (e *Ends) Write(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,7 +96,7 @@ func (e *Ends) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept, with an ellipsis for what was not.
+// String returns the kept bytes, with an ellipsis in place of the others.
 func (e *Ends) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a process of this machine, held by a pidfd: however long after its end, a
-// signal never reaches another process that got its number.
+// Process is a process of this machine, held by a pidfd. A signal never reaches another
+// process that reuses its id.
 type Process struct {
 	PID int
 	f   *os.File
 }
 
-// OpenProcess holds a process, which may be another's than one of that number
-// was a moment ago: look again at what it is once it is held.
+// OpenProcess holds a process. The id may belong to another process by now, so check the
+// process again once it is held.
 func OpenProcess(pid int) (*Process, error) {
 	if pid <= 0 {
 		return nil, errors.New("a process of the sandbox has ended already")
@@ -30,7 +30,7 @@ func OpenProcess(pid int) (*Process, error) {
 	return &Process{PID: pid, f: os.NewFile(uintptr(fd), "pidfd")}, nil
 }
 
-// Kill ends the process; nothing happens where it has ended.
+// Kill kills the process. It does nothing if the process has ended.
 func (p *Process) Kill() { p.signal(unix.SIGKILL) }
 
 func (p *Process) signal(s unix.Signal) {
@@ -41,8 +41,8 @@ func (p *Process) signal(s unix.Signal) {
 	_ = rc.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) })
 }
 
-// Wait returns when the process has ended, without reaping it. It occupies no
-// thread: the runtime's poller waits.
+// Wait returns when the process has ended, without reaping it. It waits in the runtime's
+// poller and occupies no thread.
 func (p *Process) Wait() {
 	rc, err := p.f.SyscallConn()
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Process) Wait() {
 	})
 }
 
-// Status says how a child process ended that nobody has reaped yet.
+// Status returns how a child process ended. The caller has not reaped the process.
 func (p *Process) Status() string {
 	info, err := p.end()
 	switch {
@@ -73,22 +73,22 @@ func (p *Process) Status() string {
 	return "ended"
 }
 
-// Killed reports whether a child process that nobody has reaped yet was ended by
-// a signal that someone sends, as EndsFromOutside says it.
+// Killed reports whether a signal from outside ended a child process; see
+// EndsFromOutside. The caller has not reaped the process.
 func (p *Process) Killed() bool {
 	info, err := p.end()
 	return err == nil && info.code == cldKilled && EndsFromOutside(unix.Signal(info.status))
 }
 
-// EndsFromOutside reports whether a process that a signal ended was ended by
-// another one, or by a kernel short of memory. The signals of a crash and of a
-// system call that is forbidden are the process's own doing.
+// EndsFromOutside reports whether a signal that ended a process came from another
+// process, or from a kernel short of memory. The process itself causes the signals of a
+// crash or of a forbidden system call.
 func EndsFromOutside(s unix.Signal) bool {
 	return s == unix.SIGKILL || s == unix.SIGTERM
 }
 
-// end reports how a child process ended that nobody has reaped yet; its code is 0
-// where it has not ended.
+// end returns how a child process ended. The code is 0 if the process runs. The caller
+// has not reaped the process.
 func (p *Process) end() (siginfo, error) {
 	var info siginfo
 	for {
@@ -104,7 +104,7 @@ func (p *Process) end() (siginfo, error) {
 	}
 }
 
-// Close lets go of the process.
+// Close releases the process.
 func (p *Process) Close() { p.f.Close() }
 
 // siginfo is the part of the kernel's siginfo_t that waitid fills in, on 64-bit
@@ -122,12 +122,12 @@ const (
 	cldDumped = 3
 )
 
-// WaitUntil reports whether the process has ended by then. No other goroutine may
-// be in Wait: it would return at the deadline too.
+// WaitUntil reports whether the process ends before the deadline. No other goroutine may
+// be in Wait, because Wait would return at the deadline too.
 func (p *Process) WaitUntil(deadline time.Time) bool {
 	_ = p.f.SetReadDeadline(deadline)
 	p.Wait()
-	_ = p.f.SetReadDeadline(time.Time{}) // or the next Wait would not wait
+	_ = p.f.SetReadDeadline(time.Time{}) // otherwise the next Wait would return at once
 	return p.Ended()
 }
 

@@ -13,11 +13,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// LockRunDir makes a runtime's run directory and locks it, so that no other
-// server destroys what runs there; closing the file unlocks it. It waits for up
-// to patience: what a server that was killed leaves may hold the lock for the
-// moment that it needs to end. The error where another server uses the directory
-// is a fault.Unavailable.
+// LockRunDir creates a runtime's run directory and locks it, so that no other server
+// destroys what runs there. Closing the file unlocks it. LockRunDir waits up to patience,
+// because processes of a killed server may hold the lock until they have ended. If
+// another server uses the directory, the error is a fault.Unavailable.
 func LockRunDir(ctx context.Context, dir string, patience time.Duration) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run directory: %w", err)

@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// Hostname is what every sandbox is called inside.
+// Hostname is the host name inside every sandbox.
 const Hostname = "satchel"
 
 // ociVersion is the version of the runtime specification that Config follows.
@@ -26,28 +26,28 @@ type Bind struct {
 	Target string // absolute path inside
 }
 
-// Spec is what Config makes a config.json from. Every path is absolute.
+// Spec is the input of Config. Every path is absolute.
 type Spec struct {
 	// ID is the container's id: exactly 64 hexadecimal digits.
 	ID space.SandboxID
-	// Root is a directory that a Layout was created in; it is mounted
-	// read-only.
+	// Root is a directory in which a Layout was created. It is mounted read-only.
 	Root string
-	// Binds are the parts of the host that complete Root, where the runtime
-	// did not put them there itself.
+	// Binds are the parts of the host that complete Root, unless the runtime has put them
+	// there itself.
 	Binds []Bind
 	// Args is the command line of process 1; empty means the agent's.
 	Args []string
-	// Lower, Git and Library are directories in which Attached is to appear
-	// while the sandbox runs: the three of a space.Checkout.
+	// Lower, Git and Library are the directories in which the runtime attaches the three
+	// directories of a space.Checkout, each under the name Attached, while the sandbox
+	// runs.
 	Lower, Git, Library string
 }
 
 // Attached is the name of a space's directories in the mounts of its sandbox.
 const Attached = agent.Attached
 
-// Config returns the configuration of the sandbox. An error means that the
-// caller made the Spec wrongly.
+// Config returns the configuration of the sandbox. An error means that the Spec is
+// invalid.
 func Config(s Spec) (*specs.Spec, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func Config(s Spec) (*specs.Spec, error) {
 		Process: &specs.Process{
 			Args: args,
 			Cwd:  "/",
-			// The environment is empty: whatever a command should have, the
-			// agent gives it.
+			// The environment is empty, because the agent sets the environment of each
+			// command.
 			Env:  []string{},
 			User: specs.User{UID: 0, GID: 0},
 			Capabilities: &specs.LinuxCapabilities{
@@ -99,9 +99,9 @@ func Config(s Spec) (*specs.Spec, error) {
 		{"library", s.Library, path.Dir(agent.Library)},
 	} {
 		out.Mounts = append(out.Mounts, bind(m.source, m.target, "nosuid", "nodev", "noexec"))
-		// The host changes these while the sandbox runs, so gVisor must ask
-		// the host again at every look. "container" would put an overlay on
-		// top, under which nothing new would ever show.
+		// The host changes these mounts while the sandbox runs, so gVisor must check the
+		// host at every access. "container" would put an overlay on top, which hides
+		// later changes.
 		p := "dev.gvisor.spec.mount." + m.name + "."
 		out.Annotations[p+"source"] = m.source
 		out.Annotations[p+"type"] = "bind"
@@ -119,16 +119,15 @@ func bind(source, target string, options ...string) specs.Mount {
 	}
 }
 
-// NewID returns an id that no sandbox has had.
+// NewID returns an id that no other sandbox has.
 func NewID() space.SandboxID {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	return space.SandboxID(hex.EncodeToString(b[:]))
 }
 
-// ValidID reports whether id is 64 lower-case hexadecimal digits. A shorter one
-// could be the prefix of another, by which gVisor's own tools would find the
-// wrong container.
+// ValidID reports whether id is 64 lower-case hexadecimal digits. A shorter id could be a
+// prefix of another, so gVisor's own tools would find the wrong container.
 func ValidID(id space.SandboxID) bool {
 	if len(id) != 64 {
 		return false

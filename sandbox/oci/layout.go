@@ -24,8 +24,8 @@ type Layout struct {
 	Binds []Bind
 }
 
-// shell is what the commands' users have as their login shell, and home as
-// their directory: the agent makes one in the /tmp of each.
+// shell is the login shell of the commands' users, and home is their home directory,
+// which the agent creates in the /tmp of each.
 const (
 	shell = "/bin/bash"
 	home  = agent.TmpDir + "/home"
@@ -58,13 +58,13 @@ func HostLayout(root, agentExe string) (Layout, error) {
 			}
 		}
 	}
-	// awk, editors and others of Debian are links through /etc/alternatives.
+	// On Debian, awk, editors and other programs are links through /etc/alternatives.
 	if fi, err := os.Stat(filepath.Join(root, "etc/alternatives")); err == nil && fi.IsDir() {
 		if err := l.lend(root, "etc/alternatives"); err != nil {
 			return Layout{}, err
 		}
 	}
-	// The loader finds libraries outside the standard places by its cache.
+	// The loader uses its cache to find libraries outside the standard places.
 	cache := filepath.Join(root, "etc/ld.so.cache")
 	if fi, err := os.Lstat(cache); err == nil && fi.Mode().IsRegular() {
 		l.Files["/etc/ld.so.cache"] = ""
@@ -74,9 +74,9 @@ func HostLayout(root, agentExe string) (Layout, error) {
 	return l, nil
 }
 
-// DirLayout returns the layout whose programs come from a root file system
-// directory that the operator made, instead of from the host. Of its /etc only
-// what HostLayout would take from the host is used.
+// DirLayout returns the layout whose programs come from a root file system directory of
+// the operator, instead of the host. It uses only those files of the directory's /etc
+// that HostLayout would take from the host.
 func DirLayout(dir, agentExe string) (Layout, error) {
 	if fi, err := os.Stat(filepath.Join(dir, "usr")); err != nil || !fi.IsDir() {
 		return Layout{}, fmt.Errorf("the root file system %s has no /usr", dir)
@@ -84,8 +84,8 @@ func DirLayout(dir, agentExe string) (Layout, error) {
 	return HostLayout(dir, agentExe)
 }
 
-// base is what every layout has: the mount points, and an /etc without
-// anything of the host's in it.
+// base returns what every layout has: the mount points, and an /etc without files of the
+// host.
 func base() Layout {
 	l := Layout{Links: map[string]string{}, Files: map[string]string{}}
 	for _, d := range []string{
@@ -105,8 +105,8 @@ func base() Layout {
 	l.Files["/etc/hosts"] = "127.0.0.1 localhost " + Hostname + "\n::1 localhost " + Hostname + "\n"
 	l.Files["/etc/hostname"] = Hostname + "\n"
 	l.Files["/etc/host.conf"] = "multi on\n"
-	// The space belongs to root outside, which is no one inside; git refuses
-	// such a directory unless it is told not to. The rest lets commands make
+	// Outside, the space belongs to root, which is nobody inside. Git refuses such a
+	// directory unless it is configured as safe. The other settings let commands create
 	// repositories of their own in /tmp.
 	l.Files["/etc/gitconfig"] = "[safe]\n\tdirectory = *\n[core]\n\tpager = cat\n[advice]\n\tdetachedHead = false\n" +
 		"[init]\n\tdefaultBranch = main\n[user]\n\tname = satchel\n\temail = satchel@localhost\n"
@@ -114,7 +114,7 @@ func base() Layout {
 	return l
 }
 
-// lend binds a directory of root at the same place inside.
+// lend binds a directory of root to the same place inside.
 func (l *Layout) lend(root, name string) error {
 	source := filepath.Join(root, name)
 	fi, err := os.Stat(source)
@@ -143,8 +143,8 @@ func (l *Layout) addDir(dir string) {
 	l.Dirs = append(l.Dirs, dir)
 }
 
-// Create makes the directories, links and files of the layout in dir, which
-// must be empty or hold the same layout. It mounts nothing.
+// Create creates the directories, links and files of the layout in dir, which must be
+// empty or hold the same layout. It mounts nothing.
 func (l Layout) Create(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -157,7 +157,7 @@ func (l Layout) Create(dir string) error {
 			return fmt.Errorf("making %s in the sandbox's root: %w", d, err)
 		}
 	}
-	// Only root may look at what the agent keeps for itself.
+	// Only root may read the agent's directory.
 	if err := root.Chmod(in(path.Dir(agent.Exe)), 0o700); err != nil {
 		return fmt.Errorf("closing %s: %w", path.Dir(agent.Exe), err)
 	}

@@ -19,28 +19,28 @@ import (
 	"satchel/internal/space"
 )
 
-// A place holds one sealed file "index" with the records, and for each content
-// over maxInline one sealed file of its own. The index is replaced by a rename,
-// and files that it does not name are nobody's.
+// A place holds one sealed file "index" with the records, and a sealed file for each
+// content over maxInline. A rename replaces the index. Files that the index does not name
+// are garbage.
 const (
 	indexName = "index"
 	blobExt   = ".blob"
 	newExt    = ".new"
 	asideExt  = ".unreadable"
 	purpose   = "held"
-	// maxInline is the size of contents that lie in the index itself, so that
-	// what is usually held takes one file and two fsyncs.
+	// maxInline is the size up to which a content is stored in the index itself, so that
+	// most changes take one file and two fsyncs.
 	maxInline = 4 << 10
 )
 
-// record is a File as the index has it. Path is bytes: JSON text could not
-// hold every name that a file system can.
+// record is a File as stored in the index. Path is bytes, because JSON text cannot hold
+// every file name.
 type record struct {
 	Path     []byte
 	Mode     space.Mode
 	Size     int64
-	Content  []byte `json:",omitempty"` // where Blob is empty
-	Blob     string `json:",omitempty"` // the file that has the content
+	Content  []byte `json:",omitempty"` // set if Blob is empty
+	Blob     string `json:",omitempty"` // the name of the file with the content
 	Base     space.BlobID
 	BaseMode space.Mode
 	Why      string
@@ -161,10 +161,10 @@ func (s *Store) writeBlob(p place, content []byte) (string, error) {
 	return name, writeFile(filepath.Join(p.dir, name), sealed)
 }
 
-// replace makes next what the place holds, and removes what it does not name.
+// replace makes next the index of a place, and removes the files that next does not name.
 func (s *Store) replace(p place, next index) error {
 	if len(next.Records) == 0 {
-		// The index goes first: without it the rest is nobody's.
+		// Remove the index first: without the index, the other files are garbage.
 		if err := os.Remove(filepath.Join(p.dir, indexName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove held files: %w", err)
 		}
@@ -172,8 +172,8 @@ func (s *Store) replace(p place, next index) error {
 			return err
 		}
 		s.sweep(p, next)
-		_ = os.Remove(p.dir)               // fails where a stray file is left
-		_ = os.Remove(filepath.Dir(p.dir)) // fails where other spaces hold something
+		_ = os.Remove(p.dir)               // fails if another file is left
+		_ = os.Remove(filepath.Dir(p.dir)) // fails if the user has files in other spaces
 		return nil
 	}
 	text, err := json.Marshal(next)
@@ -201,8 +201,8 @@ func (s *Store) replace(p place, next index) error {
 	return nil
 }
 
-// sweep removes the files that the index does not name. One that stays is
-// removed by a later sweep.
+// sweep removes the files that the index does not name. If a file cannot be removed, a
+// later sweep removes it.
 func (s *Store) sweep(p place, x index) {
 	named := map[string]bool{indexName: true}
 	for _, r := range x.Records {
@@ -221,8 +221,8 @@ func (s *Store) sweep(p place, x index) {
 	}
 }
 
-// setAside renames a place that cannot be read, so that an operator with the
-// right key can still read it. Its name is no space's.
+// setAside renames a place that cannot be read, so that an operator with the right key
+// can still read it. No space can have the new name.
 func (s *Store) setAside(p place) error {
 	var b [4]byte
 	rand.Read(b[:])
@@ -234,7 +234,7 @@ func (s *Store) setAside(p place) error {
 	return syncDir(filepath.Dir(p.dir))
 }
 
-// makeDir makes a place and the directory of its user, durably.
+// makeDir creates a place and the directory of its user, durably.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -271,7 +271,7 @@ func syncDir(dir string) error {
 	}
 	err = d.Sync()
 	if runtime.GOOS == "windows" {
-		err = nil // it has no such call, and keeps its entries in order itself
+		err = nil // Windows cannot sync a directory, and keeps its entries in order itself
 	}
 	if err := errors.Join(err, d.Close()); err != nil {
 		return fmt.Errorf("sync held files: %w", err)

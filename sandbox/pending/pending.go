@@ -1,17 +1,18 @@
-// Package pending keeps the files of sandboxes that could not be committed: a
-// secret that was screened, a path that a space may not have, a file over the
-// limits. They are sealed under the server's key, apart for each user and
-// space, until they are committed, deleted or dropped.
+// Package pending keeps files of sandboxes that could not be committed: a file with a
+// secret, a file at a path that no space may have, or a file over the limits. The files
+// of each user and space are sealed separately, under the server's key, until they are
+// committed, deleted or dropped.
 //
-// It promises that
-//   - what Save took is on disk when it returns, and whole after a crash at
-//     any moment: the old state or the new;
-//   - nothing newer replaces a kept file: Save rejects files over a user's bounds,
-//     and returns them;
-//   - a file that was changed on disk, or that belongs to another user or
-//     space, is an error and never content.
+// It promises:
 //
-// Paths and contents come from a sandbox and are an attacker's: here they are
+//   - Files that Save accepted are on disk when it returns. A crash leaves the old
+//     state or the new one, complete.
+//   - A newer file never displaces a kept one: Save rejects and returns files that
+//     exceed a user's limits.
+//   - A file that was changed on disk, or that belongs to another user or space, is
+//     an error and never content.
+//
+// Paths and contents come from a sandbox, so an attacker may have chosen them. They are
 // data inside sealed files, never names of files.
 package pending
 
@@ -22,32 +23,32 @@ import (
 	"satchel/internal/space"
 )
 
-// File is what is kept of one path of a sandbox.
+// File is the kept file at one path of a sandbox.
 type File struct {
-	// Path is relative to the space, in the bytes that the sandbox's file
-	// system holds. It need not be a valid path of a space.
+	// Path is relative to the space, in the bytes of the sandbox's file system. It may be
+	// invalid in a space.
 	Path    string
 	Mode    space.Mode
 	Content []byte // a Symlink's target
-	// Base and BaseMode are the file that the change was made from; empty if
-	// there was none.
+	// Base and BaseMode are the file that the change was made from; empty if there was
+	// none.
 	Base     space.BlobID
 	BaseMode space.Mode
-	// Why says why it was not committed, as a sentence for the caller, and Code
-	// how the error was classed.
+	// Why says why the file was not committed, as a sentence for the caller. Code is the
+	// code of that error.
 	Why  string
 	Code fault.Code
-	// Lost says why there is no Content: the file could not be read, or is none.
-	// It is then only named.
+	// Lost says why there is no Content: the file could not be read, or the path is not a
+	// file. Such a path is only listed.
 	Lost string
-	// Since is when it was first held; Save fills it in.
+	// Since is when the file was first kept. Save sets it.
 	Since time.Time
 }
 
-// NotStored is a File that Save did not take.
+// NotStored is a File that Save did not accept.
 type NotStored struct {
 	Path string
 	Why  string // the end of a sentence: "100 files are held for you already, …"
-	// Older reports that what Save took earlier for the path is still kept.
+	// Older reports that an earlier version of the path is still kept.
 	Older bool
 }

@@ -24,23 +24,23 @@ import (
 // Options configure a Store. Dir and Seal are required; every other zero field
 // takes the default that its comment names.
 type Options struct {
-	// Dir is the directory that holds everything; it is made where missing. No
-	// other process may use it at the same time.
+	// Dir is the directory that holds everything. It is created if missing. No other
+	// process may use it at the same time.
 	Dir  string
 	Seal *seal.Box
 
-	MaxBytes int64 // of contents for one user; default 64 MiB
+	MaxBytes int64 // bytes of content for one user; default 64 MiB
 	MaxFiles int   // for one user; default 1,000
 
 	Logger *slog.Logger // default slog.Default()
 }
 
-// Store keeps held files under a directory, Dir/<user>/<space>. Its methods are
+// Store keeps pending files under a directory, in Dir/<user>/<space>. Its methods are
 // safe for concurrent use.
 type Store struct {
 	o Options
-	// Bounds are a user's, so what one user's calls do is done one by one. Two
-	// users may share a lock; it is held for as long as a few files are written.
+	// The limits apply to a user, so the calls for one user run one at a time. Two users
+	// may share a lock, which is only held while a few files are written.
 	locks [64]sync.Mutex
 }
 
@@ -60,8 +60,9 @@ func Open(o Options) (*Store, error) {
 	return &Store{o: o}, nil
 }
 
-// safeID reports whether a user's or a space's id may be a directory's name:
-// ^[A-Za-z0-9_-]{1,128}$, without the price of compiling that in every process.
+// safeID reports whether the id of a user or a space can be the name of a directory:
+// ^[A-Za-z0-9_-]{1,128}$. It uses no regular expression, because every process would have
+// to compile it.
 func safeID(id string) bool {
 	for _, b := range []byte(id) {
 		switch {
@@ -73,10 +74,10 @@ func safeID(id string) bool {
 	return 1 <= len(id) && len(id) <= 128
 }
 
-// place is where the held files of one user in one space are.
+// place is the directory of one user's pending files in one space.
 type place struct {
 	dir     string
-	subject string // that they are sealed for
+	subject string // the subject for which the files are sealed
 }
 
 func (s *Store) place(u space.UserID, id space.SpaceID) (place, error) {
@@ -97,10 +98,9 @@ func (s *Store) lock(u space.UserID) (unlock func()) {
 	return l.Unlock
 }
 
-// Load returns what is held for a user in a space, sorted by path; nothing
-// where there is nothing. A File whose own content was changed on disk is Lost;
-// the error is a fault.Invalid if the list of them was, or where all was
-// sealed with another key.
+// Load returns a user's pending files in a space, sorted by path, or nothing if there are
+// none. A File whose content was changed on disk is Lost. The error is a fault.Invalid if
+// the index was changed, or if another key sealed it.
 func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]File, error) {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]F
 		f := r.file()
 		if r.Blob != "" {
 			f.Content, err = s.readBlob(p, r)
-			if fault.CodeOf(err) == fault.Invalid { // the others are whole
+			if fault.CodeOf(err) == fault.Invalid { // the other files are intact
 				s.o.Logger.Error("a held file cannot be read", "user", u, "space", id, "err", err)
 				f.Lost, err = "what the server kept of it was damaged", nil
 			}
@@ -132,7 +132,7 @@ func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]F
 	return files, nil
 }
 
-// List reports what Load would return, without contents.
+// List is like Load, without contents.
 func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]space.PendingFile, error) {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -150,10 +150,10 @@ func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]spa
 	return items, nil
 }
 
-// Save keeps the files of put, in place of what was kept for their paths, and
-// forgets the paths of drop. It returns, once that is durable, what it did not
-// take because of the user's bounds; after an error nothing has changed. What
-// cannot be opened any more is set aside, in a directory beside.
+// Save stores the files of put, replaces earlier files at their paths, and removes the
+// files at the paths of drop. When Save returns, this is durable. It returns the files
+// that exceed the user's limits. After an error nothing has changed. If a place cannot be
+// opened any more, Save moves it aside to a directory next to it.
 func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []File, drop []string) ([]NotStored, error) {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []
 	old, err := s.readIndex(p)
 	if fault.CodeOf(err) == fault.Invalid {
 		if len(put) == 0 {
-			return nil, nil // nothing of it is known, so there is nothing to forget
+			return nil, nil // the content is unknown, so there is nothing to remove
 		}
 		old, err = index{}, s.setAside(p)
 	}
@@ -180,20 +180,20 @@ func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []
 	next := old.without(drop)
 	unkept, err := s.add(p, &next, taken, put)
 	if err != nil {
-		s.sweep(p, old) // what was written for nothing
+		s.sweep(p, old) // removes what was just written
 		return nil, err
 	}
 	return unkept, s.replace(p, next)
 }
 
-// usage is what a user's held files amount to.
+// usage is the total of a user's pending files.
 type usage struct {
 	files int
 	bytes int64
 }
 
-// usage sums the other spaces of a user. One that cannot be read does not count,
-// so that its damage does not stop what can still be kept.
+// usage adds up the user's pending files in other spaces. It ignores a space that cannot
+// be read, so that damage there does not prevent keeping files here.
 func (s *Store) usage(u space.UserID, except space.SpaceID) (usage, error) {
 	var sum usage
 	entries, err := os.ReadDir(filepath.Join(s.o.Dir, string(u)))
@@ -221,7 +221,7 @@ func (s *Store) usage(u space.UserID, except space.SpaceID) (usage, error) {
 	return sum, nil
 }
 
-// add writes what put needs and puts it into x, as far as the bounds allow.
+// add writes the contents of put and adds their records to x, as far as the limits allow.
 func (s *Store) add(p place, x *index, taken usage, put []File) ([]NotStored, error) {
 	for _, r := range x.Records {
 		taken.files++
@@ -263,8 +263,8 @@ func (s *Store) add(p place, x *index, taken usage, put []File) ([]NotStored, er
 	return unkept, nil
 }
 
-// Drop forgets a path and everything under it, and returns how many files that
-// were. Where a sandbox may run, call the pool's DropPending instead.
+// Drop removes the files at and under a path, and returns their count. If a sandbox may
+// be running, call the pool's DropPending instead.
 func (s *Store) Drop(_ context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -287,9 +287,9 @@ func (s *Store) Drop(_ context.Context, u space.UserID, id space.SpaceID, path s
 	return len(drop), s.replace(p, old.without(drop))
 }
 
-// DropMember forgets everything that is held for a user in a space, for a
-// member who was taken out. This and the two below come after the sandboxes of
-// whom or what is meant were stopped: a stop holds what it cannot commit.
+// DropMember removes the pending files of a removed member in one space. Stop the
+// sandboxes concerned before calling DropMember, DropUser or DropSpace, because a
+// stopping sandbox stores what it cannot commit.
 func (s *Store) DropMember(_ context.Context, u space.UserID, id space.SpaceID) error {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -297,7 +297,7 @@ func (s *Store) DropMember(_ context.Context, u space.UserID, id space.SpaceID) 
 	}
 	defer s.lock(u)()
 	gone := []string{p.dir}
-	entries, _ := os.ReadDir(filepath.Dir(p.dir)) // without it there is nothing to remove
+	entries, _ := os.ReadDir(filepath.Dir(p.dir)) // without the directory there is nothing to remove
 	for _, e := range entries {
 		if n := e.Name(); strings.HasPrefix(n, string(id)+".") && strings.HasSuffix(n, asideExt) {
 			gone = append(gone, filepath.Join(filepath.Dir(p.dir), n))
@@ -306,7 +306,7 @@ func (s *Store) DropMember(_ context.Context, u space.UserID, id space.SpaceID) 
 	return removeAll(gone...)
 }
 
-// DropUser forgets everything of a user, for one who was removed.
+// DropUser removes all pending files of a removed user.
 func (s *Store) DropUser(_ context.Context, u space.UserID) error {
 	if !safeID(string(u)) {
 		return fault.New(fault.Invalid, "This is not the id of a user.")
@@ -315,7 +315,7 @@ func (s *Store) DropUser(_ context.Context, u space.UserID) error {
 	return removeAll(filepath.Join(s.o.Dir, string(u)))
 }
 
-// DropSpace forgets everything of a space, for one that was deleted.
+// DropSpace removes all pending files of a deleted space.
 func (s *Store) DropSpace(ctx context.Context, id space.SpaceID) error {
 	users, err := os.ReadDir(s.o.Dir)
 	if err != nil {

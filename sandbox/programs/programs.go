@@ -1,9 +1,9 @@
 // Package programs holds the two programs that sandboxes are made of, embedded in
 // the server, and writes them to disk: call Install.
 //
-// scripts/programs puts them into the directory built before the server is built.
-// Every sandbox pays for what its programs link, so they are not the server's own
-// binary.
+// scripts/programs puts them into the directory built before the server is built. They
+// are not the server's own binary, because every sandbox takes memory for what its
+// programs link.
 package programs
 
 import (
@@ -36,7 +36,7 @@ const sums = "SHA256SUMS"
 //go:embed built
 var built embed.FS
 
-// Programs are absolute paths of the two programs.
+// Programs are the absolute paths of the two programs.
 type Programs struct{ Sandbox, Agent string }
 
 // In returns the programs in a directory that has both.
@@ -44,11 +44,11 @@ func In(dir string) Programs {
 	return Programs{Sandbox: filepath.Join(dir, Sandbox), Agent: filepath.Join(dir, Agent)}
 }
 
-// Install writes the programs to dir, an absolute path, which it makes where it is
-// missing. A file that has the right content already is kept, and any other
-// replaced: processes that run from the old file go on with it.
+// Install writes the programs to dir, an absolute path, and creates dir if it is missing.
+// It keeps a file with the right content and replaces any other. Processes that run an
+// old file continue with it.
 //
-// The error is fault.Unavailable where this server was built without the programs.
+// The error is a fault.Unavailable if this server was built without the programs.
 func Install(dir string) (Programs, error) { return install(built, dir) }
 
 func install(built fs.FS, dir string) (Programs, error) {
@@ -88,8 +88,8 @@ func sumOf(list []byte, name string) string {
 	return ""
 }
 
-// installOne keeps the file where its sum is right, and reads the embedded program
-// only otherwise: what the server reads of its own binary takes memory.
+// installOne keeps the file if its sum is right. Only otherwise does it read the embedded
+// program, because reading the server's own binary takes memory.
 func installOne(built fs.FS, dir, name, sum string) error {
 	target := filepath.Join(dir, name)
 	if has, err := fileSum(target); err == nil && has == sum {

@@ -1,6 +1,6 @@
-// Package sandboxtest checks pools of sandboxes and stands in for their parts:
-// [Exercise] is the contract of a [satchel/sandbox.Pool] over any Runtime,
-// [Fake] a Runtime of directories and host processes without any isolation,
-// [Store] a space store in memory, and [Recorder] a Runtime that lets a test
-// reach the sandboxes that a pool started. Only tests use it.
+// Package sandboxtest tests pools of sandboxes and replaces their parts: [Exercise] is
+// the contract of a [satchel/sandbox.Pool] over any Runtime. [Fake] is a Runtime of
+// directories and host processes without any isolation, [Store] is a space store in
+// memory, and [Recorder] is a Runtime that gives a test access to the sandboxes that a
+// pool started. Only tests use this package.
 package sandboxtest

@@ -22,12 +22,12 @@ type Harness struct {
 	Runtime *Recorder
 }
 
-// NewHarness makes a pool whose Options change has changed, and closes it when
-// the test ends.
+// NewHarness creates a pool with the Options that change has modified, and closes the
+// pool when the test ends.
 type NewHarness func(t testing.TB, change func(*sandbox.Options)) *Harness
 
-// Exercise checks everything that a Pool promises, over a fake runtime. Commands
-// need bash and coreutils only, and relative paths.
+// Exercise checks everything that a Pool promises, over a fake runtime. Its commands use
+// only bash, coreutils and relative paths.
 func Exercise(t *testing.T, newHarness NewHarness) { runChecks(t, newHarness, false) }
 
 // ExerciseReal runs the checks of Exercise that a fake runtime cannot prove:
@@ -73,7 +73,7 @@ func runChecks(t *testing.T, newHarness NewHarness, realOnly bool) {
 type check struct {
 	name    string
 	real    bool // a fake runtime cannot prove it
-	pending bool // with a place for what cannot be committed
+	pending bool // the pool has Options.Pending
 	options func(*sandbox.Options)
 	run     func(*exercise)
 }
@@ -125,7 +125,7 @@ func (e *exercise) do(r sandbox.Request) sandbox.Result {
 func (e *exercise) sh(command string) sandbox.Result {
 	e.Helper()
 	r := e.request(command)
-	r.WallTime = time.Hour // a short limit of the pool is another's
+	r.WallTime = time.Hour // not the pool's time limit, which may be short
 	res := e.do(r)
 	if res.ExitCode != 0 || res.NotSaved != nil {
 		e.Fatalf("%s: exit code %d, not saved: %v\nstdout: %s\nstderr: %s\nnotes: %q",

@@ -207,7 +207,7 @@ var commandChecks = []check{
 		if o := e.wait(done); o.err != nil {
 			e.Fatal(o.err)
 		}
-		// A phase that is shorter than a look is left out, but for the command's.
+		// A short phase may be missing, except PhaseRunning.
 		order := []sandbox.Phase{sandbox.PhaseQueued, sandbox.PhaseStarting, sandbox.PhaseRunning, sandbox.PhaseSaving}
 		inOrder := slices.IsSortedFunc(phases, func(a, b sandbox.Phase) int {
 			return slices.Index(order, a) - slices.Index(order, b)

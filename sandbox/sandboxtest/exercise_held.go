@@ -29,10 +29,10 @@ func openPending(t testing.TB) *pending.Store {
 	return s
 }
 
-// smallFiles lets 1,000 bytes be committed and 100,000 be held.
+// smallFiles limits committed files to 1,000 bytes, and pending files to 100,000.
 func smallFiles(o *sandbox.Options) { o.MaxFile, o.MaxPendingFile = 1000, 100_000 }
 
-// pendingChecks are about what could not be committed.
+// pendingChecks are about files that could not be committed.
 var pendingChecks = []check{
 	{name: "what cannot be committed outlives its sandbox and is named in every answer", real: true, pending: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("secret.sh", "docs/a.md")
@@ -141,7 +141,8 @@ var pendingChecks = []check{
 			e.Errorf("inside: %q, want %q; %s", r.Stdout.Text, want, r.Stderr.Text)
 		}
 		e.wantNote(r, "readme"+mark+".md")
-		// They have other names now, so only what is wrong with themselves holds them.
+		// They have other names now, so a file stays pending only because of its own
+		// content.
 		e.wantPending(r, "deep/x/y/z"+mark+".t")
 		e.wantStored("deep/x/y/z" + mark + ".t")
 		if got := paths(r.Commits); len(got) != 4 || len(r.Conflicts) != 0 {
@@ -355,7 +356,7 @@ func (e *exercise) stop() {
 	}
 }
 
-// reopen ends the pool in order and makes another over the same stores.
+// reopen ends the pool in order and creates another over the same stores.
 func (e *exercise) reopen() {
 	e.Helper()
 	if err := e.Pool.Close(e.ctx); err != nil {

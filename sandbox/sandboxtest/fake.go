@@ -28,13 +28,12 @@ type Fake struct {
 	boxes  map[*FakeSandbox]bool
 	ids    map[space.SandboxID]bool
 	closed bool
-	memory int64 // what each sandbox's Stats tell
+	memory int64 // what each sandbox's Stats report
 	busy   func(path string) bool
 }
 
-// NewFake returns a Fake. Its Connect goes into the pool's Options. Its
-// directory is removed after what t cleans up later than this call has set up,
-// thus a pool that is made after it ends before its sandboxes' files go.
+// NewFake returns a Fake. Its Connect goes into the pool's Options. A pool that is
+// created after this call ends before the files of its sandboxes are removed.
 func NewFake(t testing.TB) *Fake {
 	return &Fake{dir: t.TempDir(), boxes: map[*FakeSandbox]bool{}, ids: map[space.SandboxID]bool{}, memory: 1 << 20}
 }
@@ -113,7 +112,7 @@ func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox
 	return b, nil
 }
 
-// claim takes an id, which the end of its sandbox gives back.
+// claim reserves an id until its sandbox ends.
 func (f *Fake) claim(id space.SandboxID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

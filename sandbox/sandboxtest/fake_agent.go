@@ -194,7 +194,7 @@ func (a *fakeAgent) forget(u *run) {
 	delete(a.runs, u)
 }
 
-// detach makes a job of u.
+// detach turns u into a job.
 func (a *fakeAgent) detach(u *run, wall <-chan time.Time) agent.ExecResult {
 	a.mu.Lock()
 	u.id = fmt.Sprintf("j%d", len(a.jobs)+1)

@@ -17,7 +17,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// snapshot is what a path held when it was last looked at.
+// snapshot is the content of a path at the last scan.
 type snapshot struct {
 	mode    space.Mode
 	dir     bool
@@ -105,7 +105,7 @@ func (a *fakeAgent) Collect(_ context.Context, l agent.CollectLimits) (agent.Bat
 		}
 		_, parent := now[path.Dir(p)]
 		if !exists && path.Dir(p) != "." && !parent {
-			continue // the directory's own entry tells it
+			continue // the entry of the directory reports it
 		}
 		e := agent.Entry{Path: p, Deleted: !exists, Dir: s.dir, Mode: s.mode, Size: int64(len(s.content)), Problem: s.problem}
 		switch {

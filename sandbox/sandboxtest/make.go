@@ -14,7 +14,8 @@ import (
 	"satchel/sandbox"
 )
 
-// Try reports why a runtime, made in a directory of its own, does not work here.
+// Try returns why a runtime does not work here, or nil. make creates the runtime in a new
+// directory.
 func Try(make func(runDir string) (space.Runtime, error)) error {
 	dir, err := os.MkdirTemp("", "trial-")
 	if err != nil {
@@ -29,7 +30,7 @@ func Try(make func(runDir string) (space.Runtime, error)) error {
 	return errors.Join(err, errors.Unwrap(err), r.Close())
 }
 
-// Open takes what a runtime's New returned and ends it with the test.
+// Open takes the results of a runtime's New, and closes the runtime when the test ends.
 func Open[R space.Runtime](t testing.TB, r R, err error) R {
 	t.Helper()
 	if err != nil {
@@ -43,7 +44,7 @@ func Open[R space.Runtime](t testing.TB, r R, err error) R {
 	return r
 }
 
-// NewPool makes a pool that ends with the test.
+// NewPool creates a pool that ends with the test.
 func NewPool(t testing.TB, o sandbox.Options) *sandbox.Pool {
 	t.Helper()
 	p, err := sandbox.New(o)

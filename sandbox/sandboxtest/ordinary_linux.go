@@ -14,15 +14,15 @@ import (
 // ordinaryUser is a user that owns nothing here.
 const ordinaryUser = 65533
 
-// AsOrdinaryUser runs the test's own binary, with those arguments and variables
-// besides what every program needs, as a user who is not root.
+// AsOrdinaryUser runs the test's own binary as a user who is not root, with the given
+// arguments. env is added to the variables that every program needs.
 func AsOrdinaryUser(t testing.TB, env []string, args ...string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")
 	}
-	// Where go test puts binaries and makes directories, only root can go; and
-	// the path of a socket in there must be short.
+	// Only root can enter the directories in which go test puts binaries and temporary
+	// files. The path of a socket in this directory must be short.
 	dir, err := os.MkdirTemp("", "u")
 	if err != nil {
 		t.Fatal(err)

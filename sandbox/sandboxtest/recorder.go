@@ -10,7 +10,7 @@ import (
 // Recorder is a Runtime that keeps what it started.
 type Recorder struct {
 	space.Runtime
-	// Before, where set, runs before each start; its error fails the start.
+	// Before, if set, runs before each start. Its error fails the start.
 	Before func(ctx context.Context, spec space.SandboxSpec) error
 
 	mu      sync.Mutex

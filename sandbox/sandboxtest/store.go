@@ -28,8 +28,8 @@ type Entry struct {
 // Tree maps paths to files.
 type Tree map[space.Path]Entry
 
-// Store keeps spaces in memory and implements space.Checkouts and
-// space.Committer. Checkouts are directories of the test's.
+// Store keeps spaces in memory and implements space.Checkouts and space.Committer.
+// Checkouts are directories of the test.
 type Store struct {
 	t   testing.TB
 	dir string // holds the checkouts
@@ -39,8 +39,8 @@ type Store struct {
 	blobs  map[space.BlobID]string
 	seeds  int           // taken and not released
 	moved  chan struct{} // closed and replaced with each commit
-	// FailCommit, where set, is asked before each commit; its error is
-	// returned. RefusePath likewise refuses one entry.
+	// FailCommit, if set, is called before each commit, which fails with its error.
+	// RefusePath likewise refuses one entry.
 	FailCommit func(space.ChangeSet) error
 	RefusePath func(path string) error
 }
@@ -55,14 +55,13 @@ var (
 	_ space.Committer = (*Store)(nil)
 )
 
-// NewStore returns a store without spaces. A pool that is made after it ends
-// before the checkouts go.
+// NewStore returns a store without spaces. A pool that is created after the store ends
+// before the checkouts are removed.
 func NewStore(t testing.TB) *Store {
 	return &Store{t: t, dir: t.TempDir(), spaces: map[space.SpaceID]*history{}, blobs: map[space.BlobID]string{}, moved: make(chan struct{})}
 }
 
-// Wait returns once the space holds what ok asks for, and fails the test where
-// ctx ends before.
+// Wait waits until ok accepts the space's content, and fails the test if ctx ends first.
 func (s *Store) Wait(ctx context.Context, id space.SpaceID, ok func(Tree) bool) {
 	s.t.Helper()
 	for {
@@ -80,7 +79,7 @@ func (s *Store) Wait(ctx context.Context, id space.SpaceID, ok func(Tree) bool) 
 	}
 }
 
-// Space makes a space that holds the tree.
+// Space creates a space with the files of the tree.
 func (s *Store) Space(tree Tree) space.SpaceID {
 	id := space.NewSpaceID()
 	s.mu.Lock()
@@ -107,14 +106,14 @@ func (s *Store) Put(id space.SpaceID, files map[space.Path]*Entry) space.Commit 
 	return s.add(h, tree, space.Commit{Message: "elsewhere"})
 }
 
-// Tree returns what a space holds at its head.
+// Tree returns the files at the head of a space.
 func (s *Store) Tree(id space.SpaceID) Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.spaces[id].head())
 }
 
-// Log returns a space's commits, oldest first, without the one that made it.
+// Log returns a space's commits without the first, oldest first.
 func (s *Store) Log(id space.SpaceID) []space.Commit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +195,7 @@ func (s *Store) Commit(_ context.Context, id space.SpaceID, cs space.ChangeSet, 
 		inWay := fileAbove(tree, p)
 		switch {
 		case ch.Op == space.Write && inWay != "" && !slices.ContainsFunc(cs.Changes, func(o space.Change) bool { return o.Path == string(inWay) }):
-			// Someone else's file is where this needs a directory.
+			// Someone else's file is at a path where this entry needs a directory.
 			kept := inWay + ".conflict" + p[len(inWay):]
 			tree[kept] = next
 			c.Conflicts = append(c.Conflicts, space.Conflict{Path: inWay, Kept: kept})
@@ -226,8 +225,8 @@ func (s *Store) Commit(_ context.Context, id space.SpaceID, cs space.ChangeSet, 
 	return s.add(h, tree, c), nil
 }
 
-// fileAbove returns the file that a tree has where p needs a directory; empty
-// where there is none.
+// fileAbove returns the file of a tree at a path where p needs a directory, or "" if
+// there is none.
 func fileAbove(t Tree, p space.Path) space.Path {
 	for i := range len(p) {
 		if p[i] == '/' {
@@ -239,7 +238,7 @@ func fileAbove(t Tree, p space.Path) space.Path {
 	return ""
 }
 
-// checkTree fails the test where a path is a file and a directory at once.
+// checkTree fails the test if a path is both a file and a directory.
 func (s *Store) checkTree(t Tree) {
 	for p := range t {
 		if q := fileAbove(t, p); q != "" {
@@ -340,8 +339,8 @@ func WriteTree(dir string, tree Tree) error {
 	return nil
 }
 
-// giveAway makes the commands' user own a file, where this process may: they
-// can then change its mode and times.
+// giveAway makes the commands' user own a file, if this process may do so. Commands can
+// then change its mode and times.
 func giveAway(name string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -349,8 +348,8 @@ func giveAway(name string) error {
 	return os.Lchown(name, agent.CommandUID, agent.CommandUID)
 }
 
-// makeDir makes a directory that an unprivileged user inside may write to,
-// whatever the umask.
+// makeDir creates a directory that an unprivileged user inside may write to, whatever the
+// umask.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Package main is the program that the agent's tests start sandboxes with:
-// runsc with all its commands, and with the argument "agent" the agent. It
-// is a program of its own because gVisor can neither be built with the
-// instrumentation of fuzzing nor run with cgo, which the race detector takes.
+// Package main is the program with which the agent's tests start sandboxes. It is runsc
+// with all its commands, or the agent if its argument is "agent". It is a separate
+// program because gVisor cannot be built with the instrumentation of fuzzing, or run with
+// cgo, which the race detector needs.
 package main
 
 import (

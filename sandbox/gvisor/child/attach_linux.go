@@ -14,16 +14,16 @@ import (
 	"satchel/sandbox/oci"
 )
 
-// A sandbox boots with three empty places for the directories of its space, and is
-// given them when it is somebody's: so one can boot before it is known whose it will
-// be. The places are in a file system whose mounts the gofers receive, each those
-// below its own places alone.
+// A sandbox boots with three empty places for the directories of its space. It gets the
+// directories when a user needs it, so a sandbox can boot before its user is known. The
+// places are in a file system whose mounts propagate to the gofers: each gofer receives
+// only the mounts below its own places.
 
-// placesDir is where the places of all sandboxes are.
+// placesDir returns the directory with the places of all sandboxes.
 func placesDir(runDir string) string { return filepath.Join(runDir, "places") }
 
-// mountPlaces makes the file system of the places. Like the root file system it is
-// seen by this process and what it starts alone, and gone with it.
+// mountPlaces creates the file system of the places. Like the root file system, only this
+// process and its children see it, and it vanishes with this process.
 func mountPlaces(runDir string) error {
 	dir := placesDir(runDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -54,8 +54,8 @@ func (o *owner) makePlaces(id space.SandboxID) error {
 	return nil
 }
 
-// removePlaces takes a sandbox's directories away again. It removes empty
-// directories alone: below a mount are the files of a space.
+// removePlaces removes a sandbox's directories. It deletes only empty directories,
+// because below a mount are the files of a space.
 func (o *owner) removePlaces(id space.SandboxID) error {
 	lower, git, library := o.places(id)
 	for _, place := range []string{lower, git, library} {
@@ -107,7 +107,7 @@ func (o *owner) attach(id space.SandboxID, req *link.AttachRequest) error {
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | m.noexec}
 		err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 		if err == nil {
-			// It is read-only before the sandbox sees it.
+			// Already read-only when the sandbox first sees it.
 			err = unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 		}
 		unix.Close(tree)

@@ -55,11 +55,11 @@ type ownedContainer struct {
 	group  *host.Cgroup // nil if there is none
 	limit  int64        // bytes, for the watchdog; 0: none
 
-	places   sync.Mutex // held while they are given and taken away
-	attached bool       // they were given or taken away
+	places   sync.Mutex // held while the directories are attached or removed
+	attached bool       // the directories were attached or removed
 
 	mu      sync.Mutex
-	stopped bool        // a stop was asked for
+	stopped bool        // a stop was requested
 	oom     bool        // the watchdog killed it
 	killed  link.Killed // of a start that failed; set before started is closed
 }
@@ -223,12 +223,12 @@ func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, e
 	return o.cgroups.Create(id, lim)
 }
 
-// hostTasks is how many host threads a sandbox may have: those of the sentry and the gofer,
-// and a few for each process inside.
+// hostTasks returns how many host threads a sandbox may have: those of the sentry and the
+// gofer, and a few for each process inside.
 func hostTasks(processes int) int { return 512 + 8*processes }
 
-// whetherKilled reports whether a failed boot was ended from outside. Call it before clean,
-// which kills and reaps what is left.
+// whetherKilled reports whether something outside ended a failed boot. Call it before
+// clean, which kills and reaps what is left.
 func (b *ownedContainer) whetherKilled(err error) link.Killed {
 	switch {
 	case b.group != nil && b.group.OOMKilled():

@@ -15,7 +15,7 @@ import (
 // mount namespace: the mounts are invisible to the rest of the host and vanish with the
 // process. So every sandbox has a single mount, which boots faster than one for each part.
 func assembleRoot(c link.Config) (string, error) {
-	// Nothing mounted here may show outside.
+	// Keep the mounts made here invisible outside.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return "", fmt.Errorf("making the mounts private: %w", err)
 	}

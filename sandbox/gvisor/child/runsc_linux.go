@@ -54,8 +54,8 @@ func direntCache(want int, openFiles uint64) int {
 }
 
 // limitOpenFiles sets how many files this process, and each sentry and gofer that it
-// starts, may open, and returns the number. The default of many machines is 1,024, and only
-// root can exceed the hard limit. One sandbox never gets more than an eighth of the
+// starts, may open, and returns this limit. The default of many machines is 1,024, and
+// only root can exceed the hard limit. One sandbox never gets more than an eighth of the
 // machine's limit.
 func limitOpenFiles(want uint64) (uint64, error) {
 	if b, err := os.ReadFile("/proc/sys/fs/file-max"); err == nil {

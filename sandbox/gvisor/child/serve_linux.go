@@ -24,8 +24,8 @@ const (
 // gone. They die with the child in any case.
 const drainTimeout = 5 * time.Second
 
-// childMain is the runtime child. It ends when its Runtime ends for any reason, because the
-// kernel then closes the socket's other end.
+// ownSandboxes runs the runtime child. It ends when its Runtime ends for any reason,
+// because the kernel then closes the socket's other end.
 func ownSandboxes() int {
 	if _, err := unix.GetsockoptInt(childSocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		fmt.Fprintln(os.Stderr, "satchel-sandbox is started by the server only")
@@ -56,7 +56,7 @@ func ownSandboxes() int {
 	reply := link.Message{ID: m.ID, Op: m.Op}
 	if err != nil {
 		reply.Error = err.Error()
-		_ = l.Send(reply) // whoever is not there any more needs no answer
+		_ = l.Send(reply) // a Runtime that is gone needs no answer
 		return 1
 	}
 	returnMemory(1)

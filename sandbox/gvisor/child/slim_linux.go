@@ -10,7 +10,7 @@ import (
 	"satchel/internal/procmem"
 )
 
-// bootTime is how long a gofer takes to boot at most.
+// bootTime is the longest time that a gofer takes to boot.
 const bootTime = time.Second
 
 // slim returns memory of a sentry or gofer whenever it becomes idle: free heap and pages of
@@ -28,9 +28,9 @@ func slim() {
 }
 
 // returnMemory returns memory whenever this process becomes idle, for the life of the
-// process. Its start ends after so many idle checks.
+// process. After start idle checks, the process counts as started.
 func returnMemory(start int) {
-	// A command makes the sentry allocate many times as much.
+	// A command makes the sentry allocate many times idleBytes.
 	const idleBytes, checks = 64 << 10, 2
 	// Without it, only the heap is returned.
 	reclaimer, _ := procmem.NewReclaimer()

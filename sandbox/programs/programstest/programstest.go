@@ -12,12 +12,12 @@ import (
 	"satchel/sandbox/programs"
 )
 
-// Variable names a directory that has the programs, for tests that cannot build
-// them.
+// Variable is the environment variable with a directory of programs, for tests that
+// cannot build them.
 const Variable = "SATCHEL_TEST_PROGRAMS"
 
-// WithSelf returns the programs of Build with the test's own binary as the agent:
-// process 1 is then what its TestMain makes of its arguments.
+// WithSelf returns the programs of Build, with the test's own binary as the agent. The
+// test's TestMain then decides what process 1 does.
 func WithSelf() (programs.Programs, error) {
 	p, err := Build()
 	if err != nil {
@@ -27,8 +27,7 @@ func WithSelf() (programs.Programs, error) {
 	return p, err
 }
 
-// Build returns the programs as the checkout's code has them, built by
-// scripts/programs.
+// Build returns the programs that scripts/programs builds from the checkout's code.
 var Build = sync.OnceValues(func() (programs.Programs, error) {
 	if dir := os.Getenv(Variable); dir != "" {
 		return programs.In(dir), nil
