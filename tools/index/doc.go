@@ -7,9 +7,8 @@
 //
 // # Promises
 //
-//   - The index is only a cache of the object store. A missing, damaged or
-//     outdated database is rebuilt from a [Source] into a new file. If possible, the old
-// one
+//   - The index is only a cache of the object store. A missing, damaged or outdated
+//     database is rebuilt from a [Source] into a new file. If possible, the old one
 //     answers until the new one is complete.
 //   - A database records its commit in the transaction that writes its content, so after a
 //     crash it is at the old or the new commit.
