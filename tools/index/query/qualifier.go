@@ -312,7 +312,7 @@ func (f Filters) Describe() string {
 	return strings.Join(b, " ")
 }
 
-// maxDescribed limits the length of a filter that an answer repeats, in bytes.
+// MaxDescribed limits the length of a filter that an answer repeats, in bytes.
 const MaxDescribed = 200
 
 func quoteValues(values []string) string {
