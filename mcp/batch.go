@@ -10,7 +10,7 @@ import (
 	"satchel/auth"
 )
 
-// maxBatch bounds the messages of one batch.
+// maxBatch limits the messages of one batch.
 const maxBatch = 50
 
 // batch answers a JSON-RPC batch. Only protocol version 2025-03-26 has batches: 2025-06-18
@@ -19,7 +19,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request, p auth.Principal,
 	refuse := func(e *rpcError) { s.refuse(w, "malformed", e, nil) }
 	found, e := s.sessionOf(r, p)
 	if e != nil || found.version != protocol.ProtocolVersion20250326 {
-		// With or without a session, a client of a newer version learns that.
+		// Clients of newer versions get this answer with or without a session.
 		refuse(errorf(protocol.INVALID_REQUEST, "Batches are not part of this protocol version. Send one message per request."))
 		return
 	}
@@ -62,8 +62,8 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request, p auth.Principal,
 	out.reply(http.StatusOK, msg)
 }
 
-// recorder takes the answer to one message of a batch. It cannot stream, so
-// the answer is one document.
+// recorder records the answer to one message of a batch. It cannot stream, so the answer is
+// one document.
 type recorder struct {
 	header http.Header
 	body   bytes.Buffer

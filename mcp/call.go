@@ -84,9 +84,9 @@ func callTool(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	return out, nil, true
 }
 
-// checkScope refuses a call that needs a scope which the grant lacks, with the HTTP status
-// and challenge that make a client ask its user for more. If the member's role is the
-// limit, a new grant would not help, so there is no challenge.
+// checkScope refuses a call that needs a scope that the grant lacks. The HTTP status and
+// challenge make the client ask its user for more. If the member's role is the limit, a new
+// grant would not help, so there is no challenge.
 func (rq *request) checkScope(t tools.Tool) *rpcError {
 	if t.Scope == "" {
 		return nil
@@ -100,7 +100,7 @@ func (rq *request) checkScope(t tools.Tool) *rpcError {
 		f("scope")
 	}
 	if rq.p.Role != space.Reader {
-		// All that the client then needs, so that it asks once.
+		// List everything that the client then needs, so that it asks only once.
 		needed := append(slices.Clone(rq.p.Scopes), t.Scope)
 		for name, values := range rq.s.challenge(rq.http, auth.ChallengeOf(err), needed) {
 			rq.out.extra[name] = values
@@ -114,7 +114,7 @@ var (
 	errUnknownTool = error(fault.New(fault.NotFound, "There is no such tool."))
 )
 
-// run calls the tool; a panic of its becomes an error.
+// run calls the tool. It turns a panic of the tool into an error.
 func (rq *request) run(ctx context.Context, name string, args json.RawMessage, p tools.Progress) (r tools.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -149,7 +149,7 @@ func (rq *request) toolFailure(ctx context.Context, err error) (any, *rpcError, 
 	return nil, rq.internal("tool failed", err), true
 }
 
-// toolResult renders what a tool answered.
+// toolResult converts the result of a tool to the protocol's type.
 func (rq *request) toolResult(r tools.Result) (toolResult, error) {
 	var meta map[string]any
 	if len(r.Meta) > 0 {
@@ -175,9 +175,9 @@ func (rq *request) toolResult(r tools.Result) (toolResult, error) {
 	return out, nil
 }
 
-// progress returns a function that reports progress to the client, if it asked for
-// reports, and a function that ends them. Values increase, and at most one notification
-// per ProgressInterval is sent: the latest.
+// progress returns a function that reports progress to the client, if the client asked for
+// reports, and a function that ends the reports. Values increase. Each ProgressInterval,
+// only the latest notification is sent.
 func (rq *request) progress() (tools.Progress, func()) {
 	token, ok := rq.m.meta["progressToken"]
 	if !ok || !validID(token) {
@@ -226,7 +226,7 @@ func (p *progress) update(done, total float64, message string) {
 	p.flush()
 }
 
-// late sends what was held back to keep the rate.
+// late sends the notification that the rate limit delayed.
 func (p *progress) late() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +240,8 @@ func (p *progress) flush() {
 	v := *p.pending
 	p.pending = nil
 	if p.sent && v.Progress <= p.last {
-		// The same amount with news in the message: the protocol wants more.
+		// The message has changed, but the amount has not. The protocol requires a higher
+		// value.
 		step := 1.0
 		if v.Total > p.last {
 			step = (v.Total - p.last) / 1000
@@ -254,7 +255,7 @@ func (p *progress) flush() {
 	p.send(v)
 }
 
-// stop ends the notifications; what is held back is overtaken by the result.
+// stop ends the notifications. It drops a delayed one, because the result follows.
 func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,15 +1,14 @@
-// Package mcp is Satchel's protocol edge: it serves the Model Context Protocol
-// over streamable HTTP, in both of its eras on one endpoint: 2025-11-25 and
-// older with sessions, 2026-07-28 without.
+// Package mcp serves the Model Context Protocol over streamable HTTP. One endpoint serves
+// both eras of the protocol: 2025-11-25 and older with sessions, and 2026-07-28 without.
 //
-// [New] returns an http.Handler. Before anything else sees a request it checks Host and
-// Origin, authenticates, limits rate, concurrency and size, reads the message strictly,
-// decides its era, binds sessions to the grant that made them, and refuses what the
-// caller's scopes do not allow with the HTTP status that makes clients ask for more. This
-// package answers calls of tools, prompts, resources and skills, from a [Toolset]; mcp-go
-// does negotiation, discovery, lists and everything else of the protocol.
+// [New] returns an http.Handler. For each request the handler first checks Host and Origin,
+// authenticates, limits rate, concurrency and size, reads the message strictly, finds its
+// era and binds sessions to the grant that created them. It refuses a request beyond the
+// caller's scopes with the HTTP status that makes clients ask for more. This package
+// answers calls of tools, prompts, resources and skills from a [Toolset]. mcp-go does
+// negotiation, discovery, lists and the rest of the protocol.
 //
 // No text of an internal error reaches a client. No client can see, cancel or continue
-// requests of another user's client. A notification that is sent before a result arrives
-// before it. The memory that the package uses is bounded.
+// requests of another user's client. A notification that is sent before a result also
+// arrives before it. The memory that the package uses is limited.
 package mcp

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// HostAllowed reports whether a server with these names may be reached under a request's
-// Host. A page can make a browser's request carry another name than ours only by pointing
-// its own name here (DNS rebinding), so addresses and localhost are always fine. Everything
-// else on the server uses the same rule.
+// HostAllowed reports whether a request with this Host may reach a server with these names.
+// A page can make a browser send another name only by pointing that name here (DNS
+// rebinding), so IP addresses and localhost are always allowed. Everything else on the
+// server uses the same rule.
 func HostAllowed(host string, names []string) bool {
 	name := hostname(host)
 	if name == "" {
@@ -24,8 +24,8 @@ func HostAllowed(host string, names []string) bool {
 	return slices.ContainsFunc(names, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// originAllowed reports whether a page of this origin may call. Requests without
-// an Origin come from no page.
+// originAllowed reports whether a page of this origin may call. A request without an Origin
+// does not come from a page.
 func (s *Server) originAllowed(origin, host string) bool {
 	if slices.Contains(s.o.AllowedOrigins, origin) {
 		return true
@@ -58,8 +58,8 @@ func isLocalhost(name string) bool {
 // corsHeaders are the request headers that pages may send.
 const corsHeaders = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID"
 
-// cors sets the headers that let pages of an allowed origin call. It answers preflights,
-// and then returns true.
+// cors sets the headers that let pages of an allowed origin call. If the request is a
+// preflight, cors answers it and returns true.
 func cors(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
 	h.Add("Vary", "Origin")
@@ -80,8 +80,8 @@ func cors(w http.ResponseWriter, r *http.Request, origin string) bool {
 	return true
 }
 
-// allowedHeaders adds the Mcp-Param-* headers that a page asks for to the
-// fixed ones: their names depend on the tools.
+// allowedHeaders adds the Mcp-Param-* headers that a page asks for to the fixed headers.
+// Their names depend on the tools.
 func allowedHeaders(asked string) string {
 	allowed := corsHeaders
 	for name := range strings.SplitSeq(asked, ",") {

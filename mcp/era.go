@@ -12,8 +12,7 @@ import (
 	"satchel/auth"
 )
 
-// settleEra decides which era the message belongs to and checks what that
-// era's transport demands of it.
+// settleEra finds the era of the message and checks the rules of that era's transport.
 func (rq *request) settleEra() *rpcError {
 	header, ok := versionHeader(rq.http.Header)
 	if !ok {
@@ -56,7 +55,7 @@ func (rq *request) settleEra() *rpcError {
 	return rq.checkHeaders()
 }
 
-// checkHeaders checks that Mcp-Method and Mcp-Name say what the body does.
+// checkHeaders checks that Mcp-Method and Mcp-Name agree with the body.
 func (rq *request) checkHeaders() *rpcError {
 	params, err := json.Marshal(map[string]json.RawMessage{"name": rq.m.params["name"], "uri": rq.m.params["uri"]})
 	if err != nil {
@@ -73,8 +72,8 @@ func (rq *request) checkHeaders() *rpcError {
 	return nil
 }
 
-// staleHeader reports whether the request is one of a Claude client that speaks
-// 2026-07-28 but still sends the header of an older version
+// staleHeader reports whether the request is from a Claude client and has the header of an
+// older version. Some Claude clients speak 2026-07-28 with such a header
 // (anthropics/claude-code#93290).
 func (rq *request) staleHeader(header string) bool {
 	if rq.s.o.StrictVersionHeader || !protocol.IsValidProtocolVersion(header) || protocol.IsModernProtocol(header) {
@@ -83,8 +82,8 @@ func (rq *request) staleHeader(header string) bool {
 	return strings.Contains(strings.ToLower(rq.client.Name), "claude") || strings.Contains(strings.ToLower(rq.http.UserAgent()), "claude")
 }
 
-// versionHeader returns the version that the header names. The same version
-// sent twice, as some clients do, counts once; ok is false for different ones.
+// versionHeader returns the version in the header. Some clients send the same version
+// twice, which is allowed. ok is false if the versions differ.
 func versionHeader(h http.Header) (version string, ok bool) {
 	for _, value := range h.Values(protocol.HeaderProtocolVersion) {
 		for part := range strings.SplitSeq(value, ",") {
@@ -129,7 +128,7 @@ func (rq *request) bindSession() *rpcError {
 	return e
 }
 
-// sessionOf returns the session that the request names.
+// sessionOf returns the session in the request's header.
 func (s *Server) sessionOf(r *http.Request, p auth.Principal) (*session, *rpcError) {
 	ids := r.Header.Values(protocol.HeaderSessionID)
 	if len(ids) != 1 || ids[0] == "" {
@@ -142,8 +141,8 @@ func (s *Server) sessionOf(r *http.Request, p auth.Principal) (*session, *rpcErr
 	return found, nil
 }
 
-// checkParams checks the types of the params that mcp-go would otherwise refuse
-// with a code that no specification names.
+// checkParams checks the types of the params for which mcp-go would return a code that no
+// specification defines.
 func (rq *request) checkParams() *rpcError {
 	bad := func(what string) *rpcError { return errorf(protocol.INVALID_PARAMS, "%s", what) }
 	switch rq.m.method {
@@ -171,8 +170,8 @@ func (rq *request) checkParams() *rpcError {
 	return nil
 }
 
-// isProtocolMethod reports whether mcp-go may know the method; everything else
-// is counted as one in metrics.
+// isProtocolMethod reports whether mcp-go may know the method. Metrics count all other
+// methods as one.
 func isProtocolMethod(name string) bool {
 	return slices.Contains([]string{"initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list",
 		"resources/templates/list", "logging/setLevel", "completion/complete"}, name)

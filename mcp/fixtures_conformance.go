@@ -106,8 +106,8 @@ func (f *fixtures) contentTools() {
 	f.m.AddTool(schema, server.ToolHandlerFunc(always(protocol.NewTextContent("ok"))))
 }
 
-// noticeTools tell something before they answer. They use the request's own
-// stream: what goes through mcp-go's channel can be lost.
+// noticeTools adds tools that send notifications before they answer. They use the request's
+// own stream, because messages in mcp-go's channel can be lost.
 func (f *fixtures) noticeTools() {
 	f.tool("test_tool_with_logging", "Logs three messages.", logThrice)
 	f.tool("test_logging_tool", "Logs where the request asked for it.", logThrice)
@@ -159,8 +159,8 @@ func declares(ctx context.Context, capability string) bool {
 	return err == nil && f[capability] != nil
 }
 
-// missingCapability is the error of 2026-07-28 for a request that needs a
-// capability which its client did not declare.
+// missingCapability returns the error of 2026-07-28 for a request that needs a capability
+// that its client did not declare.
 func missingCapability(name string) *rpcError {
 	e := errorf(protocol.MISSING_REQUIRED_CLIENT_CAPABILITY, "The request needs the client capability %s.", name)
 	e.Data = map[string]any{"requiredCapabilities": map[string]any{name: map[string]any{}}}

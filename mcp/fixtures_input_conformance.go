@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// stateSigner makes the requestState of 2026-07-28, which travels through the
-// client and back, tamper-proof and bound to one user and tool.
+// stateSigner signs the requestState of 2026-07-28, which the client sends back. The client
+// cannot change it, and it is valid for one user and tool.
 type stateSigner struct{ key [32]byte }
 
 func newStateSigner() stateSigner {
@@ -34,8 +34,8 @@ func (s stateSigner) sign(ctx context.Context, step string) string {
 	return step + "." + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// verify returns the step that a state names; ok is false if this server
-// did not make the state for this user and tool.
+// verify returns the step in a state. ok is false if this server did not create the state
+// for this user and tool.
 func (s stateSigner) verify(ctx context.Context, state string) (step string, ok bool) {
 	step, _, _ = strings.Cut(state, ".")
 	return step, hmac.Equal([]byte(s.sign(ctx, step)), []byte(state))
@@ -52,7 +52,7 @@ func sample(prompt string, maxTokens int) protocol.CreateMessageParams {
 		Messages: []protocol.SamplingMessage{{Role: protocol.RoleUser, Content: protocol.NewTextContent(prompt)}}}
 }
 
-// answered is the member of an accepted form, as text.
+// answered returns a field of an accepted form as text.
 func answered(responses protocol.InputResponses, id, field string) (string, bool) {
 	r := server.ElicitationResponse(responses, id)
 	if r == nil || r.Action != protocol.ElicitationResponseActionAccept {
@@ -74,8 +74,8 @@ func sampled(r *protocol.CreateMessageResult) string {
 	return ""
 }
 
-// legacyInputTools ask the client for something on the way. From 2026-07-28 on
-// they ask by their result; mcp-go asks older clients.
+// legacyInputTools adds tools that ask the client for input during the call. From
+// 2026-07-28 on they ask through their result; mcp-go asks older clients.
 func (f *fixtures) legacyInputTools() {
 	f.tool("test_sampling", "Asks the client's model.", func(ctx context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {
 		if got := server.SamplingResponse(r.Params.InputResponses, "answer"); got != nil {
@@ -112,7 +112,7 @@ func (f *fixtures) legacyInputTools() {
 	}, nil)
 }
 
-// elicits adds a tool that shows a form and answers what came back.
+// elicits adds a tool that shows a form and returns the client's answer.
 func (f *fixtures) elicits(name, says string, properties map[string]any, required []string, options ...protocol.ToolOption) {
 	f.tool(name, "Asks the user.", func(_ context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {
 		if got := server.ElicitationResponse(r.Params.InputResponses, "form"); got != nil {
@@ -127,7 +127,7 @@ func (f *fixtures) elicits(name, says string, properties map[string]any, require
 	}, options...)
 }
 
-// inputTools are those of SEP-2322.
+// inputTools adds the tools of SEP-2322.
 func (f *fixtures) inputTools() {
 	f.tool("test_input_required_result_elicitation", "Asks for a name.", func(_ context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {
 		if name, ok := answered(r.Params.InputResponses, "user_name", "name"); ok {
@@ -199,8 +199,8 @@ func (f *fixtures) inputTools() {
 
 var errTampered = errors.New("tampered state")
 
-// stateful checks the state that comes back before run sees it; step is empty
-// where none does.
+// stateful checks the state that the client sends back before it calls run. step is empty
+// if there is no state.
 func (f *fixtures) stateful(run func(ctx context.Context, step string, r protocol.CallToolRequest) (*protocol.CallToolResult, error)) toolFunc {
 	return func(ctx context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {
 		if r.Params.RequestState == "" {

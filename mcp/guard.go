@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// authenticate returns whom the request's bearer token speaks for, or the
-// answer that refuses it.
+// authenticate returns the principal of the request's bearer token, or an error for the
+// client.
 func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.Header) {
 	p, err := auth.Authenticate(r.Context(), r, s.o.Verifier)
 	switch fault.CodeOf(err) {
@@ -24,8 +24,8 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 	case fault.Unauthenticated:
 		if s.o.LimitUnauthenticated != nil {
 			if wait, ok := s.o.LimitUnauthenticated(r); !ok {
-				// With the challenge: a client whose token has expired must learn where
-				// to get another, even if others share its address.
+				// Send the challenge even if others share the client's address: a client
+				// whose token has expired must learn where to get a new one.
 				header := s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
 				header.Set("Retry-After", seconds(wait))
 				return p, errorf(codeServer, "Too many requests without a valid token. Try again in %s s.", seconds(wait)).withStatus(http.StatusTooManyRequests), header
@@ -50,8 +50,8 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 	}
 }
 
-// challenge is the WWW-Authenticate header of RFC 6750 section 3 with RFC
-// 9728's resource_metadata, from which clients learn how to sign in.
+// challenge returns the WWW-Authenticate header of RFC 6750 section 3 with the
+// resource_metadata of RFC 9728. Clients learn from it how to sign in.
 func (s *Server) challenge(r *http.Request, c auth.Challenge, scopes []space.Scope) http.Header {
 	c.Scope = s.o.ScopeNames(scopes)
 	if s.o.ResourceMetadataURL != nil {
@@ -72,7 +72,7 @@ func seconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int((d+time.Second-1)/time.Second)))
 }
 
-// limits counts what each user does at once and how fast.
+// limits counts each user's requests, calls and streams.
 type limits struct {
 	o     Options
 	mu    sync.Mutex
@@ -94,8 +94,8 @@ type activity struct {
 	cancel func()
 }
 
-// idleUser is after which time without requests a user's usage is forgotten;
-// every bucket is full again long before.
+// idleUser is how long a user's usage is kept after the last request. Every bucket is full
+// long before that.
 const idleUser = 10 * time.Minute
 
 func newLimits(o Options) *limits {
@@ -121,7 +121,8 @@ func (l *limits) user(id space.UserID) *usage {
 	return u
 }
 
-// take counts one request; if the user is over the rate, it returns how long to wait.
+// take counts one request. If the user is over the rate, ok is false and wait is how long
+// to wait.
 func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,9 +135,9 @@ func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// begin counts a call, or a listening stream, in progress until the returned function is
-// called; ok is false if the user has too many. cancel is called if the principal loses the
-// right to it earlier.
+// begin counts a call or a listening stream until the returned function is called. ok is
+// false if the user has too many. cancel is called if the principal loses the right
+// earlier.
 func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +160,7 @@ func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func()
 	}, true
 }
 
-// inProgress returns the principals of calls and streams, one for each.
+// inProgress returns the principals of calls and streams, each once.
 func (l *limits) inProgress() []auth.Principal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +173,7 @@ func (l *limits) inProgress() []auth.Principal {
 	return out
 }
 
-// end cancels what is in progress of principals that match.
+// end cancels the calls and streams of principals that match.
 func (l *limits) end(match func(auth.Principal) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"satchel/auth"
 )
 
-// legacyMethod checks a GET or DELETE, which only the eras with sessions have.
+// legacyMethod checks a GET or DELETE. Only eras with sessions have these methods.
 func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Principal) (*session, bool) {
 	version, ok := versionHeader(r.Header)
 	switch {
@@ -39,8 +39,8 @@ func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Pri
 	return found, true
 }
 
-// listen holds a legacy client's listening stream open, until the client goes,
-// its session ends or the server stops.
+// listen holds a legacy client's listening stream open until the client disconnects, its
+// session ends or the server stops.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal) {
 	found, ok := s.legacyMethod(w, r, p)
 	if !ok {
@@ -53,7 +53,8 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if !p.Expires.IsZero() {
-		// No request of this client comes that would show that its time is over.
+		// The stream makes no further requests, so nothing else would notice that the token
+		// has expired.
 		defer time.AfterFunc(p.Expires.Sub(s.o.Now()), cancel).Stop()
 	}
 	end, ok := s.limits.begin(p, true, cancel)
@@ -73,7 +74,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	s.inner.ServeHTTP(out, r)
 }
 
-// terminate ends a legacy session, with all that is in progress in it.
+// terminate ends a legacy session and its calls and streams.
 func (s *Server) terminate(w http.ResponseWriter, r *http.Request, p auth.Principal) {
 	found, ok := s.legacyMethod(w, r, p)
 	if !ok {

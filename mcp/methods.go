@@ -11,14 +11,14 @@ import (
 	"satchel/tools"
 )
 
-// The skills extension (SEP-2640), for which mcp-go has no place.
+// The skills extension (SEP-2640), which mcp-go does not support.
 const (
 	skillsExtension  = "io.modelcontextprotocol/skills"
 	methodSkillsList = "skills/list"
 	methodSkillsGet  = "skills/get"
 )
 
-// method answers a request. handled is false if mcp-go should.
+// method answers a request. If handled is false, mcp-go answers the request.
 type method func(ctx context.Context, rq *request) (result any, e *rpcError, handled bool)
 
 func (s *Server) methods() map[string]method {
@@ -30,14 +30,15 @@ func (s *Server) methods() map[string]method {
 		methodSkillsGet:                      getSkill,
 	}
 	if s.fixtures == nil {
-		// Nothing can be subscribed to. mcp-go would say so too, but its
-		// acknowledgement can be lost on the way.
+		// Clients cannot subscribe to anything. mcp-go would say so too, but its
+		// acknowledgement can be lost.
 		m[string(protocol.MethodSubscriptionsListen)] = listenToNothing
 	}
 	return m
 }
 
-// resultBase is what every result has from 2026-07-28 on; before, it is empty.
+// resultBase holds the members that every result has from 2026-07-28 on. Older versions
+// need none.
 type resultBase struct {
 	ResultType string         `json:"resultType,omitempty"`
 	Meta       map[string]any `json:"_meta,omitempty"`
@@ -58,8 +59,8 @@ func (rq *request) base(meta map[string]any) resultBase {
 	return resultBase{ResultType: string(protocol.ResultTypeComplete), Meta: meta}
 }
 
-// cacheHints go with lists and reads from 2026-07-28 on. Everything here is
-// one caller's own.
+// cacheHints are part of lists and reads from 2026-07-28 on. All of these answers are
+// private to one caller.
 type cacheHints struct {
 	TTL   *int64 `json:"ttlMs,omitempty"`
 	Scope string `json:"cacheScope,omitempty"`
@@ -72,8 +73,8 @@ func (rq *request) cache(ms int64) cacheHints {
 	return cacheHints{TTL: &ms, Scope: string(protocol.CacheScopePrivate)}
 }
 
-// failure turns an error of the Toolset's into the protocol's, for methods
-// other than tools/call. notFound is the code of fault.NotFound.
+// failure converts an error of the Toolset to one of the protocol, for methods other than
+// tools/call. notFound is the code for fault.NotFound.
 func (rq *request) failure(err error, notFound int) *rpcError {
 	code := fault.CodeOf(err)
 	rq.outcome = string(code)
@@ -235,8 +236,8 @@ func listenToNothing(_ context.Context, rq *request) (any, *rpcError, bool) {
 	return rq.base(map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}), nil, true
 }
 
-// The hooks that put a caller's own tools, resources and prompts into mcp-go's
-// lists. What mcp-go has itself (conformance fixtures) stays behind them.
+// These hooks put a caller's own tools, resources and prompts at the front of mcp-go's
+// lists. mcp-go's own entries (conformance fixtures) follow.
 
 func (s *Server) listTools(ctx context.Context, _ any, _ *protocol.ListToolsRequest, result *protocol.ListToolsResult) {
 	rq := requestFrom(ctx)

@@ -22,7 +22,7 @@ type Toolset interface {
 	ServerInstructions() string
 	// List returns the tools that the caller may use, in a stable order.
 	List(ctx context.Context, c tools.Caller) []tools.Tool
-	// Find returns a tool by its listed name, even if the caller may not call it.
+	// Find returns a tool by its listed name, even if the caller may not call the tool.
 	Find(name string) (tools.Tool, bool)
 	// Call runs a tool. Its errors are fault.NotFound, fault.Forbidden, fault.Canceled and
 	// faults that the model cannot fix; p is never nil.
@@ -39,39 +39,39 @@ type Toolset interface {
 
 var _ Toolset = (*tools.Registry)(nil)
 
-// Options configures a [Server]. Tools, Verifier, Name and Version are needed;
-// the zero value of every other field means its default.
+// Options configures a [Server]. Tools, Verifier, Name and Version are required. The zero
+// value of every other field means its default.
 type Options struct {
 	Tools    Toolset
 	Verifier auth.Verifier // asked on every request
 
-	// Name, Title, Version and WebsiteURL are what clients show of the server.
+	// Name, Title, Version and WebsiteURL describe the server to the users of clients.
 	Name       string
 	Title      string
 	Version    string
 	WebsiteURL string
 
-	// AllowedHosts are the host names (without port) under which the server is reached.
-	// Loopback names and IP addresses are always allowed, because the attack that the check
-	// prevents, DNS rebinding, needs another name.
+	// AllowedHosts are the host names (without port) of the server. Loopback names and IP
+	// addresses are always allowed, because DNS rebinding, the attack that the check
+	// prevents, needs another name.
 	AllowedHosts []string
-	// AllowedOrigins are the web origins ("https://app.example.com") whose
-	// pages may call. Loopback origins and the request's own are always
-	// allowed; a request without Origin comes from no page.
+	// AllowedOrigins are the web origins ("https://app.example.com") whose pages may call.
+	// Loopback origins and the request's own are always allowed. A request without an
+	// Origin does not come from a page.
 	AllowedOrigins []string
 
-	// ResourceMetadataURL returns the absolute URL of the RFC 9728 document
-	// for a request, which 401 and 403 answers name. nil: they name none.
+	// ResourceMetadataURL returns the absolute URL of the RFC 9728 document for a request.
+	// 401 and 403 answers contain the URL. If it is nil, they contain none.
 	ResourceMetadataURL func(*http.Request) string
-	// ScopeNames returns what a client asks its authorization server for to get
-	// scopes, separated by spaces. nil: their own names.
+	// ScopeNames returns the names with which a client asks its authorization server for
+	// scopes, separated by spaces. If it is nil, the names are those of the scopes.
 	ScopeNames func([]space.Scope) string
-	// ResourceMetadata serves /.well-known/oauth-protected-resource and the
-	// same with /mcp appended. nil: they are not found.
+	// ResourceMetadata serves /.well-known/oauth-protected-resource and the same path with
+	// /mcp appended. If it is nil, the answer is 404.
 	ResourceMetadata http.Handler
 
-	// LimitUnauthenticated counts a request without a valid token. If its sender has
-	// made too many, ok is false and wait is how long to wait. nil: no limit.
+	// LimitUnauthenticated counts a request without a valid token. If its sender has made
+	// too many, ok is false and wait is how long to wait. If it is nil, there is no limit.
 	LimitUnauthenticated func(*http.Request) (wait time.Duration, ok bool)
 
 	MaxBody       int64   // bytes of one request; default 4 MiB
@@ -89,22 +89,21 @@ type Options struct {
 	WriteTimeout     time.Duration // for one write to a client that does not read; default 30 s
 	CacheTTL         time.Duration // how long clients may keep lists; default 1 min
 
-	// StrictVersionHeader refuses requests of Claude clients whose
-	// MCP-Protocol-Version header names an older version than their body
-	// (anthropics/claude-code#93290). Default: the body's version counts for
-	// them.
+	// StrictVersionHeader refuses requests of Claude clients whose MCP-Protocol-Version
+	// header has an older version than their body (anthropics/claude-code#93290). By
+	// default the version in the body counts for these clients.
 	StrictVersionHeader bool
 
-	// Origin returns the URL at which a request's client reached the server, the base
-	// of the URLs in its answers. nil means the one that the tools are configured with.
+	// Origin returns the URL at which a request's client reached the server. URLs in the
+	// answers begin with it. If it is nil, they begin with the URL in the configuration of
+	// the tools.
 	Origin func(*http.Request) string
 
 	// Observer gets every call and refusal.
 	Observer Observer
 	// Logger gets the errors that clients do not see. Default: discard.
 	Logger *slog.Logger
-	// RequestID returns the id under which the request is logged elsewhere.
-	// Default: a random one.
+	// RequestID returns the request's id in other logs. By default the id is random.
 	RequestID func(context.Context) string
 	// Now is the clock of sessions; default time.Now.
 	Now func() time.Time
@@ -115,10 +114,9 @@ type Options struct {
 type Observer struct {
 	// Call gets every finished request.
 	Call func(CallInfo)
-	// Refused gets the reason of every refusal: "host", "origin",
-	// "unauthenticated", "verifier" (which could not say), "scope", "rate",
-	// "concurrency", "too_large", "malformed", "session" (none such),
-	// "closing", "panic".
+	// Refused gets the reason of every refusal: "host", "origin", "unauthenticated",
+	// "verifier" (the verifier failed), "scope", "rate", "concurrency", "too_large",
+	// "malformed", "session" (unknown), "closing" or "panic".
 	Refused func(reason string)
 }
 
@@ -130,7 +128,8 @@ type CallInfo struct {
 	Outcome  string
 	Duration time.Duration
 	Modern   bool // 2026-07-28 or newer
-	// Client is what the client calls itself: anything, so no label of a metric.
+	// Client is the name that the client gives itself. It can be any text, so do not use it
+	// as a label of a metric.
 	Client string
 	User   space.UserID
 	Grant  space.GrantID

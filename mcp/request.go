@@ -24,7 +24,7 @@ import (
 	"satchel/tools"
 )
 
-// request is one message on its way through the server.
+// request is a message that the server answers.
 type request struct {
 	s       *Server
 	http    *http.Request
@@ -39,8 +39,8 @@ type request struct {
 	began   time.Time
 	tool    string
 	outcome string
-	// failed replaces the answer of mcp-go: its hooks can return no error,
-	// and its handlers only −32603.
+	// failed replaces the answer of mcp-go, because its hooks cannot return an error, and
+	// its handlers can return only −32603.
 	failed *rpcError
 }
 
@@ -51,14 +51,14 @@ func requestFrom(ctx context.Context) *request {
 	return rq
 }
 
-// clientInfo is what a client says of itself. Nothing is decided by it but how
-// its commits are labelled and which form of the tools it is shown.
+// clientInfo is a client's description of itself. It decides only the label of the client's
+// commits and which version of the tools the client sees.
 type clientInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// label is "name/version", fit for a commit's trailer.
+// label returns "name/version" in a form that is safe in a commit's trailer.
 func (c clientInfo) label() string {
 	name, version := tame(c.Name), tame(c.Version)
 	if name == "" || version == "" {
@@ -80,8 +80,9 @@ func tame(s string) string {
 	return s
 }
 
-// isChatGPT recognises ChatGPT, whose deep research takes only its own forms
-// of search and fetch, by its OAuth client id or the name it gives itself.
+// isChatGPT reports whether the client is ChatGPT, by its OAuth client id or the name that
+// it gives itself. ChatGPT's deep research accepts only its own versions of search and
+// fetch.
 func isChatGPT(p auth.Principal, c clientInfo) bool {
 	name := strings.ToLower(c.Name)
 	return strings.HasPrefix(p.Client, "https://chatgpt.com/") || strings.Contains(name, "chatgpt") || strings.HasPrefix(name, "openai-mcp")
@@ -118,7 +119,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p auth.Principal) 
 	s.message(r, p, body, s.newStream(w, r))
 }
 
-// checkMedia checks what the request says of its body and of the answer.
+// checkMedia checks the request's Content-Type and Accept headers.
 func checkMedia(r *http.Request) *rpcError {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || mediaType != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -196,8 +197,8 @@ func (rq *request) recovered() {
 	rq.out.reply(e.httpStatus(rq.modern), errorAnswer(rq.m.id, e))
 }
 
-// refuse answers a message that is not acted on; errors of this kind have an
-// HTTP error status in every era.
+// refuse answers a message that the server does not process. These answers have an HTTP
+// error status in every era.
 func (rq *request) refuse(reason string, e *rpcError) {
 	if f := rq.s.o.Observer.Refused; f != nil {
 		f(reason)
@@ -205,8 +206,8 @@ func (rq *request) refuse(reason string, e *rpcError) {
 	rq.out.reply(cmp.Or(e.status, e.httpStatus(true)), errorAnswer(rq.m.id, e))
 }
 
-// response takes a client's answer to a request of the server's. Satchel makes
-// none; the conformance fixtures do.
+// response handles a client's answer to a request of the server. Only the conformance
+// fixtures make such requests.
 func (rq *request) response() {
 	switch {
 	case rq.modern:
@@ -218,9 +219,9 @@ func (rq *request) response() {
 	}
 }
 
-// notification takes a notification. The only one that means anything here is the
-// cancellation of a request in the same session: requests outside a session are cancelled
-// by disconnecting, and never by their id, because different clients use the same ids.
+// notification handles a notification. The only one with an effect is the cancellation of a
+// request in the same session. Requests outside a session are cancelled by disconnecting
+// and never by their id, because different clients use the same ids.
 func (rq *request) notification() {
 	if rq.m.method == string(protocol.MethodNotificationCancelled) && rq.session != nil {
 		if id, ok := rq.m.params["requestId"]; ok && validID(id) {
@@ -233,8 +234,8 @@ func (rq *request) notification() {
 // dispatch runs a request.
 func (rq *request) dispatch() {
 	s := rq.s
-	// A legacy client that disconnects has not cancelled (2025-11-25, basic/
-	// transports); a modern one has.
+	// For a legacy client, disconnecting does not cancel the request (2025-11-25,
+	// basic/transports). For a modern client, it does.
 	ctx := rq.http.Context()
 	if rq.modern {
 		rq.out.gone = ctx.Done()
@@ -347,8 +348,9 @@ func (rq *request) forward(ctx context.Context) {
 	rq.s.inner.ServeHTTP(rq.out, r)
 }
 
-// rewriteInner replaces the texts of mcp-go's errors, which can hold Go's own
-// ("json: cannot unmarshal …"), and its answer if a hook or handler of ours failed.
+// rewriteInner replaces the texts of mcp-go's errors, which can contain Go errors ("json:
+// cannot unmarshal …"). If a hook or handler of this package failed, it replaces mcp-go's
+// answer.
 func (rq *request) rewriteInner(status int, msg []byte) (int, []byte) {
 	e := rq.failed
 	switch {
@@ -373,7 +375,7 @@ func (rq *request) rewriteInner(status int, msg []byte) (int, []byte) {
 	return e.httpStatus(rq.modern), errorAnswer(rq.m.id, e)
 }
 
-// standardError is what clients get for an error of mcp-go.
+// standardError returns the error that clients get for an error of mcp-go.
 func (rq *request) standardError(code int) *rpcError {
 	switch code {
 	case protocol.METHOD_NOT_FOUND:

@@ -17,11 +17,11 @@ import (
 
 // Codes that this package chooses itself; all others are the protocol's.
 const (
-	// codeServer is JSON-RPC's first implementation-defined code. It goes with
-	// an HTTP status that says more (401, 403, 429, 503), or with a part of the
-	// server that cannot work now.
+	// codeServer is JSON-RPC's first implementation-defined code. It goes with an HTTP
+	// status that says more (401, 403, 429, 503), or with an error of a part of the server
+	// that does not work now.
 	codeServer = -32000
-	// codeCanceled answers a request that its own client cancelled.
+	// codeCanceled answers a request that its client cancelled.
 	codeCanceled = protocol.REQUEST_INTERRUPTED
 )
 
@@ -43,8 +43,8 @@ func (e *rpcError) withStatus(status int) *rpcError {
 	return e
 }
 
-// httpStatus is what the error's HTTP answer says. Protocol version 2026-07-28
-// maps codes to statuses; before it, an answer to a request is 200.
+// httpStatus returns the HTTP status of the error. Protocol version 2026-07-28 maps codes
+// to statuses. Before that version, an answer to a request is 200.
 func (e *rpcError) httpStatus(modern bool) int {
 	switch {
 	case e.status != 0:
@@ -62,7 +62,7 @@ func (e *rpcError) httpStatus(modern bool) int {
 	return http.StatusOK
 }
 
-// answer is a JSON-RPC response, with a result or an error.
+// answer is a JSON-RPC response with a result or an error.
 type answer struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -86,13 +86,13 @@ func errorAnswer(id json.RawMessage, e *rpcError) []byte {
 	}
 	b, err := encode(answer{JSONRPC: "2.0", ID: id, Error: e})
 	if err != nil {
-		// Only Data can fail to encode; the rest is strings and numbers.
+		// Only Data can fail to encode. All other members are strings and numbers.
 		b, _ = encode(answer{JSONRPC: "2.0", ID: id, Error: &rpcError{Code: e.Code, Message: e.Message}})
 	}
 	return b
 }
 
-// message is one JSON-RPC message that was read strictly.
+// message is one JSON-RPC message that parseMessage read.
 type message struct {
 	raw    []byte
 	id     json.RawMessage // nil: a notification
@@ -104,8 +104,8 @@ type message struct {
 // fields are the members of a JSON object.
 type fields map[string]json.RawMessage
 
-// text returns a member that must be a string; ok is false if it is another
-// thing, and s is empty if it is absent.
+// text returns a member that must be a string. ok is false if the member is not a string. s
+// is empty if the member is absent.
 func (f fields) text(name string) (s string, present, ok bool) {
 	raw, present := f[name]
 	if !present {
@@ -117,9 +117,9 @@ func (f fields) text(name string) (s string, present, ok bool) {
 	return s, true, true
 }
 
-// The members that this package or mcp-go look for. Go's decoder, which mcp-go
-// uses, takes "Method" for "method", and the last of two: a message on which
-// the two could disagree is refused.
+// messageMembers returns the members that this package or mcp-go look for. mcp-go uses Go's
+// decoder, which reads "Method" as "method" and takes the last of two members. A message
+// that this package and mcp-go could read differently is refused.
 func messageMembers() []string {
 	return []string{"jsonrpc", "id", "method", "params", "result", "error"}
 }
@@ -134,8 +134,8 @@ var (
 	errAmbiguous = errors.New("it names a member twice")
 )
 
-// readObject returns the members of a JSON object. It refuses one in which a
-// member appears twice, or as another spelling of one of known.
+// readObject returns the members of a JSON object. It refuses an object in which a member
+// appears twice, or in which a member of known has another spelling.
 func readObject(raw []byte, known []string) (fields, error) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 || raw[0] != '{' {
@@ -173,8 +173,8 @@ func readObject(raw []byte, known []string) (fields, error) {
 	return f, nil
 }
 
-// parseMessage reads one message. With an error, the message has the id, if it could be
-// read, so that the client can match the answer.
+// parseMessage reads one message. With an error, it still returns the id if it could read
+// the id, so that the client can match the answer.
 func parseMessage(raw []byte) (message, *rpcError) {
 	m := message{raw: raw}
 	if !utf8.Valid(raw) {
@@ -229,7 +229,7 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	return m, nil
 }
 
-// validID reports whether raw is a string or an integer, the ids that MCP allows.
+// validID reports whether raw is a string or an integer, the types of ids that MCP allows.
 func validID(raw json.RawMessage) bool {
 	if len(raw) == 0 || len(raw) > 256 {
 		return false

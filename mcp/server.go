@@ -17,20 +17,19 @@ import (
 	"satchel/internal/fault"
 )
 
-// Server is an http.Handler for the MCP endpoint, and for the RFC 9728
-// documents about it. It is safe for concurrent use.
+// Server is an http.Handler for the MCP endpoint and its RFC 9728 documents. It is safe for
+// concurrent use.
 type Server struct {
 	o        Options
 	inner    http.Handler
 	sessions *sessions
 	limits   *limits
 	own      map[string]method
-	// fixtures are what the conformance suite needs besides; nil in every
-	// build that is not made for it.
+	// fixtures are additional tools, resources and prompts for the conformance suite. They
+	// are nil in all other builds.
 	fixtures *fixtures
 
-	// calls ends when Close gives up waiting for them; streams when no call is
-	// left.
+	// calls ends when Close stops waiting for the calls. streams ends when no call is left.
 	calls, streams             context.Context
 	endCalls, endStreams       context.CancelFunc
 	mu                         sync.Mutex
@@ -39,7 +38,7 @@ type Server struct {
 	callsFinished, allFinished chan struct{} // closed while closing, when the count is zero
 }
 
-// New returns a server. Close must be called when it is no longer used.
+// New returns a server. Call Close when the server is no longer used.
 func New(o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -54,8 +53,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// newInner returns mcp-go's transport. Sessions, hosts and limits are checked
-// before it; it is asked to keep nothing between requests.
+// newInner returns mcp-go's transport. This package checks sessions, hosts and limits
+// before it, so mcp-go keeps nothing between requests.
 func (s *Server) newInner() http.Handler {
 	hooks := &server.Hooks{}
 	hooks.AddAfterListTools(s.listTools)
@@ -149,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers a request that never became one.
+// refuse answers an HTTP request of which no message is processed.
 func (s *Server) refuse(w http.ResponseWriter, reason string, e *rpcError, header http.Header) {
 	if s.o.Observer.Refused != nil {
 		s.o.Observer.Refused(reason)
@@ -192,10 +191,9 @@ func (s *Server) leave(n *int, finished chan struct{}) {
 	}
 }
 
-// Close refuses new requests, waits for the calls in progress, then ends the
-// listening streams. When ctx ends first the calls are cancelled, and Close
-// returns ctx's error once they have returned, or after WriteTimeout. It may
-// be called once.
+// Close refuses new requests, waits for the calls in progress, and then ends the listening
+// streams. If ctx ends first, Close cancels the calls and returns ctx's error when they
+// have returned, or after WriteTimeout. It may be called once.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closing {
@@ -228,12 +226,11 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// InProgress returns whom the calls and listening streams in progress are for,
-// one principal for each, so that it can be looked whether they still may.
+// InProgress returns the principals of the calls and listening streams in progress, each
+// once, so that the server can check whether they still have the right.
 func (s *Server) InProgress() []auth.Principal { return s.limits.inProgress() }
 
-// End cancels the calls and listening streams of matching principals, whose credential is
-// no longer valid. match must be quick.
+// End cancels the calls and listening streams of matching principals. match must be fast.
 func (s *Server) End(match func(auth.Principal) bool) { s.limits.end(match) }
 
 // Sessions reports how many legacy sessions are open, for metrics.

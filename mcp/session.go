@@ -28,8 +28,8 @@ type session struct {
 	all    *list.Element // in sessions.order
 }
 
-// sessions holds the legacy sessions, bounded per user and in all. It needs no
-// goroutine: each call finds the expired ones at the front of order.
+// sessions holds the legacy sessions. Their number is limited for each user and in total.
+// It needs no goroutine: each call removes the expired sessions at the front of order.
 type sessions struct {
 	o      Options
 	mu     sync.Mutex
@@ -42,8 +42,8 @@ func newSessions(o Options) *sessions {
 	return &sessions{o: o, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
 }
 
-// create makes a session of p's grant. If p's user or everyone has too
-// many, the least recently used one ends.
+// create creates a session of p's grant. If p's user or the server has too many sessions,
+// the least recently used one ends.
 func (t *sessions) create(p auth.Principal, version string, c clientInfo) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +66,7 @@ func (t *sessions) create(p auth.Principal, version string, c clientInfo) *sessi
 	return s
 }
 
-// get returns the session with this id, if p's grant made it.
+// get returns the session with this id if p's grant created it.
 func (t *sessions) get(p auth.Principal, id string) (*session, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +81,7 @@ func (t *sessions) get(p auth.Principal, id string) (*session, bool) {
 	return s, true
 }
 
-// end removes a session and cancels what is in progress in it.
+// end removes a session and cancels its calls and streams.
 func (t *sessions) end(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,9 +117,9 @@ func (t *sessions) expire() {
 	}
 }
 
-// begin ties something in progress to the session: cancel is called when the
-// session ends, and, if requestID is given, withdraw when the session's
-// client cancels that request. The returned function unties it.
+// begin adds a call or stream to the session. When the session ends, cancel is called. If
+// requestID is given, withdraw is called when the client cancels that request. The returned
+// function removes the call or stream.
 func (t *sessions) begin(s *session, requestID string, cancel, withdraw context.CancelFunc) func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,21 +11,21 @@ import (
 )
 
 // stream writes the answer to one request: one JSON document, or server-sent events if
-// notifications precede the result. It is also the http.ResponseWriter to which mcp-go
-// writes; its messages pass through rewrite.
+// notifications precede the result. It is also mcp-go's http.ResponseWriter, and passes
+// mcp-go's messages through rewrite.
 //
-// Notifications and the result are written by the calls that make them, under
-// one lock, so none can be lost or overtaken.
+// Calls write their own notifications and results, under one lock. So no message can be
+// lost or overtake another.
 type stream struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	write time.Duration // for one write
-	// events reports that the client takes text/event-stream.
+	// events reports that the client accepts text/event-stream.
 	events bool
-	// rewrite looks at each message of mcp-go's and returns what is sent, and
-	// with which status; nil sends it as it is.
+	// rewrite returns the message to send in place of each message of mcp-go, and its
+	// status. If it is nil, messages are sent unchanged.
 	rewrite func(status int, msg []byte) (int, []byte)
-	// extra are set on every answer.
+	// extra holds headers for every answer.
 	extra http.Header
 	// gone is closed when the client disconnects, which cancels the request since
 	// 2026-07-28; it is nil for earlier versions.
@@ -57,8 +57,8 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 		events: flushes && accepts(r, "text/event-stream"), extra: make(http.Header), inner: make(http.Header)}
 }
 
-// accepts reports whether the request's Accept header lets us answer with the
-// type; without the header, or with a wildcard, everything is.
+// accepts reports whether the request's Accept header allows the media type. Without the
+// header, every type is allowed.
 func accepts(r *http.Request, mediaType string) bool {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {
@@ -75,8 +75,8 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// notify sends a notification ahead of the result. It does nothing if the client takes no
-// events.
+// notify sends a notification before the result. It does nothing if the client does not
+// accept events.
 func (t *stream) notify(method string, params any) {
 	msg, err := encode(struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -119,10 +119,10 @@ func (t *stream) finish(status int, msg []byte) {
 }
 
 // cancelled reports whether the client cancelled the request. Such a request has no
-// response (2025-11-25, basic/utilities/cancellation; 2026-07-28, basic/patterns/
-// cancellation), and an event stream ends without one. A client that takes no events
-// still needs an HTTP answer and gets 202 without a body, the transport's answer to
-// messages without a response. The SDKs of TypeScript and Python accept that.
+// response (2025-11-25, basic/utilities/cancellation; 2026-07-28,
+// basic/patterns/cancellation), and an event stream ends without one. A client that does
+// not accept events still needs an HTTP answer. It gets 202 without a body, the transport's
+// answer to messages without a response. The SDKs of TypeScript and Python accept that.
 func (t *stream) cancelled() bool {
 	select {
 	case <-t.gone:
@@ -142,7 +142,7 @@ func (t *stream) accept(status int) {
 	t.close()
 }
 
-// end is called when the handler returns: nothing is written after it.
+// end is called when the handler returns. Nothing is written afterwards.
 func (t *stream) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,8 +159,8 @@ func (t *stream) close() {
 	}
 }
 
-// keepAlive sends a comment whenever nothing was sent for gap, so that neither
-// client nor proxies take a long call for a dead one.
+// keepAlive sends a comment whenever nothing was sent for gap, so that the client and
+// proxies do not close the connection during a long call.
 func (t *stream) keepAlive(gap time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,10 +199,10 @@ func (t *stream) event(msg []byte) {
 	t.raw(append(b, "\n\n"...))
 }
 
-// raw sends a piece of an event stream, and begins it if nothing was sent.
+// raw sends a part of an event stream. It starts the stream if nothing was sent before.
 func (t *stream) raw(b []byte) {
 	if t.state == fresh {
-		// nginx and its like hold an answer back without this header.
+		// Without this header, proxies such as nginx buffer the answer.
 		t.w.Header().Set("X-Accel-Buffering", "no")
 		t.header("text/event-stream", http.StatusOK)
 		t.state = events
@@ -215,15 +215,15 @@ func (t *stream) raw(b []byte) {
 	}
 }
 
-// bound limits how long a client that does not read can hold the next write.
-// Writers without deadlines (tests) have none.
+// bound limits how long a client that does not read can block the next write. The writers
+// of tests have no deadlines.
 func (t *stream) bound() { t.rc.SetWriteDeadline(time.Now().Add(t.write)) }
 
-// Header is mcp-go's.
+// Header implements http.ResponseWriter for mcp-go.
 func (t *stream) Header() http.Header { return t.inner }
 
-// WriteHeader is mcp-go's. An event stream begins at once; another answer
-// waits for its message, which decides the status.
+// WriteHeader implements http.ResponseWriter for mcp-go. It starts an event stream at once.
+// For other answers it waits for the message, which decides the status.
 func (t *stream) WriteHeader(status int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,8 +236,8 @@ func (t *stream) WriteHeader(status int) {
 	}
 }
 
-// Write is mcp-go's. It writes each message with one call, as it writes its
-// plain-text errors.
+// Write implements http.ResponseWriter for mcp-go, which writes each message and each
+// plain-text error with one call.
 func (t *stream) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,5 +268,6 @@ func (t *stream) rewritten(status int, msg []byte) (int, []byte) {
 	return t.rewrite(status, msg)
 }
 
-// Flush is mcp-go's; every write is flushed already.
+// Flush implements http.Flusher for mcp-go. It does nothing, because every write is already
+// flushed.
 func (t *stream) Flush() {}

@@ -10,13 +10,13 @@ import (
 // Caller is the client that calls a tool, and how its answers are presented.
 type Caller struct {
 	service.Actor
-	// ChatGPT reports that the caller takes only the search and fetch forms that
-	// ChatGPT's deep research demands.
+	// ChatGPT reports that the caller accepts only the versions of search and fetch that
+	// ChatGPT's deep research requires.
 	ChatGPT bool
-	// Origin is the URL at which the caller reached the server, and the base of the
-	// URLs in answers. Empty means Options.PublicURL.
+	// Origin is the URL at which the caller reached the server. URLs in answers begin with
+	// it. Empty means Options.PublicURL.
 	Origin string
-	// Seen is shared by calls that are parts of one answer; it may be nil.
+	// Seen is shared by the calls that make up one answer. It may be nil.
 	Seen *Seen
 }
 
@@ -28,7 +28,7 @@ type Tool struct {
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage // nil if the answer is text alone
 	Scope        space.Scope     // what a call needs
-	// The hints of MCP's tool annotations; all are always sent.
+	// The hints of MCP's tool annotations. All are always sent.
 	ReadOnly    bool
 	Destructive bool
 	Idempotent  bool
@@ -45,17 +45,17 @@ type Content struct {
 // Result is a tool's answer.
 type Result struct {
 	Content []Content
-	// Structured is answered as structuredContent if the tool has an
-	// OutputSchema; its JSON is then also the only text content.
+	// Structured is sent as structuredContent if the tool has an OutputSchema. Its JSON is
+	// then also the only text content.
 	Structured json.RawMessage
-	// Meta is answered as _meta["satchel/result"].
+	// Meta is sent as _meta["satchel/result"].
 	Meta map[string]any
-	// IsError reports that the call did not do what it asked.
+	// IsError reports that the call failed.
 	IsError bool
 }
 
-// Progress is called, in order, while a call works. total is zero if it is
-// unknown. It may be called often: the function limits the rate.
+// Progress is called in order during a call. total is zero if it is unknown. It may be
+// called often, because the function limits the rate.
 type Progress func(done, total float64, message string)
 
 // Resource is a document of the space that clients can list and read:

@@ -16,10 +16,10 @@ import (
 	"satchel/internal/service"
 )
 
-// arguments decodes one call's arguments strictly: an unknown or repeated
-// name, a wrong type and a missing value are problems, each reported with the name, what
-// was wrong and what would be right. All problems of a call are reported at once. A null
-// counts as not given: several clients send it for every optional argument.
+// arguments decodes the arguments of one call strictly. An unknown or repeated name, a
+// wrong type and a missing value are problems. All problems of a call are reported at once,
+// each with the name, the mistake and a correct value. A null counts as not given, because
+// several clients send null for every optional argument.
 type arguments struct {
 	values   map[string]json.RawMessage
 	known    []string
@@ -27,7 +27,7 @@ type arguments struct {
 	problems []string
 }
 
-// parseArguments reads a JSON object whose names must be among known.
+// parseArguments reads a JSON object. Its names must be in known.
 func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *arguments {
 	a := &arguments{values: map[string]json.RawMessage{}, known: known}
 	switch trimmed := bytes.TrimSpace(raw); {
@@ -83,7 +83,7 @@ func namesHint(known []string) string {
 	return " with the names " + strings.Join(known, ", ")
 }
 
-// maxProblems is how many problems of one call are reported.
+// maxProblems limits the problems that are reported for one call.
 const maxProblems = 10
 
 func (a *arguments) problem(format string, v ...any) {
@@ -92,8 +92,7 @@ func (a *arguments) problem(format string, v ...any) {
 	}
 }
 
-// explain reports text about an unknown argument, if it is given, in place of the usual
-// words.
+// explain reports text if an unknown argument is given, in place of the usual text.
 func (a *arguments) explain(name, text string) {
 	if i := slices.Index(a.unknown, name); i >= 0 {
 		a.unknown = slices.Delete(a.unknown, i, i+1)
@@ -101,8 +100,8 @@ func (a *arguments) explain(name, text string) {
 	}
 }
 
-// aboutUnknown suggests what a name was meant to be, of what was not given as
-// well.
+// aboutUnknown returns the problem of an unknown name. It suggests a similar argument that
+// was not given.
 func (a *arguments) aboutUnknown(name string) string {
 	shown := clip(name, 60)
 	if len(a.known) == 0 {
@@ -141,7 +140,7 @@ func (a *arguments) wrongType(name, want string, got json.RawMessage) {
 	a.problem("The argument %q must be %s, not %s.", name, want, describeJSON(got))
 }
 
-// text returns a string, with its blanks as they are.
+// text returns a string, with its leading and trailing blanks.
 func (a *arguments) text(name string) string {
 	v, ok := a.get(name)
 	if !ok {
@@ -199,8 +198,8 @@ func (a *arguments) texts(name, example string, max int) []string {
 	return out
 }
 
-// count returns a whole number of at least 1, or def if it is not given;
-// one above max counts as max, and clipped then says so.
+// count returns an integer of at least 1, or def if the argument is not given. It reduces a
+// number above max to max, and clipped then says so.
 func (a *arguments) count(name string, def, max int) (n int, clipped string) {
 	v, ok := a.get(name)
 	if !ok {
@@ -233,7 +232,7 @@ func (a *arguments) flag(name string) bool {
 	return b
 }
 
-// since returns a date (2026-01-31), a time (RFC 3339), or words about a time.
+// since returns a date (2026-01-31), a time (RFC 3339) or a phrase for a time.
 func (a *arguments) since(name string) string {
 	s := strings.TrimSpace(a.text(name))
 	if _, ok := service.ParseDay(s); service.IsDay(s) && !ok {

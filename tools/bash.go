@@ -33,16 +33,15 @@ func (s *Registry) bashTool() tool {
 		Tool: Tool{
 			Name: nameBash, Title: "Run bash and commit changes", Description: s.describeRunner(describeBash),
 			InputSchema: schema(bashInput), Scope: space.ScopeWrite,
-			// A command may delete files. History keeps them, but clients should ask
-			// their user all the same.
+			// A command may delete files. History keeps them, but clients should still ask
+			// their user.
 			Destructive: true,
 		},
 		run: s.bash, example: `{"command":"true"}`,
 	}
 }
 
-// describeRunner returns a description of bash, or the one that says that no command
-// can run.
+// describeRunner returns text, or describeBashOff if no command can run.
 func (s *Registry) describeRunner(text string) string {
 	if s.o.Service.NoCommands() != "" {
 		return describeBashOff
@@ -50,7 +49,7 @@ func (s *Registry) describeRunner(text string) string {
 	return text
 }
 
-// describeBashOff replaces the two below if no command can run.
+// describeBashOff replaces the two descriptions below if no command can run.
 const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up; nothing can be saved with bash here.`
 
 const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
@@ -67,8 +66,8 @@ Put notes under knowledge/, facts under memory/, things for every AI to know und
 
 The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
 
-// The input schema that both forms of bash share, before and after the argument of only
-// one.
+// The parts of the input schema that bash and bash_readonly share. The schema of bash has
+// another argument between them.
 const (
 	bashInputHead = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -105,9 +104,9 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
-// runBash answers with an error if the command did not run, a limit ended it, its end is
-// not known, or its changes were not saved. A command that ran and failed is not an error:
-// grep exits with 1 if nothing matches.
+// runBash returns an error result if the command did not run, reached a limit or may not
+// have ended, or if its changes were not saved. A command that ran and failed is not an
+// error: grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
 	q := bashCall{readOnly: name == nameBashReadonly, RunCommandInput: service.RunCommandInput{
@@ -174,10 +173,10 @@ const (
 	maxCommentChars = 2000
 )
 
-// commitMessage makes a commit message of a comment: one line of at most 72
-// characters and, if there is more, a body of one paragraph. Line breaks
-// become blanks and control characters go, so that a comment can neither forge
-// the trailers that name the tool and the client nor write to a terminal.
+// commitMessage converts a comment to a commit message: one line of at most 72 characters
+// and, if the comment is longer, a body of one paragraph. It replaces line breaks by blanks
+// and removes control characters. So a comment can neither forge the trailers of the tool
+// and the client nor control a terminal.
 func commitMessage(comment string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The most that an answer lists of each kind; the rest is counted.
+// Limits of each kind of entry in an answer. Further entries are only counted.
 const (
 	maxListedFiles    = 20
 	maxListedProblems = 10
@@ -21,18 +21,18 @@ const (
 	maxMetaFiles      = 200
 )
 
-// The maximum length of one sentence, in characters. It is longer than any sentence that
-// other packages write, so that a remedy is never cut off.
+// The maximum length of one sentence, in characters. No sentence of another package is
+// longer, so a remedy is never cut off.
 const (
 	maxReasonChars = 1000 // why a path was not committed
 	maxNoteChars   = 1500
 	maxPushChars   = 600
 )
 
-// bashText writes a command's answer: its output, then one bracketed line for each thing
-// worth knowing. Lost changes come first: otherwise a model that reads about a commit below
-// would assume that they are saved. writer is the tool that can save; empty if the caller
-// has none.
+// bashText returns the text of a command's answer: the output, then one bracketed line for
+// each note. Lost changes come first. Otherwise a model that reads about a commit would
+// assume that all changes are saved. writer is the tool that can save changes. It is empty
+// if the caller has none.
 func bashText(q bashCall, r service.CommandResult, writer string) string {
 	var b strings.Builder
 	if r.NotSaved != nil {
@@ -77,7 +77,7 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// outputText ends a stream's output with a line break.
+// outputText ensures that the output of a stream ends with a line break.
 func outputText(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if s != "" && !strings.HasSuffix(s, "\n") {
@@ -86,8 +86,8 @@ func outputText(s string) string {
 	return s
 }
 
-// notSavedText says that a command's changes were not committed. The sandbox's own errors
-// also say what happens to the changes; errors of a commit do not.
+// notSavedText says that a command's changes were not committed. Errors of the sandbox
+// already say what happens to the changes. Errors of a commit do not.
 func notSavedText(err error) string {
 	text := "The changes could not be committed: " + fault.PublicOf(err)
 	if fault.CodeOf(err) == fault.Unavailable {
@@ -96,7 +96,7 @@ func notSavedText(err error) string {
 	return text + " They stay in the sandbox, and the next command tries again to commit them."
 }
 
-// lostText says what is gone with a sandbox that ended under a command.
+// lostText says what is lost when a sandbox ends during a command.
 const lostText = "The command's changes, the background processes and /tmp are lost. The next command starts a new sandbox."
 
 func endText(q bashCall, r service.CommandResult) string {
@@ -134,7 +134,7 @@ func endText(q bashCall, r service.CommandResult) string {
 	return fmt.Sprintf("exit code %d, %s%s", r.ExitCode, took, why)
 }
 
-// lastCommits are those that an answer names.
+// lastCommits returns the commits that an answer lists.
 func lastCommits(r service.CommandResult) []space.Commit {
 	return r.Commits[max(0, len(r.Commits)-maxListedCommits):]
 }
@@ -154,8 +154,8 @@ func commitText(b *strings.Builder, c space.Commit) {
 	}
 }
 
-// pushText says whether the commits have reached the remote. If they are stuck here, even
-// an answer without a commit says so, because earlier commits are stuck too.
+// pushText says whether the commits have reached the remote. If pushes fail, even an answer
+// without a commit says so, because earlier commits wait too.
 func pushText(r service.CommandResult) string {
 	detail := ""
 	if d := strings.Join(strings.Fields(r.Push.Detail), " "); d != "" {
@@ -180,8 +180,8 @@ func pushText(r service.CommandResult) string {
 	return ""
 }
 
-// problemsText names what was not committed as the command left it. Its paths are bytes
-// that the sandbox held, so they are quoted.
+// problemsText lists the changes that were not committed as the command left them. It
+// quotes the paths, because a sandbox can put any bytes in them.
 func problemsText(b *strings.Builder, r service.CommandResult) {
 	conflicts := allConflicts(r)
 	list := func(title string, n, most int, more string, item func(i int) string) {
@@ -215,8 +215,8 @@ func problemsText(b *strings.Builder, r service.CommandResult) {
 	})
 }
 
-// notCommitted returns the refusals of the commits, with what becomes of each
-// if that is known, and what else is held; what is lost comes first.
+// notCommitted returns the refused changes of the commits, each with what happens to it if
+// that is known, and the files held from earlier commands. Lost files come first.
 func notCommitted(r service.CommandResult) (refused, earlier []space.Rejection) {
 	held := map[string]space.Rejection{}
 	for _, h := range r.Pending {
@@ -254,7 +254,7 @@ func allWarnings(r service.CommandResult) []space.Warning {
 	return all
 }
 
-// allConflicts are those of the commits, and those without a commit.
+// allConflicts returns the conflicts of all commits, and the conflicts without a commit.
 func allConflicts(r service.CommandResult) []space.Conflict {
 	var all []space.Conflict
 	for _, c := range r.Commits {
@@ -268,7 +268,7 @@ func allConflicts(r service.CommandResult) []space.Conflict {
 	return all
 }
 
-// heldBack is what is held and was not refused by one of the commits.
+// heldBack returns the held files that none of the commits refused.
 func heldBack(r service.CommandResult) []space.Rejection {
 	refused := map[string]bool{}
 	for _, c := range r.Commits {
@@ -297,9 +297,9 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// bashMeta is the machine-readable part. Lists in it are bounded. A missing key means that
-// nothing applies: for example, "limits" are the keys of the limits that the command
-// reached (sandbox.Result.Limits).
+// bashMeta returns the machine-readable part of an answer. Its lists are limited. A missing
+// key means that nothing applies. For example, "limits" lists the keys of the limits that
+// the command reached (sandbox.Result.Limits).
 func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	m := map[string]any{
 		"end":         r.End.String(),

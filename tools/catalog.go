@@ -27,7 +27,7 @@ const (
 	skillFile        = "SKILL.md"
 )
 
-// document is a resource or a skill as lists show it.
+// document is a resource or a skill in a list.
 type document struct {
 	entry       space.Entry
 	name        string
@@ -38,9 +38,9 @@ type document struct {
 	size        int64
 }
 
-// head returns what is known of a document without its text, from memory if the same
-// content was seen before. A damaged document has a problem and no digest, so that lists
-// still include the others.
+// head returns the description of a document without its text. It uses the cache if the
+// same content was seen before. A damaged document has a problem and no digest, so that
+// lists still include the others.
 func (v view) head(ctx context.Context, e space.Entry) (docHead, error) {
 	if h, ok := v.s.cache.Get(e.Blob); ok {
 		return h, nil
@@ -65,8 +65,8 @@ func newDocHead(b []byte) docHead {
 		h.problem = err.Error()
 	}
 	if d.Fields == nil && err == nil {
-		// Without front matter the first heading names a document. All that is
-		// listed is Markdown.
+		// Without front matter, the first heading is the name of the document. All listed
+		// documents are Markdown.
 		if all := parse.Sections(skillFile, b[:min(len(b), 4096)]); len(all) > 0 && all[0].Level == 1 {
 			d.Fields = map[string]any{"title": all[0].Title}
 		}
@@ -88,10 +88,10 @@ func (v view) document(ctx context.Context, e space.Entry) (document, error) {
 	return d, nil
 }
 
-// plain reports whether e is a file with content of its own.
+// plain reports whether e is a file and not a link.
 func plain(e space.Entry) bool { return !e.Dir && e.Mode != space.Symlink }
 
-// resources lists resources/*.md; the two special ones too.
+// resources lists resources/*.md, including the two special files.
 func (v view) resources(ctx context.Context) ([]document, error) {
 	entries, err := v.files(ctx, resourcesDir)
 	if err != nil {
@@ -113,16 +113,16 @@ func (v view) resources(ctx context.Context) ([]document, error) {
 	return docs, nil
 }
 
-// skill is a directory with a SKILL.md in it.
+// skill is a directory that contains a SKILL.md.
 type skill struct {
 	document
 	dir   string        // under skills/, "acme/refunds"
 	files []space.Entry // all under it, SKILL.md first
-	// wrong says why clients cannot be offered it; empty if they can.
+	// wrong says why the skill cannot be offered to clients. It is empty if it can.
 	wrong string
 }
 
-// skills lists every directory under skills/ that has a SKILL.md, sorted.
+// skills lists every directory under skills/ that contains a SKILL.md, sorted.
 func (v view) skills(ctx context.Context) ([]skill, error) {
 	entries, err := v.files(ctx, skillsDir)
 	if err != nil {
@@ -152,7 +152,7 @@ func (v view) skills(ctx context.Context) ([]skill, error) {
 	return list, nil
 }
 
-// linkedSkills names the symbolic links in place of skills.
+// linkedSkills returns the names of symbolic links in place of skills.
 func (v view) linkedSkills(ctx context.Context) ([]string, error) {
 	entries, err := v.files(ctx, skillsDir)
 	if err != nil {
@@ -175,7 +175,7 @@ func (v view) linkedSkills(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// check applies what the skills extension (SEP-2640) demands.
+// check checks the rules of the skills extension (SEP-2640).
 func (k skill) check(l Limits) string {
 	switch {
 	case k.problem != "":

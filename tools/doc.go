@@ -1,9 +1,9 @@
-// Package tools holds what an AI client can ask of Satchel, as plain functions that
-// know no protocol: the tools, and the prompts, resources and skills that a space offers.
+// Package tools implements what an AI client can use: the tools, and the prompts, resources
+// and skills of a space. It does not depend on a protocol.
 //
-// A [Registry] answers for one [Caller] at a time, who was authenticated elsewhere;
-// it checks the caller's scopes and never reaches another space than the
-// caller's. Reads answer from the object store and the index at head and start
-// no sandbox; only bash does. Bad arguments are fault.Invalid, reported in the
-// result in words that a model can act on, and change nothing.
+// A [Registry] answers one [Caller] at a time, which another package has authenticated. It
+// checks the caller's scopes and reaches only the caller's space. Reads answer from the
+// object store and the index at head, without a sandbox. Only bash starts one. Wrong
+// arguments are a fault.Invalid and change nothing. The result reports them in words that a
+// model can act on.
 package tools

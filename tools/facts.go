@@ -13,14 +13,14 @@ import (
 	"satchel/tools/index/present"
 )
 
-// fact is one memory fact: memory/<type>/<key>.md.
+// fact is one fact of the memory: memory/<type>/<key>.md.
 type fact struct {
 	facts.Fact
 	kind, key string
 }
 
-// facts reads the memory facts that have not expired, the latest confirmed
-// first. left is how many files were not read because there are too many.
+// facts reads the memory facts that have not expired, the latest confirmed first. left
+// counts the files that were not read because there are too many.
 func (v view) facts(ctx context.Context, today time.Time) (list []fact, left int, err error) {
 	entries, err := v.files(ctx, memoryDir)
 	if err != nil {
@@ -78,8 +78,7 @@ func (f fact) line() string {
 	return s
 }
 
-// fitting reports how many of the facts, from the first, fit a budget, and what
-// they cost.
+// fitting returns how many of the first facts fit a budget, and their cost.
 func fitting(list []fact, budget int) (n, cost int) {
 	cost = 40 // for the line about the rest
 	seen := map[string]bool{}
@@ -98,8 +97,8 @@ func fitting(list []fact, budget int) (n, cost int) {
 	return n, cost
 }
 
-// factsText lists facts grouped by type within a budget: the latest confirmed
-// ones of all types, and the type of the latest first.
+// factsText lists facts by type within a budget. It takes the latest confirmed facts of all
+// types, and begins with the type of the latest.
 func factsText(list []fact, left, budget int) string {
 	n, _ := fitting(list, budget)
 	var kinds []string

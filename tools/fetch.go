@@ -29,13 +29,13 @@ const describeFetch = `Fetch one whole document that {search} found, by its id, 
 
 Answers with its title, text, url and metadata. A document of more than 20,000 tokens is cut at its end; metadata.next is then the id that fetches the rest.`
 
-// The forms that ChatGPT demands, as for search.
+// The schemas that ChatGPT requires, as for search.
 const (
 	fetchInput  = `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`
 	fetchOutput = `{"type":"object","properties":{"id":{"type":"string"},"title":{"type":"string"},"text":{"type":"string"},"url":{"type":"string"},"metadata":{"type":"object","additionalProperties":{"type":"string"}}},"required":["id","title","text","url"]}`
 )
 
-// fetched is fetch's structured answer, in the form that ChatGPT demands.
+// fetched is the structured answer of fetch, with the fields that ChatGPT requires.
 type fetched struct {
 	ID       string            `json:"id"`
 	Title    string            `json:"title"`
@@ -98,7 +98,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	f.Metadata["lines"] = fmt.Sprint(len(lines))
 	limit := v.s.o.Limits.MaxReadTokens
 	if r.heading != "" && present.EstimateTokens(text) > limit {
-		// The whole does not fit: begin at the heading that the search found.
+		// The whole file does not fit, so begin at the heading that the search found.
 		if sec, ok := findSection(v.sections(e, b), r.heading); ok {
 			from = sec.From
 		}
@@ -126,8 +126,8 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	return f, nil
 }
 
-// FileURL is the page on this server that shows a file of a space to its
-// members. base is the server's public URL.
+// FileURL returns the URL of the page that shows a file of a space to its members. base is
+// the server's public URL.
 func FileURL(base string, id space.SpaceID, path string) string {
 	segs := strings.Split(path, "/")
 	for i, s := range segs {

@@ -8,11 +8,11 @@ import (
 	"satchel/internal/space"
 )
 
-// isGlob reports whether a path is a pattern.
+// isGlob reports whether a path contains a character of patterns.
 func isGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// glob is a pattern over whole paths: *, ? and [a-z] within a name, and ** for
-// any number of directories.
+// glob is a pattern for whole paths: *, ? and [a-z] match within a name, and ** matches any
+// number of directories.
 type glob struct{ segments []string }
 
 // parseGlob checks a pattern. The error is a fault.Invalid.
@@ -29,7 +29,7 @@ func parseGlob(s string) (glob, error) {
 	return g, nil
 }
 
-// root is the directory under which everything that matches lies.
+// root returns a directory that contains every match.
 func (g glob) root() space.Path {
 	n := 0
 	for n < len(g.segments)-1 && !isGlob(g.segments[n]) {
@@ -38,9 +38,9 @@ func (g glob) root() space.Path {
 	return space.Path(strings.Join(g.segments[:n], "/"))
 }
 
-// match takes time in proportion to segments of the pattern times segments of
-// the path, however many ** there are: at each name it keeps the set of
-// pattern segments that could match next.
+// match reports whether the pattern matches a path. Its time is proportional to the
+// segments of the pattern times the segments of the path, even with many **. At each name
+// it keeps the set of pattern segments that could match next.
 func (g glob) match(p space.Path) bool {
 	n := len(g.segments)
 	at := make([]bool, n+1)
@@ -65,7 +65,7 @@ func (g glob) match(p space.Path) bool {
 	return at[n]
 }
 
-// skip lets every ** match nothing.
+// skip also adds the segment after each **, because a ** can match nothing.
 func (g glob) skip(at []bool) {
 	for i, seg := range g.segments {
 		if at[i] && seg == "**" {

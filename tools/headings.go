@@ -14,8 +14,8 @@ func (v view) sections(e space.Entry, b []byte) []parse.Section {
 	return parse.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
 }
 
-// findSection finds a heading by its anchor or its words; if there is none, only by its
-// letters and digits, because anchors are not made in the same way everywhere.
+// findSection finds a heading by its anchor or its words. If there is none, it compares
+// only letters and digits, because programs create anchors in different ways.
 func findSection(all []parse.Section, want string) (parse.Section, bool) {
 	anchor := parse.Anchor(want)
 	loose := func(s string) string { return strings.Map(letterOrDigit, strings.ToLower(s)) }

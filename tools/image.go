@@ -9,13 +9,13 @@ import (
 	"net/http"
 )
 
-// imageNames are the types of image that clients take, as people call them.
+// imageNames are the image types that clients accept, with their usual names.
 var imageNames = map[string]string{
 	"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP",
 }
 
-// imageType returns the type of an image that clients take, by its content,
-// or "".
+// imageType detects the type of an image from its content. It returns "" for a type that
+// clients do not accept.
 func imageType(b []byte) string {
 	if t := http.DetectContentType(b); imageNames[t] != "" {
 		return t
@@ -23,9 +23,9 @@ func imageType(b []byte) string {
 	return ""
 }
 
-// validImage reports whether an image's header can be read and says that there
-// are pixels. The pixels themselves are not decoded: that would cost what the
-// header says, and a file that ends early is still shown by most clients.
+// validImage reports whether an image's header is readable and declares at least one pixel.
+// It does not decode the pixels: a header could declare a huge image, and most clients show
+// even a truncated file.
 func validImage(mime string, b []byte) bool {
 	r := bytes.NewReader(b)
 	switch mime {
@@ -44,12 +44,11 @@ func validImage(mime string, b []byte) bool {
 	return false
 }
 
-// webpHeader is how many bytes of each kind of first chunk a decoder needs for
-// the size (RFC 9649, sections 2.5 to 2.7).
+// webpHeader is the length of the header that a decoder needs to find the size, for each
+// type of first chunk (RFC 9649, sections 2.5 to 2.7).
 var webpHeader = map[string]int{"VP8 ": 10, "VP8L": 5, "VP8X": 10}
 
-// validWebP checks the sizes that a WebP file declares, and the mark of
-// its first chunk.
+// validWebP checks the sizes that a WebP file declares, and the type of its first chunk.
 func validWebP(b []byte) bool {
 	if len(b) < 20 {
 		return false

@@ -37,8 +37,8 @@ Answers with today's date, a short guide to this memory, the standing instructio
 
 It takes no arguments and changes nothing. Call it again only when the user says that it has changed.`
 
-// What clients show a model about the whole server, under 2,048 characters. {read} and
-// the like stand for the listed names of tools.
+// The description of the whole server for models, under 2,048 characters. Placeholders such
+// as {read} become the listed names of tools.
 const serverInstructions = `Satchel is the user's own memory and knowledge, shared by all of their AI clients and kept in their git repository.
 
 Call {instructions} once, before your first answer in a conversation: it gives today's date, what the user wants you to know and do, and what there is to look up.
@@ -53,20 +53,20 @@ const (
 	serverReadOnly = `This connection is read-only: you can look things up, also with {bash_readonly}, but not save anything.`
 )
 
-// ServerInstructions is what a client shows its model about this server; under
-// 2,048 characters.
+// ServerInstructions returns the description of this server that clients show their model.
+// It is under 2,048 characters.
 func (s *Registry) ServerInstructions() string {
 	if s.o.Service.NoCommands() != "" {
 		return s.named(fmt.Sprintf(serverInstructions, serverNoBash))
 	}
-	// One text serves every caller, so it speaks of both kinds.
+	// All callers get the same text, so it covers read-only connections too.
 	return s.named(fmt.Sprintf(serverInstructions, serverWrites+"\nWhere {bash} is not listed, the connection is read-only."))
 }
 
-// instructions answers with the most important first, because some clients cut
-// at about 6,000 characters: the date, the guide, the standing instructions,
-// the overview, the facts, the index. The guide is ours; all else is what
-// people and their AIs wrote, and is fenced so that the two cannot be confused.
+// instructions puts the most important parts first, because some clients cut the answer at
+// about 6,000 characters: the date, the guide, the standing instructions, the overview, the
+// facts and the index. Satchel wrote the guide. People and their AIs wrote the rest, so it
+// is fenced to keep the two apart.
 func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes)
 	if err := a.err(); err != nil {
@@ -150,11 +150,11 @@ func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessa
 	}, nil
 }
 
-// seeded is the paragraph of a new space's overview that says that there is none.
+// seeded is the paragraph in a new space's overview that says that the overview is empty.
 const seeded = "Nothing is known yet. Replace this with a few lines, or ask your AI to interview\nyou and fill it in:"
 
-// filledIn reports whether somebody has written anything into the overview of a new
-// space: whether it has more than its headings and its questions.
+// filledIn reports whether an overview has more than the headings and questions of a new
+// space.
 func filledIn(text string) bool {
 	for l := range strings.Lines(strings.Replace(text, seeded, "", 1)) {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") && !(strings.HasPrefix(l, "- ") && strings.HasSuffix(l, ":")) {
@@ -164,7 +164,7 @@ func filledIn(text string) bool {
 	return false
 }
 
-// guide is the short guide, in terms of what this caller can do.
+// guide returns the short guide to what this caller can do.
 func (s *Registry) guide(c Caller) string {
 	var b strings.Builder
 	b.WriteString("## How to use Satchel\n\n")
@@ -192,9 +192,9 @@ type sharedText struct {
 	lost string // why the text cannot be read
 }
 
-// shared reads one of the special resources; its text is empty if there is none. It follows
-// no link: a person reviews the content of these paths, but not the target of a link, which
-// could be changed without a review.
+// shared reads one of the special resources. Its text is empty if the resource does not
+// exist. It follows no links: a person reviews the content of these paths, but not the
+// target of a link, which could change without a review.
 func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	t := sharedText{path: p, line: 1}
 	e, err := v.lookup(ctx, space.Path(p))
@@ -229,7 +229,7 @@ func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	return t, nil
 }
 
-// notFollowed says so of a link.
+// notFollowed says that a link was not followed.
 func notFollowed(p string) string {
 	return oneLine(p, 200) + " is a link, and links are not followed here: the user has to replace it with a file."
 }
@@ -242,8 +242,8 @@ func (t sharedText) write(b *strings.Builder, budget int) {
 	}
 }
 
-// fence quotes a text that others wrote between lines of tildes, more of them
-// than any line of the text begins with, so that the text cannot end its quote.
+// fence quotes a text of others between lines of tildes. Each of these lines has more
+// tildes than any line of the text begins with, so that the text cannot end its quote.
 func fence(b *strings.Builder, name, text string) {
 	n := 3
 	for line := range strings.Lines(text) {
@@ -254,7 +254,7 @@ func fence(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "%s %s\n%s\n%s\n", bar, name, strings.TrimRight(text, "\n"), bar)
 }
 
-// oneLine makes a name that others chose safe to use in a line of an answer.
+// oneLine makes a name that others chose safe for a line of an answer.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
@@ -265,8 +265,8 @@ func oneLine(s string, n int) string {
 	return clip(strings.Join(strings.Fields(s), " "), n)
 }
 
-// indexText is the index of a space: groups of lines, each with where to find
-// what does not fit.
+// indexText is the index of a space: groups of lines. Each group says where to find the
+// lines that do not fit.
 type indexText struct{ groups []indexGroup }
 
 type indexGroup struct {
@@ -383,8 +383,8 @@ func (d document) line(problem string) string {
 	return s
 }
 
-// contents lists what is in a directory, each with its path and, of a page, what
-// it says of itself; without hidden files and those that are listed elsewhere.
+// contents lists a directory: each path and, for a page, its description. It omits hidden
+// files and the names in without.
 func (v view) contents(ctx context.Context, dir space.Path, without []string) ([]string, error) {
 	entries, err := v.children(ctx, dir)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -418,8 +418,8 @@ func (v view) contents(ctx context.Context, dir space.Path, without []string) ([
 	return lines, nil
 }
 
-// about is a page's description, else its title; empty if e is no page or
-// has neither.
+// about returns a page's description or, without one, its title. It returns "" if e is not
+// a page or has neither.
 func (v view) about(ctx context.Context, e space.Entry) (string, error) {
 	if !plain(e) || path.Ext(string(e.Path)) != ".md" || e.Size > int64(v.s.o.Limits.HeadingBytes) {
 		return "", nil
@@ -428,5 +428,5 @@ func (v view) about(ctx context.Context, e space.Entry) (string, error) {
 	return oneLine(cmp.Or(d.description, d.title, d.name), 200), err
 }
 
-// today is the date of a time for people and models.
+// today formats the date of a time for people and models.
 func today(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -15,35 +15,35 @@ import (
 	"satchel/internal/space"
 )
 
-// Library is what others share with a user, read-only. Its Workspace only reads sources, by
-// their collections.
+// Library holds the sources that others share with a user, read-only. Its Workspace reads
+// sources by their collections.
 type Library interface {
-	// Sources lists what the user may read now, by id. It is asked once in each
-	// call that has to do with the library.
+	// Sources lists the sources that the user may read now, by id. Each call that uses the
+	// library calls Sources once.
 	Sources(ctx context.Context, user space.UserID) ([]space.Source, error)
 	Workspace
 }
 
-// LibraryOnly is the empty space of callers that only have the library.
+// LibraryOnly is the empty space of callers that have only the library.
 const LibraryOnly = space.SpaceID("l_library")
 
-// docsDir is the directory of the library in which sources of documents are.
+// docsDir is the directory of the library that contains the sources.
 const docsDir = "docs"
 
-// shared is the library as one call sees it.
+// shared is the library during one call.
 type shared struct {
 	loaded  bool
 	sources []space.Source
 }
 
-// Seen is the library for successive calls of one user: all use the snapshots that the
-// first call found. The zero value has no snapshots yet.
+// Seen keeps the library for successive calls of one user. All calls use the snapshots that
+// the first call found. The zero value has no snapshots yet.
 type Seen struct{ library shared }
 
-// Of returns the library as it was opened.
+// Of returns a Seen of an open library.
 func Of(l *service.Library) *Seen { return &Seen{shared{loaded: true, sources: l.Sources()}} }
 
-// library is what the call, or one before it, has seen of the library.
+// library returns the library that the call, or an earlier call with the same Seen, uses.
 func (c Caller) library() *shared {
 	if c.Seen == nil {
 		return new(shared)
@@ -51,7 +51,7 @@ func (c Caller) library() *shared {
 	return &c.Seen.library
 }
 
-// sources lists what the caller may read, once a call.
+// sources lists the sources that the caller may read. It reads the list once in each call.
 func (v view) sources(ctx context.Context) ([]space.Source, error) {
 	if v.library.loaded || v.s.o.Library == nil {
 		return v.library.sources, nil
@@ -65,12 +65,12 @@ func (v view) sources(ctx context.Context) ([]space.Source, error) {
 	return all, nil
 }
 
-// of is the view of a source, in which paths are relative to it.
+// of returns the view of a source, with paths relative to the source.
 func (v view) of(s space.Source) view {
 	return view{s: v.s, w: v.s.o.Library, id: s.Collection, at: s.Commit, all: new([]space.Entry), user: v.user, library: v.library, source: &s}
 }
 
-// mount goes before the paths of the view's files in answers.
+// mount returns the prefix of the view's paths in answers.
 func (v view) mount() string {
 	if v.source == nil {
 		return ""
@@ -78,15 +78,15 @@ func (v view) mount() string {
 	return v.source.Mount() + "/"
 }
 
-// inLibrary takes a path of the library apart: the source's id and the path in it.
-// ok is false for what is no source's.
+// inLibrary splits a path of the library into the source's id and the path in the source.
+// ok is false if the path is not in a source.
 func (r ref) inLibrary() (source, rest string, ok bool) {
 	dir, p, _ := strings.Cut(r.path, "/")
 	source, rest, _ = strings.Cut(p, "/")
 	return source, rest, r.library && dir == docsDir && source != ""
 }
 
-// inside is the path as the view that has it knows it.
+// inside returns the path in the view that contains it.
 func (r ref) inside() string {
 	if _, rest, ok := r.inLibrary(); ok {
 		return rest
@@ -94,7 +94,7 @@ func (r ref) inside() string {
 	return r.path
 }
 
-// findShared is find for a path of the library.
+// findShared is like find, for a path of the library.
 func (v view) findShared(ctx context.Context, r ref) (view, space.Entry, error) {
 	all, err := v.sources(ctx)
 	if err != nil {
@@ -120,8 +120,8 @@ func (v view) findShared(ctx context.Context, r ref) (view, space.Entry, error) 
 	return in, e, err
 }
 
-// missingShared says that nothing is at a path of the library, with the nearest
-// ones.
+// missingShared returns the error for a missing path of the library, with the nearest
+// paths.
 func (v view) missingShared(ctx context.Context, s string, r ref) error {
 	all, err := v.sources(ctx)
 	if err != nil {
@@ -185,13 +185,13 @@ func (v view) listShared(ctx context.Context, r ref) (*listing, error) {
 	return l, nil
 }
 
-// aboutSource describes a source in a line.
+// aboutSource describes a source in one line.
 func (v view) aboutSource(s space.Source) string {
 	text := cmp.Or(oneLine(s.Title, 120), s.ID)
 	if d := oneLine(s.Description, 300); d != "" {
 		text += " — " + d
 	}
-	// The publisher chose the title. The name of the owner is certain.
+	// The publisher chose the title. The server knows the name of the owner.
 	if owner := oneLine(s.Owner, 64); owner != "" && s.By != v.user {
 		text += " (shared by " + owner + ")"
 	}
@@ -242,8 +242,8 @@ func couldMatch(g glob, id string) bool {
 	return true
 }
 
-// LibraryURL is the page on this server that shows a file of a source to those who
-// may read it. p is its path, with the source's mount.
+// LibraryURL returns the URL of the page that shows a file of a source to its readers. p is
+// the file's path with the source's mount.
 func LibraryURL(base, p string) string {
 	segs := strings.Split(strings.TrimPrefix(p, "/"), "/")
 	for i, s := range segs {
@@ -255,7 +255,7 @@ func LibraryURL(base, p string) string {
 // origin returns the base of the page URLs in a caller's answers.
 func (s *Registry) origin(c Caller) string { return cmp.Or(c.Origin, s.o.PublicURL()) }
 
-// pageURL is the page of a document, by the path that callers know.
+// pageURL returns the URL of a document's page. p is the path as callers see it.
 func pageURL(base string, id space.SpaceID, p string) string {
 	if strings.HasPrefix(p, "/library/") {
 		return LibraryURL(base, p)

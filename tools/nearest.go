@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// nearest returns the known word that s most likely was meant to be, or "".
+// nearest returns the known word that s most likely means, or "".
 func nearest(s string, known []string) string {
 	best, bestD := "", 1<<30
 	low := strings.ToLower(clip(s, 64))
@@ -27,8 +27,8 @@ func nearest(s string, known []string) string {
 	return best
 }
 
-// nearPaths returns up to n paths that a missing one may have been meant to
-// be: the same name elsewhere first, then names that differ by little.
+// nearPaths returns up to n paths that a missing path may mean: first the same name in
+// other directories, then similar names.
 func nearPaths(missing string, files []space.Entry, n int) []space.Path {
 	type candidate struct {
 		p     space.Path
@@ -58,9 +58,9 @@ func nearPaths(missing string, files []space.Entry, n int) []space.Path {
 		case len(stem) >= 3 && strings.Contains(fs, stem) || len(fs) >= 4 && strings.Contains(stem, fs):
 			score = 5
 		default:
-			// Most names differ too much in length to be worth comparing, and
-			// nobody misspells a very long one by a letter.
-			// Of a name of one or two letters a typing error leaves nothing.
+			// Most names differ too much in length to be compared. Typing errors in very
+			// long names are unlikely. A name of one or two letters is unrecognizable after
+			// one.
 			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) >= 3 && len(stem) <= 64 {
 				limit := max(1, len(stem)/4)
 				if d := editdistance.Within(stem, fs, limit); d <= limit {
@@ -82,8 +82,8 @@ func nearPaths(missing string, files []space.Entry, n int) []space.Path {
 	return out
 }
 
-// stemOf is a file's name without its extension; a dot at its beginning makes
-// none.
+// stemOf returns a file's name without its extension. A dot at the start does not begin an
+// extension.
 func stemOf(base string) string {
 	if stem := strings.TrimSuffix(base, path.Ext(base)); stem != "" {
 		return stem

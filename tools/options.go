@@ -14,31 +14,29 @@ import (
 	"satchel/internal/space"
 )
 
-// Options is what a Registry is made from.
+// Options configures a Registry.
 type Options struct {
 	Workspace Workspace // required
-	// Library is what others share with users; nil: nothing is.
+	// Library holds the sources that others share with users. It may be nil.
 	Library Library
-	// Service performs the operations; required.
+	// Service performs the operations. It is required.
 	Service *service.Service
-	// Trouble returns what instructions must say of a space's standing with its
-	// remote, in whole sentences; empty if all goes well. Nil means never. It
-	// must be quick.
+	// Trouble returns full sentences about the problems of a space with its remote, for
+	// instructions. It returns "" if there are none, and must be fast. It may be nil.
 	Trouble func(id space.SpaceID) string
-	// Prefix is put before every tool name; at most 32 of [a-zA-Z0-9_-].
+	// Prefix is the prefix of every tool name: at most 32 characters of [a-zA-Z0-9_-].
 	Prefix string
 	// PublicURL returns the server's public base URL, without a path.
 	PublicURL func() string // required
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Limits bound the answers; a zero field means its default.
+	// Limits limit the answers. A zero field means its default.
 	Limits Limits
 	// Logger gets the errors that callers do not see. Nil means none.
 	Logger *slog.Logger
 }
 
-// Limits bound what a call may take and what it answers. Tokens are counted as
-// present.EstimateTokens does.
+// Limits limit calls and their answers. present.EstimateTokens counts the tokens.
 type Limits struct {
 	ArgumentBytes     int   // of one call's arguments; default 1 MiB
 	CommandBytes      int   // of a bash command; default 100,000
@@ -75,7 +73,7 @@ func (l *Limits) setDefaults() {
 	def(&l.SkillFiles, 512)
 	def(&l.SkillBytes, 16<<20)
 	def(&l.CacheEntries, 8_192)
-	// A default above the most would apply to calls that name nothing.
+	// A default above the maximum would apply to calls without max_tokens.
 	l.ReadTokens = min(l.ReadTokens, l.MaxReadTokens)
 }
 
@@ -89,14 +87,14 @@ func def[T int | int64](v *T, d T) {
 type Registry struct {
 	o     Options
 	tools []tool // in the order in which they are listed
-	// cache keeps front matter by blob: a blob never changes, so an entry is never
-	// stale, and a caller who can name a blob may read it.
+	// cache keeps front matter by blob. A blob never changes, so an entry is never stale. A
+	// caller that knows a blob may read it.
 	cache *lru.Cache[space.BlobID, docHead]
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 }
 
-// plainName reports whether s has at most max characters, and only those that every client
-// accepts in the name of a tool or a prompt.
+// plainName reports whether s has at most max characters, all of which every client accepts
+// in the name of a tool or a prompt.
 func plainName(s string, max int) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	return len(s) <= max && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
@@ -104,14 +102,14 @@ func plainName(s string, max int) bool {
 
 const maxPrefix = 32
 
-// New returns a Registry. The error says which option is wrong.
+// New returns a Registry. The error says which option is invalid.
 func New(o Options) (*Registry, error) {
 	switch {
 	case o.Service == nil || o.Workspace == nil || o.PublicURL == nil:
 		return nil, errors.New("tools: Service, Workspace and PublicURL are required")
 	case !plainName(o.Prefix, maxPrefix):
-		// A client that dislikes one name drops the whole list, so this is
-		// refused before any client sees it.
+		// A client that does not accept one name drops the whole list, so refuse the prefix
+		// before any client sees it.
 		return nil, fmt.Errorf("tools.prefix %q: at most 32 letters, digits, _ and - are allowed", o.Prefix)
 	}
 	if o.Now == nil {

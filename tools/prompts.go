@@ -15,8 +15,8 @@ const promptOnboarding = "onboarding"
 
 const describeOnboarding = "Set up your memory: three questions, then a first overview of you and your work for every AI to read."
 
-// onboardingText only asks for what context.md needs. It asks one question at a time,
-// because people answer the first of several and ignore the rest.
+// onboardingText asks only for the content of context.md. It asks one question at a time,
+// because people answer the first of several questions and ignore the rest.
 const onboardingText = `Help me set up my memory in Satchel, so that every AI I use knows me from now on. Today is %s.
 
 First call {instructions} and {read} ["resources/context.md", "resources/instructions.md"]. If the overview is filled in already, tell me in a few lines what it says and ask what to correct instead of starting over.
@@ -37,9 +37,8 @@ Show me both texts before you save, and change what I ask. Save them with one {b
 	onboardingNoBash   = `Commands cannot run on this server, so nothing can be saved through you. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy into that file.`
 )
 
-// Prompts lists onboarding and every skill whose front matter says
-// "user-invocable: true", under the skill's name. The error is fault.Forbidden
-// without the scope to read.
+// Prompts lists onboarding and every skill whose front matter contains "user-invocable:
+// true", under the skill's name. The error is a fault.Forbidden without the scope to read.
 func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	if err := need(c, space.ScopeRead, "Listing prompts"); err != nil {
 		return nil, err
@@ -62,11 +61,11 @@ func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	return list, nil
 }
 
-// maxPromptName bounds what clients show as a slash command.
+// maxPromptName limits a prompt's name, which clients show as a slash command.
 const maxPromptName = 64
 
-// invocable lists the skills that a person can call as a prompt. If two
-// have one name, the first by its path is it.
+// invocable lists the skills that a person can call as a prompt. If two have the same name,
+// the first by path wins.
 func (v view) invocable(ctx context.Context) ([]skill, error) {
 	skills, err := v.skills(ctx)
 	if err != nil {
@@ -126,8 +125,8 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 	return "", "", fault.New(fault.NotFound, "There is no prompt %q.", clip(name, 64))
 }
 
-// skillPrompt is a skill's text with the person's request: in place of $ARGUMENTS if the
-// skill has that, otherwise after the text.
+// skillPrompt returns a skill's text with the person's request. The request replaces
+// $ARGUMENTS in the text, or follows the text if there is no $ARGUMENTS.
 func (v view) skillPrompt(ctx context.Context, k skill, request string) (string, error) {
 	b, err := v.content(ctx, k.entry)
 	if err != nil {

@@ -53,19 +53,19 @@ const readInput = `{
   "additionalProperties": false
 }`
 
-// readItem is what one of read's paths came to.
+// readItem is the result for one of read's paths.
 type readItem struct {
 	asked string
 	err   error
-	// Of a file of text:
+	// For a text file:
 	file    ref
 	entry   space.Entry
 	excerpt excerpt
 	note    string
-	// Of an image:
+	// For an image:
 	image []byte
 	mime  string
-	// Of anything else (a listing, a binary file): the text as it is.
+	// For everything else (a listing, a binary file): the finished text.
 	text string
 	list *listing
 }
@@ -94,7 +94,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// readOne reads one path. An error that the caller can fix is in the item.
+// readOne reads one path. The item holds an error that the caller can fix.
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error
@@ -140,7 +140,7 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	}
 	if mime := imageType(b); mime != "" {
 		if !validImage(mime, b) {
-			// A client that cannot show an image fails the whole conversation.
+			// In a client that cannot show an image, the whole conversation fails.
 			it.text = fmt.Sprintf("%s is not a valid %s (%s); it is not shown.", it.file, imageNames[mime], bytesText(int64(len(b))))
 			return nil
 		}
@@ -180,11 +180,11 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	return nil
 }
 
-// maxNearHeadings is how many headings a wrong one is compared with.
+// maxNearHeadings limits the headings that a wrong heading is compared with.
 const maxNearHeadings = 500
 
-// noHeading says which headings there are instead of the one asked for; the file
-// may have changed since the search that gave the id.
+// noHeading returns the error for a missing heading, with the headings that exist. The file
+// may have changed after the search that returned the id.
 func noHeading(f ref, all []parse.Section) error {
 	if len(all) == 0 {
 		return fault.New(fault.NotFound, "%s has no headings, so it has no %q. Read it without a heading.", f, clip(f.heading, 80))
@@ -207,7 +207,7 @@ func noHeading(f ref, all []parse.Section) error {
 	return fault.New(fault.NotFound, "%s has no heading %q.%s Its headings: %s", f, clip(f.heading, 80), mean, strings.Join(slugs, ", "))
 }
 
-// renderRead shares the budget among the items and writes them.
+// renderRead divides the budget among the items and writes them.
 func (s *Registry) renderRead(items []readItem, budget int, lowered string) Result {
 	needs := make([]int, len(items))
 	for i := range items {
@@ -300,7 +300,7 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta
 	}
 }
 
-// excerpt is a run of lines of a text, with no more of it than a budget allows.
+// excerpt is a range of lines of a text, with no more lines than fit a budget.
 type excerpt struct {
 	lines    []string
 	from, to int // of the text, from 1, to included, as asked
@@ -308,8 +308,8 @@ type excerpt struct {
 	tokens   int // what lines cost, up to about the budget
 }
 
-// maxLineChars bounds one line among others (a minified script, a data URL).
-// A line that is asked for alone is bounded by the budget only.
+// maxLineChars limits one line among others (a minified script, a data URL). Only the
+// budget limits a line that is read alone.
 const maxLineChars = 2000
 
 func newExcerpt(lines []string, from, to, budget int) excerpt {
@@ -323,7 +323,7 @@ func newExcerpt(lines []string, from, to, budget int) excerpt {
 		} else if head, cut := clipTokens(l, budget-lineTokens(from, "")-20); cut {
 			l = fmt.Sprintf("%s… [line cut, %s in all]", strings.TrimSuffix(head, "\n"), bytesText(int64(len(l))))
 		}
-		// The text must not be kept alive for a few of its lines.
+		// Clone the lines, so that they do not keep the whole text in memory.
 		x.lines = append(x.lines, strings.Clone(l))
 		x.tokens += lineTokens(n, l)
 		if x.tokens > budget {
@@ -333,7 +333,7 @@ func newExcerpt(lines []string, from, to, budget int) excerpt {
 	return x
 }
 
-// lineTokens is what a numbered line costs.
+// lineTokens returns the cost of a numbered line.
 func lineTokens(n int, l string) int {
 	digits := 1
 	for ; n >= 10; n /= 10 {
@@ -342,8 +342,8 @@ func lineTokens(n int, l string) int {
 	return (digits+1)/2 + 2 + present.EstimateTokens(l) // with the tab and the line break
 }
 
-// write writes numbered lines up to the budget, at least one, and returns the
-// number of the last. With a nil builder it only counts.
+// write writes numbered lines up to the budget, at least one, and returns the number of the
+// last line. With a nil builder it only counts.
 func (x excerpt) write(b *strings.Builder, budget int) (last int) {
 	last = x.from - 1
 	spent := 0
@@ -360,8 +360,8 @@ func (x excerpt) write(b *strings.Builder, budget int) (last int) {
 	return last
 }
 
-// share divides a budget: an item that needs less than an equal share gets what it
-// needs, and the rest is shared among the others.
+// share divides a budget. An item that needs less than an equal share gets what it needs.
+// The others share the rest.
 func share(needs []int, budget int) []int {
 	order := make([]int, len(needs))
 	for i := range order {
@@ -376,7 +376,7 @@ func share(needs []int, budget int) []int {
 	return out
 }
 
-// listing is a directory, or what a glob matched.
+// listing is a directory, or the matches of a glob.
 type listing struct {
 	title string
 	names []string // at most Limits.ListEntries

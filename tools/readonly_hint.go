@@ -6,15 +6,16 @@ import (
 	"satchel/internal/service"
 )
 
-// gitNote says what to do instead of what git cannot do in a space.
+// gitNote says what to do in place of the git commands that fail in a space.
 const gitNote = "git cannot write, because .git is read-only. To undo a change: git show COMMIT:path > path. Changes in /space are committed when the command ends"
 
-// readOnlyHint says what works instead if a command met a file system that cannot be
-// written; otherwise it is empty. writer is as for bashText.
+// readOnlyHint says what to do in place of a command that tried to write to a read-only
+// file system. For other commands it returns "". writer is as in bashText.
 func readOnlyHint(q bashCall, r service.CommandResult, writer string) string {
 	denied := strings.Contains(r.Stderr.Text, "Read-only file system")
 	for l := range strings.Lines(r.Stderr.Text) {
-		// A file that cannot be read is denied too; only these speak of writing.
+		// The same error appears for a file that cannot be read. Only these messages are
+		// about writing.
 		denied = denied || strings.Contains(l, "Permission denied") &&
 			(strings.Contains(l, ": cannot ") && !strings.Contains(l, "cannot open") && !strings.Contains(l, "cannot access") ||
 				strings.Contains(l, ".git/") || strings.Contains(l, "bash: line ") && strings.Contains(q.Command, ">"))

@@ -10,21 +10,20 @@ import (
 	"satchel/internal/space"
 )
 
-// A ref is a document as callers write it: a path, with lines or a heading
-// behind it. The same text always means the same in search, read, fetch and
-// bash.
+// A ref is a reference to a document: a path, with optional lines or a heading after it.
+// The same text means the same in search, read, fetch and bash.
 type ref struct {
 	path    string // relative to the space, clean; empty: the root
 	dir     bool   // written with a slash at its end
 	library bool   // path is relative to /library
-	// Of a file, if the writer gave them:
+	// For a file, if the caller gave them:
 	from, to int // lines, from 1, to included; to is 0: to the end
 	heading  string
 }
 
-// parseRef reads a path without looking for lines or a heading. It takes off
-// what is the same path in another writing: /space/ or ./ before it, and a
-// slash behind it. The error is a fault.Invalid.
+// parseRef reads a path without lines or a heading. It removes /space/ or ./ at the start
+// and a slash at the end, which do not change the meaning of the path. The error is a
+// fault.Invalid.
 func parseRef(s string) (ref, error) {
 	var r ref
 	p := strings.TrimSpace(s)
@@ -76,12 +75,12 @@ func (r ref) String() string {
 	return s
 }
 
-// linesFromOne is how many lines "path:12" means: its writer has a match of
-// grep and wants to see what is there.
+// linesFromOne is how many lines "path:12" means. A caller that writes this has a match of
+// grep and wants to see its context.
 const linesFromOne = 40
 
-// splitLines takes "path:12-40", "path:12-" (to the end, to is 0) or "path:12"
-// (the next 40 lines) apart. ok is false if s does not end so.
+// splitLines splits "path:12-40", "path:12-" (to the end, to is 0) or "path:12" (the next
+// 40 lines). ok is false if s has no such end.
 func splitLines(s string) (p string, from, to int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {
@@ -109,9 +108,10 @@ func lineNumber(s string) (int, bool) {
 	return n, err == nil
 }
 
-// resolve finds what a caller's path names. A file whose name contains a colon or a # wins
-// over lines or a heading of another file. The returned view is that of the space or of the
-// source. The error is a fault.Invalid or a fault.NotFound with the nearest paths.
+// resolve finds the document at a caller's path. A file whose name contains a colon or a #
+// takes precedence over lines or a heading of another file. The returned view is of the
+// space or of the source. The error is a fault.Invalid, or a fault.NotFound with the
+// nearest paths.
 func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, error) {
 	whole, err := parseRef(s)
 	if err != nil {
@@ -142,7 +142,7 @@ func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, er
 	return v, whole, space.Entry{}, v.missing(ctx, s, whole)
 }
 
-// suffixed returns the ways in which s can be a path with something behind it.
+// suffixed returns the ways to split s into a path and lines or a heading.
 func suffixed(s string) []ref {
 	var tries []ref
 	if p, from, to, ok := splitLines(s); ok {
@@ -158,7 +158,7 @@ func suffixed(s string) []ref {
 
 const maxLinks = 8
 
-// find looks a path up, in the view that has it.
+// find finds a path in the view that contains it.
 func (v view) find(ctx context.Context, r ref) (view, space.Entry, error) {
 	if r.library {
 		return v.findShared(ctx, r)
@@ -167,7 +167,7 @@ func (v view) find(ctx context.Context, r ref) (view, space.Entry, error) {
 	return v, e, err
 }
 
-// findIn looks a path of this view up and follows a symbolic link that stays in it.
+// findIn finds a path in this view. It follows a symbolic link to a target in the view.
 func (v view) findIn(ctx context.Context, r ref) (space.Entry, error) {
 	if r.path == "" {
 		return space.Entry{Dir: true}, nil
@@ -199,7 +199,7 @@ func (v view) findIn(ctx context.Context, r ref) (space.Entry, error) {
 	return space.Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads through too many other links.", r.path)
 }
 
-// missing says that nothing is at a path, with the nearest ones.
+// missing returns the error for a missing path, with the nearest paths.
 func (v view) missing(ctx context.Context, s string, r ref) error {
 	if r.library {
 		return v.missingShared(ctx, s, r)

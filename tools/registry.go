@@ -13,29 +13,28 @@ import (
 	"satchel/internal/space"
 )
 
-// tool is a tool as the registry has it: what clients list, and the function that runs it.
-// Its Name has no prefix, and {name} in its description is replaced by the listed name of a
-// tool.
+// tool is a tool in the registry: the entry in lists, and the function that runs it. Its
+// Name has no prefix. {name} in its description becomes the listed name of a tool.
 type tool struct {
 	Tool
 	run func(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error)
-	// forChatGPT is how callers see the tool that demand ChatGPT's forms; nil for as
-	// others do. With onlyChatGPT no other caller sees the tool.
+	// forChatGPT is the tool as ChatGPT's deep research sees it. If it is nil, ChatGPT sees
+	// the same tool as other callers. With onlyChatGPT no other caller sees the tool.
 	forChatGPT  *Tool
 	onlyChatGPT bool
-	// example is a valid call's arguments, for tests of all tools.
+	// example is the arguments of a valid call, for tests of all tools.
 	example string
 }
 
-// all lists every tool, in the order in which clients list them. Each is in the file of
-// its name.
+// all lists every tool, in the order of clients' lists. Each tool is in the file with its
+// name.
 func (s *Registry) all() []tool {
 	return []tool{
 		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.bashReadonlyTool(), s.bashTool(),
 	}
 }
 
-// named replaces {name} by the listed name of each tool.
+// named replaces each {name} with the listed name of the tool.
 func (s *Registry) named(text string) string {
 	var pairs []string
 	for _, t := range s.tools {
@@ -61,8 +60,8 @@ func (s *Registry) List(_ context.Context, c Caller) []Tool {
 	return list
 }
 
-// Find returns a tool by its listed name, even if the caller may not call it or does not
-// see it in the list.
+// Find returns a tool by its listed name, even if the caller may not call it or its list
+// does not contain it.
 func (s *Registry) Find(name string) (Tool, bool) {
 	t, ok := s.find(name)
 	t.Tool.Name, t.Tool.Description = name, s.named(t.Description)
@@ -82,9 +81,9 @@ func (s *Registry) find(name string) (tool, bool) {
 }
 
 // Call runs a tool. An error that the model can fix (bad arguments, a missing file, a
-// limit, no sandbox) is a Result with IsError. The errors are fault.NotFound (no such
-// tool), fault.Forbidden (the caller lacks the scope), fault.Canceled, and others that are
-// internal. p may be nil.
+// limit, no sandbox) is a Result with IsError. The error is a fault.NotFound (unknown
+// tool), a fault.Forbidden (the caller lacks the scope), a fault.Canceled or internal. p
+// may be nil.
 func (s *Registry) Call(ctx context.Context, c Caller, name string, args json.RawMessage, p Progress) (Result, error) {
 	t, ok := s.find(name)
 	if !ok {
@@ -110,7 +109,7 @@ func (s *Registry) Call(ctx context.Context, c Caller, name string, args json.Ra
 	return s.failed(ctx, name, err)
 }
 
-// need checks a scope.
+// need checks that the caller has a scope.
 func need(c Caller, scope space.Scope, what string) error {
 	if c.Can(scope) {
 		return nil
@@ -118,7 +117,8 @@ func need(c Caller, scope space.Scope, what string) error {
 	return fault.New(fault.Forbidden, "%s needs the scope %q, which this connection was not given.", what, scope)
 }
 
-// failed returns a fault that the caller can fix as a Result, and other errors as they are.
+// failed converts a fault that the caller can fix to a Result, and returns other errors
+// unchanged.
 func (s *Registry) failed(ctx context.Context, name string, err error) (Result, error) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")
@@ -142,8 +142,8 @@ func (s *Registry) failed(ctx context.Context, name string, err error) (Result, 
 	}, nil
 }
 
-// structured makes the answer of a tool with an output schema: the value, and
-// the same JSON as the one text content.
+// structured returns the result of a tool with an output schema: the value, and its JSON as
+// the only text content.
 func structured(v any) (Result, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

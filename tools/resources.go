@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The schemes of what clients can list and read.
+// The schemes of URIs that clients can list and read.
 const (
 	resourceScheme = "satchel://"
 	skillScheme    = "skill://"
@@ -90,8 +90,7 @@ func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Co
 	}
 	typ := typeOf(string(e.Path), b)
 	if isBinary(b) || imageType(b) != "" || !utf8.Valid(b) {
-		// Content knows text and bytes with a type: a client gets these as they
-		// are, so that a skill's digests hold.
+		// Clients get these bytes unchanged, so that a skill's digests match.
 		return []Content{{Image: b, MIME: typ}}, typ, nil
 	}
 	return []Content{{Text: string(b), MIME: typ}}, typ, nil
@@ -101,8 +100,8 @@ func typeOf(p string, b []byte) string {
 	if ext := path.Ext(p); ext == ".md" {
 		return markdownType
 	} else if !isBinary(b) {
-		// Neither the system's table nor a guess may make a text executable in
-		// a client: HTML and scripts are plain text here.
+		// HTML and scripts must be plain text, so that no client executes them. Do not use
+		// the system's table or guess the type.
 		if ext == ".json" {
 			return "application/json"
 		}
@@ -115,7 +114,7 @@ func typeOf(p string, b []byte) string {
 	return t
 }
 
-// byURI finds the file that a URI names, if the URI is one that we offer.
+// byURI finds the file of a URI that clients can read.
 func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
 	none := fault.New(fault.NotFound, "There is no resource %q.", clip(uri, 200))
 	scheme, rest := skillScheme, ""
@@ -164,10 +163,10 @@ func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
 	return space.Entry{}, none
 }
 
-// Skills lists the entries of the skills extension (SEP-2640): every skill with a readable
-// front matter, a description and the name of its directory, at most Limits.SkillFiles
-// files and Limits.SkillBytes. GetSkill reports what is wrong with others, and so does the
-// index of instructions, except for their size.
+// Skills lists the entries of the skills extension (SEP-2640). An entry is a skill with
+// readable front matter, a description and the name of its directory, of at most
+// Limits.SkillFiles files and Limits.SkillBytes. GetSkill reports the problems of other
+// skills. The index of instructions reports them too, except for their size.
 func (s *Registry) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	if err := need(c, space.ScopeRead, "Listing skills"); err != nil {
 		return nil, err
@@ -193,8 +192,8 @@ func (s *Registry) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	return list, nil
 }
 
-// GetSkill returns the entry with a URI (skill://<path>/SKILL.md). The errors
-// are fault.NotFound and fault.Forbidden.
+// GetSkill returns the entry with a URI (skill://<path>/SKILL.md). The error is a
+// fault.NotFound or a fault.Forbidden.
 func (s *Registry) GetSkill(ctx context.Context, c Caller, uri string) (Skill, error) {
 	if err := need(c, space.ScopeRead, "Getting a skill"); err != nil {
 		return Skill{}, err

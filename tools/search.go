@@ -112,8 +112,8 @@ const searchOutput = `{
   "additionalProperties": false
 }`
 
-// The forms of ChatGPT's deep research and company knowledge, which checks the
-// inputs for exactly these (reference: developers.openai.com/api/docs/mcp).
+// The schemas of ChatGPT's deep research and company knowledge, which require exactly these
+// inputs (reference: developers.openai.com/api/docs/mcp).
 const (
 	chatGPTSearchInput  = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
 	chatGPTSearchOutput = `{"type":"object","properties":{"results":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"title":{"type":"string"},"url":{"type":"string"}},"required":["id","title","url"]}}},"required":["results"]}`
@@ -124,7 +124,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	in := service.SearchInput{
 		Space: c.Space(), Query: a.required("query", `"deploy checklist"`), Source: a.text("source"), Since: a.since("since"),
 	}
-	// The operation lowers what is over its limits, and says so.
+	// The operation reduces values above its limits, and says so.
 	in.Limit, _ = a.count("limit", 0, math.MaxInt32)
 	in.MaxTokens, _ = a.count("max_tokens", 0, math.MaxInt32)
 	if err := a.err(); err != nil {
@@ -142,9 +142,9 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	return Result{Content: []Content{{Text: text}}, Structured: encoded}, nil
 }
 
-// chatGPTAnswer leaves of an answer what ChatGPT's form has. It demands an
-// absolute url of every result, so one without a page upstream gets this
-// server's.
+// chatGPTAnswer returns the part of an answer that ChatGPT accepts. ChatGPT requires an
+// absolute url for every result, so a result without an upstream page gets a page of this
+// server.
 func chatGPTAnswer(a service.SearchResults, fileURL func(path string) string) any {
 	type result struct {
 		ID    string `json:"id"`

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// isBinary uses git's rule: a NUL among the first 8,000 bytes.
+// isBinary reports whether the first 8,000 bytes contain a NUL, which is git's rule.
 func isBinary(b []byte) bool {
 	return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0
 }
@@ -21,7 +21,7 @@ func validText(b []byte) (s string, repaired bool) {
 	return strings.ToValidUTF8(string(b), "\ufffd"), true
 }
 
-// splitText cuts a text in lines, without their ends.
+// splitText splits a text into lines, without their line breaks.
 func splitText(s string) []string {
 	if s == "" {
 		return nil
@@ -33,7 +33,7 @@ func splitText(s string) []string {
 	return lines
 }
 
-// plural writes a number with its noun: "1 file", "12,345 files".
+// plural formats a number with its noun: "1 file", "12,345 files".
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -41,7 +41,7 @@ func plural(n int, one, many string) string {
 	return thousands(int64(n)) + " " + many
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -50,7 +50,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// bytesText writes a size for people.
+// bytesText formats a size for people.
 func bytesText(n int64) string {
 	switch {
 	case n < 1000:
@@ -61,7 +61,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// sentence ends a text with a full stop.
+// sentence ensures that a text ends with a full stop.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") {

@@ -6,13 +6,13 @@ import (
 	"satchel/tools/index/present"
 )
 
-// clipTokens returns the longest beginning of s that costs at most budget tokens
-// (by present.EstimateTokens) and ends between two code points, after a line's
-// end if one is near.
+// clipTokens returns the longest prefix of s that costs at most budget tokens (by
+// present.EstimateTokens). It ends between two code points, and after a line break if there
+// is one nearby.
 func clipTokens(s string, budget int) (head string, cut bool) {
 	budget = max(budget, 1)
-	// No text costs less than one token for each 16 bytes, so that a long one
-	// need not be measured as a whole.
+	// Every 16 bytes cost at least one token, so only the beginning of a long text needs to
+	// be measured.
 	if limit := 16*budget + 64; len(s) > limit {
 		s, cut = s[:limit], true
 	}

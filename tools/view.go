@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// docHead is what lists show of a document.
+// docHead is the part of a document that lists show.
 type docHead struct {
 	fields  frontmatter.Document // without its Body
 	problem string               // why the front matter cannot be read
@@ -16,7 +16,7 @@ type docHead struct {
 	digest  string // "sha256:<hex>"; empty if the content cannot be read
 }
 
-// view reads one space, or one source of the library, at one commit, for one call.
+// view reads one space, or one source of the library, at one commit, during one call.
 type view struct {
 	s   *Registry
 	w   Workspace
@@ -47,7 +47,7 @@ func (v view) files(ctx context.Context, dir space.Path) ([]space.Entry, error) 
 	return v.w.Files(ctx, v.id, v.at, dir)
 }
 
-// allFiles lists every file of the space, once a call.
+// allFiles lists every file of the space. It reads the list once in each call.
 func (v view) allFiles(ctx context.Context) ([]space.Entry, error) {
 	if *v.all == nil {
 		files, err := v.files(ctx, "")
@@ -59,9 +59,9 @@ func (v view) allFiles(ctx context.Context) ([]space.Entry, error) {
 	return *v.all, nil
 }
 
-// hold waits until a file of this size may be looked through, so that the calls
-// of one user cannot take all the server's memory. A call holds one file at a
-// time, and calls release after each.
+// hold waits until a file of this size may be read, so that the calls of one user cannot
+// use all of the server's memory. A call holds one file at a time, and calls release after
+// each.
 func (v view) hold(ctx context.Context, size int64) (release func(), err error) {
 	n := min(max(size, 1), v.s.o.Limits.BytesAtOnce)
 	if err := v.s.bytes.Acquire(ctx, n); err != nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// Options say for whom a [Manager] keeps a certificate, and where it comes from.
+// Options configure a [Manager].
 type Options struct {
 	Domain       string // the name, in lower case and, where it is international, in its ASCII form
 	Dir          string // where the certificate and the account's key are kept; made with mode 0700
@@ -59,13 +59,13 @@ type Manager struct {
 	loop   sync.WaitGroup
 }
 
-// challenge is what the authority is shown while it checks that the name is ours.
+// challenge is the response that the authority sees while it checks that the name is ours.
 type challenge struct {
 	cert       *tls.Certificate // for tls-alpn-01
 	path, body string           // for http-01
 }
 
-// Status is what is known of the certificate.
+// Status describes the state of the certificate.
 type Status struct {
 	Domain      string
 	Authority   string    // the directory
@@ -78,8 +78,8 @@ type Status struct {
 	NextAttempt time.Time // when the server asks the authority next
 }
 
-// New checks the options and loads the certificate that is there. It asks nobody
-// anything: Start does.
+// New checks the options and loads the stored certificate. It sends no requests; Start
+// does.
 func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -139,9 +139,9 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Start begins to ask the authority, where there is no certificate or it must be
-// renewed, in a goroutine that Close ends. The listeners must accept by then:
-// the authority connects to them. It returns at once.
+// Start begins to request a certificate in the background, if there is none or it must be
+// renewed. It returns at once. The listeners must already accept connections, because the
+// authority connects to them. Close ends the background work.
 func (m *Manager) Start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +153,7 @@ func (m *Manager) Start() {
 	m.loop.Go(func() { m.run(ctx) })
 }
 
-// Close ends what Start began, and waits for it. The certificate is still served.
+// Close ends the background work and waits for it. The certificate is still served.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -165,19 +165,19 @@ func (m *Manager) Close() {
 	m.http.CloseIdleConnections()
 }
 
-// Ready is closed once there is a certificate.
+// Ready returns a channel that is closed when there is a certificate.
 func (m *Manager) Ready() <-chan struct{} { return m.ready }
 
-// Status returns what is known of the certificate now.
+// Status returns the current state of the certificate.
 func (m *Manager) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.status
 }
 
-// TLSConfig returns the configuration of the https listener: TLS 1.2 or later,
-// HTTP/2 and HTTP/1.1, and the authority's tls-alpn-01 challenge (RFC 8737).
-// Whoever connects under another name, or under none, is refused.
+// TLSConfig returns the configuration of the https listener: TLS 1.2 or later, HTTP/2 and
+// HTTP/1.1, and the authority's tls-alpn-01 challenge (RFC 8737). It refuses connections
+// with another name or without a name.
 func (m *Manager) TLSConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -186,8 +186,7 @@ func (m *Manager) TLSConfig() *tls.Config {
 	}
 }
 
-// What a handshake fails with. They hold nothing that a client sent, since they
-// are logged.
+// The errors of a handshake. They are logged, so they contain nothing that a client sent.
 var (
 	errOtherName     = errors.New("acme: the client asks for another name than this server's")
 	errNoChallenge   = errors.New("acme: a challenge is asked for while none is under way")
@@ -211,7 +210,7 @@ func (m *Manager) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	return nil, errNoCertificate
 }
 
-// use makes a certificate the one that is served.
+// use makes c the certificate that is served.
 func (m *Manager) use(c *tls.Certificate) {
 	first := m.cert.Swap(c) == nil
 	m.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// explain says in a sentence or two what a failure means and what to do about it.
+// explain returns a sentence or two with the meaning of a failure and its remedy.
 func explain(err error, domain string) string {
 	if failed, ok := errors.AsType[challengeErrors](err); ok {
 		var all []string
@@ -92,7 +92,7 @@ func explainProblem(kind, domain, port string) string {
 	return ""
 }
 
-// unreachable reports whether nobody answered.
+// unreachable reports whether the server could not be reached.
 func unreachable(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
@@ -125,7 +125,7 @@ func isProblem(err error, k string) bool {
 	return p != nil && kind(p) == k
 }
 
-// retryAfter is how long the authority asks to be left alone; 0 if it does not.
+// retryAfter returns how long the authority asks to wait, or 0.
 func retryAfter(err error) time.Duration {
 	p := problemOf(err)
 	if p == nil {

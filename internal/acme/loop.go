@@ -58,7 +58,7 @@ func (m *Manager) notBefore(t time.Time) {
 	}
 }
 
-// failed keeps and logs what went wrong, and sets when to try again.
+// failed stores and logs the error, and sets the time of the next attempt.
 func (m *Manager) failed(err error) {
 	now := m.o.Now()
 	what := explain(err, m.o.Domain)
@@ -91,10 +91,10 @@ func (m *Manager) failed(err error) {
 	}
 }
 
-// renewAt is when a certificate is due: when a third of its life is left, or half
-// of a life under ten days, as Let's Encrypt advises; up to a thirtieth earlier by
-// the certificate's own bits, so that not all that were made together are renewed
-// together.
+// renewAt returns when a certificate must be renewed: when a third of its life is left, or
+// half of a life under ten days, as Let's Encrypt advises. The certificate's own bits move
+// the time up to a thirtieth earlier, so that certificates of the same age are not all
+// renewed at once.
 func renewAt(leaf *x509.Certificate) time.Time {
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	left := life / 3

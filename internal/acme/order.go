@@ -69,9 +69,9 @@ func commonName(domain string) string {
 	return domain
 }
 
-// check says whether a certificate is one for our name and key that has not
-// expired. One that is not valid yet passes: rather this machine's clock is slow
-// than that an authority gives such.
+// check returns an error unless a certificate is for our name and key and has not expired.
+// A certificate that is not valid yet passes, because it is more likely that this machine's
+// clock is slow.
 func (m *Manager) check(c *tls.Certificate) error {
 	key, ok := c.PrivateKey.(crypto.Signer)
 	if !ok {
@@ -89,7 +89,7 @@ func (m *Manager) check(c *tls.Certificate) error {
 	return nil
 }
 
-// account returns a client that the authority knows.
+// account returns a client with a registered account.
 func (m *Manager) account(ctx context.Context) (*acme.Client, error) {
 	if m.client != nil {
 		return m.client, nil
@@ -111,8 +111,8 @@ func (m *Manager) account(ctx context.Context) (*acme.Client, error) {
 	return c, nil
 }
 
-// backoff is the pause before a request is tried again within one attempt: a few
-// times where the authority stumbled, never where it asks to be left alone.
+// backoff returns the pause before a request is repeated in one attempt. It repeats a few
+// times after an error of the authority, but never if the authority asks to wait.
 func backoff(n int, _ *http.Request, res *http.Response) time.Duration {
 	if n > 5 || res.StatusCode == http.StatusTooManyRequests {
 		return -1
@@ -123,8 +123,8 @@ func backoff(n int, _ *http.Request, res *http.Response) time.Duration {
 	return time.Second << n
 }
 
-// order returns an order that the authority is ready to sign for, by whichever
-// challenge it can be shown that the name is ours.
+// order returns an order that the authority is ready to sign. It uses the first challenge
+// that succeeds.
 func (m *Manager) order(ctx context.Context, client *acme.Client) (*acme.Order, error) {
 	// Over https first: that port must be open anyway.
 	types := []string{tlsALPN01}
@@ -203,7 +203,7 @@ func (m *Manager) answer(ctx context.Context, client *acme.Client, c *acme.Chall
 	return err
 }
 
-// challengeErrors is why each challenge failed.
+// challengeErrors holds why each challenge failed.
 type challengeErrors []challengeError
 
 type challengeError struct {

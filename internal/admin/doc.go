@@ -1,6 +1,5 @@
-// Package admin holds what an operator does to a Satchel on its command line:
-// people, keys, spaces. A [Service] does it; [Local] does it on the open data
-// directory, and [Dial] returns a Service that asks a running server to, over
-// a socket that only the data directory's owner can reach. So every
-// administrative command works whether or not a server runs.
+// Package admin performs the operator's commands on people, keys and spaces. [Local] is a
+// [Service] on the open data directory. [Dial] returns a Service that asks a running
+// server, over a socket that only the owner of the data directory can reach. So every
+// administrative command works with and without a running server.
 package admin

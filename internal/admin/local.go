@@ -9,10 +9,10 @@ import (
 	"satchel/internal/service"
 )
 
-// Local is the Service on a data directory that this process has open.
+// Local is a Service on a data directory that this process has open.
 type Local struct {
 	Service *service.Service
-	// Running is what Info returns.
+	// Running is the result of Info.
 	Running Info
 }
 

@@ -8,9 +8,9 @@ import (
 	"satchel/internal/service"
 )
 
-// Do performs an operation of the service for the operator, on the running server or
-// on the data directory that this process has open. An operation that takes long
-// reports its steps to the progress of ctx (service.WithProgress).
+// Do performs an operation of the service for the operator, on the running server or on the
+// data directory that this process has open. A long operation reports its steps to the
+// progress of ctx (service.WithProgress).
 func Do[In, Out any](ctx context.Context, s Service, m service.Method[In, Out], in In) (Out, error) {
 	var out Out
 	b, err := json.Marshal(in)

@@ -17,8 +17,8 @@ import (
 	"satchel/internal/service"
 )
 
-// Dial returns the Service of the server that listens at path, and an error
-// where none does.
+// Dial returns the Service of the server that listens at path, or an error if no server
+// listens.
 func Dial(ctx context.Context, path string) (*Remote, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		addr, done, err := socketAddress(path)
@@ -37,13 +37,13 @@ func Dial(ctx context.Context, path string) (*Remote, error) {
 	return &Remote{dial: dial, http: &http.Client{Transport: &http.Transport{DialContext: dial, IdleConnTimeout: time.Second}}}, nil
 }
 
-// Remote is a Service that a running server performs.
+// Remote is a Service that asks a running server.
 type Remote struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	http *http.Client
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Remote) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
@@ -98,8 +98,8 @@ func call[T any](ctx context.Context, c *Remote, op string, in any) (T, error) {
 // Info asks the server.
 func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx, c, "info", nil) }
 
-// Import streams to the server. A read of the stream may still be under way when it
-// returns, if the server ended first: the caller then closes the stream.
+// Import sends a stream to the server. If the server ends first, a read of the stream may
+// still be in progress when Import returns. The caller then closes the stream.
 func (c *Remote) Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error) {
 	q := url.Values{"user": {in.Space.User}, "space": {in.Space.Name}, "kind": {in.Kind}, "source": {in.Source}}
 	body := &watched{r: in.Stream}
@@ -123,7 +123,7 @@ func (c *Remote) Import(ctx context.Context, in service.ImportSpaceInput) (servi
 	return out, err
 }
 
-// errCut is in the tree of the error of a long answer that ended too early.
+// errCut is in the error tree of a long answer that ended too early.
 var errCut = errors.New("the answer was cut off")
 
 // readLines reads a long answer.
@@ -147,7 +147,7 @@ func readLines[Out any](r io.Reader, progress func(string)) (out Out, err error)
 	return out, errors.Join(errCut, lines.Err())
 }
 
-// callLong asks for what takes long.
+// callLong calls a long operation.
 func callLong[Out any](ctx context.Context, c *Remote, op string, in any, progress func(string)) (Out, error) {
 	var none Out
 	body, err := json.Marshal(in)

@@ -7,13 +7,13 @@ import (
 	"satchel/internal/service"
 )
 
-// Service is what the command line may ask for. Errors are fault.Errors whose
-// message is for the operator.
+// Service performs operations for the command line. Errors are fault.Errors with messages
+// for the operator.
 type Service interface {
 	// Info reports what runs.
 	Info(ctx context.Context) (Info, error)
-	// Perform performs an operation of the service for the operator; Do is its typed
-	// form. The input and the result are JSON.
+	// Perform performs an operation of the service for the operator. Do is its typed
+	// variant. The input and the result are JSON.
 	Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error)
 
 	// Import performs service.ImportSpace. If reading the stream fails, the error is the
@@ -21,15 +21,14 @@ type Service interface {
 	Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error)
 }
 
-// Info is what runs.
+// Info describes the running server.
 type Info struct {
 	Version string `json:"version"`
 	// Passing is set where a client's own process serves for as long as that
 	// client runs (satchel stdio where no server ran).
 	Passing bool `json:"passing,omitempty"`
-	// URL is the MCP endpoint as clients on this machine reach it; empty if
-	// no server runs.
+	// URL is the MCP endpoint for clients on this machine. It is empty if no server runs.
 	URL string `json:"url"`
-	// MaxFile is how many bytes a file of a space may have.
+	// MaxFile is the largest size of a file in a space, in bytes.
 	MaxFile int64 `json:"max_file"`
 }

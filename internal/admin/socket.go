@@ -40,9 +40,9 @@ type wireError struct {
 	Field   string     `json:"field,omitempty"` // of the input that is wrong
 }
 
-// Listen opens the socket at path, which nobody but the owner of its directory
-// can reach. Where a socket of a dead server is in the way it is replaced; the
-// caller holds the data directory's lock, so no live one can be.
+// Listen opens the socket at path. Only the owner of its directory can reach the socket.
+// Listen replaces the socket of a dead server. No live server can have one, because the
+// caller holds the data directory's lock.
 func Listen(path string) (*Socket, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -66,7 +66,7 @@ func Listen(path string) (*Socket, error) {
 	return s, nil
 }
 
-// Socket is a listener whose file goes with it.
+// Socket is a listener that removes its file when it closes.
 type Socket struct {
 	*net.UnixListener
 	path string
@@ -74,8 +74,8 @@ type Socket struct {
 	err  error
 }
 
-// Close removes the socket's file and takes no connection any more. It may be
-// called more than once.
+// Close removes the socket's file and accepts no more connections. It may be called more
+// than once.
 func (s *Socket) Close() error {
 	s.once.Do(func() { s.err = errors.Join(os.Remove(s.path), s.UnixListener.Close()) })
 	return s.err
@@ -102,7 +102,7 @@ func socketAddress(path string) (addr string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { dir.Close() }, nil
 }
 
-// Handler answers on the socket for s.
+// Handler answers the requests on the socket with s.
 func Handler(s Service, log *slog.Logger) http.Handler {
 	m := &socketMux{ServeMux: http.NewServeMux(), log: log}
 	handle(m, "info", func(ctx context.Context, _ struct{}) (any, error) { return s.Info(ctx) })
@@ -143,8 +143,8 @@ func handle[In any](m *socketMux, op string, f func(ctx context.Context, in In) 
 	})
 }
 
-// handleLong is handle for work that takes long: the answer is lines, of
-// progress at first.
+// handleLong is like handle, for long work. The answer consists of lines. All lines but the
+// last report progress.
 func handleLong[In, Out any](m *socketMux, op string, f func(ctx context.Context, in In, progress func(string)) (Out, error)) {
 	m.HandleFunc("POST /"+op, func(w http.ResponseWriter, r *http.Request) {
 		in, err := read[In](w, r)
@@ -182,8 +182,7 @@ func writeError(w http.ResponseWriter, log *slog.Logger, op string, err error) {
 	_ = json.NewEncoder(w).Encode(e)
 }
 
-// errorOf is what the operator is told of an error, and logs what is not theirs
-// to mend.
+// errorOf converts an error for the operator. It logs errors that the operator cannot fix.
 func errorOf(err error, log *slog.Logger, op string) wireError {
 	e := wireError{fault.CodeOf(err), fault.PublicOf(err), fault.FieldOf(err)}
 	if database.IsDamaged(err) {

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Options say which server is called, and as whom.
+// Options configure a Client.
 type Options struct {
 	// URL is the server's address, such as https://example.com; what its MCP
 	// endpoint or its API is called by is taken for it, too.
@@ -56,7 +56,7 @@ func New(o Options) (*Client, error) {
 	default:
 		return nil, fault.New(fault.Invalid, "The address of the server must have no path.")
 	}
-	// Whoever is on the way could read the key.
+	// Anyone on the network path could read the key.
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
 		return nil, fault.New(fault.Invalid, "The key would be sent in the clear: use https for a server that is not on this machine.")
 	}
@@ -91,7 +91,7 @@ func (c *Client) Sources(ctx context.Context) ([]Source, error) {
 	return r.Sources, err
 }
 
-// Sync brings a source up to date; all of them with "".
+// Sync updates a source, or all sources if source is "".
 func (c *Client) Sync(ctx context.Context, source string) ([]Run, error) {
 	path := "/sync"
 	if source != "" {
@@ -114,8 +114,8 @@ func (c *Client) Read(ctx context.Context, paths ...string) ([]File, error) {
 	return r.Files, err
 }
 
-// Shell runs commands over the library, in order, in the sandbox of a session;
-// with "" in the key's own.
+// Shell runs commands over the library, in order, in the sandbox of a session. With "" it
+// uses the key's own sandbox.
 func (c *Client) Shell(ctx context.Context, session string, commands ...string) (ShellResults, error) {
 	return post[ShellResults](ctx, c, "/sandbox/shell", struct {
 		Commands  []string `json:"commands"`

@@ -1,7 +1,7 @@
-// Package apiclient calls the REST API of a Satchel: its library searched, read
-// and run commands over, and its sources.
+// Package apiclient calls the REST API of a Satchel server: it searches and reads the
+// library, runs commands over it, and lists and syncs its sources.
 //
-// Errors of the server are fault errors with its code and message; a server that
-// cannot be reached, or answers with something else, is a fault.Unavailable. The
-// key is sent to the configured server alone, and follows no redirect.
+// Errors of the server are fault errors with its code and message. A server that cannot be
+// reached, or that answers with something else, is a fault.Unavailable. The client sends
+// the key only to the configured server, and follows no redirects.
 package apiclient

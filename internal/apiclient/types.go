@@ -2,7 +2,7 @@ package apiclient
 
 import "time"
 
-// Source is something whose pages the library has.
+// Source is a source of the library.
 type Source struct {
 	ID      string    `json:"id"`
 	Label   string    `json:"label"`
@@ -16,7 +16,7 @@ type Source struct {
 	Problem string    `json:"problem,omitempty"`
 }
 
-// Run is one bringing up to date of a source.
+// Run is one sync of a source.
 type Run struct {
 	ID      string    `json:"id"`
 	Source  string    `json:"source"`
@@ -25,7 +25,7 @@ type Run struct {
 	Problem string    `json:"problem,omitempty"`
 }
 
-// Query is what to search for. Zero fields are left to the server.
+// Query is a search. The server chooses the values of zero fields.
 type Query struct {
 	Query     string   `json:"query"`
 	Limit     int      `json:"limit,omitempty"`
@@ -78,13 +78,13 @@ type File struct {
 	Error     *Problem `json:"error,omitempty"`
 }
 
-// Problem is why a part of an answer is not there.
+// Problem says why a part of an answer is missing.
 type Problem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Ran is how a command went.
+// Ran is the result of a command.
 type Ran struct {
 	Command  string   `json:"command"`
 	Stdout   string   `json:"stdout"`
@@ -97,7 +97,7 @@ type Ran struct {
 	Notes    []string `json:"notes,omitempty"`
 }
 
-// ShellResults are how commands went that ran in order.
+// ShellResults holds the results of commands that ran in order.
 type ShellResults struct {
 	Results   []Ran    `json:"results"`
 	Fresh     bool     `json:"fresh"` // nothing of earlier calls was in the sandbox

@@ -1,11 +1,11 @@
-// Package bytesize writes sizes for people in one way, whoever writes them:
-// binary units, spelled as such, and never less than the size.
+// Package bytesize formats sizes for people in one way: with binary units, and never less
+// than the size.
 package bytesize
 
 import "fmt"
 
-// Text writes a number of bytes: "512 bytes", "64 KiB", "10.1 MiB", "4 GiB". It
-// rounds up, so that what is over a limit never looks as if it were not.
+// Text formats a number of bytes: "512 bytes", "64 KiB", "10.1 MiB", "4 GiB". It rounds up,
+// so that a size over a limit never looks like one below it.
 func Text(n int64) string {
 	unit, name := int64(1), "bytes"
 	switch {

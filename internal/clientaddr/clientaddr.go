@@ -10,8 +10,8 @@ import (
 // Resolver reports where requests come from.
 type Resolver struct{ trusted []netip.Prefix }
 
-// New returns a resolver that believes the X-Forwarded-For of proxies in these
-// networks. Without any it believes nobody's.
+// New returns a resolver that trusts the X-Forwarded-For header of proxies in these
+// networks. Without any networks it trusts no proxy.
 func New(trusted []netip.Prefix) *Resolver {
 	r := &Resolver{}
 	for _, p := range trusted {
@@ -25,12 +25,11 @@ func New(trusted []netip.Prefix) *Resolver {
 	return r
 }
 
-// Of returns the address that a request comes from: its connection's, or, where
-// that is a trusted proxy, the right-most address of X-Forwarded-For that is not
-// one. Where that header says something that is no address, everything to the left
-// of it counts as made up, and the request as the last known proxy's. IPv4
-// addresses in IPv6 form are returned as IPv4, and zones are dropped. The address
-// is invalid where the connection has none, as on a unix socket.
+// Of returns the address that a request comes from. It is the connection's address. If that
+// is a trusted proxy, it is the right-most address in X-Forwarded-For that is not a trusted
+// proxy. If an entry of that header is not an address, Of ignores it and everything to its
+// left, and returns the last known proxy. It returns IPv4 addresses in IPv6 form as IPv4,
+// without zones. The address is invalid if the connection has none, as on a unix socket.
 func (r *Resolver) Of(req *http.Request) netip.Addr {
 	addr := parse(req.RemoteAddr)
 	if !r.trusts(addr) {
@@ -88,8 +87,8 @@ func parse(s string) netip.Addr {
 // unknown is the key of all requests without an address, which share one bucket.
 const unknown = "unknown"
 
-// Key returns what requests from an address are counted under: an IPv4 address, or
-// the /64 network of an IPv6 address, all of which one subscriber has.
+// Key returns the key under which requests from an address are counted: an IPv4 address, or
+// the /64 network of an IPv6 address, because one subscriber has the whole network.
 func Key(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	switch {

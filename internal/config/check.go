@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Checks of one value return what is wrong with it, or "".
+// Each check returns what is wrong with a value, or "".
 
 func between[T cmp.Ordered](lo, hi T, format func(T) string) func(T) string {
 	return func(v T) string {
@@ -59,7 +59,7 @@ func notEmpty(l []string) string {
 	return ""
 }
 
-// secretFile checks the path of a secret that is in a file.
+// secretFile checks the path of a secret's file.
 func secretFile(s Secret) string {
 	if path, ok := strings.CutPrefix(string(s), inFile); ok && !filepath.IsAbs(path) {
 		return "after file: there must be an absolute path"
@@ -74,8 +74,7 @@ func absolute(s string) string {
 	return ""
 }
 
-// address checks HOST:PORT; the host may be empty for all addresses, and the
-// port 0 for any.
+// address checks HOST:PORT. An empty host means all addresses, and the port 0 any port.
 func address(s string) string {
 	if s == "" {
 		return ""
@@ -93,7 +92,7 @@ func address(s string) string {
 	return ""
 }
 
-// webURL checks a URL of a server, of which like is an example; "" is good.
+// webURL checks the URL of a server. like is an example. "" is valid.
 func webURL(s, like string) (u *url.URL, why string) {
 	if s == "" {
 		return nil, ""
@@ -118,7 +117,7 @@ func publicURL(s string) string {
 	return why
 }
 
-// domain checks a name for which an authority gives certificates.
+// domain checks a name for which authorities issue certificates.
 func domain(s string) string {
 	if s == "" {
 		return ""
@@ -129,8 +128,7 @@ func domain(s string) string {
 	return ""
 }
 
-// endpointURL checks where a model is served: the operator's choice, on any
-// network.
+// endpointURL checks the URL of a model. The operator may choose any network.
 func endpointURL(s string) string {
 	if socket, ok := strings.CutPrefix(s, "unix:"); ok {
 		return absolute(socket)
@@ -153,9 +151,9 @@ func host(s string) string {
 	return ""
 }
 
-// hostname reports whether a text is a host's name: at most 253 characters, in
-// labels of at most 63. Loops, since a pattern would be compiled in every
-// process of this program.
+// hostname reports whether a text is a host name: at most 253 characters, in labels of at
+// most 63. It uses loops, because every process of this program would compile a regular
+// expression.
 func hostname(s string) bool {
 	if len(s) > 253 {
 		return false
@@ -204,8 +202,8 @@ func origin(s string) string {
 	return ""
 }
 
-// databaseURL checks the scheme alone, and never shows the value; opening the
-// database judges the rest.
+// databaseURL checks only the scheme, and never shows the value. Opening the database
+// checks the rest.
 func databaseURL(s string) string {
 	for _, scheme := range []string{"sqlite:", "postgres://", "postgresql://"} {
 		if strings.HasPrefix(s, scheme) {
@@ -218,8 +216,8 @@ func databaseURL(s string) string {
 	return "it must begin with sqlite: or postgres://"
 }
 
-// toolPrefix leaves room for the longest tool name in the 64 characters that
-// clients take.
+// toolPrefix checks that the longest tool name still fits the 64 characters that clients
+// accept.
 func toolPrefix(s string) string {
 	if len(s) > 32 || !plain(s) {
 		return fmt.Sprintf("%q must be at most 32 letters, digits, - and _", s)
@@ -250,8 +248,8 @@ func mailbox(s string) string {
 	return ""
 }
 
-// githubName checks a login or an organisation's name: letters, digits and
-// hyphens, with an underscore in those of enterprise-managed users.
+// githubName checks the name of a GitHub user or organisation: letters, digits and hyphens,
+// and an underscore in the names of enterprise-managed users.
 func githubName(s string) string {
 	if s == "" || len(s) > 100 || !plain(s) {
 		return fmt.Sprintf("%q must be a GitHub name", s)
@@ -259,8 +257,8 @@ func githubName(s string) string {
 	return ""
 }
 
-// issuerURL checks the address of another server that signs people in: https, or
-// http on this machine. Its exact bytes count (RFC 8414 section 3.3).
+// issuerURL checks the address of another server that signs people in: https, or http on
+// this machine. The address must match the issuer's byte for byte (RFC 8414 section 3.3).
 func issuerURL(s string) string {
 	u, why := webURL(s, "https://login.example.com")
 	if u != nil && u.Scheme == "http" && !thisMachine(u.Hostname()) {
@@ -306,8 +304,8 @@ type relation struct {
 	why        string
 }
 
-// relations are the rules about keys that must fit each other. A broken one is
-// reported at its first key, if both keys are good by themselves.
+// relations returns the rules about pairs of keys. A violation is reported at the first
+// key, if each key is valid by itself.
 func (c *Config) relations() []relation {
 	s, a, box, r, m := &c.Server, &c.Auth, &c.Sandbox, &c.Remotes, &c.Search
 	return []relation{

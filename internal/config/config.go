@@ -10,8 +10,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// Config is what the server and the commands work with. keys.go documents the
-// fields for people, with their defaults and bounds.
+// Config is the configuration of the server and the commands. keys.go documents the fields
+// for people, with their defaults and limits.
 type Config struct {
 	// File is the file that was read; empty if there was none.
 	File string
@@ -144,18 +144,17 @@ type Sandbox struct {
 type Space struct {
 	MaxFile int64
 	MaxSize int64
-	// ScreenSecrets refuses to commit what looks like a key, in spaces with a
-	// remote.
+	// ScreenSecrets refuses to commit likely keys in spaces with a remote.
 	ScreenSecrets bool
 }
 
-// MaxChange is the largest change that becomes one commit. A change is in memory
-// while it is committed, so it does not grow with the space; but the largest file
-// must fit.
+// MaxChange returns the largest change that becomes one commit. A change is in memory while
+// it is committed, so the limit does not grow with the space. But the largest file must
+// fit.
 func (s Space) MaxChange() int64 { return min(max(s.MaxFile, 100*mib), s.MaxSize) }
 
-// MaxHistory bounds a space with its whole history, packed: room to write every
-// file of a full space four times.
+// MaxHistory returns the limit of a space with its whole history, packed. It has room for
+// writing every file of a full space four times.
 func (s Space) MaxHistory() int64 { return max(4*s.MaxSize, 4*gib) }
 
 // Remotes is the section remotes.
@@ -173,7 +172,7 @@ type Remotes struct {
 // Search is the section search.
 type Search struct {
 	Wait time.Duration
-	// ModelsWait bounds what one search waits for all of its models.
+	// ModelsWait limits how long one search waits for all of its models.
 	ModelsWait time.Duration
 
 	Embeddings Embeddings
@@ -181,8 +180,7 @@ type Search struct {
 	Expand     Model
 }
 
-// Model is one that is reached at a URL: the sections search.rerank and
-// search.expand.
+// Model is a model at a URL: the sections search.rerank and search.expand.
 type Model struct {
 	URL  string // empty: none
 	Name string
@@ -202,10 +200,10 @@ type Embeddings struct {
 // Secret is a secret, or "file:" and the path of a file that holds it.
 type Secret string
 
-// inFile begins a Secret that is in a file.
+// inFile is the prefix of a Secret that is in a file.
 const inFile = "file:"
 
-// maxSecret bounds a secret in a file, in bytes.
+// maxSecret limits a secret in a file, in bytes.
 const maxSecret = 4096
 
 // Read returns the secret of a key.
@@ -230,8 +228,7 @@ func (s Secret) Read(key string) (string, error) {
 	return text, nil
 }
 
-// DatabaseURL returns database.url, or SQLite in the data directory where it is
-// not set.
+// DatabaseURL returns database.url, or SQLite in the data directory if it is not set.
 func (c *Config) DatabaseURL() string {
 	if c.Database.URL != "" {
 		return c.Database.URL

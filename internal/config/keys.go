@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// key is one row of the table: everything there is to know of one key.
+// key is one row of the table. It describes one key completely.
 type key struct {
 	path   string // "server.listen"
 	doc    string // one line, a sentence
@@ -17,23 +17,24 @@ type key struct {
 	tags   []string
 	def    string // as text; shown where the default is computed
 	secret bool   // its value is never shown
-	// set parses and stores a value; the error, if any, is shown without it.
+	// set parses and stores a value. Its error, if any, is shown without the value.
 	set func(text string) error
-	// check returns what is wrong with the value that is set; "" for nothing.
+	// check returns what is wrong with the stored value, or "".
 	check func() string
 	text  func() string
 }
 
-// env is the key's variable: SATCHEL_SANDBOX_WALL_TIME for sandbox.wall_time.
+// env returns the key's environment variable: SATCHEL_SANDBOX_WALL_TIME for
+// sandbox.wall_time.
 func (k *key) env() string {
 	return "SATCHEL_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-// parent is a path without its last word, "" at the top; last is that word.
+// parent returns a path without its last word, or "" at the top. last returns that word.
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 func last(path string) string   { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// row makes a key of a field, its default and its checks.
+// row creates a key from a field, its default and its checks.
 func row[T any](path string, field *T, c codec[T], def T, doc string, checks ...func(T) string) key {
 	return key{
 		path: path, doc: doc, form: c.form, kind: c.name, tags: c.tags, def: c.format(def),
@@ -57,7 +58,7 @@ func row[T any](path string, field *T, c codec[T], def T, doc string, checks ...
 	}
 }
 
-// secretRow makes a key that holds a secret, or names the file of one.
+// secretRow creates a key that holds a secret or the path of its file.
 func secretRow(path string, field *Secret, doc string) key {
 	k := row(path, field, secret, "", doc+" Set it in the file or the variable: other users can see flags. `file:/path` names a file that holds it.", secretFile)
 	k.secret = true
@@ -78,7 +79,7 @@ const (
 	tib = 1 << 40
 )
 
-// keys returns the table over the fields of c, in the order of the reference.
+// keys returns the table for the fields of c, in the order of the reference.
 func keys(c *Config) []key {
 	server, auth, issuer, box := &c.Server, &c.Auth, &c.Auth.Issuer, &c.Sandbox
 	remotes, embeddings, rerank, expand := &c.Remotes, &c.Search.Embeddings, &c.Search.Rerank, &c.Search.Expand
@@ -196,7 +197,7 @@ func keys(c *Config) []key {
 
 type section struct{ name, doc string }
 
-// sections says what each section is about, for the reference.
+// sections returns what each section is about, for the reference.
 func sections() []section {
 	return []section{
 		{"", ""},
@@ -242,13 +243,13 @@ func addKeys(fs *pflag.FlagSet, want func(*key) bool) {
 		if k.def != "" {
 			usage += " (default " + k.def + ")"
 		}
-		// All flags are texts here, so that Load judges them as it does the rest.
+		// All flags are texts here, so that Load checks them like all other values.
 		f := fs.VarPF(new(textFlag), k.flag, "", strings.ReplaceAll(usage, "`", "'"))
 		f.DefValue = ""
 	}
 }
 
-// textFlag is a flag that keeps what it is given.
+// textFlag is a flag that stores its text.
 type textFlag string
 
 func (t *textFlag) String() string     { return string(*t) }

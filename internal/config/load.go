@@ -16,39 +16,39 @@ import (
 	"satchel/internal/fault"
 )
 
-// SystemFile is where the configuration of a server that a system starts is.
+// SystemFile is the configuration file of a server that runs as a system service.
 const SystemFile = "/etc/satchel/satchel.yaml"
 
-// fileName is the name of the configuration in the data directory.
+// fileName is the name of the configuration file in the data directory.
 const fileName = "satchel.yaml"
 
-// maxFile bounds the configuration file, in bytes.
+// maxFile limits the configuration file, in bytes.
 const maxFile = 1 << 20
 
 // Source is what Load reads.
 type Source struct {
-	// Flags has those of AddFlags and AddServerFlags that the command takes;
-	// nil for none. Only flags that were given count.
+	// Flags holds the flags of AddFlags and AddServerFlags that the command has. It may be
+	// nil. Only flags on the command line count.
 	Flags *pflag.FlagSet
-	// Environ is as of os.Environ.
+	// Environ is the environment, as os.Environ returns it.
 	Environ []string
-	// SystemFile is tried last; a command gives the constant SystemFile.
+	// SystemFile is tried last. Commands set it to the constant SystemFile.
 	SystemFile string
-	// WorkDir is what a relative --data or --config is relative to; empty: the
-	// current directory.
+	// WorkDir is the base of a relative --data or --config. Empty means the current
+	// directory.
 	WorkDir string
 }
 
-// Mistake is one thing that is wrong with a configuration.
+// Mistake is one mistake in a configuration.
 type Mistake struct {
-	// Where is "file:line:column", the name of a variable or a flag.
+	// Where is "file:line:column", or the name of a variable or a flag.
 	Where string
 	// What is a sentence without a full stop.
 	What string
 }
 
-// Mistakes are all that is wrong, in the order in which they are met. It is the
-// cause of the fault.Invalid that Load returns.
+// Mistakes lists all mistakes, in the order in which they are found. It is the cause of the
+// fault.Invalid that Load returns.
 type Mistakes []Mistake
 
 func (m Mistakes) Error() string {
@@ -59,10 +59,10 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// flagged begins the Where of a flag.
+// flagged is the prefix of Where for a flag.
 const flagged = "flag --"
 
-// OfFlags reports whether a flag has a mistake, and so the command's words.
+// OfFlags reports whether a flag has a mistake. Then the command line is wrong.
 func (m Mistakes) OfFlags() bool {
 	return slices.ContainsFunc(m, func(x Mistake) bool { return strings.HasPrefix(x.Where, flagged) })
 }
@@ -78,8 +78,8 @@ type loader struct {
 	spoilt   map[string]bool   // keys with a mistake
 }
 
-// Load reads the configuration. The error is a fault.Invalid with every mistake
-// (see Mistakes), one in a line.
+// Load reads the configuration. The error is a fault.Invalid with every mistake (see
+// Mistakes), each on its own line.
 func Load(src Source) (*Config, error) {
 	l := &loader{src: src, env: map[string]string{}, origin: map[string]string{}, spoilt: map[string]bool{}}
 	l.keys = keys(&l.cfg)
@@ -91,8 +91,8 @@ func Load(src Source) (*Config, error) {
 		}
 	}
 	l.readEnviron()
-	// The data directory is needed to find the file, so it is looked at first;
-	// setting it again after the file is what makes a flag win.
+	// The data directory is needed to find the file, so it is read first. It is set again
+	// after the file, because a flag overrides the file.
 	l.applyOutside(func(k *key) bool { return k.path == "data_dir" })
 	if l.dataDirIsFile(); len(l.mistakes) > 0 && l.spoilt["data_dir"] {
 		return nil, fault.Wrap(l.mistakes, fault.Invalid, "%s", l.mistakes.Error())
@@ -118,14 +118,13 @@ func Load(src Source) (*Config, error) {
 	return &l.cfg, nil
 }
 
-// DataDir returns the data directory where nothing names one: satchel under
-// $XDG_DATA_HOME, else ~/.local/share/satchel. lookup is
-// os.LookupEnv, or stands in for it.
+// DataDir returns the data directory if none is configured: satchel in $XDG_DATA_HOME, or
+// ~/.local/share/satchel. lookup is os.LookupEnv or a replacement.
 func DataDir(lookup func(string) (string, bool)) (string, error) {
 	if d, ok := lookup("SATCHEL_DATA_DIR"); ok && d != "" {
 		return filepath.Abs(d)
 	}
-	// The XDG specification has relative paths ignored.
+	// The XDG specification says to ignore relative paths.
 	if d, ok := lookup("XDG_DATA_HOME"); ok && filepath.IsAbs(d) {
 		return filepath.Join(d, "satchel"), nil
 	}
@@ -139,8 +138,8 @@ func DataDir(lookup func(string) (string, bool)) (string, error) {
 	return "", fault.New(fault.Invalid, "there is no home directory to keep data in; name a directory with --data")
 }
 
-// dataDirIsFile reports a file where the data directory should be: everything
-// that is looked for below it would fail with words about itself.
+// dataDirIsFile reports a file at the path of the data directory. Otherwise each access
+// below it would fail with a less clear error.
 func (l *loader) dataDirIsFile() {
 	if st, err := os.Stat(l.cfg.DataDir); l.cfg.DataDir == "" || err != nil || st.IsDir() {
 		return
@@ -149,8 +148,7 @@ func (l *loader) dataDirIsFile() {
 	l.mistake(l.where("data_dir"), "%s is a file; name a directory", l.cfg.DataDir)
 }
 
-// findFile returns the file to read, "" for none. One that was asked for must
-// be there.
+// findFile returns the file to read, or "". A file that the caller named must exist.
 func (l *loader) findFile() (string, error) {
 	if f := l.flag("config"); f != "" {
 		return l.abs(f), nil
@@ -196,7 +194,7 @@ func (l *loader) readFile(name string) {
 	l.readYAML(name, text)
 }
 
-// reason is what went wrong with a file, without repeating its name.
+// reason returns why a file could not be read, without its name.
 func reason(err error) string {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -205,21 +203,20 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// notOurs are variables with our prefix that are no keys.
+// notOurs reports whether a variable has our prefix but is not a key.
 func notOurs(name string) bool {
 	switch name {
 	case "SATCHEL_CONFIG", // the configuration file
 		"SATCHEL_TOKEN", "SATCHEL_URL", // of commands that speak to a server
-		// Kubernetes gives these to every container beside a service that is
-		// called satchel.
+		// Kubernetes sets these in every container next to a service with the name satchel.
 		"SATCHEL_SERVICE_HOST", "SATCHEL_PORT":
 		return true
 	}
 	return strings.HasPrefix(name, "SATCHEL_TEST_") || strings.HasPrefix(name, "SATCHEL_SERVICE_PORT") || strings.HasPrefix(name, "SATCHEL_PORT_")
 }
 
-// readEnviron notes our variables and reports unknown ones. An empty variable
-// counts as none, since that is how many tools unset one.
+// readEnviron reads our variables and reports unknown ones. An empty variable counts as
+// unset, because many tools unset variables that way.
 func (l *loader) readEnviron() {
 	known := make([]string, 0, len(l.keys))
 	for i := range l.keys {
@@ -237,7 +234,7 @@ func (l *loader) readEnviron() {
 	}
 }
 
-// applyOutside sets the keys that the environment or a flag gives.
+// applyOutside sets the keys that a variable or a flag sets.
 func (l *loader) applyOutside(want func(*key) bool) {
 	for i := range l.keys {
 		k := &l.keys[i]
@@ -260,7 +257,7 @@ func (l *loader) applyOutside(want func(*key) bool) {
 	}
 }
 
-// set stores a value that comes as text.
+// set parses and stores a value.
 func (l *loader) set(k *key, where, text string) {
 	l.origin[k.path] = where
 	if err := k.set(text); err != nil {
@@ -297,8 +294,8 @@ func (l *loader) validate() {
 	}
 }
 
-// shown is a key's value in brackets, or what stands for it where it is a secret;
-// empty if there is none.
+// shown returns a key's value in brackets, or the given text in brackets for a secret. It
+// returns "" if there is no value.
 func (l *loader) shown(path, secret string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
 	v := l.keys[i].text()
@@ -357,7 +354,7 @@ func (l *loader) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// abs makes a path that a person typed absolute.
+// abs makes a path from a person absolute.
 func (l *loader) abs(p string) string {
 	if p == "" || filepath.IsAbs(p) {
 		return p

@@ -6,8 +6,7 @@ import (
 	"satchel/internal/editdistance"
 )
 
-// nearest returns the known name that a person most likely meant, or "" where
-// none is close.
+// nearest returns the known name that a person most likely means, or "" if none is close.
 func nearest(unknown string, known []string) string {
 	unknown = strings.ToLower(unknown)
 	if len(unknown) > 100 {
@@ -22,7 +21,7 @@ func nearest(unknown string, known []string) string {
 	if found != "" {
 		return found
 	}
-	// The right name in the wrong section.
+	// The name may be correct but in the wrong section.
 	last := unknown[strings.LastIndexByte(unknown, '.')+1:]
 	for _, k := range known {
 		if k[strings.LastIndexByte(k, '.')+1:] == last {
@@ -32,8 +31,8 @@ func nearest(unknown string, known []string) string {
 	return ""
 }
 
-// nearestVariable is nearest for variables, where people leave the section out:
-// SATCHEL_LISTEN is as its flag is.
+// nearestVariable is like nearest, for variables. People omit the section: they write
+// SATCHEL_LISTEN because the flag is --listen.
 func (l *loader) nearestVariable(name string, known []string) string {
 	last := strings.TrimPrefix(name, "SATCHEL_")
 	var found []string

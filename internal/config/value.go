@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// codec reads and writes one type of value. Its form is shown where a value
-// does not have it.
+// codec reads and writes one type of value. A mistake in a value shows form.
 type codec[T any] struct {
 	form   string   // "a duration such as 45s, 10m or 90d"
 	name   string   // in the reference: "duration"
@@ -39,7 +38,7 @@ var (
 	list = codec[[]string]{"a list of texts", "list", []string{"!!seq"}, parseList, func(l []string) string { return strings.Join(l, ",") }}
 )
 
-// enum is a text out of a few.
+// enum returns the codec of a text from a fixed list.
 func enum(values ...string) codec[string] {
 	c := str
 	c.form = "one of " + strings.Join(values, ", ")
@@ -83,8 +82,8 @@ func parseList(s string) ([]string, error) {
 
 const day = 24 * time.Hour
 
-// ParseDuration reads a duration as time.ParseDuration does, with days before
-// the rest: "45s", "1h30m", "90d", "1d12h". A number needs its unit, but for 0.
+// ParseDuration reads a duration as time.ParseDuration does, with optional days at the
+// start: "45s", "1h30m", "90d", "1d12h". Only 0 needs no unit.
 func ParseDuration(s string) (time.Duration, error) {
 	var days time.Duration
 	rest := s
@@ -105,8 +104,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return days + d, nil
 }
 
-// FormatDuration writes d so that ParseDuration reads it, without units of
-// nothing: "10m", not "10m0s".
+// FormatDuration formats d for ParseDuration, without zero units: "10m" and not "10m0s".
 func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -126,9 +124,9 @@ var sizeUnits = []struct {
 	bytes int64
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSize reads a number of bytes: "512KiB", "10MiB", "1.5GiB", "4096B" or
-// "4096". Units are powers of 1024, and are written as IEC does: "10MB" means
-// two different numbers to different people, so it is refused.
+// ParseSize reads a size in bytes: "512KiB", "10MiB", "1.5GiB", "4096B" or "4096". Units
+// are powers of 1024 with IEC names. "10MB" is refused, because people disagree on its
+// meaning.
 func ParseSize(s string) (int64, error) {
 	bad := fmt.Errorf("%q is not %s", s, sizeForm)
 	num, unit := s, int64(1)
@@ -144,7 +142,7 @@ func ParseSize(s string) (int64, error) {
 		}
 		return int64(n) * unit, nil
 	}
-	// A fraction makes sense of a unit alone, and "1e3" is not written by people.
+	// Only a size with a unit may have a fraction, and people do not write "1e3".
 	f, err := strconv.ParseFloat(num, 64)
 	if err != nil || unit == 1 || strings.Trim(num, "0123456789.") != "" || f*float64(unit) >= math.MaxInt64 {
 		return 0, bad
@@ -152,7 +150,7 @@ func ParseSize(s string) (int64, error) {
 	return int64(f * float64(unit)), nil
 }
 
-// FormatSize writes a number of bytes in the largest unit that divides it.
+// FormatSize formats a size in bytes in the largest unit that divides it.
 func FormatSize(n int64) string {
 	for _, u := range sizeUnits {
 		if n >= u.bytes && n%u.bytes == 0 {

@@ -14,8 +14,8 @@ import (
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// readYAML sets what a file says. Aliases, merge keys and tags are refused: they
-// would make a value come from elsewhere than where it is read.
+// readYAML sets the keys from a file. It refuses aliases, merge keys and tags, because with
+// them a value would not be where a person reads it.
 func (l *loader) readYAML(name string, text []byte) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc yaml.Node
@@ -62,7 +62,7 @@ func place(name string, n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d:%d", name, n.Line, n.Column)
 }
 
-// mapping reads the keys of the file (in is "") or of one section.
+// mapping reads the keys of the file (if in is "") or of one section.
 func (l *loader) mapping(name, in string, m *yaml.Node) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -98,7 +98,7 @@ func (l *loader) mapping(name, in string, m *yaml.Node) {
 	}
 }
 
-// unknownKey reports a key that does not exist, with the nearest that does.
+// unknownKey reports an unknown key, with the nearest known one.
 func (l *loader) unknownKey(where, path string, v *yaml.Node) {
 	var known []string
 	if v.Kind == yaml.MappingNode {
@@ -130,7 +130,7 @@ func (l *loader) value(name string, k *key, v *yaml.Node) {
 		l.sequence(name, k, v)
 		return
 	case v.Kind != yaml.ScalarNode || !slices.Contains(k.tags, v.ShortTag()) && v.Value != "0":
-		// "0" is a duration too, and needs no unit.
+		// A duration may be "0" without a unit.
 		l.spoil(k, where, "%s must be %s%s", k.path, k.form, l.describe(k, v))
 		return
 	}
@@ -149,7 +149,7 @@ func (l *loader) sequence(name string, k *key, v *yaml.Node) {
 	l.set(k, place(name, v), strings.Join(items, ","))
 }
 
-// describe says what stands where something else belongs.
+// describe describes a wrong value.
 func (l *loader) describe(k *key, v *yaml.Node) string {
 	switch {
 	case k.secret:

@@ -47,7 +47,7 @@ type Options struct {
 	// BusyTimeout is how long a SQLite transaction waits for another process's.
 	// 0 means DefaultBusyTimeout.
 	BusyTimeout time.Duration
-	// Slow is from when on a query is logged. 0 means DefaultSlow.
+	// Slow is the duration above which a query is logged. 0 means DefaultSlow.
 	Slow time.Duration
 }
 
@@ -95,14 +95,13 @@ func (d *DB) Kind() Kind { return d.kind }
 // through it fails, and it never waits for a writer.
 func (d *DB) Read(ctx context.Context) *gorm.DB { return d.read.WithContext(ctx) }
 
-// Transact runs fn in one transaction and commits it when fn returns nil; an
-// error or a panic of fn rolls everything back, and is passed on. It is the
-// only way to write. On SQLite transactions run one after another, so fn must be
-// short, and must not call Transact: it would wait for itself.
+// Transact runs fn in one transaction and commits if fn returns nil. An error or a panic of
+// fn rolls everything back and is passed on. It is the only way to write. On SQLite,
+// transactions run one after another, so fn must be short. fn must not call Transact, which
+// would wait for itself.
 //
-// Beside fn's errors it returns a fault.Unavailable if another program
-// holds the database or two transactions met in a way that only trying again
-// resolves.
+// It returns fn's errors, or a fault.Unavailable if another program holds the database or
+// if two transactions conflict and only another try helps.
 func (d *DB) Transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := d.write.WithContext(ctx).Transaction(fn)
 	if err == nil || fault.CodeOf(err) != fault.Internal {
@@ -141,8 +140,7 @@ func (d *DB) Close() error {
 	return nil
 }
 
-// Millis returns t as rows keep it: milliseconds since 1970, and 0 for the
-// zero time.
+// Millis returns t as rows store it: milliseconds after 1970, or 0 for the zero time.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -150,7 +148,7 @@ func Millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Time undoes Millis, in UTC.
+// Time converts the result of Millis back, in UTC.
 func Time(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

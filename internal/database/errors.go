@@ -35,14 +35,13 @@ func pgCode(err error) string {
 	return ""
 }
 
-// IsDuplicate reports whether err says that a row with the same unique key is
-// there already.
+// IsDuplicate reports whether err says that a row with the same unique key exists.
 func IsDuplicate(err error) bool {
 	c := sqliteCode(err)
 	return c == sqliteUnique || c == sqlitePrimaryKey || pgCode(err) == "23505"
 }
 
-// IsOrphan reports whether err says that what a row refers to is not there.
+// IsOrphan reports whether err says that a row refers to a missing row.
 func IsOrphan(err error) bool { return sqliteCode(err) == sqliteForeignKey || pgCode(err) == "23503" }
 
 // IsDamaged reports whether err says that a SQLite file is damaged or is not a SQLite

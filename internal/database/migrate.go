@@ -11,8 +11,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// Migration is one step of one package's tables. Steps only go forward, and
-// one that was released is never changed: a later one corrects it.
+// Migration is one change to a package's tables. Migrations only go forward. A released
+// migration is never changed; a later one corrects it.
 type Migration struct {
 	// Package is the owner of the tables, by its import path under the module.
 	Package string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Kind says what became of elements.
+// Kind says what happened to elements.
 type Kind byte
 
 // The kinds.
@@ -15,7 +15,7 @@ const (
 	Removed Kind = '-'
 )
 
-// Run is elements that follow each other and became the same.
+// Run is a run of consecutive elements of the same kind.
 type Run struct {
 	Kind Kind
 	N    int

@@ -1,4 +1,4 @@
-// Package diff finds what differs between two sequences, such as the lines
-// of two texts or the words of two lines. It is pure, and its work is counted:
-// nothing that somebody wrote makes it take longer than its caller allows.
+// Package diff finds the differences between two sequences, such as the lines of two texts
+// or the words of two lines. It has no side effects. It counts its work, so that no input
+// makes it take longer than its caller allows.
 package diff

@@ -1,5 +1,5 @@
-// Package editdistance tells how near a word is to another that may have been
-// meant: for suggestions after a typing error.
+// Package editdistance computes how similar two words are, to suggest a word after a typing
+// error.
 package editdistance
 
 // Within returns how many letters must be inserted, deleted, replaced or swapped

@@ -21,7 +21,7 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("egress: %s is refused: %s", e.Addr, e.Reason)
 }
 
-// block is a range that is not the public internet's.
+// block is a range of addresses outside the public internet.
 type block struct {
 	prefix netip.Prefix
 	reason string
@@ -60,7 +60,7 @@ func blocks6() []block {
 	}
 }
 
-// guard judges addresses.
+// guard decides which addresses are allowed.
 type guard struct {
 	allow          []netip.Prefix
 	four, six      []block

@@ -18,8 +18,8 @@ import (
 
 // Options configure a Proxy. Zero fields take the defaults.
 type Options struct {
-	// Allow is what the operator lets users reach although it is not the
-	// public internet's.
+	// Allow lists the networks outside the public internet that the operator lets users
+	// reach.
 	Allow []netip.Prefix
 	// Ports that may be dialled; default 443.
 	Ports []uint16
@@ -146,8 +146,8 @@ func (p *Proxy) Transport(config *tls.Config) *http.Transport {
 // redirect: the answer that is one is returned.
 func (p *Proxy) HTTPClient() *http.Client { return p.client }
 
-// NewClient returns a client such as Proxy.HTTPClient does, without a proxy: for
-// what the server fetches itself. Its idle connections are the caller's to close.
+// NewClient returns a client like Proxy.HTTPClient, but without a proxy, for requests of
+// the server itself. The caller closes its idle connections.
 func NewClient(o Options, config *tls.Config) *http.Client {
 	o = o.withDefaults()
 	return newClient(newTransport(o, newDialer(o), config))

@@ -22,7 +22,7 @@ const (
 // many are kept at once.
 const maxValue = 2000
 
-// Fact is one fact's file, but for its name.
+// Fact is the content of a fact's file, without its name.
 type Fact struct {
 	Value   string
 	Cut     bool // Value is only its beginning

@@ -53,10 +53,10 @@ func FromPerson(value, expires string, now time.Time) []byte {
 	return New(fields...)
 }
 
-// Set gives fields of a fact's file other values. Every other byte stays as it is
-// where the front matter is one line or block for each field; another, such as
-// one in braces, is written again with the same values. The text under it stays
-// always. The error says why the file must be mended by hand.
+// Set changes fields of a fact's file. If the front matter has one line or block for each
+// field, every other byte stays. Other front matter, such as a map in braces, is rewritten
+// with the same values. The text below the front matter always stays. The error says why a
+// person must fix the file by hand.
 func Set(doc []byte, fields ...Field) ([]byte, error) {
 	before, err := frontmatter.Parse(doc)
 	if err != nil {

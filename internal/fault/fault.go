@@ -1,11 +1,10 @@
-// Package fault is the one error type that crosses package boundaries: a
-// code that protocols map to their own, one message that a caller may see,
-// and the cause, which only logs see.
+// Package fault defines the error type that crosses package boundaries: a code that
+// protocols map to their own codes, one message for the caller, and the cause, which only
+// logs show.
 //
-// Inside a package errors are wrapped with fmt.Errorf as usual. Where an error
-// is the caller's to mend (bad input, a missing file, a limit), the package
-// that knows it returns a *fault.Error. Everything else is Internal at the
-// edge, and its text never leaves the process.
+// Inside a package, errors are wrapped with fmt.Errorf as usual. If the caller can fix an
+// error (bad input, a missing file, a limit), the package returns a *fault.Error. All other
+// errors are Internal, and their text never leaves the process.
 package fault
 
 import (
@@ -14,11 +13,11 @@ import (
 	"time"
 )
 
-// Code says what kind of failure an error is. Each protocol has one table
-// from codes to its own (HTTP status, JSON-RPC code).
+// Code is the kind of a failure. Each protocol has one table that maps codes to its own
+// (HTTP status, JSON-RPC code).
 type Code string
 
-// The codes. Internal is what an error without a code counts as.
+// The codes. An error without a code counts as Internal.
 const (
 	Invalid         Code = "invalid"         // the input is malformed or not allowed; changed nothing
 	NotFound        Code = "not_found"       // no such thing, or none that this caller may see
@@ -39,17 +38,16 @@ type Error struct {
 	// Public is a short sentence for the caller, without secrets, host paths
 	// or another user's data, that says what is wrong and what to do.
 	Public string
-	// RetryAfter, with Limited or Unavailable, is when to try again; zero
-	// means unknown.
+	// RetryAfter, with Limited or Unavailable, is when to try again. Zero means unknown.
 	RetryAfter time.Duration
-	// Field names the field of the input that is wrong, for a form to mark; empty
-	// where no single one is, or none is known.
+	// Field names the wrong field of the input, so that a form can mark it. It is empty if
+	// no single field is known to be wrong.
 	Field string
 	// Err is the cause, for logs only.
 	Err error
 }
 
-// In returns the error with the field of the input that is wrong.
+// In returns the error with the name of the wrong field of the input.
 func (e *Error) In(field string) *Error {
 	e.Field = field
 	return e
@@ -76,8 +74,8 @@ func Wrap(err error, code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Public: fmt.Sprintf(format, args...), Err: err}
 }
 
-// CodeOf returns the code of the first *Error in err's tree; Internal where
-// there is none, and "" for nil.
+// CodeOf returns the code of the first *Error in err's tree, Internal if there is none, and
+// "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -89,8 +87,7 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// FieldOf returns the field of the input that the first *Error in err's tree names;
-// empty without one.
+// FieldOf returns the wrong field of the input in the first *Error in err's tree, or "".
 func FieldOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {

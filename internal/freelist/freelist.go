@@ -1,4 +1,4 @@
-// Package freelist keeps things that are expensive to make for their next user.
+// Package freelist keeps objects that are expensive to create, for later use.
 package freelist
 
 import "sync"

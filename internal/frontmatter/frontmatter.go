@@ -1,10 +1,10 @@
-// Package frontmatter reads the YAML block at the head of a Markdown document:
-// a page's title and description, a skill's name, a memory fact's value.
+// Package frontmatter reads the YAML block at the start of a Markdown document: a page's
+// title and description, a skill's name, a memory fact's value.
 //
-// What it reads was written by an AI, a stranger or a sandbox, so it reads
-// only plain data: aliases, anchors and duplicate keys are refused, size, depth and
-// the number of values are bounded, and nothing in it chooses a Go type. A
-// document whose block cannot be read still has a body.
+// The document may come from an AI, a stranger or a sandbox, so the package reads only
+// plain data. It refuses aliases, anchors and duplicate keys. The size, the depth and the
+// number of values are limited, and no content chooses a Go type. A document with an
+// unreadable block still has a body.
 package frontmatter
 
 import (
@@ -25,7 +25,7 @@ const (
 	MaxValues = 4096
 )
 
-// Document is a document taken apart.
+// Document is a document, split into its block and its body.
 type Document struct {
 	// Fields holds the block's keys. Values are string, bool, int64, float64,
 	// nil, []any and map[string]any, so that they can be written as JSON; dates
@@ -41,8 +41,8 @@ type Document struct {
 	written map[string][]string
 }
 
-// Parse takes a document apart. An error says, in words for its author, why
-// the block cannot be read; the Document then has its Body all the same.
+// Parse splits a document. The error says, in words for the author, why the block cannot be
+// read. The Document then still has its Body.
 func Parse(doc []byte) (Document, error) {
 	block, d := split(doc)
 	if block == nil {

@@ -14,11 +14,10 @@ func Skip(doc []byte) int {
 	return len(doc) - len(d.Body)
 }
 
-// ParseLoosely takes a document apart for a reader to whom a part of what its
-// author meant is better than nothing. Where Parse refuses the block, Fields is
-// nil and [Document.Written] answers from the block's "key: value" lines, such as
-// a title with an unquoted colon, as valid UTF-8; of a block that is too long, it
-// has nothing.
+// ParseLoosely splits a document for readers that prefer a part of the fields to none. If
+// Parse refuses the block, Fields is nil and [Document.Written] reads the block's "key:
+// value" lines as valid UTF-8, for example a title with an unquoted colon. It reads nothing
+// from a block that is too long.
 func ParseLoosely(doc []byte) Document {
 	d, err := Parse(doc)
 	if err == nil {
@@ -41,10 +40,9 @@ func ParseLoosely(doc []byte) Document {
 	return d
 }
 
-// Written returns the texts of a field as its author wrote them, so that the
-// version 5.10 is not 5.1: one where the field is a scalar, and of a list those
-// of its scalars. The key is found in any case; of several that differ in case
-// alone the first counts.
+// Written returns the texts of a field as its author wrote them, so that the version 5.10
+// does not become 5.1. A scalar has one text, and a list has the texts of its scalars. The
+// key may have any case. If several keys differ only in case, the first counts.
 func (d Document) Written(key string) []string { return d.written[strings.ToLower(key)] }
 
 // texts collects what Written answers of a block's mapping.

@@ -1,10 +1,10 @@
-// Package procmem tells how much memory processes use, and gives back what a
-// process that idles has no use for.
+// Package procmem measures the memory of processes, and releases memory that an idle
+// process does not need.
 //
-// It needs Linux; elsewhere its functions tell nothing and do nothing.
+// It needs Linux. On other systems its functions return zero values and do nothing.
 package procmem
 
-// Usage is what processes use together.
+// Usage is the memory of several processes.
 type Usage struct {
 	// PSS is the proportional set size in bytes: a page that n processes map
 	// counts as an n-th with each.

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of measures processes. An address space that several of them share, as
-// gVisor's do, counts once: each of them would tell all of it. A process that
-// has ended counts for nothing.
+// Of measures processes. An address space that several of them share, as gVisor's do,
+// counts once, although each process reports all of it. A process that has ended counts as
+// zero.
 func Of(pids ...int) Usage {
 	var u Usage
 	var counted []int
@@ -33,8 +33,8 @@ func Of(pids ...int) Usage {
 	return u
 }
 
-// Descendants returns the processes below pid, without pid; none if they
-// cannot be told.
+// Descendants returns the processes below pid, without pid. It returns none if they cannot
+// be read.
 func Descendants(pid int) []int {
 	children, err := childrenOf()
 	if err != nil {

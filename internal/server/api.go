@@ -8,7 +8,7 @@ import (
 	"satchel/web/api"
 )
 
-// openAPI makes the REST API. o are the options of the tools.
+// openAPI creates the REST API. o are the options of the tools.
 func (s *Server) openAPI(o tools.Options) error {
 	o.Workspace, o.Trouble, o.Prefix = libraryWorkspace{o.Workspace}, nil, ""
 	set, err := tools.New(o)

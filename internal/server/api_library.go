@@ -22,8 +22,8 @@ type spaces interface {
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
 
-// libraries is the pool's store of spaces. It adds the empty space of sandboxes that only
-// have the library. That space accepts no commits.
+// libraries is the pool's store of spaces. It adds the empty space of sandboxes that have
+// only the library. That space accepts no commits.
 type libraries struct {
 	spaces
 	empty string // a directory
@@ -34,8 +34,8 @@ func newLibraries(s spaces, dataDir string) (*libraries, error) {
 	if err := os.MkdirAll(l.empty, 0o700); err != nil {
 		return nil, err
 	}
-	// Readable by all, since sandboxes run as another user. Other users of the machine
-	// cannot enter the run directory.
+	// Everyone can read the directory, because sandboxes run as another user. Other users
+	// of the machine cannot enter the run directory.
 	return l, os.Chmod(l.empty, 0o755)
 }
 
@@ -96,7 +96,7 @@ func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.Chang
 	return l.spaces.Commit(ctx, id, cs, m)
 }
 
-// WaitView brings the history that a sandbox sees of a space to its head.
+// WaitView waits until the history that a sandbox sees of a space is at the space's head.
 func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
 	if service.IsLibraryOnly(id) {
 		return nil
@@ -106,7 +106,7 @@ func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
 
 func errEmptySpace() error { return fault.New(fault.NotFound, "There is nothing there.") }
 
-// libraryWorkspace adds the empty space to the others.
+// libraryWorkspace adds the empty space to a workspace.
 type libraryWorkspace struct{ tools.Workspace }
 
 func (w libraryWorkspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// bodies limits how long the body of a request may take to arrive. Without a limit one
-// address could hold every file descriptor of the server with bodies that never
-// arrive: net/http waits for a body even before it sends an answer that needs none of
-// it, such as a refusal.
+// bodies limits the time that the body of a request may take to arrive. Without a limit,
+// one address could use every file descriptor of the server with bodies that never arrive:
+// net/http waits for the body even before it sends an answer that does not need it, such as
+// a refusal.
 type bodies struct {
 	within time.Duration
 
 	mu    sync.Mutex
 	ended bool
-	// unread has the connections, and the streams of HTTP/2, whose request is not
-	// complete yet, each with a function that ends the wait for it.
+	// unread holds the connections, and the streams of HTTP/2, whose request is still
+	// incomplete. Each has a function that ends the wait for the request.
 	unread map[any]func()
 }
 
@@ -37,8 +37,8 @@ func (b *bodies) server(g *signals, h http.Handler) *http.Server {
 
 type connKey struct{}
 
-// changed follows the state of connections: a new one has an incomplete request, and
-// an idle or closed one has none.
+// changed follows the state of connections. The request of a new connection is incomplete.
+// An idle or closed connection has no request.
 func (b *bodies) changed(c net.Conn, state http.ConnState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,8 +52,8 @@ func (b *bodies) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// end ends the wait for incomplete requests, those that arrive later too. Handlers
-// that read such a request get a deadline error.
+// end ends the wait for incomplete requests, including later ones. Handlers that read such
+// a request get a deadline error.
 func (b *bodies) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,15 +64,15 @@ func (b *bodies) end() {
 	clear(b.unread)
 }
 
-// bound limits how long the body of a request may take. The deadline stays if the
-// handler does not read the body to its end, because net/http then reads the rest.
+// bound limits the time that the body of a request may take. If the handler does not read
+// the whole body, the deadline stays, because net/http then reads the rest.
 func (b *bodies) bound(next http.Handler, within time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// In HTTP/2 the unread rest of a body ends with the stream; in HTTP/1 it ends
+		// In HTTP/2, the unread rest of a body ends with the stream. In HTTP/1, it ends
 		// with the next state of the connection.
 		var from deadlined = http.NewResponseController(w)
 		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor == 1 {
@@ -87,7 +87,7 @@ func (b *bodies) bound(next http.Handler, within time.Duration) http.Handler {
 	})
 }
 
-// deadlined is what a body is read from: a connection or a stream.
+// deadlined is the source of a body: a connection or a stream.
 type deadlined interface{ SetReadDeadline(time.Time) error }
 
 func (b *bodies) begin(from deadlined, within time.Duration) error {
@@ -102,7 +102,7 @@ func (b *bodies) begin(from deadlined, within time.Duration) error {
 	return from.SetReadDeadline(time.Now().Add(within))
 }
 
-// read forgets the connection or stream of a body that has arrived.
+// read removes the connection or stream of a body that has arrived.
 func (b *bodies) read(from deadlined) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,8 +115,8 @@ type boundBody struct {
 	from deadlined
 }
 
-// Read implements io.Reader. The deadline ends with the body, since the answer may
-// take longer.
+// Read implements io.Reader. The deadline ends with the body, because the answer may take
+// longer.
 func (r *boundBody) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	if err == io.EOF {

@@ -9,15 +9,15 @@ import (
 	"satchel/web"
 )
 
-// Bounds of what is remembered about callers.
+// Limits of what is kept about callers.
 const (
 	maxCalled   = 10_000 // grants
 	maxCalledAs = 8      // names of one grant
 )
 
-// called remembers the names that clients give themselves, by grant, so that the pages
-// can tell apart several clients with one key. The names are lost when the server stops, and
-// decide nothing.
+// called keeps the names that clients give themselves, by grant. With them the pages can
+// distinguish several clients that use one key. The names are lost when the server stops,
+// and nothing depends on them.
 type called struct {
 	now func() time.Time
 	by  *lru.Cache[space.GrantID, *lru.Cache[string, time.Time]]

@@ -32,7 +32,7 @@ import (
 	"satchel/tools/index"
 )
 
-// Core is the open data directory: all that an administrative command needs. It
+// Core is the open data directory, with everything that an administrative command needs. It
 // holds the directory's lock until Close.
 type Core struct {
 	Config   *config.Config
@@ -50,24 +50,23 @@ type Core struct {
 	deletions deletions
 }
 
-// allowList is the list of those who become users without an invitation.
+// allowList returns the list of people who become users without an invitation.
 func allowList(a config.Auth) auth.AllowList {
 	return auth.AllowList{Emails: a.AllowEmails, Domains: a.AllowDomains, GitHubUsers: a.AllowGitHubUsers, GitHubOrgs: a.AllowGitHubOrgs}
 }
 
-// Initialised reports whether there is a Satchel in a data directory: whether a
-// server, or the command that adds the first person, was ever started on it.
+// Initialised reports whether a server, or the command that adds the first person, ever
+// started in a data directory.
 func Initialised(dataDir string) bool {
 	_, err := os.Stat(filepath.Join(dataDir, "spaces"))
 	return err == nil
 }
 
-// SocketPath is where a running server takes administrative commands.
+// SocketPath returns the socket at which a running server takes administrative commands.
 func SocketPath(dataDir string) string { return filepath.Join(dataDir, "run", "admin.sock") }
 
-// OpenCore opens the data directory, making it where it is missing, and brings
-// its database up to date. It returns a fault.Conflict if another process
-// works on the directory.
+// OpenCore opens the data directory, creates it if it is missing, and migrates its
+// database. It returns a fault.Conflict if another process uses the directory.
 func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Core, error) {
 	return openCore(ctx, cfg, version, log, remotes.Metrics{})
 }
@@ -86,7 +85,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err := checkShared(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	// If it already existed, somebody else chose its mode.
+	// If it already existed, it may have another mode.
 	if err := os.Chmod(run, 0o700); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s does not belong to this user (%s). Run this command as its owner, or name another one with --data.", cfg.DataDir, cause(err))
 	}
@@ -94,7 +93,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	spaces := filepath.Join(cfg.DataDir, "spaces")
-	// Before the rest, because it takes the lock.
+	// Open the store first, because it takes the lock.
 	screen := c.screen
 	if !cfg.Space.ScreenSecrets {
 		screen = nil
@@ -181,8 +180,8 @@ func IndexFiles(cfg *config.Config) (map[string]space.SpaceID, error) {
 	return out, err
 }
 
-// checkLost refuses to start with an empty database if there are spaces: no user in
-// it could reach them.
+// checkLost refuses to start with an empty database if there are spaces, because none of
+// its users could reach them.
 func (c *Core) checkLost() error {
 	file, ok := database.SQLitePath(c.Config.DatabaseURL())
 	if !ok {
@@ -220,17 +219,17 @@ func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 	return x, nil
 }
 
-// searchLimits are what the configuration says about searches.
+// searchLimits returns the configured limits of searches.
 func searchLimits(cfg *config.Config) service.SearchLimits {
 	return service.SearchLimits{Wait: cmp.Or(cfg.Search.Wait, -1)}
 }
 
 func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }
 
-// checkShared refuses a data directory in which every user of the machine may
-// write: whatever the modes of what is in it, they could put a database with
-// keys of their own in the place of ours. A group that may is left to whoever
-// made the directory, since volumes are handed to containers so.
+// checkShared refuses a data directory in which every user of the machine may write.
+// Whatever the modes of its files, those users could replace the database with one that
+// contains their own keys. A directory that a group may write to is allowed, because
+// containers get volumes that way.
 func checkShared(dir string) error {
 	const everyone = 0o002
 	st, err := os.Stat(dir)
@@ -240,7 +239,7 @@ func checkShared(dir string) error {
 	return fault.New(fault.Invalid, "Every user of this machine can write to the data directory %s. Run chmod 700 on it, or name another one with --data.", dir)
 }
 
-// Close closes what is open, in the order that leaves nothing half done.
+// Close closes all parts, in an order that leaves no work half done.
 func (c *Core) Close() error {
 	errs := []error{c.closeRemotes()}
 	if c.sources != nil {
@@ -261,8 +260,8 @@ func (c *Core) Close() error {
 	return errors.Join(append(errs, c.closeTransport())...)
 }
 
-// relay passes commits on to their followers, which are created after the store that
-// reports them.
+// relay passes commits to their followers. The followers are created after the store that
+// reports the commits.
 type relay struct {
 	followers atomic.Pointer[[]space.Events]
 }

@@ -14,20 +14,20 @@ import (
 )
 
 // A space is deleted in two steps. Accounts.DeleteSpace removes its row and leaves a
-// tombstone: from that commit on it is one that never was. What it held is removed
-// after, by endSpace, each step of which can be done again; the tombstone says that it
-// is over. What a crash leaves is taken up at the next start.
+// tombstone. From then on the space does not exist for anyone. endSpace then removes
+// everything that belonged to the space. Each of its steps can be repeated, and the
+// tombstone records when all are done. The next start continues a deletion that a crash
+// interrupted.
 
-// ending is what endSpace ends besides what a Core has.
+// ending holds the parts of a running server that endSpace uses in addition to a Core.
 type ending struct {
-	// cutOff ends what runs in a space or is in progress with it; nil if nothing
-	// can be.
+	// cutOff ends everything that runs in a space. It is nil if nothing can run.
 	cutOff func(ctx context.Context, id space.SpaceID) error
-	// dropIndex removes its search index and vectors.
+	// dropIndex removes the space's search index and vectors.
 	dropIndex func(ctx context.Context, id space.SpaceID) error
 }
 
-// deleteHere deletes a space on a data directory on which no server works.
+// deleteHere deletes a space in a data directory that no server uses.
 func (c *Core) deleteHere(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
 	if _, err := c.Accounts.DeleteSpace(ctx, by, id, owner); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (c *Core) deleteHere(ctx context.Context, by store.Actor, id space.SpaceID,
 	return done, c.endSpace(context.WithoutCancel(ctx), id, ending{dropIndex: c.dropIndex})
 }
 
-// dropIndex removes a space's index, where no server has it open.
+// dropIndex removes a space's index if no server has the index open.
 func (c *Core) dropIndex(ctx context.Context, id space.SpaceID) error {
 	x, err := openIndex(c.Config, c.Log)
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Core) dropFrom(ctx context.Context, x *index.Index, id space.SpaceID) e
 	return err
 }
 
-// endSpace removes what a deleted space held. Each step is tried, whatever became of
-// the others, and all are tried again where one failed.
+// endSpace removes everything that belonged to a deleted space. It tries every step even if
+// another fails. After a failure, all steps run again.
 func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
 	c.Git.MarkDeleted(id)
 	var errs []error
@@ -65,7 +65,7 @@ func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
 	errs = append(errs,
 		c.remotes.Remove(ctx, id),
 		c.sources.RemoveAll(ctx, id),
-		// After the stop, by which its sandboxes may still have kept something.
+		// Sandboxes may store files until they have stopped.
 		c.held.DropSpace(ctx, id),
 		c.reviews.Forget(ctx, id),
 		c.secrets.Forget(ctx, id),
@@ -78,7 +78,7 @@ func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
 	return c.Accounts.SpaceEnded(ctx, id)
 }
 
-// deletions are the spaces whose end a server works on.
+// deletions holds the spaces that a server is deleting.
 type deletions struct {
 	end  func(ctx context.Context, id space.SpaceID) error
 	ctx  context.Context //nolint:containedctx // of what runs in the background
@@ -89,11 +89,11 @@ type deletions struct {
 	by map[space.SpaceID]chan struct{} // closed when it is over
 }
 
-// endAgain is how long a failed deletion waits until it is tried again.
+// endAgain is the delay before a failed deletion is tried again.
 const endAgain = time.Minute
 
-// begin has a deleted space ended in the background, once, and returns what is
-// closed when that is done.
+// begin starts to remove a deleted space in the background, once. The returned channel is
+// closed when the space is removed.
 func (d *deletions) begin(id space.SpaceID) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +128,7 @@ func (d *deletions) begin(id space.SpaceID) <-chan struct{} {
 	return done
 }
 
-// openDeletions readies a server to delete spaces.
+// openDeletions prepares a server to delete spaces.
 func (s *Server) openDeletions() {
 	e := ending{cutOff: s.cutOff, dropIndex: func(ctx context.Context, id space.SpaceID) error {
 		return s.dropFrom(ctx, s.index, id)
@@ -137,8 +137,8 @@ func (s *Server) openDeletions() {
 	s.deletions.ctx, s.deletions.work, s.deletions.log = s.ctx, &s.work, s.Log.With("part", "deletion")
 }
 
-// takeUpDeletions ends the spaces whose deletion an earlier process did not get
-// through, and those that another one deleted in the database that both use.
+// takeUpDeletions continues the deletions that an earlier process did not finish, and those
+// of other processes that share the database.
 func (s *Server) takeUpDeletions(ctx context.Context) error {
 	all, err := s.Accounts.DeletedSpaces(ctx)
 	if err != nil {
@@ -153,8 +153,9 @@ func (s *Server) takeUpDeletions(ctx context.Context) error {
 	return nil
 }
 
-// deleteSpace deletes a space for everybody, and removes in the background what it held.
-// done gets nil when that is over, or an error if the server stops before.
+// deleteSpace deletes a space for everyone, and removes its files and data in the
+// background. done receives nil when they are removed, or an error if the server stops
+// earlier.
 func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
 	gone, err := s.Accounts.DeleteSpace(ctx, by, id, owner)
 	if err != nil {
@@ -177,14 +178,14 @@ func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.Space
 	return done, nil
 }
 
-// endRequests ends what is in progress in a space. It never blocks.
+// endRequests ends the requests in progress in a space. It never blocks.
 func (s *Server) endRequests(id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.Space == id })
 	s.live.EndSpace(id)
 	s.Service.ForgetImport(id)
 }
 
-// cutOff ends what runs in a space that was deleted.
+// cutOff ends everything that runs in a deleted space.
 func (s *Server) cutOff(ctx context.Context, id space.SpaceID) error {
 	s.endRequests(id)
 	s.upkeep.forget(id)
@@ -195,8 +196,8 @@ func (s *Server) cutOff(ctx context.Context, id space.SpaceID) error {
 	return s.bash.pool.EndSpace(ctx, id)
 }
 
-// endGivenRemotes ends the remotes that an earlier process left to spaces that were
-// given away.
+// endGivenRemotes removes the remotes of given spaces that an earlier process did not
+// remove.
 func (s *Server) endGivenRemotes(ctx context.Context) error {
 	const page = 1000
 	var errs []error

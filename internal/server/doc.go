@@ -1,5 +1,5 @@
-// Package server puts the parts of Satchel together and runs them: it opens the
-// data directory, connects the stores, the index, the sandboxes, the tools and
-// the protocol edge through small adapters, serves, and shuts down in order.
-// It decides nothing that a part could decide.
+// Package server connects the parts of Satchel and runs them. It opens the data directory,
+// connects the stores, the index, the sandboxes, the tools and the MCP endpoint through
+// small adapters, serves requests, and shuts down in order. It makes no decision that a
+// part could make.
 package server

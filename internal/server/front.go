@@ -30,8 +30,8 @@ import (
 	"satchel/web/pages"
 )
 
-// front is how people and clients come in: the pages, and either the built-in
-// authorization server or another issuer's tokens.
+// front authenticates people and clients. It has the pages, and either the built-in
+// authorization server or the tokens of another issuer.
 type front struct {
 	oauth     *oauth.Server    // nil with another issuer
 	access    *access.Verifier // nil without
@@ -47,22 +47,21 @@ type front struct {
 	log       *slog.Logger
 }
 
-// limits bound what an address may ask for without a token.
+// limits limits the requests without a token from each address.
 type limits struct {
 	general, discovery, tokens, guesses, webhooks, registration, mail *ratelimit.Limiter
 }
 
-// mailsPerHour are enough for people who share an address, and too few to flood
-// somebody's mailbox.
+// mailsPerHour is enough for people who share an address, and too few to flood a mailbox.
 const mailsPerHour = 10
 
-// leastBurst is what a person asks for at once: a page and what belongs to it.
+// leastBurst is the number of requests that a browser sends at once: a page and its files.
 const leastBurst = 3
 
 func newLimits(a config.Auth) limits {
 	general := ratelimit.Options{PerMinute: a.Rate, Burst: max(leastBurst, int(a.Rate/2))}
-	// Clients look up metadata before they connect. That costs next to nothing, and
-	// a building full of them may share an address.
+	// Clients look up metadata before they connect. A lookup costs almost nothing, and all
+	// people in a building may share an address.
 	discovery := ratelimit.Options{PerMinute: 10 * a.Rate, Burst: 10 * general.Burst}
 	hourly := func(n float64) ratelimit.Options {
 		return ratelimit.Options{PerMinute: n / 60, Burst: max(1, int(n/2))}
@@ -73,7 +72,7 @@ func newLimits(a config.Auth) limits {
 	}
 }
 
-// guesses are requests to the tools whose token proves nobody.
+// guesses are requests to the tools with an invalid token.
 const guesses = "guess"
 
 // allow counts a request without a token.
@@ -103,7 +102,7 @@ func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
 	return wait, ok
 }
 
-// openFront makes the front of a server whose addresses are known.
+// openFront creates the front. The server's addresses must be known.
 func (s *Server) openFront() (err error) {
 	cfg := s.Config
 	var trusted []netip.Prefix
@@ -130,14 +129,14 @@ func (s *Server) openFront() (err error) {
 	return s.openPages()
 }
 
-// documentCache is how long a client's metadata document is kept at most, after
-// which a change in it counts.
+// documentCache is how long a client's metadata document is cached. Changes to it take
+// effect after that.
 const documentCache = 24 * time.Hour
 
 func (s *Server) openAuthorizationServer() (err error) {
 	a := s.Config.Auth
-	// Clients name these documents, so that none may be on a network of ours,
-	// whatever remotes may be.
+	// Clients choose the URLs of these documents, so none may be in a private network, even
+	// if remotes may.
 	s.documents = egress.NewClient(egress.Options{Logger: s.Log.With("part", "egress")}, nil)
 	s.oauth, err = oauth.New(oauth.Options{
 		Issuer: s.issuer, Resource: s.resource(), Aliases: s.aliases(), At: s.at,
@@ -150,10 +149,10 @@ func (s *Server) openAuthorizationServer() (err error) {
 }
 
 const (
-	// clockSkew is how far an issuer's clock may be off.
+	// clockSkew is the largest accepted error of an issuer's clock.
 	clockSkew = time.Minute
-	// outageGrace keeps people working for a day while their issuer is away. A
-	// key that the issuer withdrew meanwhile is good for as long.
+	// outageGrace lets people work for a day while their issuer is unreachable. A key that
+	// the issuer has withdrawn meanwhile stays valid for the same time.
 	outageGrace = 24 * time.Hour
 )
 
@@ -259,13 +258,13 @@ func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
 	return mail.New(o)
 }
 
-// resourceMetadata serves RFC 9728's document. Clients compare the resource with
-// what their user typed, so that each name of ours has a document of its own.
+// resourceMetadata serves the document of RFC 9728. Clients compare the resource with the
+// URL that their user typed, so each name of the server has its own document.
 func (s *Server) resourceMetadata() http.Handler {
 	scopes := strings.Fields(s.scopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite}))
 	byOrigin := map[string]http.Handler{}
 	for _, o := range append([]string{s.issuer}, s.local...) {
-		// Our own authorization server is known by the same name.
+		// The built-in authorization server has the same name.
 		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", []string{cmp.Or(s.Config.Auth.Issuer.URL, o)}, scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -276,7 +275,7 @@ func (s *Server) resourceMetadata() http.Handler {
 	})
 }
 
-// limitDiscovery answers where an address looks things up too often.
+// limitDiscovery answers the request if its address looks up metadata too often.
 func (s *Server) limitDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	wait, ok := s.front.allow(r, oauth.LimitMetadata)
 	if !ok {
@@ -286,7 +285,8 @@ func (s *Server) limitDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	return !ok
 }
 
-// scopeNames is what a client asks its authorization server for to get scopes.
+// scopeNames returns the names with which a client asks its authorization server for
+// scopes.
 func (s *Server) scopeNames(scopes []space.Scope) string {
 	i := s.Config.Auth.Issuer
 	if i.URL == "" {
@@ -310,19 +310,20 @@ func (s *Server) scopeNames(scopes []space.Scope) string {
 	return strings.Join(names, " ")
 }
 
-// originFor returns the URL at which a request's client reached the server, the base of
-// the URLs in its answers.
+// originFor returns the URL at which a request's client reached the server. The URLs in its
+// answers begin with it.
 func (s *Server) originFor(r *http.Request) string { return s.at(r.Host) }
 
-// resourceMetadataURL returns the address of that document, for a request's challenge.
+// resourceMetadataURL returns the URL of the RFC 9728 document, for the challenge of a
+// request.
 func (s *Server) resourceMetadataURL(r *http.Request) string {
 	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
 }
 
-// bySite returns a suffix for the bucket of requests that a page of another site makes in
-// somebody's browser, such as for an image, a frame or a script, so that they do not use up
-// the person's limits. Navigation counts as the person's. Only browsers set these headers;
-// pages cannot.
+// bySite returns a suffix for the bucket of requests that a page of another site sends from
+// a person's browser, for example for an image, a frame or a script. With its own bucket
+// such a page does not use up the person's limits. Navigation counts as the person's. Only
+// browsers set these headers; pages cannot.
 func bySite(r *http.Request) string {
 	h := r.Header
 	switch h.Get("Sec-Fetch-Site") {
@@ -333,13 +334,13 @@ func bySite(r *http.Request) string {
 	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Purpose") == "" {
 		return ""
 	}
-	// One bucket for all: a client that is not a browser may claim any origin, and would
-	// get a fresh bucket for each.
+	// All sites share one bucket, because a client that is not a browser could claim a new
+	// origin for each request.
 	return " by another site"
 }
 
-// guess counts a request without a valid token. It does not log requests without any token:
-// every client begins with such a request.
+// guess counts a request without a valid token. It does not log a request without any
+// token, because every client begins with one.
 func (f *front) guess(r *http.Request) (time.Duration, bool) {
 	if r.Header.Get("Authorization") != "" {
 		f.guessed.note(f.addresses.Of(r))
@@ -347,8 +348,8 @@ func (f *front) guess(r *http.Request) (time.Duration, bool) {
 	return f.allow(r, guesses)
 }
 
-// unproven reports whether an address may send yet another webhook that is not GitHub's;
-// count: it has just sent one.
+// unproven reports whether an address may send another webhook without GitHub's signature.
+// If count is true, the address has just sent one.
 func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bool) {
 	ask := f.limits.webhooks.Ready
 	if count {

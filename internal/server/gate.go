@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// gate counts the requests of a handler, since a closed http.Server does not
-// wait for those whose connection it broke.
+// gate counts the running requests of a handler. A closed http.Server does not wait for
+// requests whose connection it closed.
 type gate struct {
 	mu      sync.Mutex
 	running int
@@ -44,8 +44,7 @@ func (g *gate) leave() {
 	}
 }
 
-// wait lets nothing in any more and returns when nothing runs. It is called
-// once.
+// wait refuses new requests, and returns when none runs. It is called once.
 func (g *gate) wait() {
 	g.mu.Lock()
 	g.closed, g.empty = true, make(chan struct{})

@@ -11,22 +11,22 @@ import (
 	"satchel/internal/space"
 )
 
-// followedLinks knows which connections to GitHub gave their spaces the remote, so
-// that news of one that comes late does not undo what a command did since, and news
-// of a command's does not end a connection that was made since.
+// followedLinks records from which GitHub connection each space has its remote. With this
+// record, late news about a connection does not undo the change of a later command, and
+// late news about a command does not end a newer connection.
 type followedLinks struct {
 	mu sync.Mutex
 	by map[space.SpaceID]*followedLink
 }
 
-// followedLink is of one space, and held while its connection and its remote are
-// brought in line.
+// followedLink is the record of one space. Its lock is held while the connection and the
+// remote of the space are made to agree.
 type followedLink struct {
 	turn    chan struct{} // of one
 	created time.Time     // RepositoryLink.Created of the one that has its remote
 }
 
-// take waits for a space's turn, which its release ends.
+// take waits for the space's lock. release unlocks it.
 func (f *followedLinks) take(ctx context.Context, id space.SpaceID) (l *followedLink, release func(), err error) {
 	f.mu.Lock()
 	if f.by == nil {
@@ -46,22 +46,22 @@ func (f *followedLinks) take(ctx context.Context, id space.SpaceID) (l *followed
 	}
 }
 
-// forget drops what is known of a space that was deleted.
+// forget removes the record of a deleted space.
 func (f *followedLinks) forget(id space.SpaceID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.by, id)
 }
 
-// settleTime bounds the requests to GitHub that settling a connection makes: three
-// of the client's timeouts.
+// settleTime limits the requests to GitHub for one connection to three of the client's
+// timeouts.
 const settleTime = 30 * time.Second
 
-// settleLink brings a space's connection and its remote in line: the remote of one
-// that was just connected is the repository, and ends with the connection; a
-// connection whose remote was replaced by a command, or taken, ends with it.
+// settleLink makes a space's connection and its remote agree. It sets the remote of a new
+// connection and removes the remote of an ended one. It ends a connection whose remote a
+// command replaced or removed.
 func (s *Server) settleLink(ctx context.Context, id space.SpaceID) error {
-	// A sync that is to end may itself wait for GitHub.
+	// Ending a sync may have to wait for GitHub.
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	ended, err := s.followLink(ctx, id)
@@ -71,7 +71,7 @@ func (s *Server) settleLink(ctx context.Context, id space.SpaceID) error {
 	return err
 }
 
-// followLink is settleLink, but for telling of the connection that it ended.
+// followLink does the work of settleLink, except for reporting the ended connection.
 func (s *Server) followLink(ctx context.Context, id space.SpaceID) (ended auth.RepositoryLink, err error) {
 	followed, release, err := s.github.links.take(ctx, id)
 	if err != nil {
@@ -112,17 +112,17 @@ func (s *Server) followLink(ctx context.Context, id space.SpaceID) (ended auth.R
 	return ended, nil
 }
 
-// remoteChanged acts on what the audit log says of a space's remote: another
-// process connected it, or somebody gave it another remote by a command.
+// remoteChanged handles a change in the audit log to a space's remote: another process
+// connected the space, or a command set another remote.
 func (s *Server) remoteChanged(ctx context.Context, id space.SpaceID) {
 	if err := s.settleLink(ctx, id); err != nil && ctx.Err() == nil {
 		s.Log.Error("bring a connected repository and its space's remote in line", "space", id, "err", err)
 	}
 }
 
-// recallLinks takes the connections that there are at the start for ones that had
-// their remote: where it is another one now, a command replaced it meanwhile. It is
-// called before anything else looks at them.
+// recallLinks assumes at the start that every connection had set its remote. If the remote
+// is different now, a command replaced it meanwhile. Call recallLinks before anything else
+// uses the connections.
 func (s *Server) recallLinks(ctx context.Context) error {
 	links, err := s.Accounts.RepositoryLinks(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Server) recallLinks(ctx context.Context) error {
 	return nil
 }
 
-// settleGitHub brings remotes in line with what was connected while no server ran.
+// settleGitHub updates remotes for the connections that changed while no server ran.
 func (s *Server) settleGitHub(ctx context.Context) error {
 	spaces, err := s.Accounts.Spaces(ctx)
 	if err != nil {

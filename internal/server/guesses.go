@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// guessesEvery is the least time between two log lines about invalid tokens, which
-// anybody can send.
+// guessesEvery is the least time between two log lines about invalid tokens, because anyone
+// can send them.
 const guessesEvery = time.Minute
 
-// guessLog logs requests with invalid tokens: the first one at once, and the number of
-// the others when a minute is over or the server ends.
+// guessLog logs requests with invalid tokens: the first one at once, and the count of the
+// others after a minute or when the server ends.
 type guessLog struct {
 	log *slog.Logger
 
@@ -45,7 +45,7 @@ func (g *guessLog) due() {
 	g.next.Reset(guessesEvery)
 }
 
-// write logs the requests since the last line. The caller holds the lock. The line has
+// write logs the requests after the last line. The caller holds the lock. The line contains
 // no part of a token.
 func (g *guessLog) write() {
 	g.log.Warn("requests came with a token that is not valid", "since the last such line", g.n, "latest from", g.from)

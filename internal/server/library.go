@@ -13,7 +13,7 @@ import (
 	"satchel/tools"
 )
 
-// openSources makes what keeps the published spaces; nothing is followed yet.
+// openSources opens the manager of published sources. Nothing follows them yet.
 func (c *Core) openSources(ctx context.Context) error {
 	c.sources = sources.New(sources.Options{
 		DB: c.DB, Store: c.Git, Owned: ownedBy(c.Accounts), Dir: filepath.Join(c.Config.DataDir, "run", "library"),
@@ -22,7 +22,7 @@ func (c *Core) openSources(ctx context.Context) error {
 	return c.sources.Load(ctx)
 }
 
-// ownedBy finds what a person owns who may use the server.
+// ownedBy returns a function that lists the spaces of a person who may use the server.
 func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space.SpaceID, error) {
 	return func(ctx context.Context, user space.UserID) ([]space.SpaceID, error) {
 		u, err := accounts.User(ctx, user)
@@ -43,14 +43,14 @@ func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space
 	}
 }
 
-// followSources lets the index follow what is published.
+// followSources makes the index follow the published sources.
 func (s *Server) followSources(ctx context.Context) error {
 	s.shared = s.index.Follow(s.sources)
 	dropped := func(ctx context.Context, collection space.SpaceID) error { return s.dropFrom(ctx, s.index, collection) }
 	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped})
 }
 
-// library is what is published, as the tools read it.
+// library lets the tools read the published sources.
 type library struct {
 	*sources.Manager
 	service *service.Service
@@ -60,7 +60,7 @@ var _ tools.Library = library{}
 
 func (c *Core) library() library { return library{c.sources, c.Service} }
 
-// Sources lists what a user may read.
+// Sources lists the sources that a user may read.
 func (l library) Sources(ctx context.Context, user space.UserID) ([]space.Source, error) {
 	reader := service.Client(auth.Principal{User: user, Scopes: []space.Scope{space.ScopeRead}}, "tools")
 	return l.service.ListSources(ctx, reader, service.ListSourcesInput{})

@@ -8,15 +8,14 @@ import (
 	"satchel/internal/config"
 )
 
-// origins are the URLs under which a server is known. They come from the
-// configuration and the listener. A request's host selects one of them and never adds
-// one.
+// origins are the URLs of a server. They come from the configuration and the listener. A
+// request's host selects one of them and never adds one.
 type origins struct {
-	// base is the URL for clients on this machine, and issuer the URL of people's pages and
+	// base is the URL for clients on this machine. issuer is the URL of people's pages and
 	// of the authorization server. They differ only for a server on loopback, whose pages
 	// need a single name that cookies and passkeys accept.
 	base, issuer string
-	// local are more URLs of loopback under which clients may reach the server.
+	// local are further loopback URLs of the server.
 	local []string
 }
 
@@ -26,8 +25,8 @@ func originsOf(cfg config.Server, addr net.Addr) origins {
 		return origins{base: cfg.PublicURL, issuer: cfg.PublicURL}
 	}
 	if cfg.Domain != "" {
-		// The certificate authority and clients use 443, regardless of the port that we
-		// listen on.
+		// The certificate authority and clients use port 443, whatever port the server
+		// listens on.
 		return origins{base: "https://" + cfg.Domain, issuer: "https://" + cfg.Domain}
 	}
 	host, port, _ := net.SplitHostPort(addr.String())
@@ -50,8 +49,8 @@ func originsOf(cfg config.Server, addr net.Addr) origins {
 	return o
 }
 
-// PagesURL returns the address of the pages for a configuration, as far as it is known
-// before the server listens.
+// PagesURL returns the URL of the pages from a configuration, as far as it is known before
+// the server listens.
 func PagesURL(cfg *config.Config) string {
 	return originsOf(cfg.Server, configured(cfg.Server.Listen)).issuer
 }
@@ -67,11 +66,10 @@ func (c configured) String() string {
 	return string(c)
 }
 
-// resource is the MCP endpoint as tokens name it (RFC 8707): their audience.
+// resource returns the MCP endpoint as the audience of tokens (RFC 8707).
 func (o origins) resource() string { return o.issuer + "/mcp" }
 
-// aliases are what clients that reach us under another name of this machine call
-// the same endpoint.
+// aliases returns the same endpoint under the other names of this machine.
 func (o origins) aliases() []string {
 	var out []string
 	for _, l := range o.local {
@@ -80,8 +78,8 @@ func (o origins) aliases() []string {
 	return out
 }
 
-// at returns the origin under which a request's host is known, which a client
-// compares with what its user typed; the issuer for hosts that are none of ours.
+// at returns the origin for a request's host. Clients compare it with the URL that their
+// user typed. For an unknown host it returns the issuer.
 func (o origins) at(host string) string {
 	for _, l := range o.local {
 		if u, err := url.Parse(l); err == nil && strings.EqualFold(u.Host, host) {

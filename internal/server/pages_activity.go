@@ -7,11 +7,10 @@ import (
 	"satchel/web"
 )
 
-// addActivity gives the pages what happens in spaces.
+// addActivity gives the pages the events of spaces.
 func (s *Server) addActivity(o *web.Options) {
 	s.live = web.NewLive(web.LiveOptions{})
-	// Streams end with the background work, so that a server that stops does not
-	// wait for pages that stay open.
+	// Streams end with the background work, so that open pages do not delay a shutdown.
 	context.AfterFunc(s.ctx, s.live.Close)
 	s.events.add(s.live)
 	s.events.add(s.reviews)
@@ -20,7 +19,7 @@ func (s *Server) addActivity(o *web.Options) {
 	s.openDeletions()
 }
 
-// add lets one more follow, before anything is committed.
+// add adds a follower, before anything is committed.
 func (r *relay) add(one space.Events) {
 	var all []space.Events
 	if f := r.followers.Load(); f != nil {

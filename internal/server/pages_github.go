@@ -20,7 +20,8 @@ import (
 	"satchel/web"
 )
 
-// githubTokens are the GitHub App's tokens, for remotes, which are there before it.
+// githubTokens provides the tokens of the GitHub App to remotes, which are opened before
+// the App.
 type githubTokens struct {
 	client atomic.Pointer[app.Client]
 	links  followedLinks
@@ -36,14 +37,14 @@ func (g *githubTokens) Credential(ctx context.Context, r space.Repository) (spac
 	return c.Credential(ctx, r)
 }
 
-// Refused reports that a repository did not take its token.
+// Refused reports that a repository refused its token.
 func (g *githubTokens) Refused(r space.Repository) {
 	if c := g.client.Load(); c != nil {
 		c.Refused(r)
 	}
 }
 
-// addGitHub gives the pages the GitHub App, and remotes its tokens.
+// addGitHub gives the GitHub App to the pages, and its tokens to remotes.
 func (s *Server) addGitHub(o *web.Options) error {
 	c, err := app.New(app.Options{
 		Store: s.Accounts, URL: s.Config.Auth.GitHub.URL, Public: s.issuer, Hooks: reachable(s.issuer),
@@ -67,7 +68,7 @@ func (s *Server) addGitHub(o *web.Options) error {
 	return nil
 }
 
-// reachable reports whether GitHub could send something to an origin.
+// reachable reports whether GitHub could send requests to an origin.
 func reachable(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" {
@@ -83,16 +84,16 @@ func reachable(origin string) bool {
 
 // routeWebhook adds the endpoint for GitHub's webhooks.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
-	// Anybody can send events, and each body takes one of few places while it arrives.
+	// Anyone can send events, and only a few bodies may arrive at a time.
 	within := min(app.DefaultWebhookTimeout, s.Config.Server.BodyTimeout)
 	mux.Handle(app.PathWebhook, s.bodies.bound(s.named(s.github.client.Load().Webhook()), within))
 }
 
-// maxNamed bounds how many places of secrets a refusal names.
+// maxNamed limits the places of secrets that a refusal lists.
 const maxNamed = 5
 
-// reviewSecrets refuses to connect a space that holds what looks like secrets: the
-// first push takes along all that was saved while nothing screened it.
+// reviewSecrets refuses to connect a space with likely secrets. The first push would
+// publish everything that was saved without a search for secrets.
 func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error {
 	had, has, err := s.remotes.Get(ctx, l.Space)
 	if err != nil || !s.Config.Space.ScreenSecrets || has && had.URL == s.github.client.Load().CloneURL(l.FullName) {
@@ -123,18 +124,18 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 	return fault.New(fault.Conflict, "The space has something that looks like secrets, which would be pushed: %s%s. Remove them with “satchel space purge”, or keep one with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
 }
 
-// recheckGitHub is how long somebody who lost access at GitHub may push on. GitHub
-// counts requests, so that it is hours.
+// recheckGitHub is how long a person can still push after they lose access at GitHub. It is
+// hours, because GitHub limits requests.
 const recheckGitHub = 6 * time.Hour
 
-// watchGitHub has GitHub asked from time to time whether what people connected is
-// still theirs to push to.
+// watchGitHub regularly checks with GitHub whether people may still push to the
+// repositories that they connected.
 func (s *Server) watchGitHub(ctx context.Context) {
 	if err := s.settleGitHub(ctx); err != nil && ctx.Err() == nil {
 		s.Log.Error("bring remotes in line with connected repositories", "err", err)
 	}
-	// More often than each is due, so that a start does not ask for all at once, and
-	// what was refused is tried again soon.
+	// Look more often than each check is due. A start then does not check all repositories
+	// at once, and failed checks are tried again soon.
 	tick := time.NewTicker(10 * time.Minute)
 	defer tick.Stop()
 	for {

@@ -22,8 +22,7 @@ import (
 	"satchel/internal/space"
 )
 
-// health looks at a server while it serves. What costs more than a moment is kept
-// for a while.
+// health checks a running server. It caches the results of slow checks.
 type health struct {
 	s       *Server
 	started time.Time
@@ -37,20 +36,20 @@ type health struct {
 	looking sync.Mutex // at sandboxes, which starts one
 }
 
-// kept is something that was found out, and when.
+// kept is a cached result and its time.
 type kept[T any] struct {
 	at    time.Time
 	value T
 }
 
-// How long what was found out is kept.
+// How long results are cached.
 const (
 	keepBash  = 5 * time.Minute
 	keepSizes = time.Minute
 	keepIndex = 10 * time.Second
 )
 
-// accessOf is what the configuration says about access.
+// accessOf returns the configuration's rules of access.
 func accessOf(cfg *config.Config) service.Access {
 	a := cfg.Auth
 	acc := service.Access{Issuer: a.Issuer.URL, Registration: a.Registration, Documents: a.ClientDocuments, File: cfg.File}
@@ -60,7 +59,7 @@ func accessOf(cfg *config.Config) service.Access {
 	return acc
 }
 
-// Report runs the checks that are quick.
+// Report runs the quick checks.
 func (h *health) Report(ctx context.Context) (service.Health, error) {
 	r := service.Health{Started: h.started}
 	for _, look := range []func(context.Context) service.HealthCheck{
@@ -121,7 +120,7 @@ func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 	return c
 }
 
-// bashWorks asks the runtime, which may start a sandbox for it, now and then.
+// bashWorks asks the runtime from time to time, which may start a sandbox.
 func (h *health) bashWorks(ctx context.Context) error {
 	if h.s.bash.pool.Status().Sandboxes > 0 {
 		return nil // one is up
@@ -144,13 +143,13 @@ func (h *health) bashWorks(ctx context.Context) error {
 	return err
 }
 
-// indexState is how far the indexes of all spaces are.
+// indexState is the progress of the indexes of all spaces.
 type indexState struct{ spaces, behind, failed int }
 
-// maxIndexes bounds the indexes that one look opens.
+// maxIndexes limits the indexes that one check opens.
 const maxIndexes = 200
 
-// behindNote is for how long an index may be behind before somebody should look.
+// behindNote is how long an index may be behind before it needs attention.
 const behindNote = time.Minute
 
 func (h *health) search(ctx context.Context) service.HealthCheck {
@@ -220,8 +219,8 @@ func (h *health) remotes(context.Context) service.HealthCheck {
 	return c
 }
 
-// certificateNote is how near a certificate's end must be, for somebody to look:
-// it is renewed long before.
+// certificateNote is the remaining lifetime at which a certificate needs attention. Renewal
+// normally happens long before.
 const certificateNote = 14 * 24 * time.Hour
 
 func (h *health) certificate(context.Context) service.HealthCheck {
@@ -247,8 +246,8 @@ func (h *health) certificate(context.Context) service.HealthCheck {
 	return good(name, "That of %s is good until %s.", st.Domain, st.NotAfter.UTC().Format(time.DateOnly))
 }
 
-// leastFree is the free space under which an admin should look: commits fail when
-// the disk is full.
+// leastFree is the free space below which an admin should act. Commits fail when the disk
+// is full.
 const leastFree = 2 << 30
 
 func (h *health) disk(context.Context) service.HealthCheck {
@@ -294,7 +293,7 @@ func (h *health) github(ctx context.Context) service.HealthCheck {
 		if n == 0 {
 			continue
 		}
-		// Whose they are is not an admin's to see.
+		// Do not reveal to an admin whose connections they are.
 		what, way := auth.RepositoryLink{State: state}.Trouble()
 		c.State = service.HealthNote
 		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
@@ -303,7 +302,7 @@ func (h *health) github(ctx context.Context) service.HealthCheck {
 	return c
 }
 
-// failureText names a problem of remotes in words.
+// failureText describes a problem of remotes.
 func failureText(p remotes.Problem) string {
 	switch p {
 	case remotes.NoAccess:
@@ -318,7 +317,7 @@ func failureText(p remotes.Problem) string {
 	return strings.ReplaceAll(string(p), "_", " ")
 }
 
-// stored is how many bytes each space has on disk, as packs.
+// stored returns the size of each space's packs on disk, in bytes.
 func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -345,20 +344,20 @@ func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
 	return sizes
 }
 
-// counted are a space's commits of the last days, as of a head.
+// counted is the count of a space's recent commits at a head.
 type counted struct {
 	kept[int]
 	head space.CommitID
 }
 
-// What of a space's history is counted.
+// Limits of the counted history.
 const (
 	commitDays = 30
 	maxCounted = 1000
 )
 
-// committed counts a space's newest commits; it is counted again where there are
-// newer ones, or after some hours.
+// committed counts a space's recent commits. It counts again after a new commit, or after
+// some hours.
 func (h *health) committed(ctx context.Context, id space.SpaceID) int {
 	head, err := h.s.Git.Head(ctx, id)
 	if err != nil {

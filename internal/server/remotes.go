@@ -22,8 +22,7 @@ import (
 	"satchel/sandbox/pending"
 )
 
-// keyFile holds the server's key, under which tokens of remotes and held files
-// are sealed.
+// keyFile holds the server's key, which encrypts the tokens of remotes and held files.
 const keyFile = "server.key"
 
 // links are the parts of spaces beyond their repositories: remotes, the secret scanner, and
@@ -35,7 +34,7 @@ type links struct {
 	remotes   *remotes.Manager
 	secrets   *secretscan.Scanner
 	held      *pending.Store
-	// github gives remotes the tokens of the GitHub App, once a server has it.
+	// github gives remotes the tokens of the GitHub App, once the server has the App.
 	github githubTokens
 }
 
@@ -103,8 +102,8 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 // every 5 seconds if others are polled every 5 minutes.
 const checksPerPoll = 60
 
-// backoff waits at most longest for errors that may be temporary. Somebody must fix the
-// others, such as revoked access, and that takes longer.
+// backoff waits at most longest after an error that may be temporary. A person must fix
+// other errors, such as revoked access, which takes longer.
 func backoff(longest time.Duration) remotes.Backoff {
 	return remotes.Backoff{Min: min(remotes.DefaultBackoffMin, longest/2), Max: longest, Slow: 4 * longest}
 }
@@ -116,9 +115,9 @@ func sshOf(cfg config.Remotes) *transport.SSH {
 	return &transport.SSH{KeyFile: cfg.SSHKey, KnownHosts: cfg.SSHKnownHosts}
 }
 
-// screen looks for secrets in what would be pushed. In a space without a remote it only
-// warns: nothing leaves this server, but a remote may be set later, and members can
-// read the history.
+// screen searches content that would be pushed for secrets. In a space without a remote it
+// only warns. Nothing leaves the server then, but a remote may be set later, and members
+// can read the history.
 func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
 	err := l.secrets.Screen(ctx, id, p, content, before)
 	var refusal *secretscan.Refusal
@@ -131,11 +130,11 @@ func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, cont
 	return nil
 }
 
-// transferGrace is how long transfers may take to end when the server stops. The next start
-// repeats those that are cut off.
+// transferGrace is how long transfers may run when the server stops. The next start repeats
+// the interrupted ones.
 const transferGrace = 5 * time.Second
 
-// closeRemotes ends transfers. The store may be closed after it.
+// closeRemotes ends transfers. Afterwards the store may be closed.
 func (l *links) closeRemotes() error {
 	if l.remotes == nil {
 		return nil

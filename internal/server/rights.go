@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// lookEvery is how often a server checks for rights that another process took away, so that
-// they end within a second. Rights that this process takes away end at once.
+// lookEvery is how often a server checks for rights that another process revoked, so that
+// they end within a second. Rights that this process revokes end at once.
 const lookEvery = 400 * time.Millisecond
 
 // userEnded stops everything that runs for a removed person.
@@ -27,8 +27,8 @@ func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	}
 }
 
-// memberChanged stops what a member's new role does not permit; an empty one is that of
-// a person who is no longer a member.
+// memberChanged stops everything that a member's new role does not allow. The role is empty
+// for a former member.
 func (s *Server) memberChanged(ctx context.Context, user space.UserID, id space.SpaceID, role space.Role) {
 	switch role {
 	case "":
@@ -45,7 +45,8 @@ func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.Sp
 	s.writerEnded(ctx, user, id)
 }
 
-// writerEnded stops what could write in a space for a member who can only read it now.
+// writerEnded stops everything that could write in a space for a member who became a
+// reader.
 func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id && p.Can(space.ScopeWrite) })
 	s.Service.EndImports(user, id)
@@ -57,7 +58,7 @@ func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.Sp
 	}
 }
 
-// recheck ends the calls and streams whose grant is no longer good.
+// recheck ends the calls and streams whose grant is no longer valid.
 func (s *Server) recheck(ctx context.Context) {
 	good := map[space.GrantID]bool{}
 	asked := map[space.UserID]bool{}
@@ -78,18 +79,18 @@ func (s *Server) recheck(ctx context.Context) {
 	s.mcp.End(func(p auth.Principal) bool { return asked[p.User] && !good[p.Grant] })
 }
 
-// How the audit log is followed. PostgreSQL assigns IDs before transactions commit, so an
-// entry can appear below one that was read before. So the end of the log is read again for
-// some time after it has changed.
+// How the audit log is followed. PostgreSQL assigns IDs before transactions commit, so a
+// new entry can appear before an entry that was already read. Therefore the server reads
+// the end of the log again for some time after each change.
 const (
 	readBack     = 1000 // acts
 	readBackTime = 10 * time.Second
 	recheckEvery = time.Minute
 )
 
-// watchRights follows the audit log, where every process that shares the database records
-// the rights that it took away. A regular check of everything that is open finds the rest,
-// such as expired tokens.
+// watchRights follows the audit log, in which every process that shares the database
+// records the rights that it revokes. A regular check of all calls and streams finds the
+// rest, such as expired tokens.
 func (s *Server) watchRights(ctx context.Context) {
 	handled := map[int64]bool{}
 	seen, err := s.acts(ctx, handled, nil)
@@ -168,7 +169,8 @@ func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(cont
 	return rows[0].ID, nil
 }
 
-// actOn ends what an act took the right to; revoked reports that the act revoked grants.
+// actOn ends everything that depends on a right that the act revoked. revoked reports that
+// the act revoked grants.
 func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	switch r.Action {
 	case "user.remove", "user.suspend":
@@ -176,7 +178,7 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		s.sources.Look(ctx)
 	case "space.give":
 		s.sources.Look(ctx)
-		// GiveSpace has usually done so. This may wait for the end of a transfer.
+		// GiveSpace has usually done this already. This may wait for the end of a transfer.
 		s.work.Go(func() {
 			if err := s.Service.EndGivenRemote(s.ctx, r); err != nil {
 				s.Log.Error("a space was given away; the next start tries it again", "space", r.Subject, "err", err)

@@ -52,8 +52,8 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// allowedHosts are the host names that requests may have: the configured ones, and that of
-// the public URL.
+// allowedHosts returns the host names that requests may have: the configured ones and the
+// host of the public URL.
 func (s *Server) allowedHosts() []string {
 	hosts := append([]string(nil), s.Config.Server.AllowedHosts...)
 	if u, err := url.Parse(s.issuer); err == nil && u.Hostname() != "" && net.ParseIP(u.Hostname()) == nil {
@@ -62,7 +62,7 @@ func (s *Server) allowedHosts() []string {
 	return hosts
 }
 
-// hostNames are the names under which everything but the MCP endpoint is served.
+// hostNames returns the host names of everything except the MCP endpoint.
 func (s *Server) hostNames() []string {
 	allowed := s.allowedHosts()
 	for _, addr := range []string{s.Config.Server.Listen, s.Config.Server.Metrics} {
@@ -73,8 +73,9 @@ func (s *Server) hostNames() []string {
 	return allowed
 }
 
-// named refuses requests with a Host that is not this server's, like the MCP endpoint: with
-// DNS rebinding, a page could reach us under its own name and read what needs no key.
+// named refuses requests with an unknown Host, as the MCP endpoint does. With DNS
+// rebinding, a page could otherwise reach the server under its own name and read what needs
+// no key.
 func (s *Server) named(next http.Handler) http.Handler {
 	allowed := s.hostNames()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -66,7 +66,7 @@ type bash struct {
 	closeErr  error
 }
 
-// libraryOf makes the directory that a user's sandboxes see as /library.
+// libraryOf creates the directory that a user's sandboxes see as /library.
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
 func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
@@ -107,8 +107,8 @@ func (b *bash) check(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// close ends running commands with their grace, commits what they changed and stops every
-// sandbox. Later calls return the result of the first.
+// close gives running commands time to end, commits their changes and stops every sandbox.
+// Later calls return the result of the first.
 func (b *bash) close(ctx context.Context) error {
 	b.closeOnce.Do(func() { b.closeErr = errors.Join(b.pool.Close(ctx), b.runtime.Close()) })
 	return b.closeErr

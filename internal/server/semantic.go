@@ -125,7 +125,7 @@ func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptio
 func vectorsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "vectors") }
 
 // forgetVectors removes the vectors of purged content or of a deleted space, even if the
-// model has been switched off since.
+// model is off now.
 func forgetVectors(ctx context.Context, cfg *config.Config, x *index.Index, id space.SpaceID) error {
 	if _, ok := x.VectorStatus(id); ok {
 		return x.ForgetVectors(ctx, id)
@@ -140,8 +140,8 @@ type EmbeddingCheck struct {
 	Took       time.Duration
 }
 
-// CheckEmbeddings embeds one word with the configured model. ok is false if none is
-// configured. The error has no secrets.
+// CheckEmbeddings embeds one word with the configured model. ok is false if no model is
+// configured. The error contains no secrets.
 func CheckEmbeddings(ctx context.Context, cfg *config.Config) (c EmbeddingCheck, ok bool, err error) {
 	if cfg.Search.Embeddings.URL == "" && cfg.Search.Embeddings.Name == "" {
 		return c, false, nil

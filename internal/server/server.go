@@ -168,7 +168,7 @@ func cause(err error) error {
 	}
 }
 
-// localURL is how clients on this machine reach the server.
+// localURL returns the URL for clients on this machine.
 func (s *Server) localURL() string {
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
@@ -177,14 +177,14 @@ func (s *Server) localURL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// Exposed reports whether other machines can reach the server and no setting says that they
-// use TLS.
+// Exposed reports whether other machines can reach the server although no setting says that
+// they use TLS.
 func (s *Server) Exposed() bool {
 	addr, ok := s.listener.Addr().(*net.TCPAddr)
 	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == "" && s.secure == nil
 }
 
-// Local reports whether only this machine reaches the server.
+// Local reports whether only this machine can reach the server.
 func (s *Server) Local() bool { return len(s.local) > 0 }
 
 // URL returns the MCP endpoint for clients.
@@ -203,7 +203,7 @@ func (s *Server) applyAllowList(ctx context.Context) error {
 	return nil
 }
 
-// openTools makes the tools for clients and the pages.
+// openTools creates the tools for clients and the pages.
 func (s *Server) openTools() (err error) {
 	o := tools.Options{
 		Service:   s.Service,
@@ -244,9 +244,9 @@ func (s *Server) openMCP() (err error) {
 	return err
 }
 
-// Serve answers requests until ctx ends, and then shuts down: it takes no new requests,
-// gives running commands their grace, and commits their changes. ready is called once
-// requests are answered.
+// Serve answers requests until ctx ends. Then it shuts down: it refuses new requests, gives
+// running commands time to end, and commits their changes. It calls ready when requests are
+// answered.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
 	if err := s.recallLinks(ctx); err != nil {
 		return err
@@ -266,7 +266,8 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	s.work.Go(func() { s.watchRights(s.ctx) })
 	s.work.Go(func() { s.watchGitHub(s.ctx) })
 	if s.bash != nil {
-		// Before the first request, which may start a sandbox. Connections wait until then.
+		// Reap before the first request, which may start a sandbox. Connections wait until
+		// then.
 		s.bash.reap(s.ctx, s.Log)
 	}
 	if err := s.takeUpDeletions(ctx); err != nil {
@@ -283,7 +284,8 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 			servers = append(servers, at.Server)
 		}
 	}
-	// This one has no time limit for bodies, because an import may take long to send files.
+	// The socket has no time limit for bodies, because an import may take long to send
+	// files.
 	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
 	servers = append(servers, commands)
@@ -306,9 +308,9 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	return errors.Join(err, s.shutdown(servers, commands))
 }
 
-// catchUp makes the index catch up with commits that an earlier process missed. Called
-// before the first search, so that the index knows that it may be behind. It returns the
-// spaces.
+// catchUp makes the index follow the commits that an earlier process missed, and returns
+// the spaces. It is called before the first search, so that the index knows that it may be
+// behind.
 func (s *Server) catchUp() []space.SpaceID {
 	ids, err := s.Git.Spaces()
 	if err != nil {
@@ -321,22 +323,22 @@ func (s *Server) catchUp() []space.SpaceID {
 	return ids
 }
 
-// begin does the rest of a start: it pushes what an earlier process did not, and checks
-// whether bash works.
+// begin completes the start: it pushes the commits that an earlier process did not push,
+// and checks whether bash works.
 func (s *Server) begin(ids []space.SpaceID) {
 	if err := s.remotes.Start(s.ctx); err != nil {
 		s.Log.Error("take up what was not pushed", "err", err)
 	}
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
-		// A start deletes the checkouts. As many as can be in use at once are made again
-		// before anyone waits for them.
+		// A start deletes the checkouts. Create as many as can be in use at once, before
+		// anyone waits for them.
 		s.upkeep.warm(ids[:min(len(ids), s.Config.Sandbox.Max)]...)
 	}
 }
 
-// shutdown ends everything in order, commands first, since their answers go through the
-// edge.
+// shutdown ends everything in order. Commands end first, because their answers need the MCP
+// endpoint.
 func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.Server.ShutdownGrace+10*time.Second)
 	defer cancel()
@@ -360,8 +362,8 @@ func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	}
 	errs = append(errs, s.mcp.Close(ctx))
 	pending.Wait()
-	// An import that did not end in time has been canceled by now, and must have released
-	// the store.
+	// An import that did not end in time is canceled by now. Wait until it has released the
+	// store.
 	s.commands.wait()
 	return errors.Join(append(errs, s.close(ctx))...)
 }

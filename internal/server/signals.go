@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// signals has the metrics and the request logs of a server.
+// signals holds the metrics and the request logs of a server.
 type signals struct {
 	log     *slog.Logger
 	metrics *telemetry.Metrics
@@ -128,8 +128,8 @@ func (g *signals) server(h http.Handler) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.With("part", "http").Handler(), slog.LevelWarn),
-		// No write timeout: a stream lives as long as its command. The protocol edge bounds
-		// each write.
+		// There is no write timeout, because a stream lives as long as its command. The MCP
+		// endpoint limits each write.
 	}
 }
 

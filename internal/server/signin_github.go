@@ -14,8 +14,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// appSignIn signs people in with the GitHub App, once there is one, if no client is
-// configured.
+// appSignIn signs people in with the GitHub App, if no OAuth client is configured and once
+// the App exists.
 type appSignIn struct {
 	client *app.Client
 	store  *store.Store
@@ -28,7 +28,7 @@ type appSignIn struct {
 	of       auth.GitHubApp // the provider's App
 }
 
-// readyTimeout bounds how long a page waits for the check whether there is an App.
+// readyTimeout limits how long a page waits to find out whether there is an App.
 const readyTimeout = 2 * time.Second
 
 // Ready reports whether there is an App.

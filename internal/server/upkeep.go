@@ -13,23 +13,23 @@ import (
 	"satchel/internal/space"
 )
 
-// Every commit is a small pack of its own. A few hundred hardly slow down reads (gitstore's
-// benchmarks). Beyond that they are merged even if the space is never idle.
+// Every commit writes a small pack. A few hundred packs hardly slow down reads (see
+// gitstore's benchmarks). More are merged even if the space is never idle.
 const (
 	commitsBetweenLooks = 100
 	packsWorthPacking   = 300
 )
 
-// tidyAfter is how long a space must be without commits before it is tidied. It is longer
-// than a pause for thought.
+// tidyAfter is how long a space has no commits before it is tidied. It is longer than a
+// person's short break.
 const tidyAfter = 2 * time.Minute
 
-// sweepEvery is how often leftovers of no space are looked for.
+// sweepEvery is how often leftovers of missing spaces are searched for.
 const sweepEvery = 6 * time.Hour
 
-// upkeep does maintenance in the background, one space at a time: it tidies spaces without
-// recent commits, merges the packs of busy ones, and makes the checkout from which a
-// space's next sandbox starts.
+// upkeep does maintenance in the background, one space at a time. It tidies spaces without
+// recent commits, merges the packs of busy ones, and creates the checkout for a space's
+// next sandbox.
 type upkeep struct {
 	git  *gitstore.Store
 	log  *slog.Logger
@@ -61,7 +61,7 @@ func (u *upkeep) Publish(e space.Event) {
 	}
 }
 
-// warm makes the checkouts of spaces in this order.
+// warm creates the checkouts of spaces in this order.
 func (u *upkeep) warm(ids ...space.SpaceID) {
 	u.mu.Lock()
 	u.cold = append(u.cold, ids...)

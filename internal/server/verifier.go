@@ -11,8 +11,8 @@ import (
 	"satchel/internal/service"
 )
 
-// verifier verifies all kinds of bearer tokens that the configuration allows: API keys
-// always, and the tokens of one authorization server, ours or another issuer.
+// verifier verifies the bearer tokens that the configuration allows: API keys always, and
+// the tokens of one authorization server, either the built-in one or another issuer.
 type verifier struct {
 	accounts *store.Store
 	resource string
@@ -59,7 +59,7 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 	return p, err
 }
 
-// suspended reports whether another entry of the allow list may readmit somebody.
+// suspended reports whether another entry of the allow list may readmit a person.
 func (v verifier) suspended(ctx context.Context, c auth.ExternalIdentity) bool {
 	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
 	return err == nil && !u.Suspended.IsZero() && v.people.Allows(c)

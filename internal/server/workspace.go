@@ -9,8 +9,8 @@ import (
 	"satchel/tools"
 )
 
-// workspace lets the tools read spaces. A read counts as use of the space, so that changes
-// at its remote arrive soon.
+// workspace lets the tools read spaces. A read counts as use of the space, so that the
+// server soon fetches changes from its remote.
 type workspace struct {
 	*gitstore.Store
 	remotes *remotes.Manager

@@ -28,8 +28,8 @@ type probed struct {
 	why string
 }
 
-// why returns a short public reason why nothing can be saved, or an empty string. It waits
-// for an unresponsive disk no longer than its caller does.
+// why returns a short public reason why nothing can be saved, or "". It waits for an
+// unresponsive disk only as long as its caller does.
 func (p *writeProbe) why(ctx context.Context, c *Core) string {
 	if last := p.last.Load(); last != nil && time.Since(last.at) < probeEvery {
 		return last.why

@@ -78,7 +78,7 @@ func (s *Service) Allows(c auth.ExternalIdentity) bool {
 	return ok
 }
 
-// label returns the name of a sign-in in lists.
+// label returns the name that lists show for a sign-in.
 func label(c auth.ExternalIdentity) string {
 	for _, name := range []string{c.GitHubLogin, c.Email, c.Login, c.Name} {
 		if name = display(name); name != "" {
@@ -88,13 +88,13 @@ func label(c auth.ExternalIdentity) string {
 	return c.Subject
 }
 
-// maxDisplay and maxDisplayBytes limit a person's name.
+// Limits of a person's name.
 const (
 	maxDisplay      = 60 // characters
 	maxDisplayBytes = 200
 )
 
-// display makes a name from a provider safe to show.
+// display returns a name from a provider in a form that is safe to show.
 func display(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 	r := []rune(s)
@@ -104,7 +104,7 @@ func display(s string) string {
 	return strings.TrimSpace(string(r))
 }
 
-// nameOf makes a user name from claims.
+// nameOf creates a user name from claims.
 func nameOf(c auth.ExternalIdentity) string {
 	local, _, _ := strings.Cut(c.Email, "@")
 	for _, s := range []string{c.GitHubLogin, c.Login, local, c.Name} {

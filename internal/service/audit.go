@@ -29,8 +29,8 @@ type AuditEntry struct {
 	Action  string    `json:"action"`
 	Subject string    `json:"subject"` // an ID
 	About   string    `json:"about"`   // the name of the subject
-	// Detail holds IDs and formatted times, and never a secret. Names has the names of the
-	// IDs.
+	// Detail holds IDs and formatted times, and never a secret. Names holds the names of
+	// the IDs.
 	Detail map[string]any    `json:"detail"`
 	Names  map[string]string `json:"names"`
 }
@@ -103,8 +103,8 @@ func (s *Service) everyoneCalled(ctx context.Context, name string) ([]space.User
 	return out, nil
 }
 
-// detailOf reads an entry's detail. It formats times (RFC 3339) and omits the expiry of
-// what never expires.
+// detailOf reads an entry's detail. It formats times (RFC 3339) and omits an expiry of
+// zero, which means never.
 func detailOf(text string) map[string]any {
 	var d map[string]any
 	if json.Unmarshal([]byte(text), &d) != nil || d == nil {
@@ -118,8 +118,8 @@ func detailOf(text string) map[string]any {
 	return d
 }
 
-// idsOf returns the IDs in a detail. It reads only the keys that hold IDs, so that it
-// takes no client name for an ID.
+// idsOf returns the IDs in a detail. It reads only the keys that hold IDs, so that it does
+// not mistake a client name for an ID.
 func idsOf(detail map[string]any) (ids []string) {
 	for _, key := range []string{"user", "by", "owner", "from", "to", "space", "client"} {
 		if id, ok := detail[key].(string); ok && id != "" {

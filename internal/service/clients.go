@@ -16,7 +16,7 @@ type AddClientInput struct {
 	Redirects []string `json:"redirects"`
 }
 
-// AddClient adds an OAuth client that cannot register itself.
+// AddClient adds an OAuth client that cannot register by itself.
 func (s *Service) AddClient(ctx context.Context, a Actor, in AddClientInput) (auth.Client, error) {
 	if err := s.authorize(a, "AddClient"); err != nil {
 		return auth.Client{}, err

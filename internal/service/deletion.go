@@ -19,14 +19,15 @@ type DeleteSpaceInput struct {
 type SpaceDeletion struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is empty if the owner was removed. OwnerWas is then their name.
+	// Owner is the name of the owner. If the owner was removed, it is empty and OwnerWas is
+	// the name.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Members counts the members without the owner, and Sources the published sources.
 	Members int `json:"members"`
 	Sources int `json:"sources"`
-	// Remote is the address of the remote; empty if there is none. Unpushed counts the
-	// commits that it lacks.
+	// Remote is the address of the remote, or empty. Unpushed counts the commits that the
+	// remote does not have.
 	Remote   string `json:"remote,omitempty"`
 	Unpushed int    `json:"unpushed,omitempty"`
 	Deleted  bool   `json:"deleted"`
@@ -73,11 +74,11 @@ func (s *Service) describeDeletion(ctx context.Context, sp store.Space) (SpaceDe
 	return out, nil
 }
 
-// deletionWait is how long the operator waits until a space's files are removed.
+// deletionWait is how long the operator waits for the removal of a space's files.
 const deletionWait = 30 * time.Second
 
-// DeleteSpace deletes a space for good. Nobody can reach it afterwards. Its files are
-// removed in the background; only the operator waits for that.
+// DeleteSpace deletes a space for good. Nobody can reach the space afterwards. Its files
+// are removed in the background. Only the operator waits for the removal.
 func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput) (SpaceDeletion, error) {
 	m, err := s.anySpace(ctx, a, "DeleteSpace", in.Space)
 	if err != nil {

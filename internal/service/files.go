@@ -32,7 +32,8 @@ func (s *Service) OpenSpaces(ctx context.Context, a Actor, _ None) ([]View, erro
 	return out, nil
 }
 
-// open opens a space for an operation. Because the space is in use, its remote is checked.
+// open opens a space for an operation. It also checks the remote, because the space is in
+// use.
 func (s *Service) open(ctx context.Context, a Actor, operation string, ref SpaceRef) (View, error) {
 	m, err := s.authorizeSpace(ctx, a, operation, ref)
 	if err != nil {
@@ -45,13 +46,13 @@ func (s *Service) open(ctx context.Context, a Actor, operation string, ref Space
 // CanWrite reports whether the actor may change the space.
 func (v View) CanWrite() bool { return v.Role.Includes(space.Editor) }
 
-// Head returns the newest commit. Because the space is in use, its remote is checked.
+// Head returns the newest commit. It also checks the remote, because the space is in use.
 func (v View) Head(ctx context.Context) (space.CommitID, error) {
 	v.s.remotes.Used(v.ID)
 	return v.s.git.Head(ctx, v.ID)
 }
 
-// Resolve finds a commit by its ID, by at least 7 digits of it, or by HEAD.
+// Resolve finds a commit by its ID, by at least 7 digits of the ID, or by HEAD.
 func (v View) Resolve(ctx context.Context, at string) (space.CommitID, error) {
 	return v.s.git.Resolve(ctx, v.ID, at)
 }
@@ -61,7 +62,7 @@ func (v View) Lookup(ctx context.Context, at space.CommitID, p space.Path) (spac
 	return v.s.git.Lookup(ctx, v.ID, at, p)
 }
 
-// Find is Lookup, but ok is false for a missing path.
+// Find is like Lookup, but for a missing path it returns ok false and no error.
 func (v View) Find(ctx context.Context, at space.CommitID, p space.Path) (e space.Entry, ok bool, err error) {
 	e, err = v.Lookup(ctx, at, p)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -88,14 +89,14 @@ func (v View) ReadBlob(ctx context.Context, b space.BlobID) ([]byte, error) {
 // Bundle writes a git bundle of the whole history.
 func (v View) Bundle(ctx context.Context, w io.Writer) error { return v.s.git.Bundle(ctx, v.ID, w) }
 
-// MergeText merges the changes from base to ours and to theirs line by line, with conflict
-// markers as git merge-file writes them. Its time and memory are limited.
+// MergeText merges the changes from base to ours and from base to theirs line by line, with
+// conflict markers as git merge-file writes them. Its time and memory are limited.
 func (s *Service) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error) {
 	return s.git.MergeText(ctx, base, ours, theirs)
 }
 
 // commitMeta returns the metadata of a commit by the actor. tool is the operation, such as
-// "restore", and empty for a plain write.
+// "restore". It is empty for a plain write.
 func (a Actor) commitMeta(tool, message string) space.Meta {
 	m := space.Meta{Author: a.author, Message: message, Tool: tool, Client: a.label}
 	if a.kind == person {
@@ -114,13 +115,14 @@ type WriteFilesInput struct {
 	Message string         `json:"message"` // empty: a summary of the paths
 	// Move reports that the changes move files that the actor has not read.
 	Move bool `json:"move"`
-	// Partial commits the other files if some are refused. Rejected lists the refused.
+	// Partial commits the other files if some are refused. Rejected then lists the refused
+	// files.
 	Partial bool `json:"partial"`
 }
 
-// WriteFiles commits all changes, or none unless Partial is set. It returns a
-// fault.Conflict if a file is no longer what a change is based on. If the message is
-// refused, the commit has none and Rejected says so.
+// WriteFiles commits all changes. If one is refused, it commits none, unless Partial is
+// set. It returns a fault.Conflict if a file has changed after the version that a change is
+// based on. If the message is refused, the commit has no message and Rejected says so.
 func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
 	if err != nil {
@@ -145,7 +147,7 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 	case !c.Changed:
 		return c, refused
 	}
-	// Take back the rest even if the caller is gone.
+	// Undo the other changes even if the caller has disconnected.
 	if err := s.takeBack(context.WithoutCancel(ctx), who, m.ID, c); err != nil {
 		return space.Commit{}, fault.Wrap(err, fault.Conflict, "%s Some files were changed anyway. The history of the space has their earlier versions.", fault.PublicOf(refused))
 	}

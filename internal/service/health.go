@@ -66,7 +66,7 @@ type Usage struct {
 	Bytes     int64        `json:"bytes"`
 }
 
-// Access describes who the configuration lets in.
+// Access describes whom the configuration lets in.
 type Access struct {
 	Allow         auth.AllowList `json:"allow"`
 	MembersInvite bool           `json:"members_invite"`
@@ -104,7 +104,7 @@ func (s *Service) ListUsage(ctx context.Context, a Actor, in ListUsageInput) ([]
 	return s.running.Usage(ctx, in.People)
 }
 
-// GetAccess reports who the configuration lets in.
+// GetAccess reports whom the configuration lets in.
 func (s *Service) GetAccess(_ context.Context, a Actor, _ None) (Access, error) {
 	if err := s.authorize(a, "GetAccess"); err != nil {
 		return Access{}, err

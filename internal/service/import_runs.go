@@ -46,17 +46,17 @@ type ImportState struct {
 	Problem string // why it failed
 	Files   int    // read from the source
 	Left    int    // files that were not imported
-	// Replaced counts the unchanged initial files of the space that the import replaced.
+	// Replaced counts the unchanged initial files of the space that were replaced.
 	Replaced int
-	// Warnings counts places that look like secrets. Warning is the first one.
+	// Warnings counts places that look like secrets. Warning is the first place.
 	Warnings int
 	Warning  space.Warning
 	Began    time.Time
 	Ended    time.Time
 }
 
-// importRuns are the imports that people start on the pages. They continue after the
-// request and end with the server.
+// importRuns holds the imports that people start on the pages. An import continues after
+// its request, but ends with the server.
 type importRuns struct {
 	ImportOptions
 	into   func(ctx context.Context, id space.SpaceID, src gitstore.ImportSource, m space.Meta, progress func(string)) (gitstore.ImportResult, error)
@@ -104,7 +104,8 @@ type GetImportInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// GetImport returns the state of the last import from a URL into a space, or nil.
+// GetImport returns the state of the last import from a URL into a space, or nil if there
+// was none.
 func (s *Service) GetImport(ctx context.Context, a Actor, in GetImportInput) (*ImportState, error) {
 	m, err := s.authorizeSpace(ctx, a, "GetImport", in.Space)
 	if err != nil {

@@ -96,8 +96,8 @@ func (s *Service) ImportSpace(ctx context.Context, a Actor, in ImportSpaceInput)
 // maxSource limits the name of a source in a commit message, in characters.
 const maxSource = 200
 
-// oneLine makes a text safe for the first line of a commit message. After a line break,
-// the rest could pass for trailers.
+// oneLine makes a text safe for the first line of a commit message. Text after a line break
+// could pass for trailers.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -16,7 +16,8 @@ import (
 	"satchel/tools/index/evaluate"
 )
 
-// withIndex calls f with the running server's search index, or opens one.
+// withIndex calls f with the running server's search index. If no server runs, it opens the
+// index.
 func (s *Service) withIndex(f func(x *index.Index) error) (err error) {
 	if s.running.Index != nil {
 		return f(s.running.Index)
@@ -44,7 +45,7 @@ func catchUp(ctx context.Context, x *index.Index, id space.SpaceID, src index.So
 }
 
 // catchUpLibrary updates the indexes of published sources, as a running server does in the
-// background. It skips sources that fail; the answer says that their index is behind.
+// background. It skips sources that fail. The answer then says that their index is behind.
 func (s *Service) catchUpLibrary(ctx context.Context, x *index.Index, cols []index.Collection) error {
 	for _, c := range cols {
 		if c.Label == SpaceLabel {
@@ -57,8 +58,8 @@ func (s *Service) catchUpLibrary(ctx context.Context, x *index.Index, cols []ind
 	return nil
 }
 
-// purgeIndex rebuilds all indexes of a space after a purge. Free pages of the old ones
-// still have the purged content.
+// purgeIndex rebuilds all indexes of a space after a purge, because free pages of the old
+// indexes still contain the purged content.
 func (s *Service) purgeIndex(ctx context.Context, x *index.Index, id space.SpaceID) error {
 	rebuild := func(id space.SpaceID, src index.Source) error {
 		err := x.Rebuild(ctx, id, src)
@@ -77,10 +78,11 @@ func (s *Service) purgeIndex(ctx context.Context, x *index.Index, id space.Space
 
 // ReindexInput selects spaces to index again.
 type ReindexInput struct {
-	// Space selects one space. The zero SpaceRef selects all spaces, or with Changed the
-	// first administrator's.
+	// Space selects one space. The zero SpaceRef selects all spaces. With Changed, it
+	// selects the first administrator's first space.
 	Space SpaceRef `json:"space"`
-	// Changed are paths of one space to read again. Nil rebuilds the whole index.
+	// Changed lists paths of one space to read again. If it is nil, the whole index is
+	// rebuilt.
 	Changed []string `json:"changed"`
 }
 
@@ -91,7 +93,7 @@ type Reindexed struct {
 	Commit    space.CommitID `json:"commit"`    // that is indexed
 	Documents int64          `json:"documents"` // in the index
 	Read      int            `json:"read"`      // files that were read
-	// Absent are the paths of the input that do not exist, sorted.
+	// Absent lists the paths of the input that do not exist, sorted.
 	Absent  []space.Path `json:"absent,omitempty"`
 	Seconds float64      `json:"seconds"`
 }
@@ -169,20 +171,20 @@ type RankPagesInput struct {
 	Paths   []space.Path `json:"paths"` // whose existence to check
 }
 
-// RankResult has the rankings in the order of the queries.
+// RankResult holds the rankings in the order of the queries.
 type RankResult struct {
 	Rankings []Ranking    `json:"rankings"`
 	Absent   []space.Path `json:"absent"` // of the input's paths
 }
 
-// Ranking is what one query finds.
+// Ranking is the result of one query.
 type Ranking struct {
 	Paths []space.Path `json:"paths"` // best first
 	// Took is the duration of the search, as for a user.
 	Took time.Duration `json:"took"`
 }
 
-// RankPages returns what queries find, to measure the search.
+// RankPages returns the results of queries, to measure the quality of search.
 func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (RankResult, error) {
 	m, err := s.authorizeSpace(ctx, a, "RankPages", in.Space)
 	if err != nil {
@@ -208,7 +210,7 @@ func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (Ra
 		}
 		for i, q := range in.Queries {
 			var ranking Ranking
-			// Sound prevents that a partial index is measured.
+			// Sound ensures that no partial index is measured.
 			err := x.Sound(ctx, m.ID, src, func() (err error) {
 				ranking.Paths, ranking.Took, err = evaluate.RankPaths(ctx, x, []index.Collection{{ID: m.ID, Label: SpaceLabel}}, q, in.Depth)
 				return err

@@ -95,12 +95,13 @@ func (s *Service) RevokeInvitation(ctx context.Context, a Actor, in RevokeInvita
 	return None{}, s.accounts.RevokeInvitation(ctx, a.audit(), in.ID, by)
 }
 
-// AcceptInvitationInput has the secret of an invitation.
+// AcceptInvitationInput holds the secret of an invitation.
 type AcceptInvitationInput struct {
 	Secret string `json:"secret"`
 }
 
-// AcceptInvitation gives the actor what an invitation grants. It can be accepted once.
+// AcceptInvitation gives the actor the rights of an invitation. An invitation can be
+// accepted once.
 func (s *Service) AcceptInvitation(ctx context.Context, a Actor, in AcceptInvitationInput) (store.Invitation, error) {
 	if err := s.authorize(a, "AcceptInvitation"); err != nil {
 		return store.Invitation{}, err

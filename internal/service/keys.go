@@ -79,7 +79,7 @@ func (s *Service) RevokeKey(ctx context.Context, a Actor, in RevokeKeyInput) (No
 	return None{}, s.grantsRevoked(s.accounts.RevokeKey(ctx, a.audit(), in.ID, ownerOf(a)))
 }
 
-// grantsRevoked ends calls with revoked grants if err is nil. It returns err.
+// grantsRevoked returns err. If err is nil, it first ends the calls of revoked grants.
 func (s *Service) grantsRevoked(err error) error {
 	if err == nil && s.running.GrantsRevoked != nil {
 		s.running.GrantsRevoked()

@@ -14,7 +14,7 @@ import (
 
 // ListSourcesInput selects sources.
 type ListSourcesInput struct {
-	// User is the reader, for the operator only; empty lists every source.
+	// User is the reader. Only the operator can set it. Empty lists every source.
 	User string `json:"user,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func (s *Service) ListSources(ctx context.Context, a Actor, in ListSourcesInput)
 	return s.named(ctx, all)
 }
 
-// named adds the names of publishers and readers, except removed people.
+// named adds the names of publishers and readers. It omits removed people.
 func (s *Service) named(ctx context.Context, all []space.Source) ([]space.Source, error) {
 	if len(all) == 0 {
 		return []space.Source{}, nil
@@ -141,7 +141,7 @@ type PreviewSourceInput struct {
 	Limit int      `json:"limit"` // of the listed files
 }
 
-// SourcePreview is what readers of a source would see, and what its owner should know.
+// SourcePreview is what readers of a source would see, with warnings for its owner.
 type SourcePreview struct {
 	sources.Preview
 	// Secrets are the files with likely secrets among the first Scanned files.
@@ -190,8 +190,8 @@ type SuggestSourceIDInput struct {
 	Dir   string   `json:"dir"`
 }
 
-// SuggestSourceID returns a free ID for a source, from the names of the owner and the
-// directory.
+// SuggestSourceID returns a free ID for a source. It contains the names of the owner and
+// the directory.
 func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSourceIDInput) (string, error) {
 	m, err := s.authorizeSpace(ctx, a, "SuggestSourceID", in.Space)
 	if err != nil {
@@ -213,13 +213,14 @@ func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSource
 	return short, nil // PublishSource reports that it is taken
 }
 
-// taken reports whether a source has the ID. PublishSource reveals this too.
+// taken reports whether a source has the ID. Callers can already learn this from
+// PublishSource.
 func (s *Service) taken(id string) bool {
 	_, err := s.sources.Find(id)
 	return err == nil
 }
 
-// sourceID makes an ID from an owner's name and a directory.
+// sourceID creates an ID from an owner's name and a directory.
 func sourceID(owner, dir string) string {
 	clean := func(text string) string {
 		return strings.Trim(strings.Map(func(r rune) rune {
@@ -236,7 +237,7 @@ func sourceID(owner, dir string) string {
 	return strings.Trim(id[:min(len(id), sources.MaxIDBytes)], "-")
 }
 
-// PublishSourceInput is a source to publish. Source has the ID, the texts, Dir and
+// PublishSourceInput is a source to publish. Source holds the ID, the texts, Dir and
 // Everybody; other fields are ignored. Dir may be unchecked input.
 type PublishSourceInput struct {
 	Space   SpaceRef     `json:"space"`

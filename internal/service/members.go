@@ -69,8 +69,8 @@ type RemoveMemberInput struct {
 	Member UserRef  `json:"member"`
 }
 
-// RemoveMember removes a member from a space. It stops everything that runs there for
-// them and revokes their grants for the space.
+// RemoveMember removes a member from a space. It stops everything that the member runs
+// there and revokes the member's grants for the space.
 func (s *Service) RemoveMember(ctx context.Context, a Actor, in RemoveMemberInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "RemoveMember", in.Space)
 	if err != nil {

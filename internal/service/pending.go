@@ -98,8 +98,8 @@ func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f pending.Fil
 
 var errNotPending = fault.New(fault.NotFound, "No such file is waiting to be saved.")
 
-// AllowPendingSecretsInput has the fingerprints of secrets that the actor saw in a pending
-// file.
+// AllowPendingSecretsInput holds the fingerprints of secrets that the actor saw in a
+// pending file.
 type AllowPendingSecretsInput struct {
 	Space        SpaceRef `json:"space"`
 	Path         string   `json:"path"`

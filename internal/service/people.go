@@ -25,8 +25,8 @@ func (s *Service) findUser(ctx context.Context, r UserRef) (store.User, error) {
 	return s.accounts.FindUser(ctx, r.Name)
 }
 
-// self returns the person whose things an operation is about: the actor, or the person
-// whom the operator names (see NamedUser).
+// self returns the person whose data an operation is about: the actor, or the person whom
+// the operator names (see NamedUser).
 func (s *Service) self(ctx context.Context, a Actor, name string) (store.User, error) {
 	if a.kind == operator {
 		return s.NamedUser(ctx, name)
@@ -34,7 +34,7 @@ func (s *Service) self(ctx context.Context, a Actor, name string) (store.User, e
 	return s.accounts.User(ctx, a.user)
 }
 
-// ownerOf returns the person to whose things the actor is limited, or "" for no limit.
+// ownerOf returns the person to whose data the actor is limited, or "" for no limit.
 func ownerOf(a Actor) space.UserID {
 	if a.kind == operator {
 		return ""
@@ -73,8 +73,8 @@ func (s *Service) AddUser(ctx context.Context, a Actor, in AddUserInput) (store.
 	return s.createUser(ctx, a.audit(), store.NewUser{Name: in.Name, Admin: in.Admin, Email: in.Email, Admitted: "command"})
 }
 
-// FirstUser creates the first admin of a server. made is false if the server ever had a
-// user.
+// FirstUser creates the first admin of a server. made is false if the server has, or once
+// had, a user.
 func (s *Service) FirstUser(ctx context.Context, name string) (u store.User, made bool, err error) {
 	first, err := s.accounts.FirstRun(ctx)
 	if err != nil || !first {
@@ -87,8 +87,8 @@ func (s *Service) FirstUser(ctx context.Context, name string) (u store.User, mad
 	return u, err == nil, err
 }
 
-// createUser creates a person with a space. It creates the repository first, so that a
-// crash leaves an unused repository and not a person without one.
+// createUser creates a person with a space. It creates the repository first. After a crash
+// there may be an unused repository, but never a person without one.
 func (s *Service) createUser(ctx context.Context, by store.Actor, n store.NewUser) (store.User, error) {
 	if err := store.CheckName(n.Name); err != nil {
 		return store.User{}, err
@@ -149,7 +149,7 @@ type RemoveUserInput struct {
 	User UserRef `json:"user"`
 }
 
-// RemovedUser is a removed person, and their spaces, which have no owner now.
+// RemovedUser is a removed person and the spaces that have no owner now.
 type RemovedUser struct {
 	Removed string      `json:"removed"`
 	Spaces  []SpaceName `json:"spaces"`
@@ -180,7 +180,8 @@ func (s *Service) RemoveUser(ctx context.Context, a Actor, in RemoveUserInput) (
 	return s.userRemoved(ctx, a, u)
 }
 
-// userRemoved ends what runs for a removed person, and removes what only they had.
+// userRemoved ends everything that runs for a removed person, and removes the data that
+// only this person had.
 func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (RemovedUser, error) {
 	ctx = context.WithoutCancel(ctx)
 	if s.running.UserRemoved != nil {

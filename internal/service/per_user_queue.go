@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// perUserQueue limits the searches of each user that run and wait at a time, so that one
-// user's searches do not delay other users.
+// perUserQueue limits the running and waiting searches of each user, so that one user's
+// searches do not delay other users.
 type perUserQueue struct {
 	running, waiting int // limits for each user
 
@@ -29,8 +29,8 @@ func newPerUserQueue(running, waiting int) *perUserQueue {
 	return &perUserQueue{running: running, waiting: waiting, users: map[space.UserID]*userQueue{}}
 }
 
-// take waits until a search of the user may run. The caller must call end. The error is a
-// fault.Limited if too many searches wait.
+// take waits until a search of the user may run. The caller must call end after the search.
+// The error is a fault.Limited if too many searches wait.
 func (q *perUserQueue) take(ctx context.Context, id space.UserID) (end func(), err error) {
 	q.mu.Lock()
 	u := q.users[id]

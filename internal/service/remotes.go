@@ -106,9 +106,9 @@ type SetRemoteInput struct {
 	// background; 0 waits until it ends.
 	Wait time.Duration `json:"wait"`
 
-	// The rest is only for the operator. Trusted allows URLs of private networks and
-	// directories. Replace replaces the content of the space with the remote's.
-	// WithSecrets allows all likely secrets.
+	// Only the operator can set the following fields. Trusted allows URLs of private
+	// networks and directories. Replace replaces the content of the space with the
+	// remote's. WithSecrets allows all likely secrets.
 	Trusted     bool `json:"trusted"`
 	Replace     bool `json:"replace"`
 	WithSecrets bool `json:"with_secrets"`
@@ -170,7 +170,7 @@ func waiting(ctx context.Context, wait time.Duration) (context.Context, context.
 	return context.WithTimeout(ctx, wait)
 }
 
-// needsTrust adds to the refusal of an untrusted URL how to set it anyway.
+// needsTrust adds the remedy to the refusal of an untrusted URL.
 func needsTrust(a Actor, err error) error {
 	switch {
 	case !transport.NeedsTrust(err):
@@ -197,9 +197,9 @@ func (s *Service) inDataDir(url string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// allowFirstPush returns the likely secrets in a space that gets a new remote: the first
-// push publishes the whole history, which was never screened. If the input allows all of
-// them, it stores the allowances and returns none.
+// allowFirstPush returns the likely secrets in a space that gets a new remote. The first
+// push publishes the whole history, which was never searched for secrets. If the input
+// allows all of them, allowFirstPush stores the allowances and returns none.
 func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID, in SetRemoteInput) ([]FoundSecret, error) {
 	had, has, err := s.remotes.Get(ctx, id)
 	if err != nil || !s.o.ScreenSecrets || in.Replace || has && had.URL == in.URL {
@@ -295,7 +295,7 @@ func remoteDetail(address, branch string) map[string]any {
 	return out
 }
 
-// PublicURL returns an address without the user, query and fragment, which may have
+// PublicURL returns an address without the user, query and fragment, which may contain
 // tokens. It returns "" unless the address is a URL with a host.
 func PublicURL(address string) string {
 	u, err := url.Parse(strings.TrimSpace(address))

@@ -11,7 +11,8 @@ import (
 // Reviews are the changes in a space that wait for a person's decision.
 type Reviews struct {
 	Waiting []space.Review `json:"waiting"` // sorted by path; callers must not modify it
-	// Behind reports that Waiting may be incomplete: the history is still being read.
+	// Behind reports that Waiting may be incomplete, because the history is still being
+	// read.
 	Behind bool `json:"behind"`
 }
 

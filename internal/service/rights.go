@@ -12,7 +12,7 @@ import (
 
 // Right is what an operation requires of its actor. The operator has every right.
 type Right struct {
-	// Scope is the scope that a client needs. If it is empty, no client may perform the
+	// Scope is the scope that a client needs. If it is empty, clients cannot perform the
 	// operation.
 	Scope space.Scope
 	// Role is the least role in the space of the operation. It is empty for operations
@@ -20,13 +20,13 @@ type Right struct {
 	Role space.Role
 	// Admin restricts the operation to administrators.
 	Admin bool
-	// Self lets all people perform the operation on their own things.
+	// Self lets everyone perform the operation on their own data.
 	Self bool
 }
 
-// SpaceRef names a space by its ID, or at the command line by a member and the name of the
-// space. An empty User then means the first administrator, and an empty Name the member's
-// first space.
+// SpaceRef identifies a space by its ID. At the command line it can instead hold a member
+// and the name of the space. An empty User then means the first administrator, and an empty
+// Name the member's first space.
 type SpaceRef struct {
 	ID   space.SpaceID `json:"id,omitempty"`
 	User string        `json:"user,omitempty"`
@@ -91,7 +91,7 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 	case ref.ID == "" || a.kind == client && ref.ID != a.space:
 		return store.Membership{}, gone
 	case a.kind == client:
-		// The role is current: each request checks the client's token.
+		// The role is current, because the client's token is checked on each request.
 		return store.Membership{Space: store.Space{ID: a.space, Name: a.name}, Role: a.role}, nil
 	}
 	all, err := s.accounts.SpacesOf(ctx, a.user)
@@ -104,8 +104,8 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 	return store.Membership{}, gone
 }
 
-// onBehalf returns the actor with the person for whom it acts: the operator acts for the
-// member that ref names, or for the owner of the space.
+// onBehalf returns the actor with the person for whom it acts. The operator acts for the
+// member in ref, or for the owner of the space.
 func (s *Service) onBehalf(ctx context.Context, a Actor, ref SpaceRef) (Actor, error) {
 	if a.kind != operator {
 		return a, nil

@@ -49,15 +49,15 @@ type CommandResult struct {
 // "failed". Detail says why a push failed and what to do.
 type PushState struct{ State, Detail string }
 
-// RunCommand runs a command in the actor's sandbox over a space and commits its changes.
-// It returns when the command ends or becomes a job. The command ends with ctx. A failed
-// command is a result; an error means that the command did not run. What the command
-// prints is reported as progress.
+// RunCommand runs a command in the actor's sandbox over a space and commits its changes. It
+// returns when the command ends or becomes a job. The command ends with ctx. A failed
+// command is a result. An error means that the command did not run. The output of the
+// command is reported as progress.
 func (s *Service) RunCommand(ctx context.Context, a Actor, in RunCommandInput) (CommandResult, error) {
 	return s.run(ctx, a, "RunCommand", in, false)
 }
 
-// RunReadOnlyCommand is RunCommand without the right to change the space.
+// RunReadOnlyCommand is like RunCommand, but cannot change the space.
 func (s *Service) RunReadOnlyCommand(ctx context.Context, a Actor, in RunCommandInput) (CommandResult, error) {
 	return s.run(ctx, a, "RunReadOnlyCommand", in, true)
 }
@@ -81,7 +81,7 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 	}
 	out.Notes = append(out.Notes, s.remotes.Notices(m.ID, a.user)...)
 	if out.End == Exited && out.ExitCode == killedExit {
-		// If a sandbox is out of memory, the kernel kills a process without a message.
+		// When a sandbox runs out of memory, the kernel kills a process without a message.
 		out.Notes = append(out.Notes, fmt.Sprintf("Exit code 137 means killed. If the command did not do so itself, "+
 			"it most likely met the sandbox's memory limit of %s.", config.FormatSize(s.running.Pool.Memory())))
 	}
@@ -95,7 +95,7 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 	return out, nil
 }
 
-// exec runs a command in the pool. If its sandbox ends, that is a result and not an error.
+// exec runs a command in the pool. The end of its sandbox is a result and not an error.
 func (s *Service) exec(ctx context.Context, r sandbox.Request) (CommandResult, error) {
 	if why := s.NoCommands(); why != "" {
 		return CommandResult{}, fault.New(fault.Unavailable, "%s", why)
@@ -145,8 +145,8 @@ func appliedNote(n int) string {
 	return fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n)
 }
 
-// fillUserName puts the user's name into the commands that refusals suggest. It knows the
-// name only from the address NAME@satchel.invalid of authors without an address.
+// fillUserName puts the user's name into the commands that refusals suggest. It finds the
+// name in the address NAME@satchel.invalid, which authors without an address have.
 func fillUserName(out *sandbox.Result, author space.Person) {
 	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
 	if !ok || !userName.MatchString(name) {
@@ -180,7 +180,7 @@ var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 var cannotFork = regexp.MustCompile(`fork: (retry: )?Resource temporarily unavailable`)
 
 // jobsNote lists the running jobs of a sandbox except one. A command that cannot start
-// processes cannot look for itself.
+// processes cannot list them itself.
 func (s *Service) jobsNote(ctx context.Context, o sandbox.JobOwner, besides string) string {
 	note := "All processes that the sandbox may have are in use."
 	jobs, err := s.running.Pool.Jobs(ctx, o)

@@ -13,9 +13,9 @@ import (
 	"satchel/sandbox"
 )
 
-// Limits of the library sandboxes of a grant. Programs can keep a few between calls, and
-// abandoned ones end. Commands end long before they would become jobs, because callers
-// wait for them.
+// Limits of the library sandboxes of a grant. Programs can keep a few sandboxes between
+// calls, and abandoned ones end. Commands end long before they would become jobs, because
+// callers wait for them.
 const (
 	maxSessions     = 8                // named sandboxes of a grant
 	sessionIdle     = 30 * time.Minute // how long a named sandbox is kept without a call
@@ -23,12 +23,12 @@ const (
 )
 
 // RunLibraryCommandInput is a command in /library. Session is the client's name for the
-// sandbox; unnamed commands of a grant share a sandbox of their own.
+// sandbox. All commands of a grant without a session share one sandbox.
 type RunLibraryCommandInput struct{ Session, Command string }
 
-// RunLibraryCommand runs a command in a sandbox over only the library, which it cannot
-// change. Grants never share a sandbox. Result.Cold reports that the sandbox has nothing
-// of earlier commands.
+// RunLibraryCommand runs a command in a sandbox that contains only the library, read-only.
+// Grants never share a sandbox. Result.Cold reports that the sandbox contains nothing of
+// earlier commands.
 func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryCommandInput) (CommandResult, error) {
 	if err := s.authorize(a, "RunLibraryCommand"); err != nil {
 		return CommandResult{}, err
@@ -60,11 +60,11 @@ func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryC
 	return s.exec(ctx, r)
 }
 
-// A library sandbox is over an empty space. Its ID has this prefix, while the IDs of real
-// spaces begin with "s_" (space.ParseSpaceID).
+// The space of a library sandbox is empty. Its ID has this prefix. The IDs of real spaces
+// begin with "s_" (space.ParseSpaceID).
 const libraryPrefix = "l_"
 
-// IsLibraryOnly reports whether an ID is that of the empty space of a library sandbox.
+// IsLibraryOnly reports whether an ID belongs to the empty space of a library sandbox.
 func IsLibraryOnly(id space.SpaceID) bool { return strings.HasPrefix(string(id), libraryPrefix) }
 
 // librarySpace returns the ID of the empty space of a library sandbox. It reveals neither
@@ -92,9 +92,9 @@ type session struct {
 // pruneEvery is how often begin removes expired sessions.
 const pruneEvery = time.Minute
 
-// begin counts a command in a session. If the grant has too many sessions, it instead
-// removes and returns the least recently used one. The caller then stops its sandbox and
-// calls begin again.
+// begin counts a command in a session. If the grant has too many sessions, begin instead
+// removes the least recently used one and returns it. The caller then stops the sandbox of
+// that session and calls begin again.
 func (s *sessions) begin(id space.SpaceID, a Actor, named bool, now time.Time) (oldest space.SpaceID, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

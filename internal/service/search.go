@@ -90,9 +90,8 @@ type SearchResult struct {
 	Lang        string  `json:"lang,omitempty"`
 	Date        string  `json:"date,omitempty"`
 	ETag        string  `json:"etag,omitempty"`
-	// Also lists documents with the same content. AlsoTotal is their number if Also does
-	// not list all. Related lists the files that a page is about, or the pages about a
-	// file.
+	// Also lists documents with the same content. AlsoTotal counts them if Also does not
+	// list all. Related lists the files that a page is about, or the pages about a file.
 	Also      []string          `json:"also,omitempty"`
 	AlsoTotal int               `json:"also_total,omitempty"`
 	Related   []string          `json:"related,omitempty"`
@@ -105,13 +104,13 @@ const SpaceLabel = "space"
 // Encoded returns the JSON of the results, also as text. The budget applies to this JSON.
 func (r SearchResults) Encoded() (json.RawMessage, string) { return r.encoded, r.text }
 
-// Library is the part of the library that somebody may read.
+// Library is the part of the library that a person may read.
 type Library struct{ sources []space.Source }
 
 // Sources returns the sources, sorted by ID.
 func (l *Library) Sources() []space.Source { return l.sources }
 
-// OpenLibrary returns the library as the actor may read it now, for several calls.
+// OpenLibrary returns the library as the actor may read it now. Several calls can share it.
 func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
 	if err := s.authorize(a, "OpenLibrary"); err != nil {
 		return nil, err
@@ -133,9 +132,9 @@ func (s *Service) library(ctx context.Context, user space.UserID) (*Library, err
 	return &Library{all}, nil
 }
 
-// Search searches a space and the part of the library that the actor may read. The
-// operator searches as a member of the space; Search then waits until the index is up to
-// date and repairs a damaged one, but does not wait for a rebuild.
+// Search searches a space and the part of the library that the actor may read. The operator
+// searches as a member of the space. For the operator, Search waits until the index is up
+// to date and repairs a damaged index, but does not wait for a rebuild.
 func (s *Service) Search(ctx context.Context, a Actor, in SearchInput) (r SearchResults, err error) {
 	cols, reader, err := s.collections(ctx, a, in)
 	if err != nil {
@@ -191,8 +190,8 @@ func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Colle
 	return r.fit(found.Hits, q.MaxTokens)
 }
 
-// collections returns what a search covers: the space, then the library. No other code
-// decides what an actor may search.
+// collections returns the collections of a search: the space, then the library. No other
+// code decides what an actor may search.
 func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (cols []index.Collection, reader space.UserID, err error) {
 	if in.Space == (SpaceRef{}) && a.kind != operator {
 		err = s.authorize(a, "Search")
@@ -220,7 +219,7 @@ func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (col
 	return cols, who.user, nil
 }
 
-// query makes the query for the index, with notes about arguments that were reduced.
+// query creates the query for the index, with notes about values that were reduced.
 func (s *Service) query(in SearchInput) (q index.Query, notes []string, err error) {
 	l := s.o.Search
 	switch {
@@ -316,9 +315,9 @@ func newSearchResult(h present.Hit) SearchResult {
 	return s
 }
 
-// fit makes the results fit a budget of tokens. Starting with the last result, it replaces
-// texts by snippets. If that is not enough, it removes the last results and adds a note.
-// One result always stays. Explanations do not count.
+// fit shortens the results until they fit a budget of tokens. It first replaces texts by
+// snippets, starting with the last result. If that is not enough, it removes the last
+// results and adds a note. One result always stays. Explanations do not count.
 func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error) {
 	if r.Results == nil {
 		r.Results = []SearchResult{} // [] and not null
@@ -354,8 +353,7 @@ func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error
 	return r, err
 }
 
-// encode writes JSON without escapes for HTML, which would turn each < into six
-// characters.
+// encode encodes JSON without HTML escapes, which would turn each < into six characters.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

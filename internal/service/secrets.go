@@ -17,7 +17,7 @@ import (
 type FoundSecret struct {
 	Path space.Path `json:"path"` // empty: the message or a name of the commit
 	Line int        `json:"line"` // 0: the file's name
-	// Commit is the newest commit that wrote it. The file may have changed since.
+	// Commit is the newest commit that wrote the secret. The file may have changed later.
 	Commit      space.CommitID `json:"commit"`
 	Rule        string         `json:"rule"`
 	Description string         `json:"description"`
@@ -43,7 +43,7 @@ func newSecretSearch(id space.SpaceID, in SetRemoteInput) *secretSearch {
 
 var errEnoughFound = errors.New("enough was found")
 
-// searchSecrets searches the history, without the history of since.
+// searchSecrets searches the history for secrets, except since and its history.
 func (s *Service) searchSecrets(ctx context.Context, x *secretSearch, since space.CommitID) error {
 	err := s.git.WalkBlobs(ctx, x.id, since, func(at space.CommitID, p space.Path, content []byte) error {
 		err := s.secrets.Screen(ctx, x.id, p, content, nil)
@@ -79,12 +79,12 @@ type PurgeSecretsInput struct {
 	// Path selects a file. If it is empty, the purge covers every file in which the
 	// scanner or the remote found a secret.
 	Path string `json:"path"`
-	// Line is the line of Path, from 1, with the secret at the commit At. If it is 0, the
-	// scanner finds the secret.
+	// Line is the line number in Path, from 1, of the secret at the commit At. If it is 0,
+	// the scanner finds the secret.
 	Line int `json:"line"`
 	// At is a commit, in full or by its first digits. Empty means head.
 	At string `json:"at"`
-	// File removes the whole of Path.
+	// File removes the whole file at Path.
 	File bool `json:"file"`
 	// DryRun returns what would change, and changes nothing.
 	DryRun bool `json:"dry_run"`
@@ -96,7 +96,7 @@ type PurgeResult struct {
 	Commits int            `json:"commits"` // rewritten
 	Files   []space.Path   `json:"files"`
 	Words   int            `json:"words"` // commits and tags with a rewritten message or name
-	// Unclear are places that the remote reported, but that have nothing like a secret.
+	// Unclear lists places that the remote reported but that contain nothing like a secret.
 	// They were not changed.
 	Unclear []space.RemoteLocation `json:"unclear,omitempty"`
 }
@@ -189,7 +189,7 @@ func (s *Service) previewPurge(ctx context.Context, id space.SpaceID, path space
 	return out, err
 }
 
-// purgePlan is how a purge rewrites files.
+// purgePlan describes how a purge rewrites files.
 type purgePlan struct {
 	since   space.CommitID // the newest commit that the remote has; empty without a remote
 	rewrite gitstore.RewriteFile
@@ -224,7 +224,7 @@ func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Pa
 	return plan, err
 }
 
-// learnLine adds the content of the line in the input.
+// learnLine adds the content of the line in the input to the purge.
 func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, in PurgeSecretsInput) error {
 	at, err := View{store.Membership{Space: store.Space{ID: id}}, s}.commitOf(ctx, in.At)
 	if err != nil {
@@ -243,8 +243,8 @@ func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.
 	return nil
 }
 
-// learnLocations adds the secrets at the places that the remote reported. It returns the
-// places without a likely secret, for a person to check.
+// learnLocations adds the secrets at the places that the remote reported to the purge. It
+// returns the places without a likely secret, for a person to check.
 func (s *Service) learnLocations(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, st space.RemoteStatus) (unclear []space.RemoteLocation, err error) {
 	for _, where := range st.Locations {
 		at, err := space.ParsePath(where.Path)

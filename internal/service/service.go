@@ -60,7 +60,7 @@ const (
 	DefaultMaxSpaces      = 50
 )
 
-// Running has the parts that only a running server has. Any may be nil.
+// Running holds the parts that only a running server has. Any may be nil.
 type Running struct {
 	// Pool runs commands.
 	Pool *sandbox.Pool
@@ -69,8 +69,8 @@ type Running struct {
 	Index    *index.Index
 	// UserRemoved stops everything that runs for a removed person.
 	UserRemoved func(ctx context.Context, user space.UserID)
-	// MemberChanged stops what a member's new role in a space does not allow. The role is
-	// empty if the person is no longer a member.
+	// MemberChanged stops everything that a member's new role in a space does not allow.
+	// The role is empty if the person is no longer a member.
 	MemberChanged func(ctx context.Context, user space.UserID, id space.SpaceID, role space.Role)
 	// GrantsRevoked ends the calls and streams of invalid grants.
 	GrantsRevoked func()
@@ -85,18 +85,19 @@ type Running struct {
 	DiscardPending func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
 	// Background starts work that outlives its request and ends with the server.
 	Background func(work func(ctx context.Context)) error
-	// Health and Usage implement GetHealth and ListUsage. Access is what the configuration
-	// says about access, without Options.Allow and Options.MembersInvite.
+	// Health and Usage implement GetHealth and ListUsage. Access holds the configuration's
+	// rules of access, without Options.Allow and Options.MembersInvite.
 	Health func(ctx context.Context) (Health, error)
 	Usage  func(ctx context.Context, people []space.UserID) ([]Usage, error)
 	Access Access
-	// DeleteSpace deletes a space and writes the audit entry. If owner is not empty, they
-	// must own the space. done receives the result when its files are removed.
+	// DeleteSpace deletes a space and writes the audit entry. If owner is not empty, that
+	// person must own the space. done receives the result when the space's files are
+	// removed.
 	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
 }
 
-// Attach adds the parts of a running server, and removes what a killed server left. Call
-// it before the first operation.
+// Attach adds the parts of a running server, and removes the leftovers of a killed server.
+// Call it before the first operation.
 func (s *Service) Attach(r Running) {
 	s.running = r
 	s.o.URL = cmp.Or(r.PagesURL, s.o.URL)
@@ -147,7 +148,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// record writes an audit entry. It only logs errors, because the operation has succeeded.
+// record writes an audit entry. It only logs an error, because the operation has already
+// succeeded.
 func (s *Service) record(ctx context.Context, a Actor, action, subject string, detail map[string]any) {
 	if err := s.accounts.Record(context.WithoutCancel(ctx), a.audit(), action, subject, detail); err != nil {
 		s.log.Error("write the audit log", "action", action, "err", err)

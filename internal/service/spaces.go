@@ -19,7 +19,8 @@ import (
 type SpaceInfo struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is empty if the owner was removed. OwnerWas is then their name.
+	// Owner is the name of the owner. If the owner was removed, it is empty and OwnerWas is
+	// the name.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Repository is the path of the bare repository.
@@ -154,9 +155,9 @@ func (s *Service) RenameSpace(ctx context.Context, a Actor, in RenameSpaceInput)
 	return None{}, s.accounts.RenameSpace(ctx, a.audit(), m.ID, in.Name)
 }
 
-// anySpace is authorizeSpace for operations on spaces that may have no owner: the operator
-// may put an ID in the name of ref. A name without an owner only finds spaces that the
-// person owns, so that nobody gives away a space by mistake.
+// anySpace is like authorizeSpace, for operations on spaces that may have no owner. The
+// name in ref may be an ID at the command line. A name without an owner finds only spaces
+// that the person owns, so that nobody gives away a space by mistake.
 func (s *Service) anySpace(ctx context.Context, a Actor, operation string, ref SpaceRef) (store.Membership, error) {
 	if a.kind != operator || ref.ID != "" {
 		return s.authorizeSpace(ctx, a, operation, ref)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Mode is the kind of a file in a space. Git keeps no other modes.
+// Mode is the kind of a file in a space. Like git, a space keeps no other permissions.
 type Mode uint8
 
 // The modes.
@@ -26,8 +26,8 @@ const (
 
 // Change is one entry of a change set.
 type Change struct {
-	// Path is as the writer sent it: an attacker's bytes. The Committer
-	// validates it, and reports a refused one in Commit.Rejected.
+	// Path is as the writer sent it, so it can hold any bytes. The Committer checks it, and
+	// lists a refused path in Commit.Rejected.
 	Path    string `json:"path"`
 	Op      Op     `json:"op"`
 	Mode    Mode   `json:"mode"`
@@ -35,26 +35,25 @@ type Change struct {
 	// Base is the blob that the change was made from; empty if the writer
 	// saw no file there.
 	Base BlobID `json:"base"`
-	// BaseMode is the mode that went with Base. It distinguishes a change of only the mode
-	// from no change.
+	// BaseMode is the mode of the file with Base. It distinguishes a change of only the
+	// mode from no change.
 	BaseMode Mode `json:"base_mode"`
 }
 
-// Policy is the handling of an entry whose base is not the current content at its path.
+// Policy says what to do with an entry whose base is not the current content at its path.
 type Policy uint8
 
 const (
-	// RefuseStale commits nothing of the change set and returns a
-	// fault.Conflict: for one person or tool that edits one file and can look
-	// again (write, edit, the web).
+	// RefuseStale commits nothing of the change set and returns a fault.Conflict. It is for
+	// a person or a tool that edits one file and can read it again (write, edit, the web).
 	RefuseStale Policy = iota
-	// KeepBoth leaves head's version at the path and writes the change beside
-	// it as name.conflict-<commit>.ext: for writers that cannot be asked (bash,
-	// sync). A stale delete is dropped and reported.
+	// KeepBoth leaves head's version at the path and writes the change next to it as
+	// name.conflict-<commit>.ext. It is for writers that cannot decide (bash, sync). A
+	// stale delete is dropped and reported.
 	KeepBoth
 )
 
-// ChangeSet is what every writer hands to a Committer.
+// ChangeSet is what a writer passes to a Committer.
 type ChangeSet struct {
 	Changes []Change
 	Policy  Policy
@@ -66,13 +65,14 @@ type Person struct {
 	Email string `json:"email"`
 }
 
-// Meta is what a commit says about its making.
+// Meta describes how a commit was made.
 type Meta struct {
 	Author Person
-	// Message is the caller's comment. Empty: a summary of the paths is made.
+	// Message is the caller's comment. If it is empty, the message is a summary of the
+	// paths.
 	Message string
-	// Tool and Client name what made the change; they become the trailers
-	// Satchel-Tool and Satchel-Client, by which a person can revert.
+	// Tool and Client made the change. They become the trailers Satchel-Tool and
+	// Satchel-Client, so that people can find and revert the changes of a tool or a client.
 	Tool   string
 	Client string
 	// Time is the commit's time; zero means now.
@@ -115,14 +115,14 @@ type FileChange struct {
 // CommentPath is the path of a Rejection or a Warning about the commit's message.
 const CommentPath = "(comment)"
 
-// Rejection is an entry that was not committed, with the reason. The rest of the
-// change set was.
+// Rejection is an entry that was not committed, with the reason. The rest of the change set
+// was committed.
 type Rejection struct {
 	Path string `json:"path"` // as the writer sent it; quote it before showing it
 	Why  string `json:"why"`  // a sentence for the caller
 	Err  error  `json:"-"`    // a fault.Error; fault.TooLarge, fault.Invalid, …
-	// Lost reports that the entry is nowhere but in a sandbox and ends with it;
-	// Why says so too.
+	// Lost reports that only a sandbox holds the entry, so that the entry ends with the
+	// sandbox. Why says so too.
 	Lost bool `json:"lost,omitempty"`
 }
 
@@ -145,12 +145,12 @@ type Commit struct {
 	Author  Person    `json:"author"`
 	Time    time.Time `json:"date"`
 	Message string    `json:"message"` // subject and body, without trailers
-	// Tool and Client made it. They are empty unless Satchel made the commit:
-	// anybody can write trailers into a commit of their own.
+	// Tool and Client made the commit. They are empty unless Satchel made it, because
+	// anyone can write trailers into their own commits.
 	Tool   string `json:"tool,omitempty"`
 	Client string `json:"client,omitempty"`
-	// ClaimedTool is the tool that a commit names which is not known to be made
-	// by Satchel. It proves nothing.
+	// ClaimedTool is the tool that a commit names, if Satchel is not known to have made the
+	// commit. It proves nothing.
 	ClaimedTool string `json:"claimed_tool,omitempty"`
 	// Only Committer.Commit sets Files, Rejected, Warnings and Conflicts, which are
 	// sorted by path.
@@ -158,6 +158,6 @@ type Commit struct {
 	Rejected  []Rejection  `json:"rejected,omitempty"`
 	Warnings  []Warning    `json:"warnings,omitempty"`
 	Conflicts []Conflict   `json:"conflicts,omitempty"`
-	// Changed is false if nothing differed from head: then ID is head's.
+	// Changed is false if nothing differed from head. ID is then head's.
 	Changed bool `json:"changed"`
 }

@@ -2,14 +2,13 @@ package space
 
 import "strings"
 
-// ConflictMark stands, in the name of a conflict copy, between the name of the
-// file that it is a copy of and the commit that it conflicted with:
+// ConflictMark is the text before the commit in the name of a conflict copy:
 // name.conflict-<commit>.ext.
 const ConflictMark = ".conflict-"
 
-// IsConflictCopy reports whether a path was made to keep a change that met a
-// newer head ([KeepBoth]): name.conflict-<commit>.ext, where the commit has its
-// [CommitID.Short] form, or a file under a directory so named.
+// IsConflictCopy reports whether a path is a conflict copy (see [KeepBoth]), or a file in a
+// directory with such a name. The name is name.conflict-<commit>.ext, with the commit as
+// [CommitID.Short] returns it.
 func IsConflictCopy(p Path) bool {
 	for seg := range strings.SplitSeq(string(p), "/") {
 		for _, rest, ok := strings.Cut(seg, ConflictMark); ok; _, rest, ok = strings.Cut(rest, ConflictMark) {

@@ -1,12 +1,11 @@
-// Package space holds the words that every part of Satchel shares: who a user
-// is, what a space is, which paths may exist in one, what a change set and a
-// commit are, and the small interfaces across which the packages meet.
+// Package space defines the types that every part of Satchel shares: users, spaces, the
+// paths in a space, change sets and commits. It also defines the small interfaces that
+// connect the packages.
 //
-// It imports the standard library and internal/fault alone, keeps no state
-// and is changed with care: everything else speaks its words.
+// It imports only the standard library and internal/fault, and keeps no state. Change it
+// with care, because every other package depends on it.
 //
-// A space is a bare git repository of one person's or one team's memory,
-// resources, skills and knowledge. Every write, whoever makes it, is a
-// [ChangeSet] that a [Committer] turns into a [Commit]; every answer about a
-// space names the commit that it speaks of.
+// A space is a bare git repository with the memory, resources, skills and knowledge of a
+// person or a team. Every write is a [ChangeSet] that a [Committer] turns into a [Commit].
+// Every answer about a space names the commit that it describes.
 package space

@@ -7,25 +7,25 @@ import (
 	"satchel/internal/fault"
 )
 
-// ErrOutOfMemory is why a sandbox ended whose memory limit was reached.
+// ErrOutOfMemory is the error of a sandbox that ended because it reached its memory limit.
 var ErrOutOfMemory = errors.New("sandbox out of memory")
 
-// ErrKilled is why a sandbox ended, or did not come up, that something outside
-// of it killed: a process of it, or the runtime that starts it. It says nothing
-// against the machine, and another start may well work.
+// ErrKilled is the error of a sandbox that ended, or did not start, because something
+// outside killed one of its processes or the runtime that starts it. The machine may be
+// fine, and another start may succeed.
 var ErrKilled = errors.New("sandbox killed from outside")
 
-// ErrSandboxEnded is in the tree of the error of a command whose sandbox ended
-// under it, whatever the reason: what the command did is lost or not known.
+// ErrSandboxEnded is in the error tree of a command whose sandbox ended during the command.
+// The effects of the command are lost or unknown.
 var ErrSandboxEnded = errors.New("sandbox ended under a command")
 
-// Damaged returns the fault of a file that cannot be read because bytes on the
-// server's disk have changed or are gone.
+// Damaged returns the fault of a file that cannot be read because its data on the server's
+// disk has changed or is missing.
 func Damaged(p Path, err error) error {
 	return fault.Wrap(err, fault.Damaged, "%q is damaged on the server's disk and cannot be read. %s", string(p), DamagedAdvice)
 }
 
-// DamagedDirectory is Damaged for a directory whose list of entries is damaged.
+// DamagedDirectory is like Damaged, for a directory whose list of entries is damaged.
 func DamagedDirectory(p Path, err error) error {
 	name := "The space's top directory"
 	if p != "" {

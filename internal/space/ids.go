@@ -9,20 +9,20 @@ import (
 	"satchel/internal/fault"
 )
 
-// UserID names a user for good; it is random and never reused.
+// UserID identifies a user. It is random and never reused.
 type UserID string
 
-// SpaceID names a space for good. It is safe as a file name.
+// SpaceID identifies a space. It is safe as a file name, and never changes.
 type SpaceID string
 
-// GrantID names a grant: what one client (or API key) was given.
+// GrantID identifies a grant.
 type GrantID string
 
 // CommitID is a commit's object name: 40 lower-case hexadecimal digits.
 type CommitID string
 
-// BlobID is a file content's object name: 40 lower-case hexadecimal digits.
-// It is the etag of a file. The empty BlobID means that no file was there.
+// BlobID is the object name of a file's content: 40 lower-case hexadecimal digits. It is
+// the etag of a file. An empty BlobID means that there was no file.
 type BlobID string
 
 const shortCommit = 10
@@ -49,7 +49,7 @@ func isHex(s string) bool {
 	return true
 }
 
-// NewUserID, NewSpaceID and NewGrantID return fresh random ids of 128 bits.
+// NewUserID returns a fresh random user id of 128 bits.
 func NewUserID() UserID { return UserID(newID("u_")) }
 
 // NewSpaceID returns a fresh random space id.
@@ -66,13 +66,13 @@ func newID(prefix string) string {
 	return prefix + idEncoding.EncodeToString(b[:])
 }
 
-// ParseSpaceID checks that s has the form of a space id, so that it can be
-// used as a file name. The error is a fault.Invalid.
+// ParseSpaceID checks that s is a well-formed space id, so that it can be used as a file
+// name. The error is a fault.Invalid.
 func ParseSpaceID(s string) (SpaceID, error) {
 	rest, ok := strings.CutPrefix(s, "s_")
 	if ok {
-		// Encoded again, because the decoder skips line ends and ignores the
-		// last digit's unused bits: one space must have one name.
+		// The decoder skips line ends and ignores the unused bits of the last digit.
+		// Encoding the result again ensures that a space has only one id.
 		if b, err := idEncoding.DecodeString(rest); err == nil && len(b) == 16 && idEncoding.EncodeToString(b) == rest {
 			return SpaceID(s), nil
 		}

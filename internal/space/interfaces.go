@@ -6,31 +6,30 @@ import (
 	"time"
 )
 
-// Committer turns change sets into commits. gitstore implements it; every
-// writer takes it.
+// Committer turns change sets into commits. gitstore implements it.
 type Committer interface {
-	// Commit applies cs on head and returns once the commit is durable (fsync). Commits of
-	// one space are serialised. Entries that cannot be committed are in Commit.Rejected and
-	// the rest is committed; a stale base follows cs.Policy. If the change takes the space
-	// over its limits, KeepBoth refuses the largest entries, in Commit.Rejected, until the
-	// rest fits; RefuseStale returns a fault.TooLarge. It returns fault.NotFound for an
-	// unknown space, fault.Conflict for a stale base under RefuseStale, fault.TooLarge if
-	// the change is over its limit; then nothing was changed.
+	// Commit applies cs to head and returns when the commit is durable (fsync). The commits
+	// of a space run one at a time. Commit.Rejected lists the entries that cannot be
+	// committed; the other entries are committed. A stale base follows cs.Policy. If the
+	// change takes the space over its limits, KeepBoth rejects the largest entries until
+	// the rest fits, and RefuseStale returns a fault.TooLarge. The error is a
+	// fault.NotFound for an unknown space, a fault.Conflict for a stale base under
+	// RefuseStale, and a fault.TooLarge for a change over its limit. After these errors
+	// nothing has changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
 }
 
-// Checkouts makes a space ready for a sandbox to start from.
+// Checkouts prepares the files of a space for a sandbox.
 type Checkouts interface {
-	// Checkout returns host directories that hold the space at its head. They stay
-	// as they are until Release is called, but for GitView, which the host
-	// keeps at head.
+	// Checkout returns host directories with the space at its head. They do not change
+	// until Release is called, except GitView, which the host keeps at head.
 	Checkout(ctx context.Context, id SpaceID) (*Checkout, error)
 	// Blob returns the blob and the mode of a path at a commit; ok is false if the file
 	// does not exist.
 	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
-	// Files lists the files at or under a path at a commit, sorted by path. "" lists all
-	// files. A path that does not exist has none. If directories cannot be read, it returns
-	// all other files and a fault.Damaged.
+	// Files lists the files at or under a path at a commit, sorted by path. The path ""
+	// lists all files. A missing path has no files. If directories cannot be read, Files
+	// returns all other files and a fault.Damaged.
 	Files(ctx context.Context, id SpaceID, at CommitID, under Path) ([]Entry, error)
 	// Head returns the newest commit.
 	Head(ctx context.Context, id SpaceID) (CommitID, error)
@@ -40,30 +39,29 @@ type Checkouts interface {
 	ReadBlob(ctx context.Context, id SpaceID, b BlobID) ([]byte, error)
 }
 
-// Checkout is what a sandbox starts from.
+// Checkout is the files that a sandbox starts from.
 type Checkout struct {
 	Head CommitID
-	// Dir holds the files at Head (directories 0777, files 0666 or 0777,
-	// under a parent of mode 0700). It is never written while in use.
+	// Dir holds the files at Head (directories 0777, files 0666 or 0777, under a parent of
+	// mode 0700). Nobody writes to it while it is in use.
 	Dir string
-	// GitView is a read-only git directory for the sandbox's /space/.git: HEAD,
-	// refs, objects, an index; no credentials. The host moves it to each new
-	// head.
+	// GitView is a read-only git directory for the sandbox's /space/.git. It holds HEAD,
+	// refs, objects and an index, but no credentials. The host updates it to each new head.
 	GitView string
-	// Library is the host directory that becomes /library; may be empty.
+	// Library is the host directory that becomes /library. It may be empty.
 	Library string
-	// Damaged lists files and whole directories that Head has and Dir lacks, because they
-	// are damaged on the server's disk. Their absence is not a deletion.
+	// Damaged lists files and whole directories of Head that are missing from Dir because
+	// they are damaged on the server's disk. Their absence is not a deletion.
 	Damaged []Path
 	// Release reports that the sandbox is gone. It must be called once.
 	Release func()
 }
 
-// SandboxID names one start of one sandbox. It is always 64 hexadecimal
-// digits, because gVisor matches container ids by prefix.
+// SandboxID identifies one start of a sandbox. It always has 64 hexadecimal digits, because
+// gVisor matches container ids by prefix.
 type SandboxID string
 
-// Limits bound one sandbox. Zero means no limit, which only tests use.
+// Limits limit one sandbox. Zero means no limit, which only tests use.
 type Limits struct {
 	Memory    int64         // bytes, for all processes and file systems of the sandbox
 	Processes int           // for all commands together
@@ -76,49 +74,48 @@ type Limits struct {
 	WallTime  time.Duration // of one command
 }
 
-// SandboxSpec is what a Runtime starts.
+// SandboxSpec describes a sandbox to start.
 type SandboxSpec struct {
 	ID       SandboxID
 	Checkout *Checkout
 	Limits   Limits
 }
 
-// Runtime starts isolated places to run commands in. What it starts runs the
-// agent as process 1, to which Sandbox.Conn speaks; the Runtime itself knows
-// nothing of commands.
+// Runtime starts sandboxes. Each sandbox runs the agent as process 1, and Sandbox.Conn
+// connects to the agent. The Runtime itself runs no commands.
 type Runtime interface {
-	// Name is what configuration calls it, such as "gvisor".
+	// Name returns the name in the configuration, such as "gvisor".
 	Name() string
-	// Check says why no sandbox can start here, as a fault.Unavailable with
-	// what to do about it; nil means that one can.
+	// Check returns nil if a sandbox can start here. Otherwise it returns a
+	// fault.Unavailable with the reason and the remedy.
 	Check(ctx context.Context) error
-	// Start boots a sandbox. When ctx ends before it returns, nothing is left. The error's
-	// tree has ErrKilled if the start was ended from outside, as far as the Runtime knows,
-	// and a fault.Unavailable if no sandbox works here.
+	// Start boots a sandbox. If ctx ends before Start returns, nothing of the sandbox is
+	// left. The error's tree contains ErrKilled if something outside is known to have ended
+	// the start, and a fault.Unavailable if no sandbox works here.
 	Start(ctx context.Context, spec SandboxSpec) (Sandbox, error)
-	// Reap destroys what no sandbox of this Runtime owns (processes, mounts,
-	// cgroups, directories) and returns how many sandboxes left it. Before the
-	// first Start those are an earlier process's. Later it never touches one
-	// that runs, starts or is being stopped.
+	// Reap removes the processes, mounts, cgroups and directories that belong to no sandbox
+	// of this Runtime. It returns how many sandboxes left them. Before the first Start,
+	// these are the sandboxes of an earlier process. Reap never touches a sandbox that
+	// runs, starts or is being stopped.
 	Reap(ctx context.Context) (int, error)
-	// Close stops every sandbox and returns when all are gone.
+	// Close stops every sandbox and returns when all have ended.
 	Close() error
 }
 
 // Sandbox is one running sandbox.
 type Sandbox interface {
-	// Conn carries the agent's protocol. What it reads is an attacker's data.
+	// Conn carries the agent's protocol. The data that it reads is untrusted.
 	Conn() io.ReadWriteCloser
-	// Done is closed when the sandbox has ended, whoever ended it.
+	// Done is closed when the sandbox has ended for any reason.
 	Done() <-chan struct{}
-	// Err says, after Done, why it ended: nil if Stop was called,
-	// ErrOutOfMemory where its memory limit killed it. ErrKilled is in its tree
-	// where something outside is seen to have done so.
+	// Err returns, after Done, why the sandbox ended: nil if Stop was called, or
+	// ErrOutOfMemory if the sandbox reached its memory limit. The error's tree contains
+	// ErrKilled if something outside is known to have killed the sandbox.
 	Err() error
-	// Stats reports what it uses now.
+	// Stats reports what the sandbox uses now.
 	Stats(ctx context.Context) (SandboxStats, error)
-	// Stop kills everything inside and returns when it is gone. It may be
-	// called more than once.
+	// Stop kills everything inside and returns when the sandbox has ended. It may be called
+	// more than once.
 	Stop(ctx context.Context) error
 }
 
@@ -128,27 +125,26 @@ type SandboxStats struct {
 	Processes int
 }
 
-// Credential authorises git to reach one repository. Its Secret never reaches
-// argv, URLs, configuration, logs, errors or a sandbox.
+// Credential lets git reach one repository. Its Secret never appears in argv, URLs,
+// configuration, logs, errors or a sandbox.
 type Credential struct {
 	Username string
 	Secret   string
 	Expires  time.Time // zero: unknown
 }
 
-// Repository names the remote of a space for which a credential is asked.
+// Repository is the remote of a space, in a request for its credential.
 type Repository struct {
 	Space SpaceID
 	URL   string // without a credential in it
 }
 
-// Credentials finds the credential for a repository: a token that was stored
-// for it, or a GitHub App's installation token. It is asked before every
-// transfer, so it caches what is dear to make and gives nothing that expires
-// within the next minutes.
+// Credentials finds the credential for a repository: a stored token, or an installation
+// token of the GitHub App. It is called before every transfer, so it caches tokens that are
+// slow to get. It returns no token that expires within the next minutes.
 type Credentials interface {
-	// Credential returns the zero Credential where the repository needs none,
-	// and fault.Unavailable if access was withdrawn.
+	// Credential returns the zero Credential if the repository needs none, and a
+	// fault.Unavailable if access was withdrawn.
 	Credential(ctx context.Context, r Repository) (Credential, error)
 }
 
@@ -158,8 +154,8 @@ type Event struct {
 	Commit Commit
 }
 
-// Events spreads commits to whoever follows: the index, the push queue, live
-// sandboxes, the web event stream.
+// Events sends new commits to all followers: the index, the push queue, live sandboxes and
+// the web event stream.
 type Events interface {
 	// Publish never blocks on a slow subscriber.
 	Publish(Event)

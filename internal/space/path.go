@@ -11,19 +11,19 @@ import (
 	"satchel/internal/fault"
 )
 
-// Path is a validated path of a file in a space: relative, slash-separated,
-// made by [ParsePath]. Whoever holds a Path need not check it again.
+// Path is a valid path of a file in a space: relative and slash-separated. [ParsePath]
+// returns it, so its users need not check it again.
 type Path string
 
-// Limits of every path. They hold for all writers and on every file system
-// that a space may be checked out on (Linux allows 255 bytes per name).
+// Limits of every path. They apply to all writers, and fit every file system that a space
+// may be checked out on (Linux allows 255 bytes per name).
 const (
 	MaxPathBytes    = 1024
 	MaxSegmentBytes = 255
 	MaxPathDepth    = 32
 )
 
-// PathRule names the rule that a refused path breaks, for tests and metrics.
+// PathRule is the rule that a refused path breaks, for tests and metrics.
 type PathRule string
 
 // The path rules of DESIGN section 4.
@@ -53,7 +53,7 @@ func refuse(p string, rule PathRule, why string) error {
 	return fault.Wrap(e, fault.Invalid, "The path %s cannot be used: %s.", quoteShort(p), why)
 }
 
-// RuleOf returns the path rule that err reports, or "".
+// RuleOf returns the path rule in err, or "".
 func RuleOf(err error) PathRule {
 	var e *PathError
 	if errors.As(err, &e) {
@@ -62,9 +62,9 @@ func RuleOf(err error) PathRule {
 	return ""
 }
 
-// ParsePath checks that s may name a file in a space and returns it as a
-// Path. It changes nothing: a path that needs cleaning is refused, so that one
-// file has one name. The error is a fault.Invalid that wraps a [PathError].
+// ParsePath returns s as a Path if s may name a file in a space. It does not clean paths
+// but refuses unclean ones, so that a file has only one name. The error is a fault.Invalid
+// that wraps a [PathError].
 func ParsePath(s string) (Path, error) {
 	switch {
 	case s == "":
@@ -108,8 +108,8 @@ func ParsePath(s string) (Path, error) {
 func FoldsToGit(name string) bool {
 	s := FoldName(name)
 	if i := strings.IndexAny(s, ":\\"); i >= 0 {
-		// ".git::$INDEX_ALLOCATION" is the directory on NTFS, and a backslash
-		// separates segments there.
+		// On NTFS, ".git::$INDEX_ALLOCATION" is the directory .git, and a backslash
+		// separates names.
 		for part := range strings.SplitSeq(s, "\\") {
 			head, _, _ := strings.Cut(part, ":")
 			if isGitName(head) {
@@ -121,8 +121,8 @@ func FoldsToGit(name string) bool {
 	return isGitName(s)
 }
 
-// FoldName returns a name as a file system that ignores case sees it, without
-// the code points that HFS+ ignores.
+// FoldName returns a name as file systems that ignore case compare it, without the code
+// points that HFS+ ignores.
 func FoldName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -160,8 +160,8 @@ func CheckSymlink(p Path, target string) error {
 	case path.IsAbs(target):
 		return bad("its link target is absolute")
 	}
-	// Walk segment by segment: "a/../../b" leaves the space on its way even
-	// where the cleaned path does not.
+	// Check name by name: "a/../../b" leaves the space on the way, although the cleaned
+	// path does not.
 	depth := strings.Count(string(p), "/")
 	for seg := range strings.SplitSeq(target, "/") {
 		switch {

@@ -12,9 +12,9 @@ type PendingFile struct {
 	Lost  string    `json:"lost,omitempty"` // why its content is not kept
 	Since time.Time `json:"since"`
 
-	// Only the service sets the rest, for files that it inspects. Shown is Path without
-	// what looks like a secret. Secrets are not allowed in the space; Allowed reports
-	// that all secrets in the file are.
+	// Only the service sets the following fields, for files that it inspects. Shown is Path
+	// without likely secrets. Secrets are the secrets that the space does not allow.
+	// Allowed reports that the space allows every secret in the file.
 	Shown   string          `json:"shown,omitempty"`
 	Secrets []PendingSecret `json:"secrets,omitempty"`
 	Allowed bool            `json:"allowed,omitempty"`

@@ -2,7 +2,7 @@ package space
 
 import "time"
 
-// RemoteKind is the kind of credential that a remote is used with.
+// RemoteKind is the kind of credential that a remote needs.
 type RemoteKind string
 
 // The kinds of credentials.
@@ -13,15 +13,16 @@ const (
 	KindSSH    RemoteKind = "ssh"    // the operator's key
 )
 
-// Remote is the repository with which a space is kept in step. The JSON form of this
-// and of the types below is part of the command line's contract.
+// Remote is the repository that a space is synced with. The JSON of this type and of the
+// types below is part of the command line's contract.
 type Remote struct {
 	Space SpaceID `json:"space"`
 	URL   string  `json:"url"` // without a credential in it
-	// Branch is the remote's branch; empty until the first sync has found its default.
+	// Branch is the remote's branch. It is empty until the first sync has found the default
+	// branch.
 	Branch string `json:"branch"`
-	// Chosen reports that a person named the branch: a renamed default branch is then
-	// not followed.
+	// Chosen reports that a person named the branch. The space then keeps the branch when
+	// the remote renames its default branch.
 	Chosen bool `json:"chosen,omitempty"`
 	// Trusted reports that the operator vouches for the URL.
 	Trusted  bool       `json:"trusted,omitempty"`
@@ -31,7 +32,7 @@ type Remote struct {
 	Changed  time.Time  `json:"changed"`
 }
 
-// RemoteState says in one word whether a space and its remote are in step.
+// RemoteState says in one word whether a space and its remote are in sync.
 type RemoteState string
 
 // The states of a remote.
@@ -43,16 +44,16 @@ const (
 	RemoteFailed  RemoteState = "failed"  // the last sync failed
 )
 
-// RemoteProblem says in one stable word why a sync failed. The values are in the
-// packages gitstore/transport and gitstore/remotes.
+// RemoteProblem is a stable word for why a sync failed. The packages gitstore/transport and
+// gitstore/remotes define the values.
 type RemoteProblem string
 
-// RemoteStatus describes a space, its remote and the last sync of the two.
+// RemoteStatus describes a space, its remote and their last sync.
 type RemoteStatus struct {
 	Remote *Remote     `json:"remote,omitempty"` // nil if the space has none
 	State  RemoteState `json:"state"`
-	// Problem is empty unless the last sync failed. Detail says what happened and
-	// Remedy what to do, each in a sentence or two for people.
+	// Problem is empty unless the last sync failed. Detail says what happened, and Remedy
+	// what to do, each in a sentence or two for people.
 	Problem RemoteProblem `json:"problem,omitempty"`
 	Detail  string        `json:"detail,omitempty"`
 	Remedy  string        `json:"remedy,omitempty"`
@@ -62,21 +63,21 @@ type RemoteStatus struct {
 	// remote's branch.
 	Head   CommitID `json:"head"`
 	Pushed CommitID `json:"pushed,omitempty"`
-	// LastCheck is when the remote last answered, LastSync when both were last found
-	// to be the same, NextTry when a failed sync is tried again.
+	// LastCheck is the time of the remote's last answer. LastSync is when the space and the
+	// remote were last found to be the same. NextTry is when a failed sync is tried again.
 	LastCheck time.Time `json:"last_check,omitzero"`
 	LastSync  time.Time `json:"last_sync,omitzero"`
 	NextTry   time.Time `json:"next_try,omitzero"`
-	// Attempts counts the failed syncs since the last good one.
+	// Attempts counts the failed syncs after the last successful one.
 	Attempts int `json:"attempts,omitempty"`
 	// Locations are the commits and files that the remote refused.
 	Locations []RemoteLocation `json:"locations,omitempty"`
-	// Notes are the latest notices about merges and the remote, newest first. Those of
+	// Notes are the latest notices about merges and the remote, newest first. Notices about
 	// a former remote stay.
 	Notes []RemoteNote `json:"notes,omitempty"`
 }
 
-// RemoteLocation is a place that a remote complained about, in its words.
+// RemoteLocation is a place that a remote complained about, in the remote's words.
 type RemoteLocation struct {
 	Commit CommitID `json:"commit,omitempty"`
 	Path   string   `json:"path,omitempty"`

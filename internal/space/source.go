@@ -21,10 +21,11 @@ const (
 // SourcesMount is the directory of all sources, in paths and in sandboxes.
 const SourcesMount = "/library/docs/"
 
-// Source is named, read-only knowledge with an audience. Readers see it as it was at
-// one commit, its snapshot. The JSON form is part of the command line's contract.
+// Source is a published, read-only directory with an audience. Readers see it as it was at
+// one commit, its snapshot. The JSON is part of the command line's contract.
 type Source struct {
-	// ID is unique on the server and the last name of the source's directory.
+	// ID is unique on the server. It is also the name of the source's directory under
+	// SourcesMount.
 	ID string `json:"id"`
 	SourceText
 	Kind SourceKind `json:"kind"`
@@ -32,12 +33,12 @@ type Source struct {
 	// Space and Dir are what is published; an empty Dir is the whole space.
 	Space SpaceID `json:"space"`
 	Dir   Path    `json:"dir"`
-	// By published it. Owner is that person's name; only the service sets it.
+	// By is the publisher. Owner is the publisher's name; only the service sets it.
 	By    UserID `json:"-"`
 	Owner string `json:"by"`
 
-	// Everybody on the server may read it, or else only By and Users. Readers are
-	// the names of Users; only the service sets them.
+	// Everybody lets everyone on the server read the source. Otherwise only By and Users
+	// may read it. Readers are the names of Users; only the service sets them.
 	Everybody bool     `json:"everybody"`
 	Users     []UserID `json:"-"`
 	Readers   []string `json:"readers,omitempty"`
@@ -47,10 +48,10 @@ type Source struct {
 
 	State   SourceState `json:"state"`
 	Problem string      `json:"problem,omitempty"` // of a failed source: a sentence for people
-	// Collection names the snapshots in the search index. Each publication has its
-	// own, so that nothing of an ended one is taken for the next.
+	// Collection is the id of the snapshots in the search index. Each publication has a new
+	// id, so that a new publication never shows results of an ended one.
 	Collection SpaceID `json:"-"`
-	// Commit is what the snapshot shows; empty before the first snapshot.
+	// Commit is the commit of the snapshot. It is empty before the first snapshot.
 	Commit CommitID `json:"commit,omitempty"`
 	Files  int      `json:"files"`
 	Bytes  int64    `json:"bytes"`
@@ -80,7 +81,7 @@ func (t *SourceText) Fields() []SourceField {
 	}
 }
 
-// The other fields of a source that an error about it names (see fault.FieldOf).
+// The other fields of a source that an error can name (see fault.FieldOf).
 const (
 	SourceName    = "name"
 	SourceDir     = "dir"
@@ -88,5 +89,5 @@ const (
 	SourceMemory  = "memory" // the consent to publish memory
 )
 
-// Mount returns the source's directory, as paths and sandboxes have it.
+// Mount returns the source's directory in paths and in sandboxes.
 func (s Source) Mount() string { return SourcesMount + s.ID }

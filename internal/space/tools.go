@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// The tools that commits name, besides those that AIs call. On the pages, a person sees
-// everything that ToolWeb writes. The other tools of the pages bring back or move content
-// that nobody has seen, so that they confirm nothing that an AI changed.
+// The tools in commits, besides the tools that AIs call. On the pages, a person sees
+// everything that ToolWeb writes. The other tools of the pages restore or move content that
+// nobody has seen, so they do not confirm what an AI changed.
 const (
 	ToolWeb        = "web"
 	ToolWebMove    = "web-move"
@@ -21,8 +21,8 @@ const (
 	ToolSync       = "sync"    // merges what the remote has
 )
 
-// Elsewhere stands for the tool of a commit that says Satchel made it, of which the
-// server knows nothing: whoever made it wrote that.
+// Elsewhere is the tool of a commit that claims to be made by Satchel, but that the server
+// does not know. The author of the commit wrote the claim.
 const Elsewhere = "git"
 
 // WebTools are the tools of the pages.
@@ -30,13 +30,13 @@ func WebTools() []string {
 	return []string{ToolWeb, ToolWebMove, ToolWebRestore, ToolWebRevert, ToolWebUndo}
 }
 
-// IsWebTool reports whether a tool is one of the pages.
+// IsWebTool reports whether a tool belongs to the pages.
 func IsWebTool(tool string) bool { return tool == ToolWeb || strings.HasPrefix(tool, ToolWeb+"-") }
 
-// AITools are the tools by which AIs change spaces. The server alone says by which tool a
-// commit was made, but a client chooses its own name: search for the commits of a client
-// only among those of these tools.
+// AITools returns the tools with which AIs change spaces. Only the server sets the tool of
+// a commit, but a client chooses its own name. So search for the commits of a client only
+// among the commits of these tools.
 func AITools() []string { return []string{"bash", "write", "edit", "remember", "forget"} }
 
-// IsAITool reports whether AIs change spaces by the tool.
+// IsAITool reports whether AIs change spaces with the tool.
 func IsAITool(tool string) bool { return slices.Contains(AITools(), tool) }

@@ -15,10 +15,10 @@ type gap struct {
 	pages    int
 }
 
-// Await waits until the collections that a query searches are indexed up to their
-// heads. It does not wait for an index that fell behind MaxWait ago or earlier, so
-// that a rebuild or a failing store delays no later search. It returns an error only
-// if ctx ends or the machine fails.
+// Await waits until the collections of a query are indexed up to their heads. It does not
+// wait for an index that has been behind for MaxWait or longer, so that a rebuild or a
+// failing store does not delay later searches. It returns an error only if ctx ends or the
+// machine fails.
 func (x *Index) Await(ctx context.Context, cols []Collection, q Query) error {
 	if q.MaxWait <= 0 {
 		return nil
@@ -91,9 +91,9 @@ func (x *Index) upToDate(ctx context.Context, e *entry) (bool, error) {
 // leastAge distinguishes an index that fell behind just now from one that is not behind.
 const leastAge = time.Nanosecond
 
-// lag returns for how long an index has been behind the head of its collection, and by how
-// many pages; 0 pages if that is not known. at is the commit of its database; exists says
-// whether it has one.
+// lag returns how long an index has been behind the head of its collection, and by how many
+// pages, or 0 pages if that is unknown. at is the commit of its database. exists reports
+// whether it has a database.
 func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, exists bool) (age time.Duration, pages int, err error) {
 	head, err := e.newest(ctx)
 	if ctx.Err() != nil {
@@ -148,7 +148,7 @@ func (x *Index) pagesBetween(ctx context.Context, e *entry, from, to space.Commi
 }
 
 // newest returns the collection's current head. Without a follower it returns the newest
-// head that the index knows of, or "".
+// known head, or "".
 func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	e.mu.Lock()
 	f, head := e.follower, e.head
@@ -162,7 +162,7 @@ func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	return f.src.Head(ctx, e.id)
 }
 
-// fell records that the index is behind, and returns for how long it has been.
+// fell records that the index is behind, and returns how long it has been.
 func (e *entry) fell(now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -172,7 +172,7 @@ func (e *entry) fell(now time.Time) time.Duration {
 	return now.Sub(e.since)
 }
 
-// reached records that the index lacks nothing of a head.
+// reached records that the index contains all of a head.
 func (e *entry) reached(head space.CommitID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,7 +181,7 @@ func (e *entry) reached(head space.CommitID) {
 	}
 }
 
-// failure returns why the last update failed.
+// failure returns the error of the last update.
 func (e *entry) failure() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"satchel/internal/space"
 )
 
-// Follower keeps collections up to date in the background as commits are
-// published. It is a [space.Events]. Updates of one collection are coalesced: all commits
-// that come during one are in the next.
+// Follower updates collections in the background after each commit. It is a [space.Events].
+// It combines updates of one collection: the commits that arrive during an update are all
+// in the next update.
 type Follower struct {
 	index  *Index
 	src    Source
@@ -34,11 +34,11 @@ type retry struct {
 	timer *time.Timer
 }
 
-// maxRetryFactor bounds how far the delay between retries grows.
+// maxRetryFactor limits the growth of the delay between retries.
 const maxRetryFactor = 100
 
-// Follow starts a follower. It also rebuilds the databases in which a query finds damage, of
-// the collections that were refreshed. Close ends it.
+// Follow starts a follower, which Close ends. In the collections that were refreshed, the
+// follower also rebuilds the databases in which a query finds damage.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}
@@ -57,8 +57,8 @@ func (f *Follower) Publish(ev space.Event) {
 	f.Refresh(ev.Space)
 }
 
-// Refresh requests an update of a collection without a new commit: at start, for every
-// collection.
+// Refresh requests an update of a collection without a new commit. A start calls it for
+// every collection.
 func (f *Follower) Refresh(id space.SpaceID) {
 	if e, err := f.index.entry(id); err == nil {
 		e.follow(f, f.index.opts.Now())
@@ -76,8 +76,8 @@ func (f *Follower) Refresh(id space.SpaceID) {
 	}
 }
 
-// Close cancels the running updates and returns when they have ended. The next start finds
-// what is left to do.
+// Close cancels the running updates and returns when they have ended. The next start does
+// the remaining updates.
 func (f *Follower) Close() {
 	f.mu.Lock()
 	f.closed = true

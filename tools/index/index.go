@@ -34,7 +34,7 @@ type Index struct {
 	closed  bool
 }
 
-// entry is one collection.
+// entry holds one collection.
 type entry struct {
 	id    space.SpaceID
 	turn  chan struct{} // full while an update or a rebuild runs
@@ -43,26 +43,26 @@ type entry struct {
 	tried bool               // the disk was looked at
 	news  chan struct{}      // closed and replaced whenever commit or err changes
 
-	// follower keeps the collection up to date, and its source knows the head. If it is
-	// nil, the head is that of the last update.
+	// follower keeps the collection up to date. Its source knows the head. Without a
+	// follower, the head is the one of the last update.
 	follower *Follower
-	// head is the newest commit that the index knows of, since noted. since is when the
-	// index fell behind; zero if it is not known to be.
+	// head is the newest known commit. It became known at noted. since is when the index
+	// fell behind. It is zero if the index is not known to be behind.
 	head  space.CommitID
 	noted time.Time
 	since time.Time
 	gap   gap   // the last count
 	err   error // of the last update; nil once one succeeds
-	// damaged is set when a reader met damage: the next update rebuilds.
+	// damaged is set when a reader finds damage. The next update rebuilds the database.
 	damaged  bool
 	repaired int // how often a damaged database was replaced
 }
 
-// collectionName is the form of a collection's id, which becomes a file name.
+// collectionName matches a collection's id, which becomes a file name.
 var collectionName = parse.Lazily(`^[a-z0-9][a-z0-9_-]{0,99}$`)
 
-// Open opens an index. Databases are opened when they are first used. Close must be
-// called.
+// Open opens an index. Each database opens when it is first used. The caller must call
+// Close.
 func Open(o Options) (*Index, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -82,8 +82,8 @@ func Open(o Options) (*Index, error) {
 	return x, nil
 }
 
-// Close closes every database once its queries are done. Updates and followers
-// must have ended.
+// Close closes every database when its queries have ended. Updates and followers must
+// already have ended.
 func (x *Index) Close() error {
 	err := x.engine.Close() // it reads the databases
 	if s := x.opts.Semantic; s != nil && s.Close != nil {
@@ -131,8 +131,8 @@ func (x *Index) entry(id space.SpaceID) (*entry, error) {
 	return e, nil
 }
 
-// Drop removes a collection's database, when a space was deleted or a source is no longer
-// published. Queries that use it end as usual.
+// Drop removes the database of a deleted space or of a source that is no longer published.
+// Queries that use the database end normally.
 func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {
@@ -148,7 +148,7 @@ func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	return errors.Join(x.removeFiles(id, func(string) bool { return true }), x.engine.Drop(ctx, string(id)))
 }
 
-// lock waits until nobody else updates the collection. Its caller calls unlock.
+// lock waits until nothing else updates the collection. The caller calls unlock.
 func (x *Index) lock(ctx context.Context, id space.SpaceID) (*entry, error) {
 	e, err := x.entry(id)
 	if err != nil {
@@ -164,9 +164,9 @@ func (x *Index) lock(ctx context.Context, id space.SpaceID) (*entry, error) {
 
 func (e *entry) unlock() { <-e.turn }
 
-// A database's file is <collection>.<generation>.db, so that a rebuild shares neither a name
-// nor a write-ahead log with the database that it replaces. An unfinished build also has the
-// suffix ".new".
+// fileName returns the name of a database's file: <collection>.<generation>.db. With the
+// generation, a rebuild shares neither a name nor a write-ahead log with the old database.
+// An unfinished build also has the suffix ".new".
 func (x *Index) fileName(id space.SpaceID, generation int) string {
 	return filepath.Join(x.opts.Dir, fmt.Sprintf("%s.%d.db", id, generation))
 }
@@ -196,8 +196,8 @@ func (x *Index) files(id space.SpaceID) ([]string, error) {
 	return files, nil
 }
 
-// open returns the entry's database for a query or an update; nil if there is none yet. The
-// caller releases it.
+// open returns the entry's database for a query or an update, or nil if there is none yet.
+// The caller releases the database.
 func (x *Index) open(ctx context.Context, e *entry) (*postings.Database, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -227,9 +227,9 @@ func (x *Index) open(ctx context.Context, e *entry) (*postings.Database, error) 
 	return e.cur, nil
 }
 
-// sweep removes the files that a killed process left beside the opened database: older
-// generations and unfinished builds. They may hold text that was purged since. The caller
-// holds e.mu, and no build has begun.
+// sweep removes the files that a killed process left next to the opened database: older
+// generations and unfinished builds. They may contain text that was purged later. The
+// caller holds e.mu, and no build has begun.
 func (x *Index) sweep(e *entry) {
 	// The next start tries again to remove what is left.
 	_ = x.removeFiles(e.id, func(name string) bool {
@@ -238,7 +238,7 @@ func (x *Index) sweep(e *entry) {
 	})
 }
 
-// removeFiles removes the files of a collection's databases that which selects.
+// removeFiles removes those files of a collection's databases for which which returns true.
 func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) error {
 	all, err := os.ReadDir(x.opts.Dir)
 	if err != nil {
@@ -287,8 +287,8 @@ func (e *entry) noteHead(head space.CommitID, now time.Time) {
 	}
 }
 
-// follow records that a follower will update the index. An index that knows no head
-// yet, as at start, counts as behind until that update ends.
+// follow records that a follower will update the index. An index without a known head, such
+// as at start, counts as behind until that update ends.
 func (e *entry) follow(f *Follower, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -324,18 +324,18 @@ func (e *entry) settled(at space.CommitID, err error) {
 	e.news = make(chan struct{})
 }
 
-// Status is how far an index has followed its collection.
+// Status describes how current the index of a collection is.
 type Status struct {
 	Commit space.CommitID // of the database; empty: none yet
 	Head   space.CommitID // the newest that the index knows of; empty: none yet
-	// Behind is how long Head has been newer than Commit, or may have been if that is not
-	// known yet; zero if it is not newer.
+	// Behind is how long Head has been newer than Commit, or how long that has been
+	// possible if it is not known yet. It is zero if Head is not newer.
 	Behind time.Duration
 	Docs   int64
 	Err    error // of the last update; nil if it succeeded
 }
 
-// Status reports how far the index of a collection has followed it.
+// Status returns how current the index of a collection is.
 func (x *Index) Status(ctx context.Context, id space.SpaceID) (Status, error) {
 	e, err := x.entry(id)
 	if err != nil {
@@ -364,8 +364,8 @@ func (e *entry) status(st postings.State, now time.Time) Status {
 	return s
 }
 
-// AtHead reports whether the index of a collection is at the head of src and not known to be
-// damaged. A reader then need not wait for a running update.
+// AtHead reports whether the index of a collection is at the head of src and not known to
+// be damaged. Readers then do not need to wait for a running update.
 func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool, error) {
 	head, err := src.Head(ctx, id)
 	if err != nil {
@@ -383,7 +383,7 @@ func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool,
 	return s.Commit != "" && s.Commit == head && s.Err == nil && !damaged, nil
 }
 
-// health reports whether the database is known to be damaged, and how often such a
+// health returns whether the database is known to be damaged, and how often a damaged
 // database was replaced.
 func (e *entry) health() (damaged bool, repaired int) {
 	e.mu.Lock()
@@ -391,10 +391,10 @@ func (e *entry) health() (damaged bool, repaired int) {
 	return e.damaged, e.repaired
 }
 
-// Wait returns when the index of the collection is at the commit, or when ctx ends. It also
-// returns the error of an update that fails meanwhile. Updates are coalesced, so a commit
-// that was skipped counts as reached once the index is at the newest head that it knows of;
-// so does an empty commit.
+// Wait returns when the index of the collection is at the commit, or when ctx ends. If an
+// update fails meanwhile, Wait returns its error. Updates are combined, so a skipped commit
+// counts as reached when the index is at the newest known head. The same is true for an
+// empty commit.
 func (x *Index) Wait(ctx context.Context, id space.SpaceID, commit space.CommitID) error {
 	e, err := x.entry(id)
 	if err != nil {

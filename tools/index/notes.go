@@ -49,7 +49,8 @@ func lagNotes(all []IndexState) (notes []string) {
 	return notes
 }
 
-// pagesOf says how many pages collections lack; "" if that is not known for all.
+// pagesOf returns a text about how many pages the collections lack, or "" if the number is
+// unknown for one of them.
 func pagesOf(all []IndexState) string {
 	sum := 0
 	for _, s := range all {
@@ -64,10 +65,10 @@ func pagesOf(all []IndexState) string {
 	return fmt.Sprintf("%d pages", sum)
 }
 
-// maxLabels limits how many collections a sentence names.
+// maxLabels limits the collections that a sentence names.
 const maxLabels = 5
 
-// labelsOf names collections in a sentence.
+// labelsOf lists collections for a sentence.
 func labelsOf(all []IndexState) string {
 	var labels []string
 	for _, s := range all[:min(len(all), maxLabels)] {
@@ -82,7 +83,8 @@ func labelsOf(all []IndexState) string {
 	return strings.Join(labels, ", ")
 }
 
-// respelledNote says which words no page has, and what was searched for besides.
+// respelledNote lists the words that no page has, and the words that the search used in
+// addition.
 func respelledNote(missing []string, respelled []rank.Respelling) string {
 	note := missingNote(missing)
 	if len(respelled) == 0 {
@@ -112,11 +114,11 @@ func missingNote(words []string) string {
 	return "No page has " + strings.Join(quoted, ", ") + "."
 }
 
-// maxUnmet is how many values of filters that no document meets a note names.
+// maxUnmet limits the filter values without a matching document that a note lists.
 const maxUnmet = 5
 
-// unmetNote says, for a search that found nothing, which values of its filters no document
-// meets; "" if all are met.
+// unmetNote returns a note for a search that found nothing. It lists the filter values that
+// no document has. It returns "" if each value has a document.
 func unmetNote(ctx context.Context, sources []*rank.Source, f query.Filters) (string, error) {
 	var unmet []string
 	all := f.Single()
@@ -147,8 +149,8 @@ func unmetNote(ctx context.Context, sources []*rank.Source, f query.Filters) (st
 	return "No page is " + strings.Join(unmet, " or ") + ".", nil
 }
 
-// whyEmpty says why a search found nothing; "" if a note has said so. met is whether each
-// filter by itself is met by a page.
+// whyEmpty returns why a search found nothing, or "" if a note has said so. met reports
+// whether each filter by itself matches a page.
 func whyEmpty(u *rank.Run, docs int64, met bool, r *Results) string {
 	others := u.Filters
 	others.Source = query.Condition{}
@@ -189,10 +191,10 @@ func whyEmpty(u *rank.Run, docs int64, met bool, r *Results) string {
 	return page + strings.ToValidUTF8(has, "") + "."
 }
 
-// shownUnread limits how many unreadable files a note names.
+// shownUnread limits the unreadable files that a note lists.
 const shownUnread = 3
 
-// unreadNote is the note about the files that only their names find.
+// unreadNote returns a note about the files that a search can find only by their names.
 func unreadNote(ctx context.Context, s *rank.Source) (string, error) {
 	paths, err := s.UnreadPaths(ctx, shownUnread)
 	if err != nil {
@@ -209,7 +211,7 @@ func unreadNote(ctx context.Context, s *rank.Source) (string, error) {
 	return fmt.Sprintf("The text of %s in %s was not searched, because it is damaged on the server's disk. %s", list, s.Label, space.DamagedAdvice), nil
 }
 
-// scope says what a search looked at.
+// scope describes what a search covered.
 func scope(cols []Collection, f query.Filters, indexes []IndexState) string {
 	f.Source = query.Condition{}
 	docs := int64(0)

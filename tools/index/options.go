@@ -11,9 +11,9 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// Source is the git store, from which the index reads collections.
+// Source is the git store from which the index reads collections.
 type Source interface {
-	// Head returns the newest commit; "" if there is none yet.
+	// Head returns the newest commit, or "" if there is none yet.
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	// Diff lists the files that differ between two commits. After an error the index is
 	// rebuilt, because the older commit may be gone.
@@ -25,45 +25,45 @@ type Source interface {
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 }
 
-// Dater is a Source that knows when files were changed. Without it a file has the date of
-// its front matter or none.
+// Dater is a Source that knows when files changed. Without it a file has the date in its
+// front matter, or no date.
 type Dater interface {
 	// Dates returns when each file of "to" was last changed by a commit after
 	// "from" ("" for the whole history). A file that is absent from the map has no date.
 	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
 }
 
-// Derived is a Source whose collections are made from others, such as snapshots of a space.
-// Its Head is behind until the next snapshot.
+// Derived is a Source whose collections come from others, such as snapshots of a space. Its
+// Head is behind until the next snapshot.
 type Derived interface {
-	// Newest returns the commit that Head will return when it has caught up.
+	// Newest returns the commit that Head returns after it has caught up.
 	Newest(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 }
 
 // Options configure an Index. The zero value of a field means its default.
 type Options struct {
-	// Dir holds the databases. It is made if it does not exist; nothing else may be kept in
-	// it.
+	// Dir holds the databases. It is created if it does not exist. It must contain no other
+	// files.
 	Dir string
 	// Logger receives rebuilds and failures. Default: nothing is logged.
 	Logger *slog.Logger
-	// Semantic has the models that add to what words find. Default: none.
+	// Semantic holds the models that find results beyond matching words. Default: none.
 	Semantic *rank.Semantic
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 
-	// Only tests change these.
+	// Only tests set the following fields.
 	storage    postings.Options
 	ranking    rank.Options
 	maxTime    time.Duration // when a search is given up
 	retryAfter time.Duration // when a Follower retries; doubles with each failure, up to 100 times this
 }
 
-// maxFileBytes is the largest file whose content is indexed; of a larger one only the path
-// is.
+// maxFileBytes is the size of the largest file whose content is indexed. Of a larger file,
+// only the path is indexed.
 const maxFileBytes = 1 << 20
 
-// followWorkers is how many collections a Follower updates at once.
+// followWorkers limits the collections that a Follower updates at once.
 const followWorkers = 2
 
 func (o Options) withDefaults() Options {

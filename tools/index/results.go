@@ -11,10 +11,11 @@ import (
 // Collection is one database to search.
 type Collection struct {
 	ID space.SpaceID
-	// Label names it in results and in the source: filter: "space", or a source's id.
+	// Label identifies the collection in results and in the source: filter. It is "space"
+	// or a source's id.
 	Label string
-	// Mount is the directory under which its paths are shown, without a slash at its end:
-	// "/library/docs/nuxt". Empty for a space.
+	// Mount is the prefix of the collection's paths in results, without a trailing slash:
+	// "/library/docs/nuxt". It is empty for a space.
 	Mount string
 }
 
@@ -22,63 +23,65 @@ type Collection struct {
 type Query struct {
 	// Text is in the query language: words, "phrases", -without and qualifiers.
 	Text string
-	// Limit is the maximum number of hits. The smaller of it and a limit: in the text
-	// counts. If neither is above 0, UsualLimit counts, or else DefaultLimit. No answer has
-	// more than rank.MaxResults.
+	// Limit is the maximum number of hits. If the text has a limit: too, the smaller one
+	// applies. If neither is above 0, UsualLimit applies, or else DefaultLimit. No answer
+	// has more hits than rank.MaxResults.
 	Limit      int
 	UsualLimit int
-	// MaxTokens is the budget of the whole answer, by present.EstimateTokens.
+	// MaxTokens is the budget of the whole answer, as present.EstimateTokens counts.
 	// Default 5,000.
 	MaxTokens int
-	// Source and Since are further filters. Source is one label or several, separated by
+	// Source and Since are further filters. Source is one or more labels, separated by
 	// commas.
 	Source string
 	Since  time.Time
 	// Explain requests the explanation of each hit's score.
 	Explain bool
-	// MaxWait is how long after an index fell behind Await still waits for it. With
-	// zero, the default, it never waits.
+	// MaxWait is how long Await waits for an index, from the time when the index fell
+	// behind. With zero, the default, it never waits.
 	MaxWait time.Duration
 }
 
 // DefaultLimit is the default of Query.Limit.
 const DefaultLimit = 10
 
-// Results answer a Query.
+// Results is the answer to a Query.
 type Results struct {
 	Hits []present.Hit
-	// Total is the number of documents that have a word of the query and meet the filters,
-	// without those that another hit represents. Truncated means that Hits has fewer.
+	// Total counts the documents that contain a word of the query and match the filters,
+	// without those that another hit represents. Truncated reports that Hits lists fewer.
 	Total     int
 	Truncated bool
 	// Scope describes what was searched.
 	Scope string
-	// Indexes has the state of each collection. IndexCommit is the commit of the first, and
-	// IndexAge the longest time for which one has been behind; zero if none is.
+	// Indexes holds the state of each collection. IndexCommit is the commit of the first.
+	// IndexAge is the longest time that an index has been behind, or zero if none is.
 	Indexes     []IndexState
 	IndexCommit space.CommitID
 	IndexAge    time.Duration
-	// Notes are sentences for the caller, such as what of the query was not understood or
-	// could not be searched.
+	// Notes are sentences for the caller. For example, they say which part of the query was
+	// not understood or could not be searched.
 	Notes []string
-	// Suggestions are words of the index near those that found nothing.
+	// Suggestions are words of the index that are similar to the words that found nothing.
 	Suggestions []string
-	// Tokens is about what Hits cost as JSON objects, by present.EstimateTokens.
+	// Tokens is the approximate cost of Hits as JSON objects, as present.EstimateTokens
+	// counts.
 	Tokens int
 }
 
-// IndexState is what an answer knows of one collection.
+// IndexState describes one collection in an answer.
 type IndexState struct {
 	Collection Collection
 	Commit     space.CommitID // empty if it is not indexed yet
-	// Behind is for how long the index has been behind its head, zero if it is not
-	// behind. Pages is how many pages it lacks, 0 if that is not known.
+	// Behind is how long the index has been behind its head, or zero if it is not behind.
+	// Pages is how many pages it lacks, or 0 if that is unknown.
 	Behind time.Duration
 	Pages  int
 	Docs   int64
 }
 
-// limitWith returns how many hits are wanted if the text has a limit; 0 for none.
+// limitWith returns the maximum number of hits if the text has the limit text, or no limit
+// if text is 0.
 func (q *Query) limitWith(text int) int {
 	if n := query.Smaller(q.Limit, text); n > 0 {
 		return n

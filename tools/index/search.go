@@ -17,11 +17,13 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// maxTime is when a search is given up; only filters made to be slow come near to it.
+// maxTime is when a search is cancelled. Only filters that are made to be slow come near
+// it.
 const maxTime = 10 * time.Second
 
-// Search answers a query over several collections as over one. It returns an error only
-// if ctx ends or the machine fails: Results.Notes say what a query or an index lacks.
+// Search answers a query over several collections as if they were one. It returns an error
+// only if ctx ends or the machine fails. Results.Notes describe problems of the query or of
+// an index.
 func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Results, err error) {
 	limited, cancel := context.WithTimeout(ctx, x.opts.maxTime)
 	defer cancel()
@@ -38,17 +40,17 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Resul
 	return r, nil
 }
 
-// Ranked is a document in a whole ranking.
+// Ranked is a document in a complete ranking.
 type Ranked struct {
 	Collection space.SpaceID
 	Path       string // as Hit.Path
 	Score      float64
 }
 
-// Rank returns what a query finds, best first, at most depth documents (0: 1,000), as
-// Search orders it by relevance, for evaluations: nothing is cut off for being far below
-// the best, and no document stands for its translations, versions or copies. It reads no
-// passages and asks no reranker.
+// Rank returns what a query finds, for evaluations: at most depth documents (0: 1,000), in
+// the order in which Search ranks them by relevance. It drops no documents that score far
+// below the best, and does not merge translations, versions or copies. It reads no passages
+// and calls no reranker.
 func (x *Index) Rank(ctx context.Context, cols []Collection, q Query, depth int) (ranked []Ranked, err error) {
 	if depth <= 0 {
 		depth = 1000
@@ -70,8 +72,8 @@ func (x *Index) Rank(ctx context.Context, cols []Collection, q Query, depth int)
 	return ranked, err
 }
 
-// withRepair calls search, and again without each collection whose database turns out to
-// be damaged, which is rebuilt.
+// withRepair calls search. If search finds a damaged database, withRepair requests a
+// rebuild and calls search again without that collection.
 func (x *Index) withRepair(ctx context.Context, search func(broken map[space.SpaceID]bool) error) error {
 	broken := map[space.SpaceID]bool{}
 	for {
@@ -88,7 +90,7 @@ func (x *Index) withRepair(ctx context.Context, search func(broken map[space.Spa
 	}
 }
 
-// reportDamage has the next update rebuild a database, and asks for that update.
+// reportDamage marks a database as damaged and requests an update, which rebuilds it.
 func (x *Index) reportDamage(ctx context.Context, in *rank.SourceError) {
 	e, err := x.entry(in.ID)
 	if err != nil {
@@ -227,7 +229,7 @@ func distinct(values []string) []string {
 	return d
 }
 
-// maxQueryBytes is how much of a query is read.
+// maxQueryBytes limits how much of a query is read.
 const maxQueryBytes = 2000
 
 // parse parses a query's text and adds its other filters.
@@ -255,8 +257,7 @@ func chooseCollections(cols []Collection, c query.Condition) []Collection {
 	return chosen
 }
 
-// unknownSources returns notes about sources that a filter names and that do not
-// exist.
+// unknownSources returns notes about the sources in a filter that do not exist.
 func unknownSources(cols []Collection, c query.Condition) (notes []string) {
 	for _, want := range c.Is {
 		if !slices.ContainsFunc(cols, func(col Collection) bool { return strings.EqualFold(col.Label, want) }) {
@@ -304,10 +305,10 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*rank.Sour
 	return s, nil
 }
 
-// describe adds to the answer what it must say of a collection.
+// describe adds the state and the notes of a collection to the answer.
 func (x *Index) describe(ctx context.Context, e *entry, s *rank.Source, c Collection, r *Results) (err error) {
 	st := IndexState{Collection: c, Commit: s.State.Commit, Docs: s.State.Docs}
-	// Look up the head after opening the database, so that it is not the older one.
+	// Look up the head after opening the database, so that the head is not older.
 	if st.Behind, st.Pages, err = x.lag(ctx, e, st.Commit, true); err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ func (x *Index) ForgetVectors(ctx context.Context, id space.SpaceID) error {
 	return err
 }
 
-// VectorStatus reports how far the vectors of a collection are; ok is false if none are
-// made.
+// VectorStatus returns the progress of the vectors of a collection. ok is false if there is
+// no model.
 func (x *Index) VectorStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
 	if x.engine == nil {
 		return semantic.Status{}, false
@@ -26,8 +26,8 @@ func (x *Index) VectorStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
 }
 
 // WaitVectors returns when a collection has vectors for everything in its index, or when
-// ctx ends; at once if there is no model. It also returns the error of a run that fails
-// meanwhile.
+// ctx ends. Without a model it returns at once. If a run fails meanwhile, it returns the
+// error of the run.
 func (x *Index) WaitVectors(ctx context.Context, id space.SpaceID) error {
 	if x.engine == nil {
 		return nil
@@ -39,10 +39,10 @@ func (x *Index) WaitVectors(ctx context.Context, id space.SpaceID) error {
 	return x.engine.Wait(ctx, string(id), string(st.Commit))
 }
 
-// chunkSource offers the chunks of the index for embedding. It is a semantic.Source.
+// chunkSource provides the chunks of the index for embedding. It is a semantic.Source.
 type chunkSource struct{ x *Index }
 
-// with calls f with the collection's database; ok is false if it has none.
+// with calls f with the collection's database. ok is false if there is none.
 func (s chunkSource) with(ctx context.Context, collection string, f func(*postings.Database) error) (ok bool, err error) {
 	e, err := s.x.entry(space.SpaceID(collection))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// manyChanges is how many changed files make a rebuild faster than an update, if they are
-// most of the collection.
+// manyChanges is the number of changed files above which a rebuild is faster than an
+// update, if the files are most of the collection.
 const manyChanges = 500
 
 // Update brings the index of a collection to the head of src. Updates of one collection run
-// one after another, and queries continue meanwhile. It does nothing if the index is at the
-// head already.
+// one after another. Queries continue meanwhile. If the index is already at the head,
+// Update does nothing.
 func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {
@@ -61,9 +61,9 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 	return err
 }
 
-// Sound runs ask, which queries the collection, over an undamaged index: if ask or another
-// query finds damage meanwhile, the index is rebuilt and ask runs once more. It fails if
-// that finds damage again.
+// Sound calls ask, which queries the collection, on an undamaged index. If ask or another
+// query finds damage meanwhile, Sound rebuilds the index and calls ask once more. It fails
+// if damage is found again.
 func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask func() error) error {
 	e, err := x.entry(id)
 	if err != nil {
@@ -85,9 +85,9 @@ func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask fun
 	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after it was rebuilt. Check the disk, then run: satchel reindex")
 }
 
-// Reread is Update that also reads the named files of the head again if they have not
-// changed. It returns the paths that the head does not have; they are removed from the
-// index.
+// Reread is like Update, but it also reads the given files of the head again if they have
+// not changed. It returns the paths that are not in the head, after it has removed them
+// from the index.
 func (x *Index) Reread(ctx context.Context, id space.SpaceID, src Source, paths []space.Path) (absent []space.Path, err error) {
 	e, err := x.lock(ctx, id)
 	if err != nil {
@@ -195,12 +195,12 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 	return head, nil
 }
 
-// maxUnread limits how many unreadable files an update tries again. Each update tries
+// maxUnread limits the unreadable files that an update tries again. Each update tries
 // others.
 const maxUnread = 100
 
-// repaired lists the files that could not be read when they were indexed and can be
-// read now, except those in changed.
+// repaired lists the files that were unreadable when they were indexed and are readable
+// now, except those in changed.
 func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *postings.Database, src Source, changed []space.FileChange, head space.CommitID) (list []space.FileChange) {
 	paths, err := d.UnreadPaths(ctx, maxUnread)
 	if err != nil {
@@ -239,8 +239,8 @@ func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, t
 	return dates
 }
 
-// load reads and analyses one file. A file that is damaged in the source gets no blob, and
-// only its path is indexed, so that the other files can still be indexed.
+// load reads and analyses one file. For a damaged file it indexes only the path, so that
+// the other files can still be indexed.
 func (x *Index) load(ctx context.Context, a *parse.Analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (parse.Document, error) {
 	var data []byte
 	if c.Size <= maxFileBytes {
@@ -291,8 +291,8 @@ func (x *Index) apply(ctx context.Context, e *entry, d *postings.Database, src S
 	})
 }
 
-// rebuild indexes a commit into a new file, which replaces the old one once it is complete
-// and on disk. A collection without a commit has an empty index.
+// rebuild indexes a commit into a new file, which replaces the old file when it is complete
+// and on disk. The index of a collection without a commit is empty.
 func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.CommitID) (err error) {
 	start := x.opts.Now()
 	old, err := x.files(e.id)
@@ -358,8 +358,8 @@ func syncPath(name string) error {
 	return nil
 }
 
-// build makes a database of all files of a commit. As many goroutines as there are
-// processors analyse them, and this one writes them, in order.
+// build creates a database of all files of a commit. One goroutine for each processor
+// analyses files. The calling goroutine writes the results in order.
 func (x *Index) build(ctx context.Context, id space.SpaceID, file string, src Source, head space.CommitID) error {
 	var files []space.FileChange
 	var dates map[space.Path]time.Time
@@ -378,8 +378,8 @@ func (x *Index) build(ctx context.Context, id space.SpaceID, file string, src So
 	})
 }
 
-// analyseAll calls yield with every indexed file, in order. Its goroutines have ended when it
-// returns.
+// analyseAll calls yield with every indexed file, in order. When it returns, its goroutines
+// have ended.
 func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, files []space.FileChange, dates map[space.Path]time.Time, yield func(parse.Document) error) error {
 	type job struct {
 		file space.FileChange

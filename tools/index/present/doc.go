@@ -1,6 +1,6 @@
-// Package present makes the hits of an answer out of ranked documents.
+// Package present converts ranked documents to the hits of an answer.
 //
-// [Hits] gives each document its metadata and a snippet that shows why it is a hit, and
-// gives the best their text, within a budget of tokens ([EstimateTokens]). All text is
-// shown without characters that deceive a reader.
+// [Hits] gives each document its metadata and a snippet that shows why it is a hit. It
+// gives the best documents their text, within a budget of tokens ([EstimateTokens]). It
+// removes characters that deceive a reader from all text.
 package present

@@ -14,7 +14,7 @@ import (
 // although they have no word of the query, if they are parts of the same section.
 const joinedNeighbours = 1
 
-// extract is a part of a document as it is shown.
+// extract is the shown part of a document.
 type extract struct {
 	text  string
 	lines [2]int
@@ -159,7 +159,7 @@ func (f *hitPassage) linesAround(name string, budget int) extract {
 	return render(first, last)
 }
 
-// maxTableBytes is how far above a chunk the header of its table may be.
+// maxTableBytes limits the distance between a chunk and the header of its table above.
 const maxTableBytes = 64 << 10
 
 // tableHead returns the header of the table in whose middle the best passage begins; "" if

@@ -22,10 +22,10 @@ type highlightTerms struct {
 	sketches [256]bool
 }
 
-// sketch makes a byte of a term, which must not be empty.
+// sketch computes a byte from a term, which must not be empty.
 func sketch(term string) byte { return term[0] ^ term[len(term)-1]<<3 ^ byte(len(term)) }
 
-// maxHighlights is how many terms are looked for in a passage: a bit for each.
+// maxHighlights limits the terms that are searched for in a passage. Each needs a bit.
 const maxHighlights = 64
 
 func newHighlightTerms(terms []rank.Term) highlightTerms {

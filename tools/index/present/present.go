@@ -57,15 +57,15 @@ type Hit struct {
 	Version     string
 	Date        time.Time    // when it was last changed; zero: unknown
 	Blob        space.BlobID // its etag
-	// AlsoIn are paths (like Path) of documents that this one represents: copies, other
-	// versions and languages of it. Also is their number; AlsoIn may only have the best.
+	// AlsoIn lists paths (like Path) of documents that this hit represents: copies, and
+	// other versions and languages. Also counts them. AlsoIn may list only the best.
 	Also   int
 	AlsoIn []string
-	// Related are the files that a page says it is about (relevant_files); for a file
-	// they are the pages that say so.
+	// Related lists the files that a page is about (relevant_files). For a file, it lists
+	// the pages that are about the file.
 	Related []string
-	// Text is the passage or the whole document, for the hits at the top, as long as
-	// the token budget allows.
+	// Text is the passage or the whole document. Only the top hits have it, as far as the
+	// token budget allows.
 	Text string
 	// Why explains the score, if the query asks for it.
 	Why *rank.Explanation
@@ -141,8 +141,8 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 	return hits, tokens, nil
 }
 
-// CutNote is the note of an answer that has only so many hits because more do not fit into
-// its budget of tokens.
+// CutNote returns the note of an answer that omits hits because they do not fit into its
+// budget of tokens.
 func CutNote(hits int) string {
 	if hits == 1 {
 		return "Only the best hit is shown: the token budget has no room for more."
@@ -150,7 +150,7 @@ func CutNote(hits int) string {
 	return fmt.Sprintf("Only the best %d hits fit into the token budget.", hits)
 }
 
-// describe makes the hit of a document, without its text.
+// describe creates the hit of a document, without its text.
 func (f *hitPassage) describe(ctx context.Context, a *parse.Analyzer, w highlightTerms) (h Hit, err error) {
 	if err := f.Load(ctx); err != nil {
 		return h, err
@@ -210,8 +210,9 @@ func (h *Hit) shorten(a *parse.Analyzer, f *hitPassage, w highlightTerms, share 
 	}
 }
 
-// shown makes valid text of a part of a file, without controls and without characters that
-// deceive a reader: invisible ones, and those that change the order of letters.
+// shown returns a part of a file as valid text. It removes control characters and
+// characters that deceive a reader: invisible ones, and those that change the order of
+// letters.
 func shown(s string) string {
 	odd := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return odd(r) || deceptive(r) }) {
@@ -246,8 +247,8 @@ func deceptive(r rune) bool {
 	return false
 }
 
-// readable returns a part of a file as it is shown: the text of HTML and of notebooks, the
-// lines of everything else.
+// readable returns the text of a part of a file: the text of HTML and of notebooks, and the
+// lines of all other files.
 func readable(name, text string) string {
 	switch f := parse.Format(name); f {
 	case parse.FormatHTML, parse.FormatNotebook:
@@ -262,8 +263,8 @@ func readable(name, text string) string {
 	return text
 }
 
-// escape returns the character after the backslash with which JSON writes a byte; 0 if it
-// writes the byte itself.
+// escape returns the character after the backslash in the JSON escape of a byte, or 0 if
+// JSON does not escape the byte.
 func escape(c byte) byte {
 	switch c {
 	case '\n':
@@ -278,7 +279,7 @@ func escape(c byte) byte {
 	return 0
 }
 
-// costOf returns what a text costs in an answer, as a JSON string.
+// costOf returns the cost of a text in an answer, as a JSON string.
 func costOf(s string) int {
 	escapes, ascii := 0, true
 	for i := range len(s) {
@@ -323,12 +324,12 @@ func costOf(s string) int {
 	return EstimateTokens(b.String())
 }
 
-// hitOverhead is what the names of a hit's fields, its score and the marks
-// between them cost in an answer.
+// hitOverhead is the cost of a hit's field names, its score and the punctuation between
+// them.
 const hitOverhead = 64
 
-// tokens returns what a hit costs in an answer without its text. Its path counts twice,
-// because it is also the id.
+// tokens returns the cost of a hit without its text. The path counts twice, because it is
+// also the id.
 func (h *Hit) tokens() int {
 	n := hitOverhead + 2*costOf(h.Path)
 	for _, s := range []string{h.Title, h.Heading, h.Anchor, h.Description, h.Snippet, h.Source, h.Lang, h.Version, string(h.Blob)} {
@@ -345,8 +346,8 @@ func (h *Hit) tokens() int {
 	return n
 }
 
-// related returns the files that the document says it is about; for a file, the pages that
-// say so.
+// related returns the files that a document says it is about. For a file, it returns the
+// pages that say they are about the file.
 func (f *hitPassage) related(ctx context.Context) (all []string, err error) {
 	s := f.Source
 	pages, err := s.Links(ctx)

@@ -7,10 +7,10 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// snippetBytes is about how long a snippet is.
+// snippetBytes is the approximate length of a snippet.
 const snippetBytes = 320
 
-// passage is what is shown of a document.
+// passage is the shown part of a document.
 type passage struct {
 	postings.Passage
 	head string // of the table that it begins in the middle of
@@ -178,7 +178,7 @@ func closesFence(data []byte, lines []parse.Line, i int) bool {
 	return !f.Open()
 }
 
-// opening returns the line that opens the code fence around a line; "" if there is none.
+// opening returns the line that opens the code fence around a line, or "" if there is none.
 func opening(data []byte, lines []parse.Line, i int) string {
 	l := lines[i]
 	if l.Group != parse.InFence || l.First >= i {
@@ -256,7 +256,7 @@ func wholeFences(text, open string) string {
 	return strings.TrimRight(text, "\n") + "\n" + end
 }
 
-// sentenceEnds are what ends a sentence in scripts without blanks.
+// sentenceEnds are the characters that end a sentence in scripts without blanks.
 const sentenceEnds = "。！？｡"
 
 // bestSentences shortens a long line to whole sentences around its best one, and a sentence

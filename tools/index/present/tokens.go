@@ -139,8 +139,8 @@ func marks(s string, i int) (end, cost int) {
 	return i, cost
 }
 
-// runeCost is what a character of another script costs in quarters: as measured
-// with the tokenizer that is worst at it, or its bytes.
+// runeCost returns the cost in quarters of a character of another script. It is the cost in
+// the worst measured tokenizer, or the character's bytes.
 func runeCost(r rune, size int) int {
 	for _, c := range runeCosts {
 		if r < c.below {

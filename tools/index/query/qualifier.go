@@ -24,7 +24,7 @@ type Condition struct{ Is, Not []string }
 // Empty reports whether the condition always holds.
 func (c Condition) Empty() bool { return len(c.Is)+len(c.Not) == 0 }
 
-// Empty reports whether the filters let everything through.
+// Empty reports whether the filters match everything.
 func (f Filters) Empty() bool {
 	return f.Source.Empty() && f.Path.Empty() && f.Kind.Empty() && f.Lang.Empty() && f.Version.Empty() && f.Tag.Empty() &&
 		f.Since.IsZero() && f.Before.IsZero()
@@ -41,8 +41,8 @@ var otherNames = map[string]string{
 	"order": "sort", "orderby": "sort", "order_by": "sort", "sortby": "sort", "max": "limit", "top": "limit",
 }
 
-// qualify takes a qualifier in and returns the rest of the query, of which a
-// date may take words; false means that it is a word.
+// qualify applies a qualifier and returns the rest of the query, because a date may include
+// the following words. If it returns false, the qualifier is a word.
 func (q *Parsed) qualify(key, value, rest string, not bool, now time.Time) (string, bool) {
 	f := &q.Filters
 	name := key
@@ -96,7 +96,7 @@ func (q *Parsed) qualify(key, value, rest string, not bool, now time.Time) (stri
 	return rest, true
 }
 
-// arrange takes in what changes nothing but how the answer looks.
+// arrange applies qualifiers that change only the presentation of the answer.
 func (q *Parsed) arrange(name, key, value string) {
 	switch name {
 	case "sort":
@@ -122,7 +122,7 @@ func limitOf(value string) (n int, ok bool) {
 	return n, n > 0 && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
-// Smaller returns the smaller of two limits, of which 0 is none.
+// Smaller returns the smaller of two limits. A limit of 0 means no limit.
 func Smaller(a, b int) int {
 	if a <= 0 || b > 0 && b < a {
 		return b
@@ -136,7 +136,7 @@ var sortOrders = map[string]SortOrder{
 	"relevance": ByRelevance, "best": ByRelevance, "score": ByRelevance, "rank": ByRelevance,
 }
 
-// plausible reports whether a value is one that a qualifier can have.
+// plausible reports whether a qualifier can have a value.
 func plausible(name, value string, now time.Time) bool {
 	switch name {
 	case "path":
@@ -312,7 +312,7 @@ func (f Filters) Describe() string {
 	return strings.Join(b, " ")
 }
 
-// MaxDescribed is how many bytes of a filter an answer repeats.
+// MaxDescribed limits the length of a filter that an answer repeats, in bytes.
 const MaxDescribed = 200
 
 func quoteValues(values []string) string {

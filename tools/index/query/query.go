@@ -98,7 +98,7 @@ func isCommand(s string) bool {
 	return false
 }
 
-// queryParser is at one place in a query.
+// queryParser is the state of parsing a query.
 type queryParser struct {
 	q       *Parsed
 	rest    string
@@ -108,7 +108,7 @@ type queryParser struct {
 	phrases int
 }
 
-// next takes one word, phrase or qualifier off the rest; false at its end.
+// next removes one word, phrase or qualifier from the rest. It returns false at the end.
 func (p *queryParser) next() bool {
 	p.rest = strings.TrimLeft(p.rest, " ")
 	if p.rest == "" {
@@ -148,9 +148,9 @@ func (p *queryParser) next() bool {
 	return true
 }
 
-// cutMinus reads the sign that leaves something out. An option of a command is
-// none, nor are one or two letters or digits ("ls -la", "-40"), which many
-// commands and numbers end with and which hardly anyone wants to leave out.
+// cutMinus reads the minus sign of an exclusion. The sign of a command's option is not an
+// exclusion. Neither is one before one or two letters or digits ("ls -la", "-40"), because
+// many commands and numbers end that way and people rarely want to exclude them.
 func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 	if len(s) < 2 || s[0] != '-' || p.command {
 		return s, false
@@ -197,7 +197,7 @@ func isQuote(r rune) bool { return r == '"' || r == '“' || r == '„' || r == 
 // closingQuotes may end a phrase; “ also ends one in German.
 var closingQuotes = map[rune]string{'"': `"`, '“': `"”`, '„': `“”`, '«': `»`}
 
-// cutQuoted reads a quoted phrase. A quote that is never closed is none.
+// cutQuoted reads a quoted phrase. An unclosed quote does not start a phrase.
 func cutQuoted(s string) (phrase, rest string, ok bool) {
 	open, size := utf8.DecodeRuneInString(s)
 	if !isQuote(open) {

@@ -23,7 +23,7 @@ type Candidate struct {
 	path    space.Path // set with the evidence; equal scores are in the order of paths
 	variant string     // see variantKey
 
-	// Also has the shown paths of documents that this one stands for, at most maxAlso of
+	// Also lists the shown paths of documents that this one represents, at most maxAlso of
 	// all AlsoCount.
 	Also      []string
 	AlsoCount int
@@ -136,7 +136,7 @@ func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, ex
 	return order
 }
 
-// list answers a query that has filters and no words: the newest documents.
+// list answers a query that has filters but no words, with the newest documents.
 func (u *Run) list(ctx context.Context, s *Source, filter postings.Filter) ([]*Candidate, error) {
 	ids, total, err := s.List(ctx, filter, u.Sort == query.ByPath, MaxResults)
 	if err != nil {

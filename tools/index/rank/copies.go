@@ -12,7 +12,7 @@ import (
 
 // Copies have nearly the same words.
 const (
-	// copyShare is the part of all words of two texts that copies have in common.
+	// copyShare is the share of all words of two texts that copies have in common.
 	copyShare = 0.9
 	// copyWords is how many different words a text needs to count as a copy within its
 	// collection: showing shorter texts costs little. The same file in two collections is
@@ -76,8 +76,8 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 	return kept, nil
 }
 
-// copies reports whether two loaded documents say the same. It compares what is cheap first
-// and whole texts last.
+// copies reports whether two loaded documents have the same content. It makes cheap
+// comparisons first and compares whole texts last.
 func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *query.Parsed) (bool, error) {
 	x, y := &a.Doc, &b.Doc
 	if !q.Filters.Version.Empty() && x.Version != y.Version || !q.Filters.Lang.Empty() && x.Lang != y.Lang {
@@ -137,7 +137,7 @@ func newBag(text string) *bag {
 	return b
 }
 
-// set returns the words in order, each once.
+// set returns the distinct words in order.
 func (b *bag) set() []uint32 {
 	if !b.sorted {
 		slices.Sort(b.words)
