@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"satchel/internal/space"
 )
 
@@ -32,6 +34,33 @@ func TestIsRunsc(t *testing.T) {
 	} {
 		if got := isRunsc(strings.Fields(c.args)); got != c.want {
 			t.Errorf("%q: %v, want %v", c.args, got, c.want)
+		}
+	}
+}
+
+// However many files the owner has open, a sentry inherits none under a number that it
+// needs itself.
+func TestDescriptorsOfTheSentryStayFree(t *testing.T) {
+	if err := keepDescriptorsFree(); err != nil {
+		t.Fatal(err)
+	}
+	var open []int
+	t.Cleanup(func() {
+		for _, fd := range append(open, 253, 254, 255) {
+			unix.Close(fd)
+		}
+	})
+	for range 300 {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, fd)
+	}
+	for fd := 253; fd <= 255; fd++ {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if slices.Contains(open, fd) || err != nil || flags&unix.FD_CLOEXEC == 0 {
+			t.Errorf("descriptor %d would be inherited: %v", fd, err)
 		}
 	}
 }

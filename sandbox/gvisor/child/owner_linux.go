@@ -82,6 +82,9 @@ func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	if err := os.Chdir(rundir.State(conf.RunDir)); err != nil {
 		return nil, fmt.Errorf("entering the state directory: %w", err)
 	}
+	if err := keepDescriptorsFree(); err != nil {
+		return nil, err
+	}
 	openFiles, err := limitOpenFiles(uint64(conf.OpenFiles))
 	if err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 // order of the requests, so that a later stop finds its container.
 func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 	if !oci.ValidID(id) {
-		return nil, fmt.Errorf("%q is no sandbox id", id)
+		return nil, fmt.Errorf("%q is not a sandbox id", id)
 	}
 	b := &ownedContainer{
 		id:      id,

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"syscall"
 
-	"satchel/sandbox/gvisor/link"
-
+	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/runsc/config"
 	"gvisor.dev/gvisor/runsc/flag"
+
+	"satchel/sandbox/gvisor/link"
 )
 
 // runscConfig is gVisor's configuration, the same for every sandbox.
@@ -44,6 +45,31 @@ func runscConfig(c link.Config, openFiles uint64) (*config.Config, error) {
 		return nil, fmt.Errorf("configuring gVisor: %w", err)
 	}
 	return conf, nil
+}
+
+// The sentry moves the standard streams of process 1 to these descriptors when it boots
+// (startingStdioFD in runsc/boot), and fails if one is open.
+const (
+	firstStdio = 253
+	lastStdio  = 255
+)
+
+// keepDescriptorsFree keeps the descriptors that the sentry needs free in it. gVisor's
+// control socket is not close-on-exec, so a sentry inherits it with the number that it has
+// in this process. With about 115 sandboxes that is one of these numbers, unless they are
+// taken here.
+func keepDescriptorsFree() error {
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("keeping descriptors free: %w", err)
+	}
+	defer unix.Close(null)
+	for fd := firstStdio; fd <= lastStdio; fd++ {
+		if err := unix.Dup3(null, fd, unix.O_CLOEXEC); err != nil {
+			return fmt.Errorf("keeping descriptors free: %w", err)
+		}
+	}
+	return nil
 }
 
 // direntCache limits the cache by the limit of open files. An entry holds up to two host
