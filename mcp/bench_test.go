@@ -16,8 +16,8 @@ import (
 
 // BenchmarkEcho measures a tool that returns its input, over HTTP on loopback: through this
 // package with all its checks, and through mcp-go as it comes. The two take turns, so that
-// a busy machine slows both; "ratio" is mcp-go's median by ours, which shall be at least
-// 0.5 with a real tool.
+// a busy machine slows both; "ratio" is mcp-go's median divided by ours. The goal is at
+// least 0.5 with a real tool.
 func BenchmarkEcho(b *testing.B) {
 	bare := server.NewMCPServer("bare", "1")
 	bare.AddTool(protocol.NewTool("echo", protocol.WithString("text")), func(_ context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {

@@ -30,8 +30,8 @@ type linkRow struct {
 func (linkRow) TableName() string { return "auth_links" }
 
 // CreateLink makes a one-time link with which a user signs in. method is "link" for a link
-// that a person hands over, or "mail". A new "link" ends the older ones of the user. A user
-// who makes one must be an admin, and it ends if they no longer are. The error is a
+// that a person hands over, or "mail". A new "link" ends the older ones of the user. An
+// actor who is a user must be an admin, and the link ends if they no longer are. The error is a
 // fault.NotFound if there is no such user, a fault.Forbidden if they are suspended or by is
 // not an admin, and a fault.Limited if five mailed links are open.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {

@@ -18,7 +18,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Which remotes can be set, and the errors for the others.
+// Set accepts some remotes, and explains why it rejects the others.
 func TestSetChecks(t *testing.T) {
 	b := newBench(t, nil)
 	ssh := newBench(t, func(o *remotes.Options) { o.SSH = &transport.SSH{KeyFile: "/none"} })

@@ -43,7 +43,7 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 
 // Add publishes the directory s.Dir of the space s.Space in the name of its owner s.By,
 // or changes the texts and the audience of a source that By publishes from this
-// directory. What the manager keeps of a source (its state and snapshot) is ignored in s.
+// directory. Add ignores the state and snapshot in s, which the manager sets itself.
 // The error is a fault.Invalid for a bad value, a fault.Forbidden if By does not own the
 // space, a fault.Conflict if the ID is taken, a fault.Limited if By has published as many
 // sources as one person may, and a fault.TooLarge for the directory.

@@ -2,9 +2,9 @@ package procmem
 
 import "testing"
 
-// What an idle process allocates is no work, and each period of work ends once: the start
-// and later work after as many idle checks as asked for. A collection is work that needs no
-// further wait.
+// The few allocations of an idle process do not count as work. Each period of work ends
+// once: the start and later periods each after their own number of idle checks, and a
+// collection without a further wait.
 func TestIdle(t *testing.T) {
 	const bytes = 64 << 10
 	w := watch{Idle: Idle{Bytes: bytes, Start: 1, Checks: 2}}

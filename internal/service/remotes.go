@@ -145,7 +145,7 @@ func (s *Service) SetRemote(ctx context.Context, a Actor, in SetRemoteInput) (Sp
 		return out, err
 	}
 	if in.Replace {
-		// Sandboxes commit their changes when they stop, so that none are lost.
+		// Sandboxes commit their changes when they stop, so stop them before the change.
 		if err := s.stopSpace(ctx, m.ID); err != nil {
 			return SpaceStatus{}, err
 		}

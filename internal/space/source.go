@@ -72,8 +72,8 @@ type SourceField struct {
 	Max  int // characters
 }
 
-// Fields returns every field of t. Stores and fronts take the fields from here, so that none
-// of them forgets one.
+// Fields returns every field of t. Stores and fronts use this list, so a new
+// field reaches all of them.
 func (t *SourceText) Fields() []SourceField {
 	return []SourceField{
 		{"title", &t.Title, 80},

@@ -137,7 +137,7 @@ func (r *Runtime) lookAtIdentity() host.Finding {
 	f := host.Finding{Name: "user"}
 	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
 		f.Detail = "the program runs setuid or setgid"
-		f.Remedy = "Take the bit off (chmod ug-s) and start it as the user that it shall run as."
+		f.Remedy = "Take the bit off (chmod ug-s) and start it as the user that it should run as."
 		return f
 	}
 	f.OK = true

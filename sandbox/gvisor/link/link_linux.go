@@ -126,7 +126,7 @@ func New(f *os.File) (*Link, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
 		c.Close()
-		return nil, errors.New("the runtime's socket is no Unix socket")
+		return nil, errors.New("the runtime's socket is not a Unix socket")
 	}
 	return &Link{conn: u}, nil
 }

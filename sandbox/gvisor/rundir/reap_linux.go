@@ -110,7 +110,7 @@ var idInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // because anything else could be any path.
 func removeRemains(runDir, id string) error {
 	if !oci.ValidID(space.SandboxID(id)) {
-		return fmt.Errorf("%q is no sandbox id", id)
+		return fmt.Errorf("%q is not a sandbox id", id)
 	}
 	bundle := filepath.Join(Bundles(runDir), id)
 	if err := host.FindCgroups(false).Find(bundle, space.SandboxID(id)).Remove(); err != nil {
