@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -416,7 +417,10 @@ func TestLimits(t *testing.T) {
 }
 
 func TestConcurrentRequests(t *testing.T) {
-	w := newWorld(t, func(o *api.Options) { o.Limits.Concurrent = 1 })
+	w := newWorld(t, func(o *api.Options) {
+		o.Limits.Concurrent = 1
+		o.Limits.Burst = math.MaxInt32 // bob asks until the server has closed
+	})
 	begun, release := make(chan struct{}), make(chan struct{})
 	w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
 		close(begun)
