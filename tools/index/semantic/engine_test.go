@@ -31,6 +31,8 @@ type shelf struct {
 	docs  map[int64]string
 	state semantic.State
 	reads int
+	// reading is called with the context of a call of Chunks, unless it is nil.
+	reading func(context.Context)
 }
 
 func (s *shelf) put(commit string, docs map[int64]string) {
@@ -57,10 +59,16 @@ func (s *shelf) Docs(context.Context, string) (docs []semantic.Doc, _ semantic.S
 	return docs, s.state, s.docs != nil, nil
 }
 
-func (s *shelf) Chunks(_ context.Context, _ string, d semantic.Doc) (chunks []semantic.Chunk, _ error) {
+func (s *shelf) Chunks(ctx context.Context, _ string, d semantic.Doc) (chunks []semantic.Chunk, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
+	if s.reading != nil {
+		s.reading(ctx)
+	}
+	if s.docs[d.ID] == "" {
+		return nil, nil
+	}
 	for i, p := range strings.Split(s.docs[d.ID], "\n\n") {
 		chunks = append(chunks, semantic.Chunk{ID: d.ID<<semantic.ChunkBits | int64(i), Text: p})
 	}
@@ -223,6 +231,7 @@ func TestResumesAfterARestart(t *testing.T) {
 	f := newFixture(t)
 	f.shelf.put("c1", pages(40))
 	f.o.Parallel = 1
+	f.o.RetryAfter = time.Hour // no request is on its way when the engine closes
 	n := 0
 	f.server.Break(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
 		n++
@@ -249,6 +258,28 @@ func TestResumesAfterARestart(t *testing.T) {
 	// The file answers at once, with nothing embedded but the query.
 	f.open()
 	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 8 {
+		t.Errorf("nearest is %v", got)
+	}
+}
+
+// A run that Close ends does not leave a file that lacks documents.
+func TestCloseDuringARun(t *testing.T) {
+	f := newFixture(t)
+	docs := pages(4)
+	docs[0] = "" // has no chunk, so nothing but the end of the loop notices the end of the run
+	f.shelf.put("c1", docs)
+	reading := make(chan struct{})
+	f.shelf.reading = func(ctx context.Context) {
+		close(reading)
+		<-ctx.Done()
+		f.shelf.reading = nil
+	}
+	f.open().Changed("space")
+	testenv.Receive(t, "the first document", reading)
+	f.close()
+	f.open().Changed("space")
+	f.at("c1")
+	if got := f.nearest("what animal1 eats is seeds1", nil, 1); !slices.Equal(got, []int64{2}) {
 		t.Errorf("nearest is %v", got)
 	}
 }
