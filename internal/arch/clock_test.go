@@ -16,10 +16,11 @@ import (
 // pauses lists the functions of tests that may use the wall clock, with the
 // reason; docs/testing.md has the rule. There are five of them at most.
 var pauses = map[string]string{
-	"gitstore/faults/schedule_test.go pause":  "leaves to chance how far processes get before the next fault",
-	"gitstore/remotetest/fault.go next":       "is a slow server, whose speed is what git measures",
-	"sandbox/sandboxtest/fake_agent.go after": "is an agent that keeps the limits of the pool",
-	"sandbox/sandboxtest/make.go Leaving":     "is a caller that leaves, at whatever moment",
+	"gitstore/faults/schedule_test.go pause":           "leaves to chance how far processes get before the next fault",
+	"gitstore/remotetest/fault.go next":                "is a slow server, whose speed is what git measures",
+	"sandbox/gvisor/killed_linux_test.go afterAMoment": "leaves to chance how far a start gets",
+	"sandbox/sandboxtest/fake_agent.go after":          "is an agent that keeps the limits of the pool",
+	"sandbox/sandboxtest/make.go Leaving":              "is a caller that leaves, at whatever moment",
 }
 
 // onlyForTests lists packages of test support whose names do not say so.

@@ -2,11 +2,14 @@ package gvisor_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -80,6 +83,71 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKilledAtAnyMoment: a server, or its runtime child, is killed while a sandbox starts,
+// with a spare and without. The next server finds and removes what is left.
+func TestKilledAtAnyMoment(t *testing.T) {
+	needNoRace(t)
+	const longest = 300 * time.Millisecond // a whole start takes less
+	random := rand.New(rand.NewPCG(18, 18))
+	for i := 0; i < 200; i += testenv.Stride(25) {
+		spare, child := i%2 == 0, random.IntN(2) == 0
+		moment := time.Duration(random.Int64N(int64(longest)))
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "checkout"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		server := exec.Command("/proc/self/exe")
+		server.Env = append(os.Environ(), serverDir+"="+dir, serverLine+"=echo alive")
+		if spare {
+			server.Env = append(server.Env, serverSpare+"=1")
+		}
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		afterAMoment(moment)
+		if child {
+			for pid, ppid := range processes() {
+				if ppid == server.Process.Pid {
+					_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+				}
+			}
+		}
+		if err := server.Process.Kill(); err != nil {
+			t.Log(err)
+		}
+		_ = server.Wait()
+
+		r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = filepath.Join(dir, "run") })
+		if _, err := r.Reap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range leftIn(dir) {
+			t.Errorf("killed after %v (spare %v, child first %v): %s is left", moment, spare, child, left)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// afterAMoment leaves to chance how far a start gets.
+func afterAMoment(d time.Duration) { <-time.After(d) }
+
+// leftIn returns the processes and mounts that name a server's directory, and the files of
+// sandboxes in it.
+func leftIn(dir string) []string {
+	left := remains(filepath.Join(dir, "nothing"), space.SandboxID(dir))
+	for _, sub := range []string{"bundles", "state"} {
+		entries, _ := os.ReadDir(filepath.Join(dir, "run", sub))
+		for _, e := range entries {
+			if e.Name() != "null-netns" { // gVisor's own, one for all sandboxes
+				left = append(left, filepath.Join(sub, e.Name()))
+			}
+		}
+	}
+	return left
 }
 
 // awaitEntry waits until something has a name.

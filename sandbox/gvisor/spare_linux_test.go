@@ -114,6 +114,10 @@ func TestASpareThatIsNoUseIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill(t, awaitSentries(t, dir, 1)[0])
+	testenv.WaitFor(t, "the end of the spare to be noticed", func() bool {
+		left, err := os.ReadDir(filepath.Join(dir, "bundles"))
+		return err == nil && len(left) == 0
+	})
 	s, _ := startIn(t, r, space.Limits{Memory: 128 << 20})
 	if got := bash(t, s, "cat /.satchel/lower/attached/note.md"); got != "a note" {
 		t.Errorf("after the spare was killed: %q", got)

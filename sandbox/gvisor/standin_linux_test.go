@@ -29,20 +29,30 @@ const standInCommand = "stand-in"
 // These set up a test binary that acts as a server: its directory, and a line for
 // its sandbox.
 const (
-	serverDir  = "SATCHEL_TEST_SERVER_DIR"
-	serverLine = "SATCHEL_TEST_SERVER_LINE"
+	serverDir   = "SATCHEL_TEST_SERVER_DIR"
+	serverSpare = "SATCHEL_TEST_SERVER_SPARE" // set: the server boots a spare first
+	serverLine  = "SATCHEL_TEST_SERVER_LINE"
 )
 
 // serve starts a sandbox, says its id and waits to be killed.
 func serve(dir string) error {
 	o := gvisor.Options{RunDir: filepath.Join(dir, "run"), Programs: programstest.WithSelf, Args: []string{agent.Exe, standInCommand}}
+	limits := space.Limits{Memory: 1 << 30}
+	if os.Getenv(serverSpare) != "" {
+		o.Spare, o.SpareLimits = 1, limits
+	}
 	r, err := gvisor.New(o)
 	if err != nil {
 		return err
 	}
+	if o.Spare > 0 {
+		if err := r.Check(context.Background()); err != nil {
+			return err
+		}
+	}
 	id := oci.NewID()
 	s, err := r.Start(context.Background(), space.SandboxSpec{
-		ID: id, Checkout: &space.Checkout{Dir: filepath.Join(dir, "checkout")}, Limits: space.Limits{Memory: 1 << 30},
+		ID: id, Checkout: &space.Checkout{Dir: filepath.Join(dir, "checkout")}, Limits: limits,
 	})
 	if err != nil {
 		return err
