@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"satchel/internal/procmem"
 )
@@ -53,15 +55,96 @@ func benchMany(ctx context.Context, b *bench) error {
 	server := s.cmd.Process.Pid
 	b.alone(fmt.Sprintf("alive_%d_answer_max", n), answers.p(1), "ms")
 	b.alone(fmt.Sprintf("alive_%d_memory", n), float64(procmem.Of(append(procmem.Descendants(server), server)...).PSS)/1e6, "MB")
-	left := procmem.Descendants(server)
 	closeAll(clients)
 	clients = nil
-	s.stop()
 	ended = true
-	for _, pid := range left {
+	return s.stopWithoutRemains()
+}
+
+// benchTurns has 1,000 users write a file one after another, of whom at most 100 have a
+// sandbox alive. It fails if a file is lost, or if anything is left when the server has ended.
+func benchTurns(ctx context.Context, b *bench) error {
+	const alive = 100
+	n := b.runs(1000)
+	s, err := b.serve(ctx, "turns", fmt.Sprintf("SATCHEL_SANDBOX_MAX=%d", alive), "SATCHEL_SANDBOX_TOTAL_MEMORY=64GiB")
+	if err != nil {
+		return err
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			s.stop()
+		}
+	}()
+	var clients []*client
+	defer func() { closeAll(clients) }()
+	var turns times
+	for i := range n {
+		c, err := s.user(ctx, fmt.Sprintf("user%d", i))
+		if err != nil {
+			return err
+		}
+		clients = append(clients, c)
+		if err := turns.add(func() error { return c.bash(ctx, fmt.Sprintf("echo turn%d > note.md", i)) }); err != nil {
+			return err
+		}
+		now, err := s.gauge("satchel_sandboxes")
+		if err != nil {
+			return err
+		}
+		if now > alive {
+			return fmt.Errorf("%v sandboxes are alive, and %d may be", now, alive)
+		}
+	}
+	for i, c := range clients {
+		text, err := c.call(ctx, "read", map[string]any{"paths": []string{"note.md"}})
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(text, fmt.Sprintf("turn%d", i)) {
+			return fmt.Errorf("the file of user%d is lost: %q", i, text)
+		}
+	}
+	b.alone(fmt.Sprintf("turns_%d_p50", n), turns.p(.5), "ms")
+	b.alone(fmt.Sprintf("turns_%d_max", n), turns.p(1), "ms")
+	closeAll(clients)
+	clients = nil
+	ended = true
+	return s.stopWithoutRemains()
+}
+
+// stopWithoutRemains stops the server. It fails if a process, mount, cgroup or file of a
+// sandbox is left.
+func (s *server) stopWithoutRemains() error {
+	pids := procmem.Descendants(s.cmd.Process.Pid)
+	bundles := filepath.Join(s.data, "run", "sandboxes", "bundles")
+	alive, err := os.ReadDir(bundles)
+	if err != nil {
+		return err
+	}
+	s.stop()
+	err = filepath.WalkDir("/sys/fs/cgroup", func(name string, _ fs.DirEntry, err error) error {
+		for _, e := range alive {
+			if strings.Contains(filepath.Base(name), e.Name()) {
+				return fmt.Errorf("the cgroup %s is left", name)
+			}
+		}
+		return nil // whatever has gone meanwhile
+	})
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
 			return fmt.Errorf("process %d of a sandbox is left", pid)
 		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(mounts), s.data+"/") {
+		return fmt.Errorf("a mount in %s is left", s.data)
 	}
 	for _, dir := range []string{"bundles", "state"} {
 		entries, err := os.ReadDir(filepath.Join(s.data, "run", "sandboxes", dir))

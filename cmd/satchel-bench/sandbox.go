@@ -13,5 +13,6 @@ func sandboxSuite(ctx context.Context, b *bench) error {
 		step{"bash, cold, a large space", benchBashColdLarge},
 		step{"grep", benchGrep},
 		step{"many sandboxes", benchMany},
+		step{"many users in turn", benchTurns},
 	)
 }
