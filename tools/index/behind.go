@@ -91,9 +91,9 @@ func (x *Index) upToDate(ctx context.Context, e *entry) (bool, error) {
 // leastAge distinguishes an index that fell behind just now from one that is not behind.
 const leastAge = time.Nanosecond
 
-// lag returns how long an index has been behind the head of its collection, and by how many
-// pages, or 0 pages if that is unknown. at is the commit of its database. exists reports
-// whether it has a database.
+// lag returns how long an index has been behind the head of its collection, and how many
+// pages it lacks, or 0 pages if that is unknown. at is the commit of its database, and
+// exists reports whether it has a database.
 func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, exists bool) (age time.Duration, pages int, err error) {
 	head, err := e.newest(ctx)
 	if ctx.Err() != nil {

@@ -35,8 +35,8 @@ func (g *gated) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 	}
 }
 
-// saysItIsBehind fails unless an answer says by how many pages the index is
-// behind, first, and concludes nothing from what it lacks.
+// saysItIsBehind fails unless the only note of an answer says how many pages the index
+// lacks, and the answer suggests no words.
 func saysItIsBehind(t *testing.T, r Results, pages string) {
 	t.Helper()
 	if r.IndexAge <= 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], pages) || len(r.Suggestions) > 0 {
@@ -57,9 +57,9 @@ func TestAnIndexThatIsBehindSaysHowFarAndClaimsNothing(t *testing.T) {
 	files := map[string]string{"a.md": "configuration of alpha", "b.md": "beta", "c.md": "gamma"}
 	for _, c := range []struct {
 		name   string
-		before func(t *testing.T, h *history, dir string) // what is there when the follower starts
+		before func(t *testing.T, h *history, dir string) // prepares the state in which the follower starts
 		pages  string
-		cold   bool // nothing can be searched until the index is made
+		cold   bool // no search is possible until the index is built
 	}{
 		{"of four changed pages", func(t *testing.T, h *history, dir string) {
 			indexInto(t, h, dir)
@@ -135,12 +135,12 @@ func TestTheHeadIsTheStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	isUpToDate(t, search(t, x, "zanzibar"))
-	// A commit that changes no page leaves nothing out.
+	// A commit that changes no page does not put the index behind.
 	h.commit(toBytes(map[string]string{"b.md": "zanzibar"}))
 	isUpToDate(t, search(t, x, "zanzibar"))
 }
 
-// A search waits for the collections that it reads, and speaks of no others.
+// A search waits only for the collections that it reads, and its notes mention no others.
 func TestOnlyACollectionThatIsSearchedCounts(t *testing.T) {
 	h, library := newHistory(), newHistory()
 	h.commit(toBytes(map[string]string{"a.md": "alpha"}))
@@ -178,8 +178,8 @@ func TestOnlyACollectionThatIsSearchedCounts(t *testing.T) {
 	isUpToDate(t, r)
 }
 
-// A wait ends at its limit, counted from when the index fell behind, or when its caller
-// leaves. Later searches do not wait at all.
+// A wait ends at its limit, which counts from when the index fell behind, or when the
+// caller cancels it. Later searches do not wait at all.
 func TestAWaitForTheIndexEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory()
@@ -222,7 +222,8 @@ func TestAWaitForTheIndexEnds(t *testing.T) {
 	})
 }
 
-// A commit that changes no page is no lag, so a later lag begins with the later commit.
+// A commit that changes no page does not put the index behind. The lag begins with the
+// first commit that changes one.
 func TestALagBeginsWithTheFirstPageThatIsMissing(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
 	now := time.Now()

@@ -15,7 +15,7 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// crashHistory is the same history in every process: a start and changes one
+// crashHistory is the same history in every process: a first commit, and then one change
 // after another.
 type crashHistory struct {
 	*history
@@ -33,8 +33,8 @@ func (c *crashHistory) next() { c.commit(randomChange(c.rng, c.gen)) }
 
 const crashDir = "SATCHEL_TEST_CRASH_DIR"
 
-// TestCrashChild is what TestKilledIndex kills: it follows commits for as long
-// as it lives, with updates, merges and now and then a rebuild.
+// TestCrashChild runs in the process that TestKilledIndex kills. It follows commits until
+// then, with updates, merges and a rebuild after every few commits.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
@@ -90,7 +90,7 @@ func TestKilledIndex(t *testing.T) {
 				n--
 			}
 		}
-		for range rng.IntN(200_000) { // somewhere in what follows
+		for range rng.IntN(200_000) { // a random moment in the following updates
 			_ = rng.Uint64()
 		}
 		if err := cmd.Process.Kill(); err != nil {
@@ -101,7 +101,7 @@ func TestKilledIndex(t *testing.T) {
 				last = at
 			}
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the error only says that it was killed
 		if last == "" {
 			t.Fatal("the child did nothing")
 		}
@@ -112,7 +112,7 @@ func TestKilledIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := st.Commit
-		h, told := newCrashHistory(), false // told: the last commit told has been passed
+		h, told := newCrashHistory(), false // told: the history has passed the last commit that the child printed
 		for h.head != at {
 			told = told || string(h.head) == last
 			h.next()

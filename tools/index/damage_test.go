@@ -21,8 +21,8 @@ func dbFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// closedIndex leaves an index of so many pages, and of one with the word
-// lighthouse, in a directory.
+// closedIndex returns a directory with an index of the given number of pages and one page
+// with the word lighthouse.
 func closedIndex(t *testing.T, pages int) (*history, string) {
 	t.Helper()
 	h := newHistory()
@@ -97,8 +97,8 @@ func execSQL(t *testing.T, file, q string) {
 	}
 }
 
-// Whatever is missing or wrong in any table: a search says so or answers without
-// it, and the next update rebuilds what a search or an update has met.
+// Missing or wrong data in any table is reported by a search or does not affect the answer.
+// The next update rebuilds an index in which a search or an update found damage.
 func TestDamageInEveryTableIsRepaired(t *testing.T) {
 	for _, damage := range []string{
 		`DELETE FROM segments`,
@@ -114,7 +114,7 @@ func TestDamageInEveryTableIsRepaired(t *testing.T) {
 		`DELETE FROM meta`,
 		`INSERT INTO dead(doc) SELECT id FROM docs`,
 		`DROP TABLE dead`, `DROP TABLE blocks`, `DROP TABLE segments`, `DROP TABLE chunks`, `DROP TABLE texts`, `DROP TABLE docs`, `DROP TABLE meta`,
-		// Attack: rows that contradict one another, which only an update finds.
+		// Attack: rows that contradict one another. Only an update finds them.
 		`DELETE FROM texts WHERE id = (SELECT id FROM docs WHERE path = 'mark.md')`,
 		`UPDATE meta SET value = '1' WHERE key = 'next'`,
 		`UPDATE meta SET value = 'x' WHERE key = 'next'`,
@@ -179,8 +179,8 @@ func TestLeftoversAreRemovedAtStart(t *testing.T) {
 	}
 }
 
-// Pages that rot while the database is open are met by a query, which says so;
-// the follower rebuilds.
+// If pages of the database are damaged while it is open, a query reports that and the
+// follower rebuilds the database.
 func TestRotMetByAQueryIsRepaired(t *testing.T) {
 	h, dir := closedIndex(t, 200)
 	file := dbFiles(t, dir)[0]
@@ -188,7 +188,8 @@ func TestRotMetByAQueryIsRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All but the first pages, which hold the schema and what is read at opening.
+	// Damage all pages except the first ones, which hold the schema and the data that is
+	// read when the database opens.
 	copy(data[64<<10:], bytes.Repeat([]byte{0xa5}, len(data)-(64<<10)))
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)

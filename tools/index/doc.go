@@ -14,8 +14,8 @@
 //     crash it is at the old or the new commit.
 //   - A search never waits for indexing. [Index.Await] does, but no longer than its caller
 //     allows. Readers never block one another. Every answer names its commit, which is
-//     compared with the current head. An answer that is behind says so first, and by how
-//     much, and does not claim that no page has a word.
+//     compared with the current head. If the index is behind, the answer first says how
+//     far, and does not claim that no page has a word.
 //   - No query is an error, and no file can prevent itself or another from being indexed.
 //
 // # Stages

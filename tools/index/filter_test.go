@@ -42,8 +42,8 @@ func TestPathFilter(t *testing.T) {
 	}
 }
 
-// Filters apply before the best are picked: one page among very many that
-// match better is found where only it is asked for.
+// Filters apply before the best pages are picked: a filter finds its only page among very
+// many that match better.
 func TestFiltersApplyBeforeTheBestArePicked(t *testing.T) {
 	files := map[string]string{"notes/one.md": "---\ntags: [Rare, other]\nversion: 5.1\nlang: fi\ndate: 2020-01-01\n---\n" + strings.Repeat("Long text of no interest.\n", 50) + "turbine"}
 	for i := range 400 {
@@ -66,8 +66,7 @@ func TestFiltersApplyBeforeTheBestArePicked(t *testing.T) {
 	}
 }
 
-// Nothing that is typed may be an error, in any position and with any of
-// other engines' operators.
+// No query is an error, even with the operators of other engines in any position.
 func FuzzSearch(f *testing.F) {
 	h := newHistory()
 	h.commit(toBytes(map[string]string{"a.md": "# One\n\nalpha beta useAsyncData", "memory/b.md": "gamma NEAR OR AND NOT", "ja.md": "日本語の文章"}))

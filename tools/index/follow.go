@@ -10,8 +10,8 @@ import (
 )
 
 // Follower updates collections in the background after each commit. It is a [space.Events].
-// It combines updates of one collection: the commits that arrive during an update are all
-// in the next update.
+// The commits of a collection that arrive during an update are combined into the next
+// update.
 type Follower struct {
 	index  *Index
 	src    Source
@@ -22,7 +22,7 @@ type Follower struct {
 	mu      sync.Mutex
 	pending []space.SpaceID        // in order, each once
 	busy    map[space.SpaceID]bool // being updated
-	again   map[space.SpaceID]bool // published meanwhile
+	again   map[space.SpaceID]bool // a commit arrived during the update
 	wake    *sync.Cond
 	failed  map[space.SpaceID]*retry
 	closed  bool
@@ -57,8 +57,8 @@ func (f *Follower) Publish(ev space.Event) {
 	f.Refresh(ev.Space)
 }
 
-// Refresh requests an update of a collection without a new commit. A start calls it for
-// every collection.
+// Refresh requests an update of a collection without a new commit. The server calls it at
+// start for every collection.
 func (f *Follower) Refresh(id space.SpaceID) {
 	if e, err := f.index.entry(id); err == nil {
 		e.follow(f, f.index.opts.Now())

@@ -55,7 +55,7 @@ func TestFollowerTriesAgainAndSaysHowFarBehindItIs(t *testing.T) {
 	c := h.commit(map[string][]byte{"b.md": []byte("beta")})
 	f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: c}})
 	e, _ := x.entry(testSpace)
-	for { // until a retry has failed as well
+	for { // until a retry has failed too
 		e.mu.Lock()
 		news := e.news
 		e.mu.Unlock()

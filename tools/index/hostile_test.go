@@ -16,8 +16,8 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// hostileFiles are what no author writes and an index must survive, each with
-// the word heron in it.
+// hostileFiles returns files that no author writes but that an index must survive. Each
+// contains the word heron.
 func hostileFiles() map[string]string {
 	bomb := "---\na: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
@@ -64,7 +64,8 @@ func hostileFiles() map[string]string {
 	}
 }
 
-// levels is a heading of each depth, as far as Markdown has them and further.
+// levels returns n headings with 1 to 8 marks in turn, although Markdown has only six
+// levels.
 func levels(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -73,8 +74,8 @@ func levels(n int) string {
 	return b.String()
 }
 
-// No file stops others from being found, or what there is to find in it, and
-// what an answer shows of it is text.
+// No file prevents other files, or its own words, from being found. Answers contain only
+// valid text.
 func TestHostileFiles(t *testing.T) {
 	for name, text := range hostileFiles() {
 		x, _ := indexOfWith(t, allHits, map[string]string{"plain.md": "A plain page about heron migration.", name: text})
@@ -113,8 +114,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// hostileQueries hold the operators of other engines, the syntax of programs,
-// and what is no text.
+// hostileQueries hold the operators of other engines, program code, and bytes that are not
+// text.
 var hostileQueries = []string{
 	`"`, `""`, `"""`, `'`, "`", `“`, `(`, `)`, `((()`, `*`, `^`, `:`, `::`, `-`, `--`, `+`, `AND`, `OR`, `NOT`, `NEAR`, `NEAR(a b, 2)`, `NEAR/2`,
 	`{title body}: x`, `title:x`, `-title:x`, `col : "x"`, `x*`, `^x`, `"x"*`, `"x" + "y"`, `x NOT`, `NOT x`, `OR OR`, `; DROP TABLE docs; --`, `' OR '1'='1`,
@@ -123,7 +124,7 @@ var hostileQueries = []string{
 	"\x00", "\xff\xfe", "\u202e", "\u200b", "\ufeff", "a\u0301\u0301\u0301\u0301\u0301", "\r\n", "\t", "𝕳𝖊𝖗𝖔𝖓", "🪿", "-🪿", `"🪿"`, "鷺", "-鷺",
 }
 
-// No input is an error, anywhere in a query, and no answer reveals internals.
+// No input is an error in any part of a query, and no answer reveals internals.
 func TestHostileQueries(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{"a.md": "# Heron\n\nThe heron waits. NEAR AND OR NOT", "b.md": "Another heron.", "ja.md": "鷺は待つ"})
 	for _, h := range hostileQueries {
@@ -169,7 +170,7 @@ func TestLongQueries(t *testing.T) {
 	}
 }
 
-// Very many tiny files take memory for a few of them at a time.
+// Very many tiny files need memory for only a few of them at a time.
 func TestManyTinyFiles(t *testing.T) {
 	n := 5_000
 	if testenv.Soak() {
@@ -193,11 +194,11 @@ func TestManyTinyFiles(t *testing.T) {
 	}
 }
 
-// Attack: a page that shows a reader something else than its bytes, or an AI what
-// a person does not see.
+// Attack: a page that shows a reader something other than its bytes, or shows an AI
+// something that a person does not see.
 func TestNothingShownDeceives(t *testing.T) {
 	const evil = "\u202e\u2066\u2069\u202a\u202c\u200b\ufeff\u2060\u2064\u206f\u180e\ufff9\U000e0041\U000e007f"
-	const good = "می\u200cخواهم 👩\u200d🚀 क्\u200dष \u200fשלום\u200e" // joiners and marks that scripts need
+	const good = "می\u200cخواهم 👩\u200d🚀 क्\u200dष \u200fשלום\u200e" // joiners and marks that some scripts need
 	page := "---\ntitle: He" + evil + "ron " + good + "\ndescription: About" + evil + " it\nversion: \"1" + evil + "\"\nrelevant_files: [\"nowhere" + evil + ".go\"]\n---\n" +
 		"# Mig" + evil + "ration " + good + "\n\nHerons " + evil + good + ".\n"
 	long := page + strings.Repeat("\nFiller"+evil+" words.\n", 3000)
@@ -224,7 +225,7 @@ func TestNothingShownDeceives(t *testing.T) {
 	}
 }
 
-// Attack: path filters by the hundred, each slow on every path.
+// Attack: hundreds of path filters, each slow on every path.
 func TestManyPathFiltersAreBounded(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{"a/heron.md": "heron"})
 	many := make([]string, 3*postings.MaxGlobs)
@@ -240,13 +241,13 @@ func TestManyPathFiltersAreBounded(t *testing.T) {
 			t.Errorf("a long note: %q", n)
 		}
 	}
-	// The same one again and again is one.
+	// A filter that is repeated counts once.
 	if r := search(t, x, "heron path:"+strings.Repeat("a/**,", 3*postings.MaxGlobs)+"a/**"); len(r.Hits) != 1 || len(r.Notes) != 0 {
 		t.Errorf("%v, notes %q", paths(r), r.Notes)
 	}
 }
 
-// Attack: a search that takes too long is given up, and says so.
+// Attack: a search that takes too long is cancelled, and the answer says so.
 func TestASearchHasATimeLimit(t *testing.T) {
 	x, _ := indexOfWith(t, Options{maxTime: time.Nanosecond}, map[string]string{"heron.md": "heron"})
 	_, err := x.Search(t.Context(), testCollections, Query{Text: "heron path:**/*.md"})
@@ -255,8 +256,7 @@ func TestASearchHasATimeLimit(t *testing.T) {
 	}
 }
 
-// A phrase of frequent words is found, however many chunks have its words in
-// another order.
+// A phrase of frequent words is found even if many chunks have its words in another order.
 func TestAPhraseAmongManyWithoutIt(t *testing.T) {
 	files := map[string]string{"right.md": strings.Repeat("filler words that make it long. ", 200) + "alpha beta"}
 	for i := range 60 {
@@ -271,8 +271,8 @@ func TestAPhraseAmongManyWithoutIt(t *testing.T) {
 	}
 }
 
-// If not every passage that may have a phrase is read, the answer says that its total is
-// incomplete.
+// If the search did not read every passage that may have a phrase, the answer says that its
+// total is incomplete.
 func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 	files := map[string]string{}
 	for i := range 60 {
@@ -290,7 +290,7 @@ func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 		`alpha -"beta number7"`:     {59, false},
 		`"alpha beta" sort:path`:    {30, true},
 		`"alpha beta" "number7"`:    {1, false},
-		`"alpha" "beta"`:            {60, false}, // single words need not be looked for in passages
+		`"alpha" "beta"`:            {60, false}, // single words do not require reading passages
 		`"alpha beta" "beta alpha"`: {0, false},
 	} {
 		r := search(t, x, query)

@@ -40,14 +40,14 @@ type entry struct {
 	turn  chan struct{} // full while an update or a rebuild runs
 	mu    sync.Mutex
 	cur   *postings.Database // nil: none is open
-	tried bool               // the disk was looked at
+	tried bool               // open has looked for a file
 	news  chan struct{}      // closed and replaced whenever commit or err changes
 
-	// follower keeps the collection up to date. Its source knows the head. Without a
-	// follower, the head is the one of the last update.
+	// follower keeps the collection up to date, and its source knows the head. Without a
+	// follower, the head is that of the last update.
 	follower *Follower
-	// head is the newest known commit. It became known at noted. since is when the index
-	// fell behind. It is zero if the index is not known to be behind.
+	// head is the newest known commit, and noted is when it became known. since is when the
+	// index fell behind, or zero if the index is not known to be behind.
 	head  space.CommitID
 	noted time.Time
 	since time.Time
@@ -327,9 +327,9 @@ func (e *entry) settled(at space.CommitID, err error) {
 // Status describes how current the index of a collection is.
 type Status struct {
 	Commit space.CommitID // of the database; empty: none yet
-	Head   space.CommitID // the newest that the index knows of; empty: none yet
-	// Behind is how long Head has been newer than Commit, or how long that has been
-	// possible if it is not known yet. It is zero if Head is not newer.
+	Head   space.CommitID // the newest known; empty: none yet
+	// Behind is how long Head has been newer than Commit, or may have been newer if Head is
+	// not known yet. It is zero if Head is not newer.
 	Behind time.Duration
 	Docs   int64
 	Err    error // of the last update; nil if it succeeded
@@ -365,7 +365,7 @@ func (e *entry) status(st postings.State, now time.Time) Status {
 }
 
 // AtHead reports whether the index of a collection is at the head of src and not known to
-// be damaged. Readers then do not need to wait for a running update.
+// be damaged. If so, readers do not need to wait for a running update.
 func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool, error) {
 	head, err := src.Head(ctx, id)
 	if err != nil {
@@ -383,8 +383,8 @@ func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool,
 	return s.Commit != "" && s.Commit == head && s.Err == nil && !damaged, nil
 }
 
-// health returns whether the database is known to be damaged, and how often a damaged
-// database was replaced.
+// health reports whether the database is known to be damaged, and returns how often a
+// damaged database was replaced.
 func (e *entry) health() (damaged bool, repaired int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -392,9 +392,9 @@ func (e *entry) health() (damaged bool, repaired int) {
 }
 
 // Wait returns when the index of the collection is at the commit, or when ctx ends. If an
-// update fails meanwhile, Wait returns its error. Updates are combined, so a skipped commit
-// counts as reached when the index is at the newest known head. The same is true for an
-// empty commit.
+// update fails meanwhile, Wait returns its error. A commit that was skipped because updates
+// are combined, or an empty commit, counts as reached when the index is at the newest known
+// head.
 func (x *Index) Wait(ctx context.Context, id space.SpaceID, commit space.CommitID) error {
 	e, err := x.entry(id)
 	if err != nil {

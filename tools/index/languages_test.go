@@ -12,8 +12,8 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// translated is a page of a documentation in several languages: one for each
-// path below the folders that are named by languages.
+// translated is a page of documentation that exists in several languages, in folders named
+// after them.
 type translated struct {
 	path, lang, title, phrase string
 }
@@ -24,8 +24,8 @@ var scriptOf = map[string][]*unicode.RangeTable{
 	"ko": {unicode.Hangul}, "zh-cn": {unicode.Han}, "ar": {unicode.Arabic}, "ru": {unicode.Cyrillic},
 }
 
-// ownWords returns a page's title and the first longer run of prose in its
-// script; "" where there is none.
+// ownWords returns a page's title and the first long run of prose, each only if it is in
+// the script of the language, or else "".
 func ownWords(lang string, p parse.Page, text []byte) (title, phrase string) {
 	own := func(s string, least int) bool {
 		n := 0
@@ -51,10 +51,9 @@ func ownWords(lang string, p parse.Page, text []byte) (title, phrase string) {
 	return title, ""
 }
 
-// TestFourteenLanguages holds the search over one documentation in 14 languages:
-// an English question is answered in English, with no page twice, and a page is
-// found by its own words in its own language. TestEachPageOnceInTheReadersLanguage
-// holds the same over pages that are made here.
+// TestFourteenLanguages searches one documentation in 14 languages. An English question is
+// answered in English, with no page twice, and a page is found by its own words in its own
+// language. TestEachPageOnceInTheReadersLanguage checks the same on generated pages.
 func TestFourteenLanguages(t *testing.T) {
 	const under = "src/content/docs/"
 	files := readTar(t, testenv.LargeData(t, "docs", "astro.tar.gz"), func(p string) bool { return true })
@@ -96,7 +95,7 @@ func TestFourteenLanguages(t *testing.T) {
 	x := openIndex(t, Options{})
 	update(t, x, h)
 
-	// sample takes as many as there may be, evenly over what is there.
+	// sample returns at most n of the pages that keep accepts, spread evenly.
 	sample := func(n int, keep func(translated) bool) (all []translated) {
 		for _, p := range pages {
 			if keep(p) {
@@ -127,7 +126,7 @@ func TestFourteenLanguages(t *testing.T) {
 				}
 			}
 			want := 9
-			if len(r.Hits) < want { // there may be no more that match
+			if len(r.Hits) < want { // there may be fewer matching pages
 				want = min(want, len(search(t, x, q+" lang:en").Hits))
 			}
 			if len(distinct) < want || english < want {

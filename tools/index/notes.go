@@ -49,8 +49,8 @@ func lagNotes(all []IndexState) (notes []string) {
 	return notes
 }
 
-// pagesOf returns a text about how many pages the collections lack, or "" if the number is
-// unknown for one of them.
+// pagesOf returns a text that says how many pages the collections lack, or "" if the number
+// is unknown for one of them.
 func pagesOf(all []IndexState) string {
 	sum := 0
 	for _, s := range all {
@@ -83,8 +83,8 @@ func labelsOf(all []IndexState) string {
 	return strings.Join(labels, ", ")
 }
 
-// respelledNote lists the words that no page has, and the words that the search used in
-// addition.
+// respelledNote returns a note that lists the words that no page has, and the words that
+// were searched for in addition.
 func respelledNote(missing []string, respelled []rank.Respelling) string {
 	note := missingNote(missing)
 	if len(respelled) == 0 {
@@ -149,14 +149,14 @@ func unmetNote(ctx context.Context, sources []*rank.Source, f query.Filters) (st
 	return "No page is " + strings.Join(unmet, " or ") + ".", nil
 }
 
-// whyEmpty returns why a search found nothing, or "" if a note has said so. met reports
+// whyEmpty returns why a search found nothing, or "" if a note already says so. met reports
 // whether each filter by itself matches a page.
 func whyEmpty(u *rank.Run, docs int64, met bool, r *Results) string {
 	others := u.Filters
 	others.Source = query.Condition{}
 	switch {
 	case docs == 0 && len(r.Notes) > 0:
-		return "" // what could not be searched
+		return "" // other notes name the collections that could not be searched
 	case len(r.Indexes) == 0:
 		return "The filters leave no source to search."
 	case docs == 0:
@@ -164,7 +164,7 @@ func whyEmpty(u *rank.Run, docs int64, met bool, r *Results) string {
 	case !met || slices.ContainsFunc(u.Filters.Kind.Is, func(k string) bool { return !slices.Contains(parse.Kinds, parse.Kind(k)) }):
 		return ""
 	case len(u.Words) == 0 && others.Empty() && len(u.Without) > 0:
-		return "" // the parser has noted it
+		return "" // the parser has added a note
 	case len(u.Terms()) == 0 && (len(u.Words) > 0 || others.Empty()):
 		return "The query has no word to search for."
 	case len(u.Words) == 0:

@@ -13,9 +13,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// A purge gives a space a history that has none of the commits that were
-// indexed, and no blob of what was purged: the index follows all the same, and
-// nothing of the old text is left in its files.
+// A purge gives a space a history without any of the indexed commits and without the purged
+// blobs. The index still follows it, and keeps nothing of the old text in its files.
 func TestAPurgedHistoryIsFollowed(t *testing.T) {
 	const secret = "zanzibarcanary4711"
 	for _, deleted := range []bool{false, true} {
@@ -34,7 +33,7 @@ func TestAPurgedHistoryIsFollowed(t *testing.T) {
 
 			h.mu.Lock()
 			clear(h.trees)
-			h.head = "purged" // other parents make other commits
+			h.head = "purged" // other parents give other commit ids
 			h.trees[""], h.trees[h.head] = map[space.Path]space.BlobID{}, map[space.Path]space.BlobID{}
 			maps.DeleteFunc(h.blobs, func(_ space.BlobID, b []byte) bool { return bytes.Contains(b, []byte(secret)) })
 			h.mu.Unlock()
@@ -50,8 +49,8 @@ func TestAPurgedHistoryIsFollowed(t *testing.T) {
 			if r := search(t, x, "beta"); len(r.Hits) != 1 || r.IndexCommit != c {
 				t.Errorf("%+v", r)
 			}
-			// A commit can be waited for as soon as it is found. The update goes on
-			// until it has removed the old files.
+			// Wait returns as soon as the commit can be searched. The update still has to
+			// remove the old files.
 			f.Close()
 			err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 				if err != nil || d.IsDir() {

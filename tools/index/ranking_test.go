@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// What ranks above what, other things being equal.
+// The order of matches if they differ in only one respect.
 func TestRanking(t *testing.T) {
 	filler := func(n int) string { return strings.Repeat("Other things are told here at some length. ", n) }
 	for _, c := range []struct {
 		name  string
 		query string
 		files map[string]string
-		order []string // of the paths named; others may stand anywhere
+		order []string // the order of the named paths; other paths may be anywhere
 	}{
 		{"a title beats a body", "ballast", map[string]string{
 			"a.md": "# Keel\n\nThe ballast is under the floor. " + filler(3),
@@ -106,7 +106,7 @@ func TestRanking(t *testing.T) {
 		}, []string{"b.md", "a.md"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for i := range 12 { // a corpus in which words are as rare as elsewhere
+			for i := range 12 { // make words about as rare as in a real corpus
 				c.files[fmt.Sprintf("other/%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s", i, filler(1+i%4))
 			}
 			x, _ := indexOf(t, c.files)
@@ -134,8 +134,7 @@ func TestOneHitForEachDocument(t *testing.T) {
 	}
 }
 
-// Documents that are equally good come in the order of their paths, whenever
-// they were indexed.
+// Equally good documents are sorted by path, regardless of when they were indexed.
 func TestEqualDocumentsAreInTheOrderOfTheirPaths(t *testing.T) {
 	files := map[string]string{}
 	for i := range 8 {
@@ -157,8 +156,8 @@ func TestEqualDocumentsAreInTheOrderOfTheirPaths(t *testing.T) {
 	}
 }
 
-// A word is as rare as it is in all collections that are searched: the scores
-// are those of one that holds all pages.
+// The rarity of a word is that in all searched collections: the scores are the same as in
+// one collection with all pages.
 func TestSeveralDatabasesScoreAsOne(t *testing.T) {
 	all := map[string][]byte{}
 	topics := strings.Fields("tiller rudder keel mast boom jib spinnaker halyard sheet cleat winch anchor")
@@ -209,7 +208,8 @@ func TestSeveralDatabasesScoreAsOne(t *testing.T) {
 			}
 		}
 	}
-	// A source filter and the path under which a file is shown choose it.
+	// A source filter, and a filter for the path that is shown, select a file of a mounted
+	// collection.
 	mounted := []Collection{parts[0], {ID: "two", Label: "two", Mount: "/library/docs/two"}}
 	r, err := both.Search(t.Context(), mounted, Query{Text: "rudder source:two path:/library/docs/two/docs/01-rudder.md"})
 	if err != nil || len(r.Hits) != 1 || r.Hits[0].Path != "/library/docs/two/docs/01-rudder.md" || r.Hits[0].File != "docs/01-rudder.md" || r.Hits[0].Source != "two" {
@@ -217,7 +217,7 @@ func TestSeveralDatabasesScoreAsOne(t *testing.T) {
 	}
 }
 
-// What is ranked for an evaluation begins as an answer does, and goes on.
+// The ranking for an evaluation begins with the hits of an answer and continues after them.
 func TestRankGoesOnWhereAnAnswerEnds(t *testing.T) {
 	files := map[string]string{}
 	for i := range 150 {
@@ -239,8 +239,8 @@ func TestRankGoesOnWhereAnAnswerEnds(t *testing.T) {
 	}
 }
 
-// Feedback finds a page that has none of the query's words, and leaves short
-// queries alone.
+// Feedback finds a page that has none of the query's words, and does not affect short
+// queries.
 func TestFeedback(t *testing.T) {
 	files := map[string]string{
 		"akin.md": "# Notes\n\nThe barograph and the aneroid stand in the cabin.\n",
@@ -270,7 +270,7 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
-// What was found by the words that the best pages have in common is counted too.
+// A total also counts the pages that feedback found.
 func TestATotalIsNoLessThanWhatIsListed(t *testing.T) {
 	files := map[string]string{
 		"a.md": "Alpha bravo charlie delta. Zebra yak walrus.", "b.md": "Alpha bravo charlie delta. Zebra yak walrus.\n\nAnd more.",

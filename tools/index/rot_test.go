@@ -16,7 +16,7 @@ import (
 	"satchel/tools/index/present"
 )
 
-// rotPages are pages that use every column: languages, versions, tags, files,
+// rotPages returns pages that fill every column: languages, versions, tags, files,
 // headings, a table and a fence that are cut, copies.
 func rotPages() map[string][]byte {
 	g := indextest.NewGenerator(8)
@@ -32,8 +32,8 @@ func rotPages() map[string][]byte {
 
 var rotQueries = []string{"lighthouse", `"lighthouse keeper"`, "how does the keeper light the lamp of the lighthouse", "lamp", "灯台", "kind:knowledge sort:path", "guide"}
 
-// answers returns the visible parts of the answers; told reports whether an answer says
-// that the index is damaged, or failed.
+// answers returns the parts of the answers that a caller sees. told reports whether an
+// answer failed or says that the index is damaged.
 func answers(t *testing.T, x *Index) (all []Results, told bool) {
 	t.Helper()
 	for _, q := range rotQueries {
@@ -53,7 +53,7 @@ func answers(t *testing.T, x *Index) (all []Results, told bool) {
 	return all, told || damaged
 }
 
-// wrong returns a hit that says what no page does, nil if there is none.
+// wrong returns a hit that disagrees with its page, or nil if there is none.
 func wrong(t *testing.T, h *history, got []Results) *present.Hit {
 	t.Helper()
 	files, err := h.Files(t.Context(), testSpace, h.head, "")
@@ -81,7 +81,7 @@ func wrong(t *testing.T, h *history, got []Results) *present.Hit {
 	return nil
 }
 
-// rot compares the answers of an index, a bit of which was turned, and heals it.
+// rot compares the answers of an index in which a bit was turned, and repairs the index.
 func rot(t *testing.T, x *Index, h *history, want []Results, what string) (told bool) {
 	t.Helper()
 	got, told := answers(t, x)
@@ -104,7 +104,7 @@ func rot(t *testing.T, x *Index, h *history, want []Results, what string) (told 
 	return told
 }
 
-// rotIndex returns an index of rotPages that the test closes, and where it is.
+// rotIndex returns an index of rotPages, which the test closes, and its directory.
 func rotIndex(t *testing.T) (h *history, x *Index, dir string) {
 	t.Helper()
 	h, dir = newHistory(), t.TempDir()
@@ -121,7 +121,7 @@ func rotIndex(t *testing.T) (h *history, x *Index, dir string) {
 // the damage is reported and repaired.
 func TestTurnedBitsInEveryColumn(t *testing.T) {
 	h, x, whole := rotIndex(t)
-	h.commit(map[string][]byte{"mark.md": append(rotPages()["mark.md"], "\nThe end.\n"...)}) // another segment, and a dead document
+	h.commit(map[string][]byte{"mark.md": append(rotPages()["mark.md"], "\nThe end.\n"...)}) // adds another segment and a deleted document
 	update(t, x, h)
 	want, told := answers(t, x)
 	if told {
@@ -148,7 +148,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 					if err := os.WriteFile(dir+name, data, 0o600); err != nil {
 						t.Fatal(err)
 					}
-					// No cache, so that what is on disk is what is read.
+					// Use no cache, so that queries read what is on disk.
 					x := openIndex(t, Options{Dir: dir, storage: postings.Options{CacheBytes: 1, Readers: 1}})
 					if open {
 						answers(t, x)
@@ -158,7 +158,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 						met++
 					}
 				}
-				// Segments are known by their heads; nothing but their order is of their ids.
+				// Segments are known by their heads. Their ids only determine their order.
 				if met == 0 && table+"."+column != "segments.id" {
 					t.Error("nobody met the damage")
 				}
@@ -167,7 +167,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 	}
 }
 
-// turnBit turns one bit of a column in every row, as far as constraints let it.
+// turnBit turns one bit of a column in every row where constraints allow it.
 func turnBit(t *testing.T, file, table, column string, rng *rand.Rand) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=ignore_check_constraints(1)")
@@ -220,8 +220,8 @@ func turnBit(t *testing.T, file, table, column string, rng *rand.Rand) (n int) {
 	return n
 }
 
-// Attack: a bit turns anywhere in the file, also in what SQLite itself keeps
-// there, while it is closed or open, before an update or a query.
+// Attack: a bit turns anywhere in the file, also in SQLite's own data, while the database
+// is closed or open, before an update or a query.
 func TestTurnedBitsAnywhere(t *testing.T) {
 	h, x, whole := rotIndex(t)
 	want, _ := answers(t, x)
@@ -276,8 +276,8 @@ func writeAt(t *testing.T, file string, b []byte, at int64) {
 	}
 }
 
-// Attack: an index has the text of private pages, and its directory may have
-// been made by someone who lets others in.
+// Attack: an index has the text of private pages, and its directory may have been created
+// with access for others.
 func TestIndexIsItsOwnersAlone(t *testing.T) {
 	h, dir := closedIndex(t, 2)
 	if err := os.Chmod(dir, 0o755); err != nil {

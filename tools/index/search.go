@@ -17,8 +17,8 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// maxTime is when a search is cancelled. Only filters that are made to be slow come near
-// it.
+// maxTime is when a search is cancelled. Only filters that are built to be slow take almost
+// this long.
 const maxTime = 10 * time.Second
 
 // Search answers a query over several collections as if they were one. It returns an error
@@ -40,10 +40,10 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Resul
 	return r, nil
 }
 
-// Ranked is a document in a complete ranking.
+// Ranked is a document of a complete ranking.
 type Ranked struct {
 	Collection space.SpaceID
-	Path       string // as Hit.Path
+	Path       string // like Hit.Path
 	Score      float64
 }
 
@@ -172,7 +172,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	}
 	r.Total = run.Total
 	for _, f := range docs {
-		r.Total -= f.AlsoCount // the hit names them
+		r.Total -= f.AlsoCount // the hit lists their paths
 	}
 	docs = docs[:min(len(docs), run.Limit())]
 	if q.Explain {
@@ -198,7 +198,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		r.Suggestions = run.RespelledWords()
 	}
 	if len(r.Hits) > 0 || behind {
-		return r, nil // the pages that the index lacks may match
+		return r, nil // the missing pages may match
 	}
 	unmet := ""
 	if docCount > 0 {
@@ -308,7 +308,8 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*rank.Sour
 // describe adds the state and the notes of a collection to the answer.
 func (x *Index) describe(ctx context.Context, e *entry, s *rank.Source, c Collection, r *Results) (err error) {
 	st := IndexState{Collection: c, Commit: s.State.Commit, Docs: s.State.Docs}
-	// Look up the head after opening the database, so that the head is not older.
+	// Look up the head after opening the database. Otherwise the head could be older than
+	// the database.
 	if st.Behind, st.Pages, err = x.lag(ctx, e, st.Commit, true); err != nil {
 		return err
 	}
@@ -330,7 +331,7 @@ func (x *Index) describe(ctx context.Context, e *entry, s *rank.Source, c Collec
 			return s.Failed(err)
 		}
 		r.Notes = append(r.Notes, note)
-		e.refresh() // they may have been repaired, which no commit announces
+		e.refresh() // a file may have been repaired without a new commit
 	}
 	return nil
 }

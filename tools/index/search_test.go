@@ -30,9 +30,9 @@ func TestSearch(t *testing.T) {
 	x, _ := indexOf(t, corpus)
 	for _, c := range []struct {
 		query string
-		first string   // the best hit; "" for none
-		only  []string // all hits, where given
-		not   string   // a path that must not be among them
+		first string   // the best hit; "" if there is none
+		only  []string // all hits, if not nil
+		not   string   // a path that must not be among the hits
 	}{
 		{query: "useAsyncData", first: "knowledge/nuxt/use-async-data.md"},
 		{query: "use async data", first: "knowledge/nuxt/use-async-data.md"},
@@ -157,8 +157,8 @@ func TestEmptyAnswerSaysWhatWasSearched(t *testing.T) {
 	}
 }
 
-// A page that has all words is listed however often another one has them, and an
-// order alone lists all pages.
+// A page with all words is listed even if another page has them much more often. A query
+// with only an order lists all pages.
 func TestSort(t *testing.T) {
 	files := map[string]string{
 		"sitemap.md": "---\ndate: 2020-01-01\n---\n# Sitemap\n\nThe sitemap: a sitemap is a sitemap.",
@@ -176,8 +176,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// An order by path or date lists what matches about as well as the best, says so
-// where that leaves pages out, and has each page once.
+// An answer in the order of paths or dates has the matches that are about as good as the
+// best, and each page once. It says so if it leaves out other pages.
 func TestSortedAnswersTellWhatIsLeftOut(t *testing.T) {
 	files := map[string]string{"zebra.md": "# Zebra stripes\n\nZebra stripes: how the zebra got its stripes."}
 	for _, lang := range []string{"en", "fr", "de"} {
@@ -206,8 +206,8 @@ func TestSortedAnswersTellWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// Hits far below the best share one frequent word with the query and only take
-// up the budget: no more of them are listed than make up a short answer.
+// Hits far below the best share only one frequent word with the query and use up the
+// budget. An answer lists them only up to the default limit.
 func TestWeakHitsAreLeftOut(t *testing.T) {
 	files := map[string]string{"wifi.md": "# Wifi\n\nThe wifi for guests: the guest network is called birch."}
 	for i := range 20 {
@@ -235,8 +235,8 @@ func TestWeakHitsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestNotes: an answer says what of a query meets nothing, so that nobody takes
-// the rest for an answer to all of it.
+// TestNotes checks that an answer says which parts of a query found nothing, so that a
+// caller does not believe that the results match all of it.
 func TestNotes(t *testing.T) {
 	x, _ := indexOf(t, corpus)
 	for _, c := range []struct {
@@ -247,7 +247,7 @@ func TestNotes(t *testing.T) {
 		{"helix zzqqx", []string{`No page has "zzqqx".`}},
 		{"Zzqqx helix qqzzy, the wwvvq", []string{`No page has "Zzqqx", "qqzzy" or "wwvvq".`}},
 		{"SSR-friendly", nil},
-		{"deployed skills/deploy", nil}, // other forms, and parts
+		{"deployed skills/deploy", nil}, // other forms, and parts of identifiers
 		{"日本語の文書 検索しない", nil},
 		{"the of and", nil},
 		{"helix kind:memry", []string{"kind:memry is unknown: it can be memory, resource, skill, knowledge or file."}},
@@ -274,8 +274,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A limit that is given beside the text holds as one in the text does: the
-// smaller counts. What nobody asked for bounds neither.
+// A limit outside the text counts like one in the text, and the smaller one applies. The
+// usual limit and the default apply only without a limit.
 func TestLimits(t *testing.T) {
 	files := map[string]string{}
 	for i := range 60 {
@@ -307,7 +307,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A phrase that is there needs no other words.
+// A query whose phrase is found gives no suggestions.
 func TestPhrasesThatMatchGiveNoSuggestions(t *testing.T) {
 	x, _ := indexOf(t, corpus)
 	for _, q := range []string{
@@ -320,14 +320,14 @@ func TestPhrasesThatMatchGiveNoSuggestions(t *testing.T) {
 	}
 }
 
-// A hit names the heading by the anchor that Sections gives it, however often
-// its words are repeated and wherever the chunks are cut.
+// A hit names its heading by the anchor that Sections gives it, even if other headings have
+// the same words and wherever the chunks are cut.
 func TestHitsNameRepeatedHeadings(t *testing.T) {
 	var b strings.Builder
 	words := []string{"almond", "banana", "cherry", "damson", "elder", "fig"}
 	for i, w := range words {
 		fmt.Fprintf(&b, "# Part\n\n## Setup\n\nHere is the %s.\n\n", w)
-		if i%2 == 0 { // so that some sections share a chunk and some do not
+		if i%2 == 0 { // so that only some sections share a chunk
 			b.WriteString(strings.Repeat("Filler of no interest.\n\n", 200))
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"satchel/tools/index/semantic/semantictest"
 )
 
-// animals is a model that knows that some words mean the same.
+// animals embeds a text so that some words have the same meaning.
 func animals(text string) []float32 {
 	v := make([]float32, 4)
 	v[3] = 0.1
@@ -44,7 +44,7 @@ func semanticOf(t *testing.T, s *semantictest.Server) *rank.Semantic {
 	return &rank.Semantic{Vectors: &semantic.Options{Dir: t.TempDir(), Embedder: e, QueryWait: time.Hour, BreakAfter: 1, BreakFor: time.Hour, RetryAfter: time.Millisecond}}
 }
 
-// embedded waits until the vectors are those of the history's head.
+// embedded waits until the vectors are at the head of the history.
 func embedded(t testing.TB, x *Index) {
 	t.Helper()
 	if err := x.WaitVectors(testenv.Context(t), testSpace); err != nil {
@@ -81,7 +81,7 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 		t.Errorf("puppy finds %v", got)
 	}
 	for query, without := range map[string]string{
-		"cat lang:de":      "feline.md", // a filter holds for both legs
+		"cat lang:de":      "feline.md", // a filter applies to words and vectors
 		"cat path:hound*":  "feline.md",
 		`kitten "sleeps"`:  "de/cat.md", // a phrase must occur
 		"kitten -katze":    "de/cat.md",
@@ -91,7 +91,7 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 			t.Errorf("%s finds %v", query, got)
 		}
 	}
-	// What changes is followed, and what is gone is not found.
+	// Vectors follow changes, and deleted pages are not found.
 	h.commit(map[string][]byte{"hound.md": nil, "new.md": []byte("# News\n\nThe hound has a puppy.\n")})
 	update(t, x, h)
 	if got := paths(search(t, x, "dog")); slices.Contains(got, "hound.md") {
@@ -101,7 +101,7 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 	if got := paths(search(t, x, "dog")); len(got) == 0 || got[0] != "new.md" {
 		t.Errorf("dog finds %v", got)
 	}
-	// A rebuild renumbers documents; nothing is embedded twice.
+	// A rebuild renumbers documents but embeds nothing again.
 	before := len(s.Texts())
 	if err := x.Rebuild(t.Context(), testSpace, h); err != nil {
 		t.Fatal(err)
@@ -109,14 +109,13 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 	if got := paths(search(t, x, "puppy")); len(got) == 0 || got[0] != "new.md" {
 		t.Errorf("puppy finds %v", got)
 	}
-	if got := s.Texts()[before:]; len(got) != 0 { // the query is remembered
+	if got := s.Texts()[before:]; len(got) != 0 { // the embedding of the query is cached
 		t.Errorf("a rebuild embeds %q", got)
 	}
 }
 
-// TestAVectorIsOfItsDocumentAlone rebuilds an index, in which documents get
-// others' numbers, before they are embedded: the old vectors must not speak for
-// them.
+// TestAVectorIsOfItsDocumentAlone rebuilds an index, so that documents get the former ids
+// of others before they are embedded. The old vectors must not be used for them.
 func TestAVectorIsOfItsDocumentAlone(t *testing.T) {
 	s := semantictest.New(t, 4)
 	s.Serve(animals)
@@ -127,7 +126,7 @@ func TestAVectorIsOfItsDocumentAlone(t *testing.T) {
 	if got := paths(search(t, x, "kitten")); !slices.Contains(got, "feline.md") {
 		t.Fatalf("kitten finds %v", got)
 	}
-	s.Hold() // queries that were asked before are remembered
+	s.Hold() // the embeddings of earlier queries are cached
 	h.commit(map[string][]byte{"feline.md": nil, "hound.md": []byte("# About hounds\n\nA hound.\n"), "de/cat.md": nil})
 	if err := x.Rebuild(t.Context(), testSpace, h); err != nil {
 		t.Fatal(err)
@@ -176,8 +175,8 @@ func TestWithoutItsModelASearchGoesByWords(t *testing.T) {
 	}
 }
 
-// TestASlowModelDelaysNoSearch holds every request; the search must be answered
-// while it is held.
+// TestASlowModelDelaysNoSearch holds every request to the model. The search must return
+// while they are held.
 func TestASlowModelDelaysNoSearch(t *testing.T) {
 	s := semantictest.New(t, 4)
 	s.Serve(animals)
@@ -218,7 +217,7 @@ func TestRerank(t *testing.T) {
 		asked = documents
 		scores := make([]float64, len(documents))
 		for i := range scores {
-			scores[i] = float64(i) // the other way round
+			scores[i] = float64(i) // the reverse order
 		}
 		return scores, nil
 	})}
@@ -269,9 +268,9 @@ func TestExpandRemembers(t *testing.T) {
 	}{
 		{"turbine", 1, 1},
 		{"turbine", 1, 1},
-		{"turbine path:*.md", 1, 1}, // qualifiers are no words
+		{"turbine path:*.md", 1, 1}, // qualifiers are not words
 		{"other", 2, 0},
-		{"turbine", 3, 1}, // forgotten meanwhile
+		{"turbine", 3, 1}, // the cache has dropped it
 		{"fails", 4, 0},
 	} {
 		r := search(t, x, c.query)
@@ -282,7 +281,7 @@ func TestExpandRemembers(t *testing.T) {
 	}
 }
 
-// askedReranker and askedExpander are models that see how long they have.
+// askedReranker and askedExpander are models that record how much time they get.
 type (
 	askedReranker func(ctx context.Context, documents []string) ([]float64, error)
 	askedExpander func(ctx context.Context, query string) ([]string, error)
@@ -295,11 +294,11 @@ func (f askedExpander) Expand(ctx context.Context, query string) ([]string, erro
 	return f(ctx, query)
 }
 
-// A search waits for all of its models together no longer than it may, and one
-// that had less time than its own has not failed.
+// A search limits the total time for all its models. A model that had less than its own
+// time has not failed.
 func TestModelsShareTheTimeOfASearch(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	var takes time.Duration // the expander
+	var takes time.Duration // the time that the expander takes
 	judged, hangs := 0, false
 	var had time.Duration
 	h := newHistory()
@@ -326,12 +325,12 @@ func TestModelsShareTheTimeOfASearch(t *testing.T) {
 	for _, c := range []struct {
 		query string
 		takes time.Duration
-		most  time.Duration // that is left; 0: it is not asked
+		most  time.Duration // the most time that is left for it; 0: it is not called
 	}{
 		{"turbine", 0, 30 * time.Minute},
 		{"turbine one", 59 * time.Minute, time.Minute},
 		{"turbine two", time.Hour, 0},
-		{"turbine two", time.Hour, 30 * time.Minute}, // remembered, so that it takes nothing
+		{"turbine two", time.Hour, 30 * time.Minute}, // cached, so that the expander takes no time
 		{"turbine one two", 2 * time.Hour, 0},
 	} {
 		takes, had, judged = c.takes, 0, 0
@@ -350,7 +349,7 @@ func TestModelsShareTheTimeOfASearch(t *testing.T) {
 	}
 }
 
-// What is logged names the model that failed.
+// The log names the model that failed.
 func TestTheLogNamesTheModel(t *testing.T) {
 	s := semantictest.New(t, 4)
 	m := semanticOf(t, s)

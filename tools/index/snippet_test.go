@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// snippetOf is the snippet that a page of one passage gets for a query.
+// snippetOf returns the only hit of a query on a page of one passage.
 func snippetOf(t *testing.T, name, text, query string) present.Hit {
 	t.Helper()
 	x, _ := indexOf(t, map[string]string{name: text})
 	defer x.Close()
-	r, err := x.Search(t.Context(), testCollections, Query{Text: query, MaxTokens: 1}) // no budget for the text
+	r, err := x.Search(t.Context(), testCollections, Query{Text: query, MaxTokens: 1}) // the budget leaves no room for the text
 	if err != nil || len(r.Hits) != 1 {
 		t.Fatalf("%s: %+v, %v", query, r, err)
 	}
@@ -69,7 +69,7 @@ func TestFencesInAnswersAreWhole(t *testing.T) {
 	}
 }
 
-// The lines that a hit names are those that it shows.
+// The lines of a hit are exactly those that it shows.
 func TestLinesOfHitsAreExact(t *testing.T) {
 	var b strings.Builder
 	for i := range 900 {
@@ -106,7 +106,7 @@ func TestLinesOfHitsAreExact(t *testing.T) {
 	}
 }
 
-// What was cut for its length alone is shown as one.
+// Passages that were only cut because of their length are shown as one.
 func TestNeighboursAreJoined(t *testing.T) {
 	part := func(word string) string {
 		return strings.Repeat("Words that fill a paragraph with "+word+".\n\n", 45)
@@ -123,7 +123,8 @@ func TestNeighboursAreJoined(t *testing.T) {
 	}
 }
 
-// A page and the files that it is about name one another, whichever is found.
+// A page and the files that it is about name one another, whether the search finds the page
+// or a file.
 func TestRelatedFiles(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{
 		"docs/heron.md":     "---\nrelevant_files:\n  - src/bird/heron.go\n  - ./src/pond/\n  - lib/*.ts\n  - gone.txt\n---\nHow herons wait.",
@@ -143,7 +144,7 @@ func TestRelatedFiles(t *testing.T) {
 	}
 }
 
-// Which pages a file names does not depend on when they were indexed.
+// The pages that a file names do not depend on when they were indexed.
 func TestRelatedPagesAreInTheOrderOfTheirPaths(t *testing.T) {
 	files := map[string]string{"f.md": "A heron."}
 	for i := range 7 {
@@ -157,8 +158,8 @@ func TestRelatedPagesAreInTheOrderOfTheirPaths(t *testing.T) {
 	}
 }
 
-// BenchmarkPresent compares a search that shows one hit's snippet with one that
-// shows ten hits with their texts: what is between them is the showing.
+// BenchmarkPresent compares a search that shows one hit's snippet with searches that show
+// 10 and 50 hits with their texts. The difference is the cost of showing hits.
 func BenchmarkPresent(b *testing.B) {
 	files := map[string]string{}
 	for i := range 300 {
@@ -178,7 +179,7 @@ func BenchmarkPresent(b *testing.B) {
 	}
 }
 
-// No snippet has a block of code without its code, or nothing but a heading.
+// No snippet has a code block without its code, or only a heading.
 func TestSnippetsSaySomething(t *testing.T) {
 	filler := strings.Repeat("Filler of no interest stands in this line.\n", 6)
 	long := strings.Repeat("Otters swim past it. ", 15) + "\n"

@@ -20,15 +20,14 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// history is a Source of commits that tests write down. It is a real object
-// store in all that the index can see: content-addressed blobs and immutable
-// trees.
+// history is a Source whose commits are written by tests. For the index it is like a real
+// object store: blobs are content-addressed and trees are immutable.
 type history struct {
 	mu    sync.Mutex
 	blobs map[space.BlobID][]byte
 	trees map[space.CommitID]map[space.Path]space.BlobID
 	head  space.CommitID
-	// fail, where set, is asked before each read.
+	// fail, if set, is called before each read. Its error is the result of the read.
 	fail func(what string) error
 }
 
@@ -36,7 +35,7 @@ func newHistory() *history {
 	return &history{blobs: map[space.BlobID][]byte{}, trees: map[space.CommitID]map[space.Path]space.BlobID{"": {}}}
 }
 
-// commit writes files (a nil content deletes) on head.
+// commit adds a commit to the head that writes the files. A nil content deletes a file.
 func (h *history) commit(files map[string][]byte) space.CommitID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,7 +118,7 @@ func (h *history) ReadBlob(_ context.Context, _ space.SpaceID, b space.BlobID) (
 
 const testSpace = space.SpaceID("s_test")
 
-// allHits leaves out no weak hits.
+// allHits keeps weak hits in the answers.
 var allHits = Options{ranking: rank.Options{MinScoreShare: -1}}
 
 var testCollections = []Collection{{ID: testSpace, Label: "space"}}
@@ -137,7 +136,7 @@ func openIndex(t testing.TB, o Options) *Index {
 	return x
 }
 
-// indexOf returns an index over one commit of the files.
+// indexOf returns an index of one commit with the files.
 func indexOf(t testing.TB, files map[string]string) (*Index, *history) {
 	t.Helper()
 	return indexOfWith(t, Options{}, files)

@@ -49,7 +49,7 @@ func TestRespellingsAreWordsOfPages(t *testing.T) {
 		"de.md":  "# Bereitstellung\n\nDie Anwendung wird mit Cloudflare bereitgestellt, und die Größe der Seiten wird nicht über die Datei geändert.",
 		"net.md": "# Hosting\n\nHosting on Cloudflare is described here.",
 	}
-	for i := range 6 { // the form that is meant is on the last of them
+	for i := range 6 { // only the last of them has the word that is meant
 		pages[fmt.Sprintf("render%d.md", i)] = "# Pages\n\nA page can be set to prerender when it is built."
 	}
 	pages["code.md"] = "# Code\n\nCall `useComposableThing` first."
@@ -63,8 +63,8 @@ func TestRespellingsAreWordsOfPages(t *testing.T) {
 		{"configuraton", `No page has "configuraton"; searched for "configuration" too.`},
 		{"cloudflaer", `No page has "cloudflaer"; searched for "cloudflare" too.`},
 		{"cloudfalre", `No page has "cloudfalre"; searched for "cloudflare" too.`},
-		{"componnable", `No page has "componnable"; searched for "composable" too.`}, // in an identifier
-		{"groesse", ""}, // an umlaut that is on a page
+		{"componnable", `No page has "componnable"; searched for "composable" too.`}, // inside an identifier
+		{"groesse", ""}, // a page has the form with an umlaut
 		{"geaendert", ""},
 	} {
 		r := search(t, x, c.query)

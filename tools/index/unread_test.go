@@ -23,8 +23,8 @@ func (d *damagedSource) ReadBlob(ctx context.Context, id space.SpaceID, b space.
 	return d.Source.ReadBlob(ctx, id, b)
 }
 
-// A search notes that a file is damaged, and has it read again. So a repaired file is
-// found without another commit.
+// A search notes that a file is damaged and requests that it is read again. So a repaired
+// file is found without another commit.
 func TestASearchHasDamagedFilesReadAgain(t *testing.T) {
 	h := newHistory()
 	h.commit(toBytes(map[string]string{"a.md": "alpha"}))

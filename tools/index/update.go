@@ -330,7 +330,7 @@ func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.Co
 	}
 	replaced := e.swap(d)
 	for _, f := range old {
-		if f != replaced { // its last reader removes that one
+		if f != replaced { // the last reader of the replaced database removes its file
 			postings.Remove(f)
 		}
 	}
@@ -350,7 +350,7 @@ func syncPath(name string) error {
 	}
 	defer f.Close()
 	if runtime.GOOS == "windows" {
-		return nil // a file opened for reading cannot be flushed there; SQLite's close did
+		return nil // Windows cannot flush a file that is open for reading; SQLite already flushed it
 	}
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync index: %w", err)
@@ -378,8 +378,8 @@ func (x *Index) build(ctx context.Context, id space.SpaceID, file string, src So
 	})
 }
 
-// analyseAll calls yield with every indexed file, in order. When it returns, its goroutines
-// have ended.
+// analyseAll calls yield with every indexed file, in order. Its goroutines have ended when
+// it returns.
 func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, files []space.FileChange, dates map[space.Path]time.Time, yield func(parse.Document) error) error {
 	type job struct {
 		file space.FileChange

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// dump returns everything that a database answers from, apart from ids and how
-// the postings are cut into segments. It fails the test if the inverted index
-// does not agree with itself.
+// dump returns all data of a database that answers depend on, without ids and without the
+// division of postings into segments. It fails the test if the inverted index contradicts
+// itself.
 func dump(t *testing.T, x *Index) string {
 	t.Helper()
 	e, err := x.entry(testSpace)
@@ -127,7 +127,7 @@ func segments(t *testing.T, x *Index) int {
 	return len(s.View.Parts)
 }
 
-// randomChange changes, empties and deletes a few of a few pages.
+// randomChange changes, empties or deletes a few pages and adds a few.
 func randomChange(rng *rand.Rand, g *indextest.Generator) map[string][]byte {
 	change := map[string][]byte{}
 	for range 1 + rng.IntN(4) {
@@ -144,10 +144,9 @@ func randomChange(rng *rand.Rand, g *indextest.Generator) map[string][]byte {
 	return change
 }
 
-// An index that followed commits one by one must be the one that a rebuild
-// makes, and answer as it does: whatever was added, changed, deleted and added
-// again, however the segments were merged, and where they did not fit into
-// memory.
+// An index that follows commits one by one has the same content and answers as a rebuilt
+// one, after any additions, changes and deletions, however the segments were merged and
+// even if they did not fit into memory.
 func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
 	for _, o := range []Options{{}, {storage: postings.Options{BuildBytes: 40_000, CacheBytes: 4096}}} {
 		t.Run(fmt.Sprint("memory for a build: ", o.storage.BuildBytes), func(t *testing.T) {
@@ -209,8 +208,8 @@ func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
 	}
 }
 
-// Files are read again although their blobs are the same, and paths that head does not have
-// are reported.
+// Reread reads files again even if their blobs are unchanged, and reports the paths that
+// the head does not have.
 func TestReread(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha", "b.md": "beta"})
 	before := dump(t, x)
@@ -260,7 +259,7 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-// Queries go on, each over one commit, while the index is updated and rebuilt.
+// During updates and rebuilds, queries still run, each over exactly one commit.
 func TestReadersAreNeverBlockedNorTorn(t *testing.T) {
 	h := newHistory()
 	write := func(n int) {
@@ -315,8 +314,8 @@ func TestReadersAreNeverBlockedNorTorn(t *testing.T) {
 	wg.Wait()
 }
 
-// What a process that was killed left of a collection goes with it, though nobody
-// has opened the collection since.
+// Drop also removes the unfinished files of a killed process, even if the collection has
+// not been opened since.
 func TestDropLeavesNothingUnfinished(t *testing.T) {
 	x := openIndex(t, Options{})
 	other := x.fileName(testSpace+"2", 1)
@@ -375,8 +374,8 @@ func TestEmptySpace(t *testing.T) {
 	}
 }
 
-// Where all was deleted a segment without rows may be left, and the next one begins
-// where it does: what is remembered of a term is not taken for what the other holds.
+// After all pages are deleted, a segment without rows may remain, and the next one begins
+// at the same id. Cached terms of one are not used for the other.
 func TestATermIsFoundAgainBesideAnEmptySegment(t *testing.T) {
 	h := newHistory()
 	x := openIndex(t, Options{})

@@ -70,7 +70,8 @@ func TestEachPageOnceInTheReadersLanguage(t *testing.T) {
 	for _, row := range polyglotTopics {
 		titles = append(titles, strings.Fields(row))
 	}
-	// What all pages have in common finds each once, in the language asked in.
+	// A query for words that all pages have finds each page once, in the language of the
+	// query.
 	for lang, q := range map[string]string{
 		"en": "how do I use this in your project", "de": "wie verwendet man es in einem Projekt", "fr": "comment utiliser cela dans votre projet",
 		"ja": "プロジェクトで使う方法", "ko": "프로젝트에서 사용하는 방법", "ru": "как использовать в проекте", "ar": "كيفية استخدام في مشروعك",
@@ -88,7 +89,8 @@ func TestEachPageOnceInTheReadersLanguage(t *testing.T) {
 			t.Errorf("%q in %s finds %d pages", q, lang, len(r.Hits))
 		}
 	}
-	// A page's own word finds it in its language; the English name, in English.
+	// A page's own word finds the page in that language; the English name finds the English
+	// page.
 	for _, words := range titles {
 		for i, lang := range polyglotLanguages {
 			want := fmt.Sprintf("docs/10.0/%s/%s.md", lang, words[0])
@@ -97,7 +99,7 @@ func TestEachPageOnceInTheReadersLanguage(t *testing.T) {
 			}
 		}
 	}
-	// Asked for, other languages and versions are as good.
+	// If a query asks for other languages or versions, they rank equally high.
 	for q, want := range map[string]string{
 		"routing lang:ja": "docs/10.0/ja/routing.md", "routing version:1.0": "docs/1.0/en/routing.md", "routing lang:en version:2.0": "docs/2.0/en/routing.md",
 	} {
@@ -137,8 +139,8 @@ func TestCopiesAreShownOnce(t *testing.T) {
 	}
 }
 
-// What a person published is theirs and in the library: one result, their own,
-// however short it is and in whatever order, and it is counted once.
+// A file that a person published is in their space and in the library. Both are one result
+// with their own path, and are counted once, even if the file is short and in any order.
 func TestTheSameFileOfTwoCollectionsIsOneResult(t *testing.T) {
 	x := openIndex(t, Options{})
 	short := "# Deploy\n\nA deploy checklist.\n"
@@ -160,7 +162,7 @@ func TestTheSameFileOfTwoCollectionsIsOneResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := paths(r)
-		if !strings.HasSuffix(query, "sort:path") { // by which /library/docs/notes/other.md is other.md
+		if !strings.HasSuffix(query, "sort:path") { // it compares other.md, the path within the collection
 			slices.Sort(got)
 		}
 		if want := []string{"/library/docs/notes/other.md", "team/deploy.md", "team/ropes.md", "tiny.md", "tiny2.md"}; !slices.Equal(got, want) {
@@ -186,7 +188,7 @@ func (d dated) Dates(context.Context, space.SpaceID, space.CommitID, space.Commi
 	return d.at, nil
 }
 
-// The one that is shown of two copies stands where its own path and date put it.
+// The copy that is shown is at the position of its own path and date.
 func TestCopiesKeepTheOrder(t *testing.T) {
 	x := openIndex(t, Options{})
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
@@ -218,8 +220,8 @@ func TestCopiesKeepTheOrder(t *testing.T) {
 	}
 }
 
-// Pages in another language are not left out, but come after those that the
-// reader understands and that are as good otherwise.
+// Pages in another language are not left out. They come after equally good pages that the
+// reader understands.
 func TestTheReadersLanguageComesFirst(t *testing.T) {
 	files := map[string]string{
 		"a.md": "---\nlang: de\n---\n# Kubernetes im Betrieb\n\nKubernetes und noch einmal kubernetes: was man wissen muss.\n",

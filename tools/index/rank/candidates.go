@@ -19,12 +19,12 @@ type Candidate struct {
 	Header            *postings.Header // nil until readHeaders
 	*postings.Passage                  // of Chunks[0]; nil until Load
 
-	terms   uint64     // the terms that the best chunk has; see chunkMatch
-	path    space.Path // set with the evidence; equal scores are in the order of paths
+	terms   uint64     // the terms in the best chunk; see chunkMatch
+	path    space.Path // set by weighEvidence; equal scores are sorted by it
 	variant string     // see variantKey
 
-	// Also lists the shown paths of documents that this one represents, at most maxAlso of
-	// all AlsoCount.
+	// Also lists the shown paths of documents that this one represents: the first maxAlso
+	// of all AlsoCount.
 	Also      []string
 	AlsoCount int
 }
@@ -36,8 +36,8 @@ type Chunk struct {
 	heads heads
 }
 
-// secondChunk is what the next best chunk of a document adds to its score; each further one
-// adds half as much.
+// secondChunk is the share of its score that the second-best chunk of a document adds to
+// the document's score. Each further chunk adds half as much as the one before.
 const secondChunk = 0.05
 
 // leadChunk is what the first chunk of a page with headings adds to the page's score if the
@@ -82,12 +82,13 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	return s.byDocument(best, cover, lead, u.Explain), err
 }
 
-// chunksPerDocument is how many chunks are retrieved for each document of an evaluation.
+// chunksPerDocument is how many chunks are retrieved for each document of an evaluation's
+// ranking.
 const chunksPerDocument = 4
 
-// byDocument groups chunks, best first, by document, and scores the documents: by the best
-// chunk, a little by the next ones, by lead times the first of the page, and by how much of
-// the query is in the best.
+// byDocument groups chunks, best first, by document, and scores the documents. The score is
+// that of the best chunk, plus a little for the next ones, plus lead times that of the
+// page's first chunk, plus a part for how much of the query the best chunk has.
 func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, explain bool) []*Candidate {
 	place := make(map[int64]int32, len(best))
 	of := make([]int32, len(best)) // the document of each chunk

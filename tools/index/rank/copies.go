@@ -15,20 +15,20 @@ const (
 	// copyShare is the share of all words of two texts that copies have in common.
 	copyShare = 0.9
 	// copyWords is how many different words a text needs to count as a copy within its
-	// collection: showing shorter texts costs little. The same file in two collections is
-	// one page, however short.
+	// collection: a shorter one costs little to show. The same file in two collections is
+	// one page, even if it is short.
 	copyWords = 12
-	// copyScore and copyLines are how near the scores and lengths of copies are.
+	// copyScore and copyLines limit how much the scores and lengths of copies may differ.
 	copyScore = 0.9
 	copyLines = 0.9
 	// copyBytes is how much of a text is compared.
 	copyBytes = 64 << 10
 )
 
-// collapse keeps one of the copies among the first documents: the first or the newest
-// version. Of the same file in several collections, it keeps the one in the collection that
-// the query names first. In an order other than relevance, it only removes such files. It
-// reads as many documents as an answer of limit hits needs.
+// collapse keeps one of the copies among the first documents: the first one or the newest
+// version. If several collections have the same file, it keeps the one of the collection
+// that the query names first. In an order other than relevance, it removes only copies of
+// the same file. It reads as many documents as an answer of limit hits needs.
 func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	q, limit := u.Parsed, u.limit
 	if len(all) < 2 {
@@ -121,9 +121,9 @@ func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *
 // bag holds the hashes of a text's blank-separated words.
 type bag struct {
 	words  []uint32
-	sorted bool       // and each is there once
+	sorted bool       // and without repetitions
 	bits   [32]uint64 // a bit for each word; words may share one
-	size   int        // with repetitions
+	size   int        // the number of words, with repetitions
 }
 
 func newBag(text string) *bag {
@@ -146,8 +146,9 @@ func (b *bag) set() []uint32 {
 	return b.words
 }
 
-// mayCopy reports whether two bags may have copyShare of all their words in common. Each bit
-// in which they differ is of a word that only one of them has, and copies have few of these.
+// mayCopy reports whether two bags may have copyShare of all their words in common. Each
+// bit in which they differ stands for at least one word that only one of them has, and
+// copies have few of these.
 func (b *bag) mayCopy(o *bag) bool {
 	differ := 0
 	for i := range b.bits {
@@ -156,7 +157,7 @@ func (b *bag) mayCopy(o *bag) bool {
 	return float64(differ) <= (1-copyShare)/(1+copyShare)*float64(b.size+o.size)
 }
 
-// overlap is the Jaccard index of two sets.
+// overlap returns the Jaccard index of two sets.
 func overlap(a, b []uint32) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

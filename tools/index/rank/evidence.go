@@ -13,49 +13,49 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// Evidence that is not in the postings. It adds to a document's score, as a part of the
-// score unless noted otherwise.
+// Evidence that is not in the postings. It adds a part of the document's score to the
+// score, unless noted otherwise.
 const (
-	// namedBoost is for a document whose title or file name is the query, exactBoost for one
-	// that has it letter by letter, and titledBoost for one whose title consists of the
-	// query's words in any order.
+	// namedBoost is for a document whose title or file name equals the query, exactBoost
+	// for one where it is letter by letter the same, and titledBoost for one whose title
+	// consists of the query's words in any order.
 	namedBoost  = 0.6
 	exactBoost  = 0.1
 	titledBoost = 0.2
-	// headedBoost is for a passage with a heading that is the query, definedBoost for one
-	// with a heading that is the identifier which the query's words make.
+	// headedBoost is for a passage with a heading that equals the query, and definedBoost
+	// for one with a heading that is the identifier formed by the query's words.
 	headedBoost  = 0.6
 	definedBoost = 1.3
-	// headedChunks is how many passages of a document are checked for that.
+	// headedChunks is how many passages of a document are checked for such headings.
 	headedChunks = 3
-	// coveredBoost is for a title whose words are all in the query, and falls with the third
-	// power of the share that is: a short title that is in a sentence is most often what the
-	// sentence is about.
+	// coveredBoost is for a title whose words are all in the query. It falls with the third
+	// power of the title's share of the query. A short title within a sentence is most
+	// often what the sentence is about.
 	coveredBoost = 0.3
 	coveredPower = 3
-	// adjacentBoost is for the share of the query's neighbouring words that are
-	// neighbours in the passage too.
+	// adjacentBoost is for the share of neighbouring words of the query that are also
+	// neighbours in the passage.
 	adjacentBoost = 0.37
 	// openedBoost is for the part of a sentence's weight that is among the first
-	// openingWords of a page with headings, which say what the page is about; begunBoost for
-	// the part among the first beginningWords; pathBoost for the part that the path names.
-	// Only the best openedDocs get these.
+	// openingWords of a page with headings, because these words say what the page is about.
+	// begunBoost is for the part among the first beginningWords, and pathBoost for the part
+	// in the path. Only the best openedDocs get these boosts.
 	openedBoost    = 1.8
 	openingWords   = 100
 	begunBoost     = 0.8
 	beginningWords = 30
 	pathBoost      = 0.3
 	openedDocs     = 20
-	// sentencePower is the power to which all this evidence is raised if the query is a
-	// sentence: some of its many words are on every page, so the score of the words says
-	// less than for a name.
+	// sentencePower is the exponent of all this evidence if the query is a sentence. Some
+	// of a sentence's many words are on every page, so its score of words says less than
+	// that of a name.
 	sentencePower = 1.5
 	// placeWeight is the weight of a word that names a directory above the document,
 	// compared with one occurrence in a text.
 	placeWeight = 0.3
 )
 
-// weighEvidence adds to the documents' scores for their names, and for the proximity of the
+// weighEvidence raises the documents' scores for their names and for the proximity of the
 // query's words in their best passages.
 func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 	if err := u.readHeaders(ctx, docs); err != nil {
@@ -78,7 +78,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 		}
 		f.path = space.Path(f.Header.Path)
 		headed := e.headed(words)
-		// The passage under the heading may be another one.
+		// Another passage may be the one under the heading.
 		for i := 1; i < min(len(f.Chunks), headedChunks) && headed == 0 && len(e.sequence) <= maxCompound; i++ {
 			if !u.mayHead(f.Chunks[i].heads) {
 				continue
@@ -124,8 +124,8 @@ type evidence struct {
 	weight   map[string]float64 // of the query's terms
 	hashes   map[uint32]float64 // the same, by the hashes of the terms
 	total    float64            // the sum of all weights
-	sequence []uint32           // hashes of the plan's
-	places   map[uint32][]int   // in sequence
+	sequence []uint32           // hashes of the plan's sequence
+	places   map[uint32][]int   // positions in sequence
 	begin    [256]bool          // the first bytes of those hashes
 	name     uint32
 }
@@ -267,7 +267,7 @@ func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) 
 	return sum / e.total, beginning / e.total
 }
 
-// inPath returns the weight of the query's words in a path, without repetitions.
+// inPath returns the weight of the query's words in a path, and counts each word once.
 func (e *evidence) inPath(p string) float64 {
 	sum := 0.0
 	var seen []string
@@ -290,9 +290,8 @@ func squeeze(text string) string {
 	}, text)
 }
 
-// adjacency returns how many of the neighbouring pairs of the query's words are
-// neighbours in the text, in the same order with at most one word between:
-// from 0 to 1.
+// adjacency returns the share, from 0 to 1, of the neighbouring pairs of the query's words
+// that are neighbours in the text: in the same order with at most one word between.
 func (e *evidence) adjacency(text parse.Words) float64 {
 	seen := make([]bool, len(e.sequence))
 	const never = math.MinInt / 2

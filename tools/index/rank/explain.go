@@ -8,34 +8,34 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Explanation explains a document's score. The scores of Terms add up to the first step,
-// and each step has the score after it; the last is the score of the hit.
+// Explanation explains a document's score. The scores of Terms add up to the score of the
+// first step. The score of the last step is that of the hit.
 type Explanation struct {
 	// Terms are the query's terms in the document's best passage. They are empty if only
 	// the vectors found the document.
 	Terms []TermScore `json:"terms"`
 	Steps []ScoreStep `json:"steps"`
 
-	passage int64 // the chunk with Terms
+	passage int64 // id of the chunk with Terms
 }
 
-// TermScore is what one term of the query adds to the score of a passage.
+// TermScore is what one term of the query adds to a passage's score.
 type TermScore struct {
 	Term string `json:"term"`
 	// Weight is the term's weight in this query, 1 for a word as it was typed.
 	Weight float64 `json:"weight"`
-	// Rarity is the inverse document frequency, times 1 or more for a term whose
-	// occurrences are in few passages; Passages is the number of passages with the term.
+	// Rarity is the inverse document frequency, multiplied by 1 or more if the term's
+	// occurrences are in few passages. Passages is the number of passages with the term.
 	Rarity   float64 `json:"rarity"`
 	Passages int64   `json:"passages"`
-	// Added means that feedback added the term: the best pages of the first pass have it in
-	// common.
+	// Added means that feedback added the term, because the best pages of the first pass
+	// share it.
 	Added  bool         `json:"added,omitempty"`
 	Fields []FieldScore `json:"fields"`
 	Score  float64      `json:"score"` // Weight × Rarity × the sum of Fields
 }
 
-// FieldScore is what a term adds in one field of a passage.
+// FieldScore is what a term in one field adds to a passage's score.
 type FieldScore struct {
 	Field string  `json:"field"` // "title", "headings" or "text"
 	Count int     `json:"count"` // of the term
@@ -46,10 +46,10 @@ type FieldScore struct {
 // ScoreStep is a change of a document's score.
 type ScoreStep struct {
 	What  string  `json:"what"`
-	Score float64 `json:"score"` // after it
+	Score float64 `json:"score"` // after the step
 }
 
-// rescore changes the score of a document; what is the reason, for its explanation.
+// rescore changes the score of a document. what is the reason that its explanation names.
 func (f *Candidate) rescore(what string, score float64) {
 	if f.Why != nil && score != f.Score {
 		f.Why.Steps = append(f.Why.Steps, ScoreStep{what, score})
@@ -95,7 +95,7 @@ func (u *Run) ExplainTerms(ctx context.Context, docs []*Candidate) error {
 	return nil
 }
 
-// explain is part with the details.
+// explain is like part but returns the details.
 func (s *scorer) explain(i int, t Term, n segment.Counts, length *[parse.FieldCount]uint16) TermScore {
 	out := TermScore{Term: t.Text, Weight: t.Weight, Rarity: float64(s.weight[i]) / t.Weight, Passages: t.DF, Added: t.inBody, Score: float64(s.part(i, n, length))}
 	for f, name := range [parse.FieldCount]string{parse.FieldTitle: "title", parse.FieldCrumb: "headings", parse.FieldBody: "text"} {

@@ -31,7 +31,7 @@ const (
 	feedbackIn = 2
 	// feedbackFrequent is the part of all chunks above which a term is too frequent.
 	feedbackFrequent = 0.2
-	// shortChunk is the minimum length with which a chunk counts.
+	// shortChunk is the length that a shorter chunk is treated as having.
 	shortChunk = 20
 )
 
@@ -43,8 +43,8 @@ func (u *Run) feeds() bool {
 	return u.plan.sentence
 }
 
-// feedback returns the terms that a second pass adds, in bodies: those that the best
-// documents of the first pass have in common. docs is best first.
+// feedback returns the terms that a second pass adds to the search in bodies: those that
+// the best documents of the first pass have in common. docs is best first.
 func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	docs = docs[:min(len(docs), feedbackDocs)]
 	total := 0.0
@@ -116,8 +116,8 @@ func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	return terms, nil
 }
 
-// isTopical reports whether a term of a page may be added to a query: no stop word, number
-// or initial.
+// isTopical reports whether a term of a page may be added to a query. Stop words, numbers
+// and initials may not.
 func isTopical(t string) bool {
 	if len(t) < 3 || isStop(t) {
 		return false

@@ -3,12 +3,12 @@ package rank
 import "math"
 
 // fuseScores returns the weighted mean of two scores of each document, both scaled to 0 to
-// 1 over the documents of one query. weight is the share of the second. Min–max scaling
-// preserves the distances between documents, which reciprocal rank fusion does not; in five
-// published comparisons it was better each time.
+// 1 over the documents of one query. weight is the share of the second score. Min–max
+// scaling preserves the distances between documents, unlike reciprocal rank fusion, and was
+// better in each of five published comparisons.
 //
-// If a document's second score is NaN (unknown), only the first counts; a missing first
-// score is 0.
+// If a document's second score is NaN (unknown), only the first counts. A missing first
+// score counts as 0.
 func fuseScores(first, second []float64, weight float64) []float64 {
 	one, two := scaleOf(first), scaleOf(second)
 	fused := make([]float64, len(first))

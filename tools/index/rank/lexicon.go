@@ -9,8 +9,8 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// lexicon is the knowledge of one search about words: the language of the query, and the
-// terms of the databases.
+// lexicon holds what one search knows about words: the language of the query, and the terms
+// of the databases.
 type lexicon struct {
 	ranker  *Ranker
 	sources []*Source
@@ -40,13 +40,14 @@ type form struct {
 	weight float64
 }
 
-// ownStemWeight is the weight of a stem in the page's own language beside the other form.
+// ownStemWeight is the weight of a stem in the page's own language, compared with the
+// word's term.
 const ownStemWeight = 0.5
 
 // forms returns the terms under which one word of a query is looked up: its term, its stems
 // in the query's language, and for one character of a script without spaces the pairs that
-// it begins. If no page has it in any form (missing), they include the words that may have
-// been meant.
+// begin with it. missing reports that no page has the word in any form. The terms then
+// include likely corrections.
 func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []form, missing bool, err error) {
 	known, err := l.known(ctx, w.Term)
 	if err != nil {
@@ -88,8 +89,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 			return all, false, err
 		}
 	}
-	// A name that no page has may consist of words that pages have, if they have all of
-	// them.
+	// A name that no page has may consist of several words. It counts as found if pages
+	// have all of them.
 	inWords := len(w.Parts) > 0
 	for _, t := range w.Parts {
 		n, err := l.known(ctx, t)

@@ -7,14 +7,14 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// Reading the words of a passage costs a row of the database. So the rows are read
+// Reading the words of a passage requires a row of the database. So the rows are read
 // together, and only if they may matter: the postings show which passages have words of the
 // query in their headings.
 
 // The bits of heads. The words of the sequence come first, in order.
 const (
 	headsName  heads = 1 << maxCompound // the plan's name
-	headsKnown heads = 1 << 7           // the others are known
+	headsKnown heads = 1 << 7           // the other bits are known
 )
 
 // headBits returns the bits that the plan's terms have in heads.
@@ -37,16 +37,16 @@ func (u *Run) headBits() []heads {
 	return bits
 }
 
-// mayHead reports whether a passage may have a heading that consists of the query's
-// words. Each of these, and the name that they make, is among the plan's terms
-// unless no page has it.
+// mayHead reports whether a passage may have a heading that consists of the query's words.
+// Each of these words, and the name that they form, is among the plan's terms unless no
+// page has it.
 func (u *Run) mayHead(h heads) bool {
 	all := heads(1)<<min(len(u.plan.sequence), maxCompound) - 1
 	return h&headsKnown == 0 || u.unplanned || h&headsName != 0 || h&all == all
 }
 
 // pairBits returns for each two neighbouring words of the query the bits that a chunk with
-// both has, see chunkMatch. A word that is not among the plan's terms has no bit.
+// both words has; see chunkMatch. A word that is not among the plan's terms has no bit.
 func (p *plan) pairBits() (pairs []uint64) {
 	bit := func(word string) uint64 {
 		k := slices.IndexFunc(p.terms, func(t Term) bool { return t.Text == word })
@@ -67,8 +67,8 @@ func (u *Run) mayBeNear(f *Candidate) bool {
 	return f.Chunks[0].heads&headsKnown == 0 || slices.ContainsFunc(u.plan.pairs, func(both uint64) bool { return f.terms&both == both })
 }
 
-// looksInto reports whether passage k of a document must be read. The best one is read to
-// measure the proximity of the query's words, and for the headings of a sentence.
+// looksInto reports whether passage k of a document must be read. The best one is read for
+// the proximity of the query's words and, if the query is a sentence, for its headings.
 func (u *Run) looksInto(f *Candidate, k int) bool {
 	return k == 0 && len(u.plan.sequence) > 1 && (u.plan.sentence || u.mayBeNear(f)) || u.mayHead(f.Chunks[k].heads)
 }
@@ -104,8 +104,8 @@ func (u *Run) readEvidence(ctx context.Context, docs []*Candidate) (err error) {
 	return nil
 }
 
-// namesMore reports whether a page has a word that headings may consist of and that is not
-// among the plan's terms.
+// namesMore reports whether a page has a word of the query that a heading may contain but
+// that is not among the plan's terms.
 func (u *Run) namesMore(ctx context.Context) (bool, error) {
 	p := u.plan
 	for _, t := range append([]string{p.name}, p.sequence...) {

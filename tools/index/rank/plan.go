@@ -18,39 +18,41 @@ type Term struct {
 	DF          int64   // chunks that have it, in all databases
 	residualIDF float64 // see residualIDF
 	word        int     // the word of the query from which it comes; -1: none
-	inBody      bool    // it only counts in bodies
+	inBody      bool    // it is searched for only in bodies
 }
 
-// plan is a query as the index sees it.
+// plan is a query translated into terms of the index.
 type plan struct {
 	terms   []Term
 	phrases [][]string // terms that must occur one after another
-	without [][]string // and that must not
-	// sequence is the query's words as terms, in order, without stop words; name is the
-	// identifier that all its words make, and letters is the same in lower case as typed.
+	without [][]string // terms that must not occur, alone or one after another
+	// sequence holds the query's words as terms, in order, without stop words. name is the
+	// identifier formed by all its words, and letters is that identifier in lower case as
+	// typed.
 	sequence []string
 	name     string
 	letters  string
-	// sentence reports that the query has so many words that it describes something rather
-	// than names it. pairs is what pairBits returns.
+	// sentence reports that the query has so many words that it describes something instead
+	// of naming it. pairs is the result of pairBits.
 	sentence bool
 	pairs    []uint64
-	// missing is the query's words, as typed, that no document has in any form.
+	// missing holds the query's words, as typed, that no document has in any form.
 	missing []string
 }
 
-// maxMissingNamed is how many words an answer names that no page has.
+// maxMissingNamed limits the missing words that an answer names.
 const maxMissingNamed = 5
 
-// The weights of terms that were not typed; a typed one has 1.
+// The weights of terms that were not typed. A typed term has weight 1.
 const (
 	// partWeight is for a part of an identifier.
 	partWeight = 0.3
 	// joinedWeight is for an identifier that was typed with joiners.
 	joinedWeight = 1.0
-	// wholeWeight is for an identifier that the whole query or three of its words make,
-	// twoWordWeight for one that two of more words make. The latter is often accidental,
-	// especially in a sentence (accidentWeight), and would weigh much because it is rare.
+	// wholeWeight is for an identifier formed by the whole query or by three of its words.
+	// twoWordWeight is for one formed by two words of a longer query. The latter is often
+	// accidental, especially in a sentence (accidentWeight), and would weigh much because
+	// it is rare.
 	wholeWeight    = 1.0
 	twoWordWeight  = 0.3
 	accidentWeight = 0.1
@@ -62,14 +64,14 @@ const (
 	// requestWords is the number of words up to which a query is not a request in a
 	// sentence.
 	requestWords = 4
-	// shortWeight is for the short form of a word that was written out, and the
-	// other way round.
+	// shortWeight is for the short form of a word that was written out, and for the long
+	// form of a short one.
 	shortWeight = 0.3
 	// otherWeight is for a word from an Expander.
 	otherWeight = 0.3
 )
 
-// maxQueryTerms is how many terms of a query are searched for: the rarest.
+// maxQueryTerms is how many terms of a query are searched for. The rarest are kept.
 const maxQueryTerms = 40
 
 // planner makes a plan.
@@ -78,7 +80,7 @@ type planner struct {
 	p       *plan
 	weights map[string]float64
 	words   map[string]int
-	floors  map[string]int64 // the least df that a term counts as having
+	floors  map[string]int64 // lower bounds for the df of terms
 	order   []string
 }
 
@@ -150,8 +152,8 @@ func (b *planner) add(t string, weight float64, word int) {
 }
 
 // pieces returns the words of the query. It marks stop words, unless there are no other
-// words, and the words that introduce a request ("Learn how to …", "An introduction to …"),
-// because they are not the subject of the page.
+// words. It also marks the words that introduce a request ("Learn how to …", "An
+// introduction to …"), because they are not what the page is about.
 func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	var pieces []piece
 	for _, text := range b.u.Words {
@@ -195,15 +197,15 @@ func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	return pieces, nil
 }
 
-// elided reports whether the next word is the rest of a word with an apostrophe: the s of
-// "site's", the t of "don't".
+// elided reports whether the next word is the rest of a word with an apostrophe, like the s
+// of "site's" or the t of "don't".
 func elided(before string) bool {
 	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
 }
 
 // word adds the terms of one word of the query, and returns the word as it was probably
-// meant: for a word that no page has, the nearest one that pages have. Titles, headings and
-// names are compared with that.
+// meant. For a word that no page has, that is the nearest word that pages have. Titles,
+// headings and names are compared with the returned word.
 func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err error) {
 	respelled := len(b.u.Respelled)
 	forms, missing, err := b.u.forms(ctx, pc.raw, pc.word)
@@ -216,7 +218,7 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 		meant.raw, meant.word = r.Word, parse.Word{Term: r.term}
 	}
 	b.p.sequence = append(b.p.sequence, meant.word.Term)
-	// Forms of one word are as frequent as the most frequent of them.
+	// All forms of a word count as frequent as the most frequent one.
 	most := int64(0)
 	for _, f := range forms {
 		n, err := b.u.known(ctx, f.term)
@@ -248,7 +250,7 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 	return meant, nil
 }
 
-// compounds adds the identifiers that neighbouring words make, if a page has them: "use
+// compounds adds the identifiers formed by neighbouring words, if a page has them: "use
 // async data" is also useAsyncData. It ignores those that begin or end with a stop word
 // ("as a CMS" is not ACM), unless they are the whole query.
 func (b *planner) compounds(ctx context.Context, pieces []piece) error {
@@ -285,8 +287,8 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-// addText adds the words of a text that was not typed, if some page has them. at is the
-// word of the query from which they come, -1 for none.
+// addText adds the words of a text that was not typed, if a page has them. at is the word
+// of the query from which they come, or -1 for none.
 func (b *planner) addText(ctx context.Context, text string, weight float64, at int) error {
 	var terms []string
 	b.u.analyzer.Words(text, func(w parse.Word) {
@@ -354,7 +356,7 @@ func (b *planner) finish(ctx context.Context) error {
 	return nil
 }
 
-// spaced reports whether a word's script separates words by blanks: in other scripts, the
+// spaced reports whether a word's script separates words by blanks. In other scripts, the
 // analyzer's words are not words for a reader.
 func spaced(w string) bool {
 	return !strings.ContainsFunc(w, func(r rune) bool {

@@ -17,16 +17,16 @@ import (
 // queryLanguage is the language of a query.
 type queryLanguage struct {
 	language.Guess
-	// held are the languages of the searched pages that have their own stems, at most
-	// maxHeld, the most frequent first.
+	// held lists the most frequent languages of the searched pages that have stemmers, at
+	// most maxHeld, the most frequent first.
 	held []string
 }
 
 // maxHeld is how many languages are used to stem a query of unknown language.
 const maxHeld = 6
 
-// queryLanguageOf guesses the language of a query over pages in the languages that held
-// counts. If the words do not show it, it is the language of most pages, if most are in one.
+// queryLanguageOf guesses the language of a query. held counts the pages in each language.
+// If the words do not show the language, it is that of most pages, if there is one.
 func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
 	t := queryLanguage{Guess: language.OfQuery(words)}
 	total := int64(0)
@@ -55,7 +55,7 @@ func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
 	return t
 }
 
-// reader is the language that the user reads; "" if the query does not show it.
+// reader returns the language that the user reads, or "" if the query does not show it.
 func (t queryLanguage) reader() string {
 	if len(t.Langs) > 0 && (t.Sure || len(t.Langs) == 1) {
 		return t.Langs[0]
@@ -80,7 +80,7 @@ func isStop(word string, langs ...string) bool {
 }
 
 // stems returns further terms under which pages in the query's language have a word. For a
-// query of unknown language they are those of all languages of the pages.
+// query of unknown language, they come from all languages of the pages.
 func (t queryLanguage) stems(raw string) []string {
 	langs := t.held
 	if r := t.reader(); r != "" {
@@ -100,8 +100,8 @@ func (t queryLanguage) stems(raw string) []string {
 	return all
 }
 
-// transliterated returns the stem of a German word typed without umlauts (ueber for über);
-// "" if there is none.
+// transliterated returns the stem of a German word typed without umlauts (ueber for über),
+// or "" if there is none.
 func transliterated(lang, raw string) string {
 	if lang != "de" {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// MaxResults is the most hits that one search returns.
+// MaxResults is the maximum number of hits of one search.
 const MaxResults = 50
 
 // Options configure a Ranker. Logger and Now are required. The zero value of another field
@@ -24,13 +24,14 @@ type Options struct {
 	// word of the query.
 	Candidates int
 	// MaxRows is how many chunks of each segment are read for a phrase of several words,
-	// the best first; more if fewer than Candidates have it.
+	// the best first. More are read if fewer than Candidates have the phrase.
 	MaxRows int
-	// MinScoreShare is the part of the best hit's score below which others are left out of
-	// an answer ordered by relevance: they only share one of its frequent words with the
-	// query. Negative: none is left out.
+	// MinScoreShare is the share of the best score below which other hits are left out of
+	// an answer ordered by relevance: such hits share only one frequent word with the
+	// query. If it is negative, none is left out.
 	MinScoreShare float64
-	// Semantic has the models of semantic search, and Engine the vectors; nil for none.
+	// Semantic holds the models of semantic search, and Engine the vectors. Both may be
+	// nil.
 	Semantic *Semantic
 	Engine   *semantic.Engine
 }

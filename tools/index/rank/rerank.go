@@ -14,9 +14,9 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// rerank lets a model judge the best documents, and orders them by the weighted mean of its
-// judgment and their score. If the model does not answer, the order stays, and a note says
-// so.
+// rerank lets a model judge the best documents, and orders them by the weighted mean of
+// that judgment and their score. If the model does not answer, rerank keeps the order and
+// adds a note.
 func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 	m := u.semantic
 	if m == nil || m.models.Reranker == nil || len(docs) < 2 {
@@ -64,7 +64,7 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 // errSpent means that earlier models used up the search's time for models.
 var errSpent = errors.New("others took the time that the search had for models")
 
-// ask calls a model within its time and the rest of the search's time, but not while its
+// ask calls a model within its own time limit and the search's remaining time, unless its
 // breaker is open. what names the model in the error.
 func (m *semanticRun) ask(ctx context.Context, what string, b *semantic.Breaker, wait time.Duration, call func(context.Context) error) (err error) {
 	whole := m.left >= wait
@@ -124,8 +124,8 @@ func firstChars(s string, n int) string {
 	return s
 }
 
-// expand returns other words for the query, which get a small weight. It returns none if
-// there is no Expander, and adds a note if that does not answer.
+// expand returns other words for the query, which get a small weight. Without an Expander
+// it returns none. If the Expander does not answer, expand adds a note.
 func (u *Run) expand(ctx context.Context) ([]string, error) {
 	m := u.semantic
 	if m == nil || m.models.Expander == nil || len(u.Words) == 0 {

@@ -13,18 +13,17 @@ import (
 
 // retrieval is the input of the first stage of a search in one database.
 type retrieval struct {
-	// Terms are scored. A chunk that holds any of them matches, unless there are
-	// phrases.
+	// terms are scored. A chunk that holds any of them matches, unless there are phrases.
 	terms []Term
-	sc    *scorer // its terms are these
-	// Phrases must all occur, without must not; each is a list of terms.
+	sc    *scorer // has the same terms
+	// All of phrases must occur, and none of without. Each is a list of terms.
 	phrases, without [][]string
-	docs             *postings.DocSet // those that may match
-	// depth is how many chunks are wanted. verify is how many of the best are read for
-	// phrases of several words; more are read if fewer than depth have them.
+	docs             *postings.DocSet // the documents that may match
+	// depth is how many chunks are returned. verify is how many of the best are read for
+	// phrases of several words. More are read if fewer than depth have them.
 	depth, verify int
-	// heads are the bits that terms have in the heads of a chunk; more reports that
-	// only some of the terms are new.
+	// heads holds the bits of the terms in the heads of a chunk. more reports that the
+	// first terms are already scored.
 	heads []heads
 	more  bool
 }
@@ -33,7 +32,7 @@ type retrieval struct {
 type chunkMatch struct {
 	id    int64
 	score float64
-	terms uint64 // bit i: it holds terms[i], of the first 64
+	terms uint64 // bit i: the chunk holds terms[i], for the first 64
 	lead  bool   // see leads
 	heads heads
 }
@@ -50,8 +49,8 @@ func leads(chunks []segment.Chunk, c int) bool {
 // heads is the set of the query's words in the headings of a chunk. See Run.mayHead.
 type heads = uint8
 
-// retrieve scores every chunk that matches, and returns the best of them, best first, and how
-// many documents match. If r.more, the first terms are those of the retrieval before, and
+// retrieve scores every chunk that matches. It returns the best ones, best first, and how
+// many documents match. If r.more, the first terms are those of the previous retrieval, and
 // their scores are kept.
 func (s *Source) retrieve(ctx context.Context, r retrieval) (best []chunkMatch, docs int, err error) {
 	m := s.Scratch()
@@ -103,8 +102,8 @@ func (s *Source) withAll(ctx context.Context, terms []string, part int) (posting
 	return all, nil
 }
 
-// retrievePart adds the matching chunks of one segment to the best, and returns the number
-// of their documents.
+// retrievePart adds the matching chunks of one segment to the best ones, and returns the
+// number of their documents.
 func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int, t *top) (docs int, err error) {
 	p, m := &s.View.Parts[i], s.Scratch()
 	chunks := p.Segment.Chunks
@@ -223,9 +222,9 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	return docs, nil
 }
 
-// exclude adds to never all chunks of each matching document that has, in any chunk, what the
-// query excludes: a word (never has these chunks already) or a phrase, whose words the chunks
-// in suspect have.
+// exclude adds to never all chunks of each matching document that contains, in any chunk,
+// an excluded word or phrase. never already has the chunks with an excluded word. suspect
+// has the chunks with all words of an excluded phrase.
 func (s *Source) exclude(ctx context.Context, chunks []segment.Chunk, without [][]string, suspect []postings.Bitmap, never postings.Bitmap, matches func(c int) bool) error {
 	for from, to := 0, 0; from < len(chunks); from = to {
 		match, banned := false, false
@@ -258,8 +257,8 @@ func (s *Source) exclude(ctx context.Context, chunks []segment.Chunk, without []
 	return nil
 }
 
-// verified reports whether a chunk that holds the words of the phrases has them
-// as phrases.
+// verified reports whether a chunk that has all words of the phrases has them one after
+// another.
 func (s *Source) verified(ctx context.Context, id int64, r *retrieval) (bool, error) {
 	var words parse.Tokens
 	for _, ph := range r.phrases {
@@ -279,7 +278,7 @@ func (s *Source) verified(ctx context.Context, id int64, r *retrieval) (bool, er
 	return true, nil
 }
 
-// top keeps the best chunks as a heap with the worst of them first.
+// top keeps the best chunks as a heap whose first element is the worst.
 type top struct {
 	limit int
 	heap  []uint64 // see ranked
@@ -331,14 +330,14 @@ func (t *top) offer(r uint64) {
 	h[i] = r
 }
 
-// sorted returns what was kept, best first.
+// sorted returns the chunks of the heap, best first.
 func (t *top) sorted() []uint64 {
 	slices.Sort(t.heap)
 	slices.Reverse(t.heap)
 	return t.heap
 }
 
-// candidates returns chunks of all parts.
+// candidates returns the chosen chunks of all parts.
 func (s *Source) candidates(chosen []uint64) []chunkMatch {
 	m, all := s.Scratch(), make([]chunkMatch, 0, len(chosen))
 	for _, r := range chosen {

@@ -53,7 +53,7 @@ func begin(t testing.TB, d *postings.Database) *Source {
 	return &Source{Snapshot: s, ID: "s_test"}
 }
 
-// A second retrieval that only adds terms finds what one with all of them does.
+// A second retrieval that adds terms returns the same as one with all terms.
 func TestMoreTermsAreScoredOnce(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range 40 {
@@ -77,19 +77,19 @@ func TestMoreTermsAreScoredOnce(t *testing.T) {
 		}
 		return best, docs
 	}
-	want, total := find(len(all)) // the second one again
+	want, total := find(len(all)) // the second call scores all terms at once
 	if got, docs := find(2); !reflect.DeepEqual(got, want) || docs != total || len(want) != 30 {
 		t.Errorf("%d documents with %v, not %d with %v", docs, got, total, want)
 	}
 }
 
-// BenchmarkRetrieve is the first stage of a search alone: the words of a query
-// looked up, all chunks that hold one scored, and the best 200 chosen.
+// BenchmarkRetrieve measures only the first stage of a search: it looks up the words of a
+// query, scores all chunks that hold one of them, and picks the best 200.
 func BenchmarkRetrieve(b *testing.B) {
 	for _, chunks := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("chunks=%d", chunks), func(b *testing.B) {
 			g := indextest.NewGenerator(4)
-			d := databaseOf(b, g.Pages(chunks, 600)) // one chunk each
+			d := databaseOf(b, g.Pages(chunks, 600)) // each page is one chunk
 			for _, words := range []int{1, 3, 10} {
 				b.Run(fmt.Sprintf("words=%d", words), func(b *testing.B) {
 					var took []time.Duration

@@ -17,7 +17,7 @@ const (
 	// titles, paths and positions of words.
 	reranked = 60
 	// relevantShare is the share of the best score that a document needs to be listed in
-	// another order, unless it has all words of the best.
+	// another order, unless it has all words that the best document has.
 	relevantShare = 0.4
 )
 
@@ -31,7 +31,7 @@ type Run struct {
 
 	opts     *Options
 	analyzer *parse.Analyzer
-	semantic *semanticRun // nil: none
+	semantic *semanticRun // nil: no models
 	stats    statistics
 	norms    *norms
 	plan     *plan
@@ -47,14 +47,14 @@ type Request struct {
 	Sources []*Source
 	Query   *query.Parsed
 	Limit   int // hits wanted
-	// Depth is how many documents an evaluation wants ranked. Then nothing is cut off for
-	// being far below the best, no document stands for its variants or copies, and no model
-	// reranks. 0 is for an answer.
+	// Depth is the number of documents in an evaluation's ranking. Then no document is
+	// dropped for a low score or represents its variants or copies, and no model reranks. 0
+	// means an answer.
 	Depth int
 	// Behind means that the databases may lack pages, so a missing word may still be on a
 	// page.
 	Behind bool
-	Notes  []string // the first of the answer
+	Notes  []string // the first notes of the answer
 }
 
 // Start plans a search. [Run.End] must be called even if there is an error.
@@ -126,7 +126,7 @@ func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
 	if u.depth == 0 {
 		look := u.limit
 		if u.Sort != query.ByRelevance {
-			look = maxVariants // the last of them may come first
+			look = maxVariants // the last of these may become the first
 		}
 		if all, err = u.prefer(ctx, all, look); err != nil {
 			return nil, err
@@ -183,8 +183,8 @@ func (u *Run) match(ctx context.Context) ([]*Candidate, error) {
 }
 
 // pass retrieves the chunks that match any of the terms from every database and groups them
-// by document, best first. more means that this is another pass, whose terms begin with
-// those of the previous one.
+// by document, best first. more reports that terms begins with the terms of the previous
+// pass.
 func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, error) {
 	sc := newScorer(terms, u.stats, u.norms)
 	u.scored = sc
@@ -201,9 +201,9 @@ func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, 
 	return all, nil
 }
 
-// sortCandidates sorts the best first. Equal ones are in the order in which the query names
-// their collections, and then of their paths. If the paths were not read, they are in the
-// order of their ids, which depends on when a page was indexed.
+// sortCandidates sorts the best first. Equal documents are in the order in which the query
+// names their collections, and then by path. If the paths were not read, they are sorted by
+// id, which depends on when a page was indexed.
 func sortCandidates(all []*Candidate) {
 	slices.SortFunc(all, func(a, b *Candidate) int {
 		if a.Score != b.Score {
@@ -214,8 +214,8 @@ func sortCandidates(all []*Candidate) {
 	})
 }
 
-// ordered sorts the documents that are nearly as relevant as the best in another order. It
-// adds a note if that leaves out other matches.
+// ordered returns the documents that are nearly as relevant as the best, in another order.
+// It adds a note if other matches are left out.
 func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	if len(u.plan.terms) > 0 {
 		sortCandidates(all)
@@ -242,13 +242,12 @@ func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, erro
 	return all, nil
 }
 
-// leastHits is how many matching documents an answer has, however far they are below the
-// best: a page with the query as its name may have a far higher score than other useful
-// pages.
+// leastHits is how many matching documents an answer lists even if they are far below the
+// best: a page named like the query may have a far higher score than other useful pages.
 const leastHits = 10
 
-// cutWeak removes the documents after the first few that are far below the best. It adds a
-// note if that leaves fewer than the limit.
+// cutWeak removes documents that are far below the best, but keeps the first leastHits. It
+// adds a note if that leaves fewer than the limit.
 func (u *Run) cutWeak(all []*Candidate) []*Candidate {
 	for i, f := range all {
 		if i >= leastHits && u.Weak(f.Score, all[0].Score) {

@@ -8,11 +8,11 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// statistics are summed over all databases that a query searches, so that a
-// word is as rare as it is in all of them together.
+// statistics are sums over all databases that a query searches, so that the rarity of a
+// word is the one in all of them together.
 type statistics struct {
 	chunks int64
-	mean   [parse.FieldCount]float64 // terms in each field of a chunk
+	mean   [parse.FieldCount]float64 // average number of terms in each field of a chunk
 }
 
 func sumStatistics(states []postings.State) statistics {
@@ -32,9 +32,9 @@ func sumStatistics(states []postings.State) statistics {
 
 // The constants of the score. Length and repetition are weighted as in BM25 (Robertson and
 // Zaragoza, "The Probabilistic Relevance Framework", 2009, section 3), but each field
-// saturates separately before the fields are added. So a word in the title counts however
-// often the body has it. This finds known pages better than adding the fields first, and
-// makes no difference for judged collections.
+// saturates separately before the fields are added. So a word in the title counts even if
+// the body often has it. This finds known pages better than adding the fields first, and
+// gives the same results for judged collections.
 const saturation = 1.2
 
 var (
@@ -51,14 +51,14 @@ func idf(chunks, df int64) float64 {
 type scorer struct {
 	terms  []Term
 	weight []float32 // of each term
-	inBody []bool    // it only counts in the body
+	inBody []bool    // the term counts only in the body
 	norms  *norms
 }
 
 // maxNorm is the length above which all fields count as equally long.
 const maxNorm = 4096
 
-// norms are what a word counts in a field, by the field's length.
+// norms hold the weight of a word in a field, by the field's length.
 type norms [parse.FieldCount][maxNorm + 1]float32
 
 func newNorms(st statistics) *norms {
@@ -91,7 +91,7 @@ func (s *scorer) part(i int, n segment.Counts, length *[parse.FieldCount]uint16)
 	return s.weight[i] * sum
 }
 
-// field returns what c occurrences of term i in a field add to the sum of part.
+// field returns what c occurrences of term i in a field add to the sum in part.
 func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) float32 {
 	if c == 0 || f != parse.FieldBody && s.inBody[i] {
 		return 0
@@ -100,8 +100,8 @@ func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) flo
 	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
 }
 
-// add adds term i to what was found of the chunks that have it: its score, its bit, and head
-// if it is in a heading.
+// add adds term i to the chunks in found that have it: its score, its bit, and head if the
+// term is in a heading.
 func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found []postings.ChunkScore, bit uint64, head heads) {
 	weight, norm := s.weight[i], &s.norms[parse.FieldBody]
 	bodyWeight := float32(fieldWeight[parse.FieldBody])
@@ -109,7 +109,7 @@ func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found 
 		p := &ps[j]
 		f, length := &found[p.Chunk], &chunks[p.Chunk].Length
 		f.Terms |= bit
-		if p.Counts[parse.FieldTitle]|p.Counts[parse.FieldCrumb] == 0 { // as mostly; the same as part
+		if p.Counts[parse.FieldTitle]|p.Counts[parse.FieldCrumb] == 0 { // the usual case; the result is the same as that of part
 			tf := norm[min(length[parse.FieldBody], maxNorm)] * float32(p.Counts[parse.FieldBody])
 			f.Score += weight * (bodyWeight * tf * (saturation + 1) / (tf + saturation))
 			continue
@@ -121,13 +121,14 @@ func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found 
 	}
 }
 
-// burstWeight is how much more a word counts for each factor of e by which it is in fewer
-// chunks than randomly distributed occurrences would be.
+// burstWeight is how much more a word counts for each factor of e by which its occurrences
+// are in fewer chunks than if they were randomly distributed.
 const burstWeight = 0.7
 
-// residualIDF returns how much a term says about the topic of a text, at least 1, from the
-// distribution of its occurrences in bodies over chunks: words of a topic occur several
-// times in a chunk, others once (Church and Gale, "Poisson mixtures", 1995).
+// residualIDF returns how much a term says about the topic of a text, at least 1. It
+// compares how many chunks have the term with how often it occurs in bodies: words of a
+// topic occur several times in a chunk, others once (Church and Gale, "Poisson mixtures",
+// 1995).
 func residualIDF(chunks, df, occurrences int64) float64 {
 	if df == 0 || chunks == 0 {
 		return 1
@@ -137,11 +138,11 @@ func residualIDF(chunks, df, occurrences int64) float64 {
 	return 1 + burstWeight*max(0, math.Log(n/d)+math.Log(byChance))
 }
 
-// coverWeight is what a chunk that has all of a query adds to its score. With only BM25's
-// sum, a rare word could outweigh all the others.
+// coverWeight is what a chunk that has all words of a query adds to its score. Without it,
+// a rare word could outweigh all the others.
 const coverWeight = 0.7
 
-// coverage reports how much of a query a chunk has.
+// coverage measures how much of a query a chunk has.
 type coverage struct {
 	weight []float64 // of each of the first terms
 	total  float64
@@ -165,8 +166,7 @@ func newCoverage(terms []Term, st statistics) *coverage {
 	return c
 }
 
-// of returns the share of the query's weight that the terms of a candidate have,
-// from 0 to 1.
+// of returns the share of the query's weight, from 0 to 1, that the given terms have.
 func (c *coverage) of(terms uint64) float64 {
 	if c.total <= 0 {
 		return 0

@@ -18,21 +18,21 @@ import (
 
 // Semantic configures semantic search. Each of its three models may be absent. The zero value of a field means its default.
 type Semantic struct {
-	// Vectors has the embedder and its limits. If it is nil or has no Embedder, only words
-	// find pages.
+	// Vectors holds the embedder and its limits. If it is nil or has no Embedder, pages are
+	// found only by words.
 	Vectors *semantic.Options
-	// Weight is the share of the vectors in a document's score; the rest is that of its
-	// words. Default 0.5.
+	// Weight is the share of the vectors in a document's score. The rest is the share of
+	// its words. Default 0.5.
 	Weight float64
-	// Nearest is how many documents the vectors may add to those that have a
-	// word of the query. Default 100.
+	// Nearest is how many documents the vectors may add to those that have a word of the
+	// query. Default 100.
 	Nearest int
 
 	// Reranker judges the best documents again; nil for none.
 	Reranker Reranker
-	// RerankCount is how many documents it judges, RerankChars how much of each,
-	// RerankWait how long it may take, and RerankWeight the share of its judgment
-	// in their order. Default 30, 2,000, 1.5 s and 0.7.
+	// RerankCount is how many documents the Reranker judges, RerankChars how much of each,
+	// RerankWait how long it may take, and RerankWeight the share of its judgment in their
+	// order. Default 30, 2,000, 1.5 s and 0.7.
 	RerankCount  int
 	RerankChars  int
 	RerankWait   time.Duration
@@ -40,9 +40,9 @@ type Semantic struct {
 
 	// Expander suggests other words for a query; nil for none.
 	Expander Expander
-	// ExpandWait is how long it may take. Default 1.5 s.
+	// ExpandWait is how long the Expander may take. Default 1.5 s.
 	ExpandWait time.Duration
-	// ExpandCache is how many queries' other words are remembered. Default 1,000.
+	// ExpandCache is the number of queries whose other words are cached. Default 1,000.
 	ExpandCache int
 
 	// Wait is how long one search waits for all three models together. Default 1.5 s.
@@ -52,8 +52,8 @@ type Semantic struct {
 	Close func()
 }
 
-// Reranker judges how relevant texts are to a query, higher being better, in
-// the texts' order. It may be called concurrently.
+// Reranker judges how relevant texts are to a query. The scores are in the order of the
+// texts, and higher is better. It may be called concurrently.
 type Reranker interface {
 	Rerank(ctx context.Context, query string, documents []string) ([]float64, error)
 }
@@ -99,7 +99,7 @@ type models struct {
 	expanded      *lru.Cache[string, []string] // what the Expander returned for queries
 }
 
-// semanticRun is semantic search during one search; nil if it is switched off.
+// semanticRun is the semantic part of one search. It is nil if there are no models.
 type semanticRun struct {
 	models  *models
 	text    string // of the query, without qualifiers
@@ -157,8 +157,8 @@ func (m *semanticRun) end() {
 	}
 }
 
-// maxFused is how many of the documents that words found also get a score of their vectors;
-// the others rank below.
+// maxFused is how many of the documents that words found also get a score from their
+// vectors. The others rank below.
 const maxFused = 500
 
 // fuse orders documents by the scores of words and vectors together, and adds documents
@@ -192,7 +192,7 @@ func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error)
 			continue
 		}
 		err := u.near(ctx, s, v, docs, c)
-		if errors.Is(err, semantic.ErrDimensions) { // another model has the name now
+		if errors.Is(err, semantic.ErrDimensions) { // the name now belongs to another model
 			m.models.engine.Changed(string(s.ID))
 			failed = err
 		} else if err != nil {
@@ -213,15 +213,15 @@ func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error)
 // cosines are the vector scores of the documents of one search.
 type cosines struct {
 	of    map[*Candidate]float64
-	added []*Candidate // documents that no word found
+	added []*Candidate // documents found only by vectors
 }
 
-// near adds the documents of one collection that are near to the query, and the scores of
-// those that words found.
+// near adds the documents of one collection that are near the query, and the vector scores
+// of those that words found.
 func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*Candidate, c *cosines) error {
 	m, p, view := u.semantic, u.plan, u.semantic.views[s]
 	var near []semantic.Near
-	if len(p.phrases) == 0 && len(p.without) == 0 { // only words can tell what must, or must not, occur
+	if len(p.phrases) == 0 && len(p.without) == 0 { // only words can show whether a phrase occurs
 		filter, err := s.Filter(ctx, u.Filters, s.Mount)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*C
 	}
 	for _, f := range docs[min(len(docs), maxFused):] {
 		if f.Source == s {
-			known[f.ID] = nil // not scored, and not added either
+			known[f.ID] = nil // neither scored nor added
 		}
 	}
 	ids := make([]int64, len(near))
@@ -261,7 +261,7 @@ func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*C
 	}
 	for _, n := range near {
 		if k, ok := current[n.Doc]; !ok || k != n.Key {
-			continue // its vector belongs to a former document
+			continue // the vector belongs to a former document with this id
 		}
 		f, ok := known[n.Doc]
 		if !ok {
@@ -300,14 +300,14 @@ func (c *cosines) order(docs []*Candidate, weight float64) []*Candidate {
 		all[i].rescore("the meaning of the page", s*top)
 		last = min(last, all[i].Score)
 	}
-	for _, f := range docs[judged:] { // in their order, below the others
+	for _, f := range docs[judged:] { // in their previous order, below the others
 		f.rescore("below the pages whose meaning was compared", min(last, (1-weight)*f.Score))
 	}
 	slices.SortStableFunc(all, func(a, b *Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	return append(all, docs[judged:]...)
 }
 
-// degraded says, in an answer, that a model did not take part.
+// degraded returns the note that a model did not take part.
 func degraded(model string, err error) string {
 	why := "failed"
 	switch {

@@ -16,7 +16,7 @@ type Source struct {
 
 	order  int  // position among the databases of the search
 	scored int  // how many terms have scores in the scratch memory
-	unread bool // phrases were not looked for in all passages that have their words
+	unread bool // not all passages with the words of a phrase were checked for it
 }
 
 // Shown returns the path of a file as answers write it.

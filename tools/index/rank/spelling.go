@@ -14,23 +14,23 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// A word that no page has is looked up under words that differ from it by one or two typos.
-// Only words that begin with one of its first two letters are compared: people rarely
-// mistype the first, and more often swap it with the next. Numbers and versions are never
+// A word that no page has is compared with words that differ from it by one or two typos,
+// and only with those that begin with one of its first two letters: people rarely mistype
+// the first letter, and more often swap it with the next. Numbers and versions are never
 // respelled, because another number has another meaning.
 const (
-	// slipLetters is how many letters a word needs for one typo; twice as many allow two.
+	// slipLetters is how many letters a word needs for one typo. Twice as many allow two.
 	slipLetters = 4
-	// maxSlipLetters is the longest word that is respelled.
+	// maxSlipLetters is the length of the longest word that is respelled.
 	maxSlipLetters = 32
 	// maxRespellings is how many words can replace one.
 	maxRespellings = 3
 	// maxLookedUp is how many of the nearest terms are looked up in pages, in at most
-	// maxPassages passages: the first one mostly shows the word.
+	// maxPassages passages. Mostly the first passage shows the word.
 	maxLookedUp = 8
 	maxPassages = 12
-	// rareShare: of equally near words, one that is in fewer than this part of the passages
-	// with the most frequent one is a typo or a word of another language.
+	// rareShare decides between equally near words. One that has fewer than this part of
+	// the most frequent one's passages is a typo or a word of another language.
 	rareShare = 20
 	// MaxRespelled is how many words of a query are respelled.
 	MaxRespelled = 5
@@ -44,7 +44,7 @@ const (
 // Respelling is a word of a page that may have been meant.
 type Respelling struct {
 	Word    string // as one would write it
-	written bool   // a page has it so
+	written bool   // a page has it in this spelling
 	term    string
 	slips   int
 	docs    int64
@@ -88,7 +88,7 @@ func respell(ctx context.Context, a *parse.Analyzer, sources []*Source, m *spell
 	return nearestFew(all, most), nil
 }
 
-// lookUp finds how pages write a term, in as many passages as are left.
+// lookUp finds how pages write a term. It reads at most *left passages.
 func (m *speller) lookUp(ctx context.Context, a *parse.Analyzer, s *Source, r *Respelling, left *int) error {
 	ids, err := s.ChunksWith(ctx, r.term, *left)
 	if err != nil {
@@ -141,11 +141,11 @@ type speller struct {
 	mask   uint64 // the letters of word
 	runes  int
 	found  map[string]Respelling // by term
-	suffix []string              // what may follow a stem
+	suffix []string              // possible endings of a stem
 }
 
-// newSpeller returns nil for a word that is not respelled: it is too short or too long, has
-// a digit, or is of a script without spaces.
+// newSpeller returns nil for a word that is not respelled, because it is too short, too
+// long, has a digit, or is in a script without spaces.
 func newSpeller(raw string, least int) *speller {
 	n := 0
 	for _, r := range raw {
@@ -171,7 +171,7 @@ func newSpeller(raw string, least int) *speller {
 // suffixes are usual endings of English stems, "" first.
 var suffixes = strings.Split(",s,e,es,ed,er,ers,ing,ings,y,ly,al,able,ion,ions,ation,ations,ment,ments,ness,ive,ity,ies,ance,ence,ent,ents,ant,ants,ate,ates,ated,ating,ator,ize,izes,ized,izing,ization,or,ors,ful,ous,ic,ical,ally,ility,alize,alization,isation,ise,ised,ising,ible,ibility,ably,ively", ",")
 
-// letterMask has a bit for every letter of a word.
+// letterMask returns a bit for every letter of a word.
 func letterMask(word string) (mask uint64) {
 	for _, r := range word {
 		mask |= 1 << (uint(r) & 63)
@@ -179,7 +179,7 @@ func letterMask(word string) (mask uint64) {
 	return mask
 }
 
-// prefixes are the beginnings of the terms to compare.
+// prefixes returns the beginnings of the terms to compare.
 func (m *speller) prefixes() []string {
 	first, n := utf8.DecodeRuneInString(m.word)
 	second, _ := utf8.DecodeRuneInString(m.word[n:])
@@ -191,7 +191,7 @@ func (m *speller) prefixes() []string {
 
 // compare adds a term if it is near.
 func (m *speller) compare(term string, df int64) {
-	// A letter that only one of two words has costs a typo.
+	// Each letter that only one of the words has costs a typo.
 	other := letterMask(term)
 	if bits.OnesCount64(other&^m.mask) > m.limit {
 		return
@@ -208,12 +208,12 @@ func (m *speller) compare(term string, df int64) {
 	m.found[term] = r
 }
 
-// distance returns how many typos are between the word and the nearest word that has the
-// term, at most limit+1, and that nearest word.
+// distance returns how many typos are between the word and the nearest possible word with
+// the term, at most limit+1, and that nearest word.
 func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	slips, word = m.limit+1, term
 	n := len(term)
-	// The term itself: a word without an ending, or a compound.
+	// The term itself may be the word: a word without an ending, or a compound.
 	if d := n - len(m.word); d >= -2*m.limit && d <= 2*m.limit && bits.OnesCount64(m.mask&^mask) <= m.limit {
 		slips = editdistance.Within(m.word, term, m.limit)
 	}
@@ -240,7 +240,8 @@ func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	return slips, word
 }
 
-// ranked returns the respellings, the nearest first, and then the most frequent.
+// ranked returns the respellings with the nearest first. Equally near ones are sorted by
+// frequency.
 func (m *speller) ranked() []Respelling {
 	all := make([]Respelling, 0, len(m.found))
 	for _, r := range m.found {
@@ -260,8 +261,8 @@ func byNearness(a, b Respelling) int {
 	return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(written(a), written(b)), cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
 }
 
-// nearestFew returns at most n: words that a page has, if there are any, only those with
-// the fewest typos, and none that is rare compared with the others.
+// nearestFew returns at most n respellings, only those with the fewest typos and none that
+// is rare compared with the others. Respellings that a page shows come before all others.
 func nearestFew(all []Respelling, n int) []Respelling {
 	slices.SortFunc(all, byNearness)
 	for i := range all {
@@ -277,7 +278,7 @@ func nearestFew(all []Respelling, n int) []Respelling {
 	return all[:min(len(all), n)]
 }
 
-// maxOneCharacter is how many pairs a character is looked for under.
+// maxOneCharacter is how many pairs are looked up for one character.
 const maxOneCharacter = 16
 
 // oneCharacter returns the most frequent terms that begin with the single character of a

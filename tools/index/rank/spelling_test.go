@@ -8,8 +8,8 @@ import (
 	"satchel/tools/index/language"
 )
 
-// vocabularyOf is the terms of some words, each in as many chunks as it is
-// repeated.
+// vocabularyOf returns the terms of some words. The number of a term's chunks is how often
+// its word is repeated.
 func vocabularyOf(words string) map[string]int64 {
 	v := map[string]int64{}
 	for w := range strings.FieldsSeq(words) {
@@ -45,10 +45,10 @@ func TestRespelling(t *testing.T) {
 		{"confguration", "configuration"},  // a letter left out
 		{"configuratoin", "configuration"}, // two swapped
 		{"configuraton", "configuration"},  // in the ending
-		{"componnent", "component"},        // one doubled
-		{"middlewear", "middleware"},       // one replaced, one left out
+		{"componnent", "component"},        // one letter doubled
+		{"middlewear", "middleware"},       // one letter replaced, one left out
 		{"recieve", "receive"},
-		{"eceive", ""}, // the first letter alone cannot be told
+		{"eceive", ""}, // the missing first letter is not recognized
 		{"hdyration", "hydration"},
 		{"enviroment", "environment"},
 		{"useAsynData", "useasyncdata"},
@@ -58,7 +58,7 @@ func TestRespelling(t *testing.T) {
 		{"настроика", "настройка"}, {"компанент", "компонент"}, {"grösse", "große"},
 		{"asto", "astro"},
 		{"nxt", ""},                                             // too short
-		{"2025", ""}, {"1.0.22", ""}, {"http3", ""}, {"v2", ""}, // another number is another thing
+		{"2025", ""}, {"1.0.22", ""}, {"http3", ""}, {"v2", ""}, // another number has another meaning
 		{"日本語", ""}, {"xylophone", ""}, {"", ""},
 		{strings.Repeat("a", 100), ""},
 	} {
@@ -73,13 +73,13 @@ func TestRespelling(t *testing.T) {
 			t.Errorf("%q finds %q, want %q", c.typed, got, c.want)
 		}
 	}
-	// The nearest first, then the most frequent.
+	// The nearest terms come first, and then the most frequent.
 	if got := respelledIn(vocabularyOf("contents contexts contexts conteit"), "contexs"); len(got) == 0 || got[0] != "contexts" && got[0] != "context" {
 		t.Errorf("contexs finds %q", got)
 	}
 }
 
-// TestRespellingSlips: whatever one slip makes of a word finds that word.
+// TestRespellingSlips checks that every word with one typo finds the intended word.
 func TestRespellingSlips(t *testing.T) {
 	const word = "deployment"
 	v := vocabularyOf(word)

@@ -7,7 +7,7 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Bounds of looking for suggestions, which only an empty answer does.
+// Limits for suggestions, which only an empty answer has.
 const (
 	maxSuggestions = 5
 	// suggestLetters is the length of the shortest word with suggestions. It is shorter
@@ -29,7 +29,7 @@ func (u *Run) Suggest(ctx context.Context) ([]string, error) {
 				continue
 			}
 			if known, err := u.known(ctx, u.analyzer.Fold(w)); err != nil {
-				return nil, ctx.Err() // an error must not replace the answer
+				return nil, ctx.Err() // a failure must not replace the answer
 			} else if known > 0 {
 				continue
 			}

@@ -12,25 +12,26 @@ import (
 	"satchel/tools/index/query"
 )
 
-// The translations and versions of a page become one hit, which names the others. Their
-// paths identify them before any text is read.
+// The translations and versions of a page become one hit, which lists the others. Their
+// paths identify them, so no text needs to be read.
 
 const (
 	// Factors for the score of a page in another language than the reader's: if the query's
 	// language is clear, or if it was inferred from the best matches.
 	foreignSure      = 0.5
 	foreignConcluded = 0.7
-	// concludedShare is how near English must come to the best language to be inferred
-	// instead, because titles and code are often in English.
+	// concludedShare decides whether English is inferred although another language matches
+	// better, because titles and code are often in English. English needs this share of the
+	// best score.
 	concludedShare = 0.7
 	// standInShare is the part of the best member's score that another member of a family
 	// needs to replace it, so that a newer version that only mentions the subject does not.
 	standInShare = 0.5
-	// fresh is what a change just now adds to a score; it halves with every freshHalf. It
+	// fresh is what a change just now adds to a score. It halves every freshHalf. It
 	// decides between pages that are otherwise equally good.
 	fresh     = 0.02
 	freshHalf = 180 * 24 * time.Hour
-	// maxVariants is how many documents are grouped in families.
+	// maxVariants is how many documents are grouped into families.
 	maxVariants = 600
 	// maxAlso is how many collapsed paths a hit names: each costs tokens, and the others
 	// have similar names.
@@ -95,8 +96,8 @@ func byScore(all []*Candidate) {
 	})
 }
 
-// freshness is what a page's age adds to its score; 0 if the date is unknown or in the
-// future.
+// freshness returns what a page's age adds to its score. It is 0 if the date is unknown or
+// in the future.
 func freshness(date int64, now time.Time) float64 {
 	age := now.Sub(time.Unix(date, 0))
 	if date == 0 || age < 0 {
@@ -129,8 +130,8 @@ func (u *Run) readHeaders(ctx context.Context, docs []*Candidate) error {
 	return nil
 }
 
-// concludeReader infers the language of the query: of the possible ones, that whose best
-// pages match best; or English if it comes near, unless the query is in Han characters.
+// concludeReader infers the language of the query. It is the possible language whose best
+// pages match best, or English if that comes near, unless the query is in Han characters.
 func concludeReader(t queryLanguage, docs []*Candidate) string {
 	const best = 3
 	sums, counts := map[string]float64{}, map[string]int{}
@@ -168,7 +169,7 @@ func variantKey(f *Candidate, q *query.Parsed) string {
 	return key
 }
 
-// gather keeps one document of each family, in the place of its best member.
+// gather keeps one document of each family, at the position of the best member.
 func gather(docs []*Candidate, reader string) []*Candidate {
 	type group struct{ members []*Candidate }
 	groups := map[string][]*group{}
@@ -202,8 +203,8 @@ func related(a, b *postings.Header) bool {
 	return a.Lang != b.Lang || parse.SameButVersion(a.Title, a.Version, b.Title, b.Version)
 }
 
-// standIn returns the member of a family to show, with the best score and the paths of the
-// others.
+// standIn returns the member of a family that is shown. It gets the best score and the
+// paths of the others.
 func standIn(members []*Candidate, reader string) *Candidate {
 	best := members[0]
 	if len(members) == 1 {
