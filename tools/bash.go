@@ -109,7 +109,7 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 // error: grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
-	q := bashCall{readOnly: name == nameBashReadonly, RunCommandInput: service.RunCommandInput{
+	q := bashCall{readOnly: name == nameBashReadonly, remember: s.o.Prefix + nameRemember, RunCommandInput: service.RunCommandInput{
 		Space: c.Space(), Tool: name,
 		Command:    a.required("command", `"grep -rn deploy knowledge"`),
 		Comment:    commitMessage(a.text("comment")),
@@ -157,6 +157,7 @@ func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p
 type bashCall struct {
 	service.RunCommandInput
 	readOnly bool
+	remember string // the listed name of remember
 }
 
 func bashResult(q bashCall, r service.CommandResult, writer string) Result {

@@ -32,6 +32,15 @@ func Place(p string) (kind, key string, ok bool) {
 	return kind, key, true
 }
 
+// Hidden reports whether the file at a path is not content, such as .gitkeep.
+func Hidden(p string) bool { return strings.HasPrefix(path.Base(p), ".") }
+
+// Misplaced is the problem of a file under Dir that is not at the path of a fact.
+const Misplaced = "Its path is not memory/<type>/<key>.md."
+
+// Form is the beginning of a fact's file.
+const Form = "---\nvalue: Drinks green tea\n---"
+
 // name matches the valid names of types and keys.
 var name = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 

@@ -64,7 +64,7 @@ func (s *Service) memoryFact(e space.Entry, f facts.Fact) MemoryFact {
 	}
 	var ok bool
 	if out.Type, out.Key, ok = facts.Place(string(e.Path)); !ok {
-		out.Problem = "Its path is not memory/<type>/<key>.md."
+		out.Problem = facts.Misplaced
 	}
 	return out
 }
@@ -99,13 +99,45 @@ func (v View) memory(ctx context.Context, at space.CommitID) ([]MemoryFact, erro
 	if err != nil {
 		return nil, err
 	}
-	out := make([]MemoryFact, len(entries))
-	for i, e := range entries {
+	out := make([]MemoryFact, 0, len(entries))
+	for _, e := range entries {
+		if facts.Hidden(string(e.Path)) {
+			continue
+		}
 		f, err := v.readFact(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = v.s.memoryFact(e, f)
+		out = append(out, v.s.memoryFact(e, f))
+	}
+	return out, nil
+}
+
+// notFacts returns the files under memory/ that commits wrote and that are not valid facts,
+// sorted by path.
+func (v View) notFacts(ctx context.Context, commits []space.Commit) ([]MemoryFact, error) {
+	newest := map[space.Path]space.FileChange{}
+	for _, c := range commits {
+		for _, f := range c.Files {
+			if strings.HasPrefix(string(f.Path), facts.Dir+"/") && !facts.Hidden(string(f.Path)) {
+				newest[f.Path] = f
+			}
+		}
+	}
+	var out []MemoryFact
+	for _, p := range slices.Sorted(maps.Keys(newest)) {
+		c := newest[p]
+		if c.Status == space.Deleted {
+			continue
+		}
+		e := space.Entry{Path: p, Blob: c.New, Mode: c.NewMode, Size: c.Size}
+		f, err := v.readFact(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if known := v.s.memoryFact(e, f); known.Problem != "" {
+			out = append(out, known)
+		}
 	}
 	return out, nil
 }
