@@ -142,6 +142,25 @@ func (v View) notFacts(ctx context.Context, commits []space.Commit) ([]MemoryFac
 	return out, nil
 }
 
+// ListFactsInput names a space.
+type ListFactsInput struct {
+	Space SpaceRef `json:"space"`
+}
+
+// ListFacts lists the facts of a space and the files under memory/ that are not valid
+// facts, sorted by path. It includes expired facts.
+func (s *Service) ListFacts(ctx context.Context, a Actor, in ListFactsInput) ([]MemoryFact, error) {
+	v, err := s.open(ctx, a, "ListFacts", in.Space)
+	if err != nil {
+		return nil, err
+	}
+	at, err := v.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.memory(ctx, at)
+}
+
 // RememberInput holds facts to save.
 type RememberInput struct {
 	Space SpaceRef          `json:"space"`

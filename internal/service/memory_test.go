@@ -150,6 +150,24 @@ func TestRememberAtOnce(t *testing.T) {
 	}
 }
 
+// The list has expired facts, and the files that are not facts with their problems.
+func TestListFacts(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	w.Write(map[string]string{
+		"memory/tea.md": "not a fact\n", "memory/.gitkeep": "", "memory/a/b/c.md": "---\nvalue: too deep\n---\n", "memory/a/bad.md": "---\n[\n---\n",
+		"memory/a/old.md": "---\nvalue: old\nexpires: 2026-11-19\n---\n", "memory/a/sure.md": "---\nvalue: sure\nsource: inferred\nconfidence: 0.5\n---\n", "knowledge/x.md": "x\n",
+	})
+	list, err := w.ListFacts(t.Context(), memoryClient(w, "x"), service.ListFactsInput{Space: service.SpaceRef{ID: w.Space}})
+	var got []string
+	for _, f := range list {
+		got = append(got, fmt.Sprintf("%s %v %v", f.Path, f.Problem == "", f.Expired))
+	}
+	want := []string{"memory/a/b/c.md false false", "memory/a/bad.md false false", "memory/a/old.md true true", "memory/a/sure.md true false", "memory/tea.md false false"}
+	if err != nil || !slices.Equal(got, want) || *list[3].Confidence != .5 || list[3].Name() != "a/sure" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestForget(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	w.Write(map[string]string{"memory/tea.md": "not a fact\n", "memory/a/tea.md": "---\nvalue: Drinks tea\n---\n", "memory/a/milk.md": "---\nvalue: No milk in tea\n---\n", "memory/b/c.md": "---\nvalue: other\n---\n"})

@@ -96,6 +96,7 @@ func Operations() []Operation {
 		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
 		// Memory.
+		operation((*Service).ListFacts, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Remember, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).Forget, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
