@@ -14,9 +14,11 @@ import (
 	"satchel/internal/space"
 )
 
+// MaxFactsAtOnce limits the facts that one call can remember or name.
+const MaxFactsAtOnce = 50
+
 // Limits of the operations on memory.
 const (
-	maxFactsAtOnce   = 50        // that one call remembers or names
 	maxForgotten     = 20        // that one query forgets
 	maxFactBytes     = 256 << 10 // of a file that is read as a fact
 	maxCachedFacts   = 16384
@@ -205,8 +207,8 @@ func (s *Service) Remember(ctx context.Context, a Actor, in RememberInput) (Reme
 	if err != nil {
 		return Remembered{}, err
 	}
-	if n := len(in.Facts); n == 0 || n > maxFactsAtOnce {
-		return Remembered{}, fault.New(fault.Invalid, "Name 1 to %d facts.", maxFactsAtOnce)
+	if n := len(in.Facts); n == 0 || n > MaxFactsAtOnce {
+		return Remembered{}, fault.New(fault.Invalid, "Name 1 to %d facts.", MaxFactsAtOnce)
 	}
 	stated := make([]facts.Statement, len(in.Facts))
 	var all []string
@@ -430,8 +432,8 @@ func (s *Service) Forget(ctx context.Context, a Actor, in ForgetInput) (Forgotte
 	switch n := len(in.Keys); {
 	case (n > 0) == (in.Query != ""):
 		return Forgotten{}, fault.New(fault.Invalid, "Name the facts by keys, such as preference/tea, or by a query. Give one of the two.")
-	case n > maxFactsAtOnce:
-		return Forgotten{}, fault.New(fault.Invalid, "Name at most %d facts.", maxFactsAtOnce)
+	case n > MaxFactsAtOnce:
+		return Forgotten{}, fault.New(fault.Invalid, "Name at most %d facts.", MaxFactsAtOnce)
 	}
 	for range maxMemoryRetries {
 		out, err := v.forget(ctx, who, in)
