@@ -62,7 +62,7 @@ const describeBash = `Run bash to save, change, move or delete files in the user
 
 Runs in a private sandbox without network, as a local shell would, in /space: bash, coreutils, grep and git, and python3, jq and rg where the machine has them; /library holds shared sources, read-only. /tmp and background processes last while the sandbox does.
 
-Put notes under knowledge/, facts under memory/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To undo a change, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
+Put notes under knowledge/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To undo a change, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
 
 The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
 
@@ -109,7 +109,7 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 // error: grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
-	q := bashCall{readOnly: name == nameBashReadonly, RunCommandInput: service.RunCommandInput{
+	q := bashCall{readOnly: name == nameBashReadonly, remember: s.o.Prefix + nameRemember, RunCommandInput: service.RunCommandInput{
 		Space: c.Space(), Tool: name,
 		Command:    a.required("command", `"grep -rn deploy knowledge"`),
 		Comment:    commitMessage(a.text("comment")),
@@ -157,6 +157,7 @@ func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p
 type bashCall struct {
 	service.RunCommandInput
 	readOnly bool
+	remember string // the listed name of remember
 }
 
 func bashResult(q bashCall, r service.CommandResult, writer string) Result {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -74,6 +75,7 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 		line("%s", s)
 	}
 	problemsText(&b, r)
+	notFactsText(&b, q.remember, r.NotFacts)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -213,6 +215,22 @@ func problemsText(b *strings.Builder, r service.CommandResult) {
 		}
 		return fmt.Sprintf("%s (theirs) and %s (yours)", conflicts[i].Path, conflicts[i].Kept)
 	})
+}
+
+// notFactsText lists the files that were written under memory/ but will not be remembered.
+func notFactsText(b *strings.Builder, remember string, list []service.MemoryFact) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "[NOT REMEMBERED: these files are committed, but they are not valid facts. For each, call %s and delete the file, or move it to knowledge/. A fact is memory/<type>/<key>.md and begins with three lines:]\n%s\n",
+		remember, facts.Form)
+	for i, f := range list {
+		if i == maxListedProblems {
+			fmt.Fprintf(b, "  … %s more\n", thousands(int64(len(list)-i)))
+			break
+		}
+		fmt.Fprintf(b, "  %s: %s\n", quotePath(string(f.Path)), clip(f.Problem, maxReasonChars))
+	}
 }
 
 // notCommitted returns the refused changes of the commits, each with what happens to it if
@@ -375,6 +393,13 @@ func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	}
 	if len(held) > 0 {
 		m["held"] = held
+	}
+	var notFacts []map[string]any
+	for _, f := range r.NotFacts[:min(len(r.NotFacts), maxMetaFiles)] {
+		notFacts = append(notFacts, map[string]any{"path": string(f.Path), "why": f.Problem})
+	}
+	if len(notFacts) > 0 {
+		m["not_facts"] = notFacts
 	}
 	for name, saved := range map[string]string{"stdout_file": r.Stdout.Saved, "stderr_file": r.Stderr.Saved} {
 		if saved != "" {

@@ -88,6 +88,19 @@ func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
 	held("bash", nil, "!ommitted")
 }
 
+func TestBashNamesFilesThatAreNotFacts(t *testing.T) {
+	var list []service.MemoryFact
+	for i := range 12 {
+		list = append(list, service.MemoryFact{Path: space.Path(fmt.Sprintf("memory/n%02d.md", i)), Problem: "Why."})
+	}
+	r := tools.BashResult(false, "x", "bash", service.CommandResult{NotFacts: list})
+	check(t, r, false, "[NOT REMEMBERED", "call remember", "\n---\nvalue: ", "\"memory/n09.md\": Why.\n  … 2 more", "!n10.md")
+	if all, ok := r.Meta["not_facts"].([]map[string]any); !ok || len(all) != 12 {
+		t.Errorf("%v", r.Meta)
+	}
+	check(t, tools.BashResult(false, "x", "bash", service.CommandResult{}), false, "!REMEMBERED")
+}
+
 // TestBashNamesWhatTheCommandWasRefused before what was refused earlier.
 func TestBashNamesWhatTheCommandWasRefused(t *testing.T) {
 	c := someCommit(1)

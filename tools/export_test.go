@@ -13,7 +13,7 @@ func CommitMessage(comment string) string { return commitMessage(comment) }
 
 // BashResult is the answer of bash about a command.
 func BashResult(readOnly bool, command, writer string, r service.CommandResult) Result {
-	return bashResult(bashCall{service.RunCommandInput{Command: command}, readOnly}, r, writer)
+	return bashResult(bashCall{service.RunCommandInput{Command: command}, readOnly, nameRemember}, r, writer)
 }
 
 // Seeded is what an untouched overview is known by.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"satchel/internal/facts"
+	"satchel/internal/space"
 	"satchel/tools/index/present"
 )
 
@@ -19,40 +19,75 @@ type fact struct {
 	kind, key string
 }
 
-// facts reads the memory facts that have not expired, the latest confirmed first. left
-// counts the files that were not read because there are too many.
-func (v view) facts(ctx context.Context, today time.Time) (list []fact, left int, err error) {
+// memory is the content of memory/.
+type memory struct {
+	facts []fact // that have not expired, the latest confirmed first
+	left  int    // files that were not read because there are too many
+	wrong []wrongFact
+}
+
+// wrongFact is a file under memory/ that is not a valid fact.
+type wrongFact struct {
+	path space.Path
+	why  string
+}
+
+// memory reads the files under memory/.
+func (v view) memory(ctx context.Context, today time.Time) (memory, error) {
 	entries, err := v.files(ctx, memoryDir)
 	if err != nil {
-		return nil, 0, err
+		return memory{}, err
 	}
+	var m memory
 	for _, e := range entries {
-		kind, file, nested := strings.Cut(strings.TrimPrefix(string(e.Path), memoryDir+"/"), "/")
-		if !plain(e) || !nested || strings.Contains(file, "/") || path.Ext(file) != ".md" {
+		kind, key, ok := facts.Place(string(e.Path))
+		switch {
+		case facts.Hidden(string(e.Path)):
 			continue
-		}
-		if len(list) >= v.s.o.Limits.Facts {
-			left++
+		case !ok:
+			m.wrong = append(m.wrong, wrongFact{e.Path, facts.Misplaced})
+			continue
+		case !plain(e):
+			m.wrong = append(m.wrong, wrongFact{e.Path, "It is a link."})
+			continue
+		case len(m.facts) >= v.s.o.Limits.Facts:
+			m.left++
 			continue
 		}
 		h, err := v.head(ctx, e)
 		if err != nil {
-			return nil, 0, err
+			return memory{}, err
 		}
-		f := fact{facts.Of(h.fields), kind, strings.TrimSuffix(file, ".md")}
-		if f.Over(today.Format(time.DateOnly)) {
-			continue
+		f := fact{facts.Of(h.fields), kind, key}
+		switch {
+		case h.problem != "":
+			m.wrong = append(m.wrong, wrongFact{e.Path, h.problem})
+		case f.Value == "":
+			m.wrong = append(m.wrong, wrongFact{e.Path, "It has no value in its front matter."})
+		case !f.Over(today.Format(time.DateOnly)):
+			m.facts = append(m.facts, f)
 		}
-		if f.Value == "" {
-			// List the file, so that a person can fix it.
-			f.Value = "(no value; read " + string(e.Path) + ")"
-		}
-		list = append(list, f)
 	}
-	slices.SortStableFunc(list, func(a, b fact) int {
+	slices.SortStableFunc(m.facts, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
 	})
-	return list, left, nil
+	return m, nil
+}
+
+// maxWrongFacts limits the files that instructions names.
+const maxWrongFacts = 5
+
+// wrongText lists the files under memory/ that are not valid facts.
+func (m memory) wrongText() string {
+	var b strings.Builder
+	for i, w := range m.wrong {
+		if i == maxWrongFacts {
+			fmt.Fprintf(&b, "… and %s\n", plural(len(m.wrong)-i, "more file", "more files"))
+			break
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", oneLine(string(w.path), 200), oneLine(w.why, 200))
+	}
+	return b.String()
 }
 
 func (f fact) line() string {

@@ -66,6 +66,19 @@ func Read(doc []byte) Fact {
 	return f
 }
 
+// Whole returns the complete value of a fact, with its line ends. It is empty if the file
+// is not a valid fact.
+func Whole(doc []byte) string {
+	d, err := frontmatter.Parse(doc)
+	if err != nil {
+		return ""
+	}
+	if s, ok := d.Fields["value"].(string); ok {
+		return s
+	}
+	return d.String("value")
+}
+
 // Of reads the fields of a fact, with the value in one line. A wrong day is left out, so
 // that it neither hides a fact nor puts it first.
 func Of(d frontmatter.Document) Fact {

@@ -95,6 +95,11 @@ func Operations() []Operation {
 		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
+		// Memory.
+		operation((*Service).ListFacts, Right{Scope: space.ScopeRead, Role: space.Reader}),
+		operation((*Service).Remember, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).Forget, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+
 		// Reviews and pending files.
 		operation((*Service).ListReviewDecisions, Right{Role: space.Reader}),
 		operation((*Service).KeepReview, Right{Role: space.Editor}),

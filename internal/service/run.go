@@ -43,6 +43,9 @@ type CommandResult struct {
 	Detail string
 	// Push says whether the commits of the space were pushed.
 	Push PushState
+	// NotFacts are the files under memory/ that the command wrote and that are not valid
+	// facts.
+	NotFacts []MemoryFact
 }
 
 // PushState describes pushes. State is "local" (no remote), "pushed", "queued" or
@@ -76,6 +79,10 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 		return CommandResult{}, err
 	}
 	out.Push = s.pushState(m.ID)
+	if out.NotFacts, err = (View{m, s}).notFacts(ctx, out.Commits); err != nil {
+		// The command has run, so its answer is more important.
+		s.log.Error("check the facts that a command wrote", "err", err)
+	}
 	if out.Detail != "" {
 		return out, nil
 	}

@@ -41,6 +41,34 @@ func TestACommandCommitsInTheNameOfItsActor(t *testing.T) {
 	}
 }
 
+// A file under memory/ that is not a valid fact is reported by the command that wrote it,
+// and by no later command.
+func TestACommandReportsFilesThatAreNotFacts(t *testing.T) {
+	w := servicetest.New(t, time.Now)
+	fake := sandboxtest.NewFake(t)
+	w.Attach(service.Running{Pool: sandboxtest.NewPool(t, sandbox.Options{Runtime: fake, Connect: fake.Connect, Checkouts: w.Git, Committer: w.Git})})
+	a := memoryClient(w, "x")
+	for _, c := range []struct{ command, want string }{
+		{"mkdir -p memory/a; echo tea > memory/tea.md; echo tea > memory/a/tea.md; touch memory/.gitkeep; printf -- '---\\nvalue: tea\\n---\\n' > memory/a/good.md",
+			"memory/a/tea.md memory/tea.md"},
+		{"echo note > note.md", ""},
+		{"echo tea > memory/a/good.md", "memory/a/good.md"},
+		{"rm memory/tea.md", ""},
+	} {
+		r, err := w.RunCommand(t.Context(), a, service.RunCommandInput{Space: a.Space(), Command: c.command, Tool: "bash"})
+		var got []string
+		for _, f := range r.NotFacts {
+			got = append(got, string(f.Path))
+			if f.Problem == "" {
+				t.Errorf("%s has no problem", f.Path)
+			}
+		}
+		if err != nil || strings.Join(got, " ") != c.want || len(r.Commits) != 1 {
+			t.Errorf("%s: %s, %v", c.command, got, err)
+		}
+	}
+}
+
 func TestCommandsNeedTheRight(t *testing.T) {
 	w := servicetest.New(t, time.Now)
 	w.Attach(service.Running{Pool: servicetest.Pool(t, func(context.Context, servicetest.Box, agent.ExecRequest) (agent.ExecResult, error) {

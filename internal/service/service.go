@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
@@ -13,6 +15,7 @@ import (
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/internal/facts"
 	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/pending"
@@ -120,8 +123,11 @@ type Service struct {
 	sessions sessions
 	imports  *importRuns
 	searches *perUserQueue
-	log      *slog.Logger
-	rights   map[string]Right // by operation
+	// facts are parsed facts. A blob never changes, and everyone who can name one can read
+	// it.
+	facts  *lru.Cache[space.BlobID, facts.Fact]
+	log    *slog.Logger
+	rights map[string]Right // by operation
 }
 
 // New returns a Service.
@@ -141,6 +147,7 @@ func New(o Options) *Service {
 		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
+	s.facts, _ = lru.New[space.BlobID, facts.Fact](maxCachedFacts) // fails only for a size of 0
 	s.imports = s.newImportRuns()
 	for _, op := range Operations() {
 		s.rights[op.Name] = op.Right

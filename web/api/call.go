@@ -211,8 +211,7 @@ func jsonProblem(err error) string {
 	case errors.As(err, &t) && t.Field == "":
 		return "it must be an object"
 	case errors.As(err, &t):
-		// Only the last name is shown: the path to a field contains Go types, and bodies have
-		// no nested objects.
+		// Only the last name is shown, because the path to a field contains Go types.
 		return fmt.Sprintf("%s must not be a %s", quoted(t.Field[strings.LastIndexByte(t.Field, '.')+1:]), t.Value)
 	case errors.As(err, &s):
 		return fmt.Sprintf("it breaks off or has a wrong character at byte %d", s.Offset)

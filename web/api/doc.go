@@ -1,5 +1,6 @@
 // Package api is the REST API for programs that don't use MCP: it searches, reads and runs
-// shell commands over the library, and lists and syncs its sources.
+// shell commands over the library, lists and syncs its sources, and reads and changes the
+// facts in the space of the token.
 //
 // docs/api.md says what a request can reach. Every request needs a bearer token; cookies are
 // ignored, and pages of other sites cannot read the answers. Paths are relative to the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 // document generates the OpenAPI document from the routes and the types of their
@@ -21,6 +22,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 	g := generator{schemas: object{}, types: map[string]reflect.Type{}, limits: map[string]int{
 		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
 		"commands": l.Commands, "commandBytes": l.CommandBytes, "session": maxSessionID,
+		"facts": service.MaxFactsAtOnce,
 	}}
 	paths := object{}
 	for _, r := range routes {
@@ -39,7 +41,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": object{
 			"title": "Satchel", "version": "1",
-			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. All paths are relative to the library.",
+			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. Their paths are relative to the library. The routes of memory read and change the facts in the space of the token.",
 		},
 		"servers": []object{{"url": origin}},
 		"paths":   paths,

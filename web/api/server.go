@@ -114,7 +114,8 @@ type noBody struct{}
 func (noBody) check() error { return nil }
 
 func (s *Server) allRoutes() []route {
-	const get, post, read, write = http.MethodGet, http.MethodPost, space.ScopeRead, space.ScopeWrite
+	const get, post, put, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	const read, write = space.ScopeRead, space.ScopeWrite
 	return []route{
 		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
 		{
@@ -124,6 +125,12 @@ func (s *Server) allRoutes() []route {
 		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "Sorted by label."}, s.listSources),
 		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "One run for each source.", status: http.StatusAccepted, optionalBody: true}, s.sync),
 		on(post, "/api/sync/{source}", write, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
+		on(get, "/api/memory", read, about{id: "memory", summary: "The facts of your space", detail: "Includes the files under memory/ that are not valid facts, with their problems.", answer: "Sorted by path."}, s.listFacts),
+		on(put, "/api/memory", write, about{
+			id: "remember", summary: "Save facts", detail: "What the user said replaces every fact. What was inferred replaces an inferred fact of equal or lower confidence.",
+			answer: "An outcome for each fact, in order.", example: `{"facts": [{"type": "preference", "key": "seat", "value": "Prefers window seats", "explicit": true}]}`,
+		}, s.remember),
+		on(remove, "/api/memory/{type}/{key}", write, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true}, s.forget),
 		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first.", example: `{"query": "deploy checklist"}`}, s.search),
 		on(post, "/api/sandbox/read", read, about{
 			id: "read", summary: "Read files, or list directories", detail: "The entry of a path that cannot be read has the error.", answer: "An entry for each path, in order.",

@@ -3,7 +3,6 @@ package memory
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -16,9 +15,6 @@ import (
 	"satchel/web"
 	"satchel/web/merge"
 )
-
-// maxFactValue limits the value that a person writes, in bytes.
-const maxFactValue = 8 << 10
 
 // factPage is the page that corrects or adds one fact.
 type factPage struct {
@@ -101,19 +97,7 @@ func (s *pages) showFact(v *web.Visit) error {
 	if f.Problem != "" {
 		return errDamaged
 	}
-	return s.factForm(v, http.StatusOK, m, factPage{Fact: f, Value: wholeValue(data), Expires: f.Expires, Text: factText(data)}, nil)
-}
-
-// wholeValue returns the complete value of a fact.
-func wholeValue(data []byte) string {
-	d, err := frontmatter.Parse(data)
-	if err != nil {
-		return ""
-	}
-	if s, ok := d.Fields["value"].(string); ok {
-		return merge.Plain(s)
-	}
-	return d.String("value")
+	return s.factForm(v, http.StatusOK, m, factPage{Fact: f, Value: merge.Plain(facts.Whole(data)), Expires: f.Expires, Text: factText(data)}, nil)
 }
 
 // factText returns the text after the front matter of a fact, shortened for a page.
@@ -130,7 +114,7 @@ func (s *pages) checkFact(body *factPage, was string) *web.Problem {
 	switch {
 	case strings.TrimSpace(body.Value) == "":
 		return &web.Problem{Text: "Write what is to be remembered.", Field: "value"}
-	case len(body.Value) > maxFactValue:
+	case len(body.Value) > facts.MaxValue:
 		return &web.Problem{Text: "That is too long for a fact. Say it in a sentence, and put the rest into a note.", Field: "value"}
 	case strings.ContainsFunc(body.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
 		return &web.Problem{Text: "The text has characters that cannot be shown. Take them out.", Field: "value"}
@@ -184,7 +168,7 @@ func (s *pages) correctFact(v *web.Visit) error {
 
 // factMoved shows a correction of a fact that changed meanwhile.
 func (s *pages) factMoved(v *web.Visit, m service.View, body factPage, data []byte) error {
-	body.Now = wholeValue(data)
+	body.Now = merge.Plain(facts.Whole(data))
 	return s.factForm(v, http.StatusConflict, m, body, &web.Problem{Text: "Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", Field: "value"})
 }
 
@@ -272,14 +256,6 @@ func (s *pages) showNewFact(v *web.Visit) error {
 	return s.factForm(v, http.StatusOK, m, factPage{New: true, Action: "/spaces/" + string(m.ID) + "/memory/new", Type: "preference"}, nil)
 }
 
-// factName matches the valid names of types and keys.
-var factName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
-
-// asName joins the words of a text into a name.
-func asName(s string) string {
-	return strings.Join(strings.Fields(strings.ToLower(s)), "-")
-}
-
 // saveNewFact handles POST /spaces/{id}/memory/new.
 func (s *pages) saveNewFact(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
@@ -289,13 +265,19 @@ func (s *pages) saveNewFact(v *web.Visit) error {
 	form := v.R.PostFormValue
 	body := factPage{
 		New: true, Action: "/spaces/" + string(m.ID) + "/memory/new", Unsaved: true,
-		Type: asName(form("type")), Key: asName(form("key")), Value: strings.TrimSpace(merge.Plain(form("value"))), Expires: strings.TrimSpace(form("expires")),
+		Value: strings.TrimSpace(merge.Plain(form("value"))), Expires: strings.TrimSpace(form("expires")),
 	}
 	again := func(status int, text, field string) error {
 		return s.factForm(v, status, m, body, &web.Problem{Text: text, Field: field})
 	}
-	for _, n := range []struct{ name, field string }{{body.Type, "type"}, {body.Key, "key"}} {
-		if len(n.name) > 80 || !factName.MatchString(n.name) {
+	var typeFits, keyFits bool
+	body.Type, typeFits = facts.Name(form("type"))
+	body.Key, keyFits = facts.Name(form("key"))
+	for _, n := range []struct {
+		fits  bool
+		field string
+	}{{typeFits, "type"}, {keyFits, "key"}} {
+		if !n.fits {
 			return again(http.StatusUnprocessableEntity, "Use letters, digits, dots, hyphens and underscores, 80 at most.", n.field)
 		}
 	}

@@ -78,7 +78,7 @@ func (f knownFact) linked(id space.SpaceID) knownFact {
 }
 
 func factPath(kind, key string) space.Path {
-	return space.Path(facts.Dir + "/" + kind + "/" + key + ".md")
+	return space.Path(facts.Path(kind, key))
 }
 
 // allFacts reads the facts of a space. left is the number of facts above the limit.

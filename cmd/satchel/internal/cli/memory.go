@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"satchel/internal/admin"
+	"satchel/internal/facts"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+)
+
+func (c *call) memoryCommand() *cobra.Command {
+	return group("memory", "list, set and forget the facts of a space", c.memoryListCommand(), c.memorySetCommand(), c.memoryForgetCommand())
+}
+
+func (c *call) memoryListCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the facts of a space", Long: `
+The list includes the files under memory/ that are not valid facts, with the reason.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		return func(ctx context.Context, _ []string) error {
+			return c.admin(ctx, func(s admin.Service) error {
+				list, err := admin.Do(ctx, s, (*service.Service).ListFacts, service.ListFactsInput{Space: spaceNamed(*user)})
+				if err != nil {
+					return err
+				}
+				return c.answer(orEmpty(list), func() { table(c.Stdout, "FACT\tSOURCE\tCONFIRMED\tVALUE", list, factRow) })
+			})
+		}
+	})
+}
+
+func factRow(f service.MemoryFact) string {
+	source, value := f.Source, f.Value
+	switch {
+	case f.Problem != "":
+		source, value = "invalid", f.Problem
+	case f.Expired:
+		source = strings.TrimSpace(source + " (expired)")
+	}
+	return strings.Join([]string{printable(f.Name()), oneLine(source), f.LastConfirmed, oneLine(value)}, "\t")
+}
+
+func (c *call) memorySetCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "set TYPE/KEY VALUE", Args: cobra.ExactArgs(2), Short: "save a fact, as said by the user", Long: `
+It replaces the fact with the same type and key, such as preference/seat.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		expires := fs.String("expires", "", "the last `DAY` on which it is true, such as 2027-01-31")
+		return func(ctx context.Context, args []string) error {
+			kind, key, ok := strings.Cut(args[0], "/")
+			if !ok {
+				return usage("name the fact as TYPE/KEY, such as: satchel memory set preference/seat \"Prefers window seats\"")
+			}
+			return c.admin(ctx, func(s admin.Service) error {
+				done, err := admin.Do(ctx, s, (*service.Service).Remember, service.RememberInput{
+					Space: spaceNamed(*user), Facts: []facts.Statement{{Type: kind, Key: key, Value: args[1], Explicit: true, Expires: *expires}},
+				})
+				if err != nil {
+					return err
+				}
+				f := done.Facts[0]
+				if f.Outcome == facts.Invalid || f.Outcome == facts.Refused {
+					return fault.New(fault.Conflict, "%s", f.Why)
+				}
+				return c.answer(done, func() {
+					c.printf("%s: %s\n", printable(f.Name()), f.Outcome)
+					for _, x := range f.Alike {
+						c.printf("Compare %s: %s\n", printable(x.Name()), oneLine(x.Value))
+					}
+				})
+			})
+		}
+	})
+}
+
+func (c *call) memoryForgetCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "forget [TYPE/KEY]...", Args: cobra.ArbitraryArgs, Short: "remove facts", Long: `
+Instead of TYPE/KEY, name a file under memory/ that is not a valid fact by its path.
+The history of the space keeps what is removed.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		query := fs.String("query", "", "remove the facts that contain all `WORDS`, 20 at most")
+		return func(ctx context.Context, args []string) error {
+			if (len(args) > 0) == (*query != "") {
+				return usage("name the facts, such as: satchel memory forget preference/seat; or give --query")
+			}
+			return c.admin(ctx, func(s admin.Service) error {
+				done, err := admin.Do(ctx, s, (*service.Service).Forget, service.ForgetInput{Space: spaceNamed(*user), Keys: args, Query: *query})
+				if err != nil {
+					return err
+				}
+				return c.answer(done, func() {
+					for _, f := range done.Removed {
+						c.printf("Removed %s\n", printable(f.Name()))
+					}
+					for _, k := range done.Missing {
+						c.printf("There is no fact %s.\n", printable(k))
+					}
+					if *query != "" && len(done.Removed) == 0 {
+						c.printf("No fact contains all these words.\n")
+					}
+				})
+			})
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package facts
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// MaxValue limits the value of a new fact, in bytes.
+const MaxValue = 8 << 10
+
+// usualSure is the confidence of an inferred fact that states none.
+const usualSure = .7
+
+// Path returns the path of a fact's file.
+func Path(kind, key string) string { return Dir + "/" + kind + "/" + key + ".md" }
+
+// Place returns the type and the key of the fact at a path. ok is false if no fact can be
+// at the path.
+func Place(p string) (kind, key string, ok bool) {
+	rest, under := strings.CutPrefix(p, Dir+"/")
+	kind, file, nested := strings.Cut(rest, "/")
+	key = strings.TrimSuffix(file, ".md")
+	if !under || !nested || kind == "" || key == "" || strings.Contains(file, "/") || path.Ext(file) != ".md" {
+		return "", "", false
+	}
+	return kind, key, true
+}
+
+// Hidden reports whether the file at a path is not content, such as .gitkeep.
+func Hidden(p string) bool { return strings.HasPrefix(path.Base(p), ".") }
+
+// Misplaced is the problem of a file under Dir that is not at the path of a fact.
+const Misplaced = "Its path is not memory/<type>/<key>.md."
+
+// Form is the beginning of a fact's file.
+const Form = "---\nvalue: Drinks green tea\n---"
+
+// name matches the valid names of types and keys.
+var name = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
+
+// Name joins the words of a text into the name of a type or a key, such as "window-seat".
+// ok is false if the result is not a valid name.
+func Name(text string) (s string, ok bool) {
+	s = strings.Join(strings.Fields(strings.ToLower(text)), "-")
+	return s, len(s) <= 80 && name.MatchString(s)
+}
+
+// Statement is a fact that somebody states.
+type Statement struct {
+	Type  string `json:"type"`
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Confidence is between 0 and 1. Nil means 1 if the statement is explicit, and 0.7 if
+	// it is not.
+	Confidence *float64 `json:"confidence,omitempty"`
+	// Explicit reports that the user said it. Otherwise an AI inferred it.
+	Explicit bool   `json:"explicit,omitempty"`
+	Expires  string `json:"expires,omitempty"` // the last day, as YYYY-MM-DD
+}
+
+// Check returns the statement with clean names and a trimmed value, and all its mistakes.
+func (s Statement) Check(today string) (clean Statement, mistakes []string) {
+	wrong := func(format string, v ...any) { mistakes = append(mistakes, fmt.Sprintf(format, v...)) }
+	for _, n := range []struct {
+		what string
+		text *string
+	}{{"type", &s.Type}, {"key", &s.Key}} {
+		var ok bool
+		if *n.text, ok = Name(*n.text); !ok {
+			wrong("The %s must be 1 to 80 letters, digits, dots, hyphens and underscores.", n.what)
+		}
+	}
+	s.Value = strings.TrimSpace(strings.ReplaceAll(s.Value, "\r\n", "\n"))
+	switch {
+	case s.Value == "":
+		wrong("The value is empty.")
+	case len(s.Value) > MaxValue:
+		wrong("The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
+	case strings.ContainsFunc(s.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
+		wrong("The value has control characters.")
+	}
+	if c := s.Confidence; c != nil && !(*c >= 0 && *c <= 1) {
+		wrong("The confidence must be between 0 and 1.")
+	}
+	switch {
+	case s.Expires == "":
+	case len(s.Expires) != len(time.DateOnly) || Day(s.Expires) == "":
+		wrong("The day of expiry must be a date such as 2027-01-31.")
+	case s.Expires < today:
+		wrong("The day of expiry %s has passed.", s.Expires)
+	}
+	return s, mistakes
+}
+
+// Name returns the type and the key of the statement, as type/key.
+func (s Statement) Name() string { return s.Type + "/" + s.Key }
+
+func (s Statement) sure() float64 {
+	switch {
+	case s.Confidence != nil:
+		return *s.Confidence
+	case s.Explicit:
+		return 1
+	}
+	return usualSure
+}
+
+func (s Statement) source() string {
+	if s.Explicit {
+		return Explicit
+	}
+	return Inferred
+}
+
+// Outcome says what a statement did to a fact.
+type Outcome string
+
+// The outcomes.
+const (
+	Added     Outcome = "added"
+	Replaced  Outcome = "replaced"
+	Confirmed Outcome = "confirmed" // the fact had the value already
+	Unchanged Outcome = "unchanged" // the fact had the value, and nothing is new
+	Kept      Outcome = "kept"      // the fact has another value, which has precedence
+	Invalid   Outcome = "invalid"   // the file is not a valid fact
+	Refused   Outcome = "refused"   // the space refused the file
+)
+
+// Stated reports whether the user said the fact. Only an AI or an import writes another
+// source, so a file without one counts as the user's.
+func (f Fact) Stated() bool { return f.Source != Inferred && f.Source != Imported }
+
+// sure returns the confidence of a fact that the user did not state.
+func (f Fact) sure() float64 {
+	if f.HasSure {
+		return f.Sure
+	}
+	return usualSure
+}
+
+// Merge applies a checked statement to the file of its fact, which is nil if there is none.
+// It returns the new file, or doc itself if nothing changes. The rules are:
+//
+//	the user's statement      replaces every fact
+//	an AI's inference         replaces an inferred fact of equal or lower confidence, and
+//	                          never what the user said
+//	every statement           replaces a fact that has expired
+//	the value that is there   confirms the fact, by the same rules
+func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outcome) {
+	day := now.UTC().Format(time.DateOnly)
+	today, sure := Raw(day), Raw(strconv.FormatFloat(s.sure(), 'g', -1, 64))
+	said := []Field{{"value", s.Value}, {"confidence", sure}, {"source", s.source()}, {"client", client}}
+	if client == "" {
+		said[3].Value = nil
+	}
+	var expires any
+	if s.Expires != "" {
+		expires = Raw(s.Expires)
+	}
+	if doc == nil {
+		return New(slices.Concat(said, []Field{{"first_seen", today}, {"last_confirmed", today}, {"expires", expires}})...), Added
+	}
+	f := Read(doc)
+	if f.Problem != "" {
+		return doc, Invalid
+	}
+	over := f.Over(day)
+	weaker := !over && !s.Explicit && (f.Stated() || s.sure() < f.sure())
+	same := Whole(doc) == s.Value
+	var set []Field
+	outcome := Replaced
+	switch {
+	case weaker && same:
+		return doc, Unchanged
+	case weaker:
+		return doc, Kept
+	case same && !over:
+		outcome = Confirmed
+		if f.Source != s.source() || !f.HasSure || f.Sure != s.sure() {
+			set = said
+		}
+		if f.Confirmed != day {
+			set = append(set, Field{"last_confirmed", today})
+		}
+		if s.Expires != "" && s.Expires != f.Expires {
+			set = append(set, Field{"expires", expires})
+		}
+		if len(set) == 0 {
+			return doc, Unchanged
+		}
+	default:
+		set = append(said, Field{"last_confirmed", today}, Field{"expires", expires})
+	}
+	out, err := Set(doc, set...)
+	if err != nil {
+		return doc, Invalid
+	}
+	return out, outcome
+}
+
+// Similar reports whether two values probably say the same: most of their words are
+// the same.
+func Similar(a, b string) bool {
+	x, y := wordSet(a), wordSet(b)
+	both := 0
+	for w := range x {
+		if y[w] {
+			both++
+		}
+	}
+	return both > 0 && 4*both >= 3*max(len(x), len(y))
+}
+
+func wordSet(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range split(s) {
+		out[w] = true
+	}
+	return out
+}
+
+func split(s string) []string {
+	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+}
+
+// Matches reports whether a fact contains every word of a query, in its type, its key or
+// its value.
+func Matches(kind, key, value, query string) bool {
+	asked := split(query)
+	text := strings.ToLower(kind + " " + key + " " + value)
+	return len(asked) > 0 && !slices.ContainsFunc(asked, func(w string) bool { return !strings.Contains(text, w) })
+}

@@ -1,0 +1,84 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"satchel/internal/service"
+	"satchel/internal/space"
+)
+
+const nameForget = "forget"
+
+func (s *Registry) forgetTool() tool {
+	return tool{
+		Tool: Tool{
+			Name: nameForget, Title: "Forget facts", Description: describeForget,
+			InputSchema: schema(forgetInput), Scope: space.ScopeWrite, Destructive: true, Idempotent: true,
+		},
+		run: s.forget, example: `{"keys":["preference/seat"]}`,
+	}
+}
+
+const describeForget = `Remove remembered facts that are wrong or unwanted, by their names or by words that they contain. To correct a fact, {remember} it again instead. Returns what was removed; the history keeps it.`
+
+const forgetInput = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "properties": {
+    "keys": {
+      "type": "array",
+      "items": {
+        "type": "string"
+      },
+      "description": "Names as type/key, such as preference/seat, or paths of files under memory/."
+    },
+    "query": {
+      "type": "string",
+      "description": "Instead of keys: removes the facts that contain all these words, 20 at most."
+    }
+  },
+  "additionalProperties": false
+}`
+
+// maxForgetKeys limits the keys of one call. The service has a lower limit.
+const maxForgetKeys = 1000
+
+func (s *Registry) forget(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
+	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "keys", "query")
+	in := service.ForgetInput{Space: c.Space(), Query: a.text("query")}
+	if _, ok := a.get("keys"); ok {
+		in.Keys = a.texts("keys", `["preference/seat"]`, maxForgetKeys)
+	}
+	if err := a.err(); err != nil {
+		return Result{}, err
+	}
+	done, err := s.o.Service.Forget(ctx, c.Actor, in)
+	if err != nil {
+		return Result{}, err
+	}
+	var b strings.Builder
+	names := []string{}
+	for _, f := range done.Removed {
+		names = append(names, f.Name())
+		if f.Problem != "" {
+			fmt.Fprintf(&b, "Removed %s.\n", oneLine(f.Name(), 300))
+			continue
+		}
+		fmt.Fprintf(&b, "Removed %s: %q%s.\n", oneLine(f.Name(), 200), oneLine(f.Value, 400), origin(f))
+	}
+	for _, k := range done.Missing {
+		fmt.Fprintf(&b, "There is no fact %q.\n", clip(k, 100))
+	}
+	meta := map[string]any{"removed": names}
+	switch {
+	case done.Commit != "":
+		fmt.Fprintf(&b, "This is commit %s. To undo it, %s the facts again; the user can also revert the commit on the activity page.\n", done.Commit.Short(), s.o.Prefix+nameRemember)
+		meta["commit"] = string(done.Commit)
+	case in.Query != "":
+		b.WriteString("No fact contains all these words.\n")
+	}
+	return Result{Content: []Content{{Text: strings.TrimSuffix(b.String(), "\n")}}, Meta: meta, IsError: len(done.Removed) == 0}, nil
+}
