@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"satchel/auth"
+	"satchel/gitstore"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -115,6 +117,29 @@ func TestRememberRefuses(t *testing.T) {
 	_, err := w.Remember(t.Context(), a, service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{{Type: "a", Key: "b", Value: "fine"}, {Type: "a", Key: "/", Value: ""}}})
 	if text := fault.PublicOf(err); fault.CodeOf(err) != fault.Invalid || strings.Count(text, "facts[1]") != 2 || contentOf(t, w, "memory/a/b.md") != "" {
 		t.Errorf("%v", err)
+	}
+}
+
+// A fact that looks like a secret is refused, and the others are saved.
+func TestRememberASecret(t *testing.T) {
+	w := servicetest.Empty(t, memoryDay, servicetest.Setup{Git: func(o *gitstore.Options) {
+		o.Screen = func(_ context.Context, _ space.SpaceID, _ space.Path, content []byte, _ func() ([]byte, error)) error {
+			if strings.Contains(string(content), "hunter2") {
+				return fault.New(fault.Invalid, "It looks like a password.")
+			}
+			return nil
+		}
+	}})
+	w.Space = space.NewSpaceID()
+	if _, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	r := remember(t, w, memoryClient(w, "x"), facts.Statement{Type: "a", Key: "login", Value: "The password is hunter2"}, facts.Statement{Type: "a", Key: "tea", Value: "Drinks tea"})
+	if a, b := r.Facts[0], r.Facts[1]; a.Outcome != facts.Refused || a.Why != "It looks like a password." || b.Outcome != facts.Added || r.Commit == "" {
+		t.Errorf("%+v", r)
+	}
+	if contentOf(t, w, "memory/a/login.md") != "" {
+		t.Error("the secret is stored")
 	}
 }
 
