@@ -60,4 +60,4 @@ serve *args:
 
 # Rewrite docs/configuration.md and the golden files.
 generate:
-    go test ./internal/config ./tools ./sandbox/oci ./cmd/satchel ./cmd/satchel/internal/cli -update
+    go test ./internal/config ./tools ./web/api ./sandbox/oci ./cmd/satchel ./cmd/satchel/internal/cli -update
