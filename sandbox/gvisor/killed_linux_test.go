@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -89,7 +88,7 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 // with a spare and without. The next server finds and removes what is left.
 func TestKilledAtAnyMoment(t *testing.T) {
 	needNoRace(t)
-	const longest = 300 * time.Millisecond // a whole start takes less
+	const longest = 600 * time.Millisecond // about two starts of a server with a spare
 	random := rand.New(rand.NewPCG(18, 18))
 	for i := 0; i < 200; i += testenv.Stride(25) {
 		spare, child := i%2 == 0, random.IntN(2) == 0
@@ -98,8 +97,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "checkout"), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		server := exec.Command("/proc/self/exe")
-		server.Env = append(os.Environ(), serverDir+"="+dir, serverLine+"=echo alive")
+		server := serverProcess(t, dir, "echo alive")
 		if spare {
 			server.Env = append(server.Env, serverSpare+"=1")
 		}

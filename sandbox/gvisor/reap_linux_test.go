@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"satchel/internal/fault"
@@ -13,6 +14,7 @@ import (
 	"satchel/internal/testenv"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/programs/programstest"
 )
 
 // reapChecks are about what nobody owns any more.
@@ -77,8 +79,7 @@ func (e *runtimeExercise) killedServer(line string) space.SandboxID {
 	if err := os.MkdirAll(checkout, 0o777); err != nil {
 		e.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), serverDir+"="+dir, serverLine+"="+line)
+	cmd := serverProcess(e, dir, line)
 	cmd.Stderr = e.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -100,4 +101,18 @@ func (e *runtimeExercise) killedServer(line string) space.SandboxID {
 	cmd.Process.Kill()
 	cmd.Wait()
 	return id
+}
+
+// serverProcess is another process that starts a sandbox in a directory and does a line in
+// it; see serve. It has the programs of this process, so that a start takes no time to
+// build them.
+func serverProcess(t testing.TB, dir, line string) *exec.Cmd {
+	t.Helper()
+	p, err := programstest.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), serverDir+"="+dir, serverLine+"="+line, programstest.Variable+"="+filepath.Dir(p.Sandbox))
+	return cmd
 }
