@@ -95,9 +95,11 @@ type fixture struct {
 	emb    *endpoint.Embeddings
 }
 
+// newFixture returns an engine that is not open yet. It does not retry a failed run, so that
+// no request is on its way after a failure: tests that count requests rely on that.
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, server: semantictest.New(t, 64), shelf: &shelf{}, dir: t.TempDir(), id: semantic.Identity{Model: "trigrams"}}
-	f.o = semantic.Options{QueryWait: time.Hour, RetryAfter: time.Millisecond, BreakFor: time.Hour, Batch: 8, Slice: time.Hour}
+	f.o = semantic.Options{QueryWait: time.Hour, RetryAfter: time.Hour, BreakFor: time.Hour, Batch: 8, Slice: time.Hour}
 	t.Cleanup(f.close)
 	return f
 }
@@ -231,7 +233,6 @@ func TestResumesAfterARestart(t *testing.T) {
 	f := newFixture(t)
 	f.shelf.put("c1", pages(40))
 	f.o.Parallel = 1
-	f.o.RetryAfter = time.Hour // no request is on its way when the engine closes
 	n := 0
 	f.server.Break(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
 		n++
@@ -322,6 +323,7 @@ func TestAnotherModelTakesOverWhenItIsWhole(t *testing.T) {
 
 func TestTheModelBehindTheNameChanges(t *testing.T) {
 	f := newFixture(t)
+	f.o.RetryAfter = time.Millisecond
 	f.shelf.put("c1", pages(20))
 	f.open().Changed("space")
 	f.at("c1")

@@ -84,6 +84,7 @@ func TestFaultsHeal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
+			f.o.RetryAfter = time.Millisecond
 			f.shelf.put("c1", pages(10))
 			f.server.Break(times(25, fault))
 			f.open().Changed("space")
@@ -146,7 +147,6 @@ func TestOneRefusedTextHoldsNothingUp(t *testing.T) {
 func TestAModelThatRefusesEverythingIsBroken(t *testing.T) {
 	f := newFixture(t)
 	f.shelf.put("c1", pages(40))
-	f.o.RetryAfter = time.Hour
 	f.server.Break(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 		w.WriteHeader(http.StatusBadRequest)
 		return true
