@@ -165,7 +165,7 @@ func TestComments(t *testing.T) {
 
 func TestBashWithoutSandbox(t *testing.T) {
 	b := newBench(t, nil, func(o *tools.Options) {
-		o.Service, o.Prefix = withoutCommands(), "my_"
+		o.Service, o.Prefix = withoutCommands(o), "my_"
 	})
 	for _, name := range []string{"my_bash", "my_bash_readonly"} {
 		check(t, b.call(t, name, `{"command":"ls"}`), true, "switches bash off (sandbox.runtime: none). Nothing was run. my_search and my_read still work.")

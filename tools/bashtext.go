@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -222,16 +221,20 @@ func notFactsText(b *strings.Builder, remember string, list []service.MemoryFact
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "[NOT REMEMBERED: these files are committed, but they are not valid facts. For each, call %s and delete the file, or move it to knowledge/. A fact is memory/<type>/<key>.md and begins with three lines:]\n%s\n",
-		remember, facts.Form)
+	b.WriteString("[NOT REMEMBERED: these files are committed, but they are not valid facts:]\n")
 	for i, f := range list {
 		if i == maxListedProblems {
 			fmt.Fprintf(b, "  … %s more\n", thousands(int64(len(list)-i)))
 			break
 		}
-		fmt.Fprintf(b, "  %s: %s\n", quotePath(string(f.Path)), clip(f.Problem, maxReasonChars))
+		fmt.Fprintf(b, "  %s: %s\n", quotePath(string(f.Path)), oneLine(f.Problem, maxReasonChars))
 	}
+	fmt.Fprintf(b, "[Call %s with what such a file says and remove the file, correct it, or move it to knowledge/. A fact is memory/<type>/<key>.md and begins with three lines:]\n%s\n",
+		remember, factForm)
 }
+
+// factForm is how the file of a fact begins.
+const factForm = "---\nvalue: The fact in one sentence\n---"
 
 // notCommitted returns the refused changes of the commits, each with what happens to it if
 // that is known, and the files held from earlier commands. Lost files come first.

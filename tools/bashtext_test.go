@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -91,10 +92,10 @@ func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
 func TestBashNamesFilesThatAreNotFacts(t *testing.T) {
 	var list []service.MemoryFact
 	for i := range 12 {
-		list = append(list, service.MemoryFact{Path: space.Path(fmt.Sprintf("memory/n%02d.md", i)), Problem: "Why."})
+		list = append(list, service.MemoryFact{Path: space.Path(fmt.Sprintf("memory/n%02d.md", i)), Fact: facts.Fact{Problem: "Why."}})
 	}
 	r := tools.BashResult(false, "x", "bash", service.CommandResult{NotFacts: list})
-	check(t, r, false, "[NOT REMEMBERED", "call remember", "\n---\nvalue: ", "\"memory/n09.md\": Why.\n  … 2 more", "!n10.md")
+	check(t, r, false, "[NOT REMEMBERED", "\"memory/n09.md\": Why.\n  … 2 more", "Call remember", "\n---\nvalue: ", "!n10.md")
 	if all, ok := r.Meta["not_facts"].([]map[string]any); !ok || len(all) != 12 {
 		t.Errorf("%v", r.Meta)
 	}

@@ -117,9 +117,9 @@ func (f *fixedRun) exec(_ context.Context, _ servicetest.Box, r agent.ExecReques
 	return f.result, f.err
 }
 
-// withoutCommands is a service that runs none.
-func withoutCommands() *service.Service {
-	return service.New(service.Options{Remotes: remotes.New(remotes.Options{})})
+// withoutCommands is a service over the spaces of o that runs no commands.
+func withoutCommands(o *tools.Options) *service.Service {
+	return service.New(service.Options{Git: o.Workspace.(*spaces).Store, Now: o.Now, Remotes: remotes.New(remotes.Options{})})
 }
 
 func openIndex(t testing.TB) *index.Index {

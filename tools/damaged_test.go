@@ -52,7 +52,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err := x.Update(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Service: searching(x, service.Options{}), Workspace: store, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Service: searching(x, service.Options{Git: store}), Workspace: store, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestReadsAtOnceAreBounded(t *testing.T) {
 		ws := &counted{wait: make(chan struct{})}
 		set := newBench(t, map[string]string{"a.md": file}, func(o *tools.Options) {
 			ws.spaces = o.Workspace.(*spaces)
-			o.Service, o.Workspace, o.Limits.BytesAtOnce = withoutCommands(), ws, 25_000
+			o.Service, o.Workspace, o.Limits.BytesAtOnce = withoutCommands(o), ws, 25_000
 		})
 		var calls sync.WaitGroup
 		for range 8 {

@@ -6,72 +6,34 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"satchel/internal/facts"
-	"satchel/internal/space"
+	"satchel/internal/service"
 	"satchel/tools/index/present"
 )
 
-// fact is one fact of the memory: memory/<type>/<key>.md.
-type fact struct {
-	facts.Fact
-	kind, key string
-}
-
-// memory is the content of memory/.
+// memory is what instructions return of memory/.
 type memory struct {
-	facts []fact // that have not expired, the latest confirmed first
-	left  int    // files that were not read because there are too many
-	wrong []wrongFact
+	facts []service.MemoryFact // that have not expired, the latest confirmed first
+	left  int                  // files that were not read because there are too many
+	wrong []service.MemoryFact // files that are not valid facts
 }
 
-// wrongFact is a file under memory/ that is not a valid fact.
-type wrongFact struct {
-	path space.Path
-	why  string
-}
-
-// memory reads the files under memory/.
-func (v view) memory(ctx context.Context, today time.Time) (memory, error) {
-	entries, err := v.files(ctx, memoryDir)
-	if err != nil {
-		return memory{}, err
-	}
-	var m memory
-	for _, e := range entries {
-		kind, key, ok := facts.Place(string(e.Path))
+func (s *Registry) memory(ctx context.Context, c Caller) (memory, error) {
+	all, err := s.o.Service.ListFacts(ctx, c.Actor, service.ListFactsInput{Space: c.Space()})
+	m := memory{left: all.Left}
+	for _, f := range all.Facts {
 		switch {
-		case facts.Hidden(string(e.Path)):
-			continue
-		case !ok:
-			m.wrong = append(m.wrong, wrongFact{e.Path, facts.Misplaced})
-			continue
-		case !plain(e):
-			m.wrong = append(m.wrong, wrongFact{e.Path, "It is a link."})
-			continue
-		case len(m.facts) >= v.s.o.Limits.Facts:
-			m.left++
-			continue
-		}
-		h, err := v.head(ctx, e)
-		if err != nil {
-			return memory{}, err
-		}
-		f := fact{facts.Of(h.fields), kind, key}
-		switch {
-		case h.problem != "":
-			m.wrong = append(m.wrong, wrongFact{e.Path, h.problem})
-		case f.Value == "":
-			m.wrong = append(m.wrong, wrongFact{e.Path, "It has no value in its front matter."})
-		case !f.Over(today.Format(time.DateOnly)):
+		case f.Problem != "":
+			m.wrong = append(m.wrong, f)
+		case !f.Expired:
 			m.facts = append(m.facts, f)
 		}
 	}
-	slices.SortStableFunc(m.facts, func(a, b fact) int {
-		return cmp.Or(cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
+	slices.SortStableFunc(m.facts, func(a, b service.MemoryFact) int {
+		return cmp.Or(cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Key, b.Key))
 	})
-	return m, nil
+	return m, err
 }
 
 // maxWrongFacts limits the files that instructions names.
@@ -85,12 +47,13 @@ func (m memory) wrongText() string {
 			fmt.Fprintf(&b, "… and %s\n", plural(len(m.wrong)-i, "more file", "more files"))
 			break
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", oneLine(string(w.path), 200), oneLine(w.why, 200))
+		fmt.Fprintf(&b, "- %s: %s\n", oneLine(string(w.Path), 200), oneLine(w.Problem, 200))
 	}
 	return b.String()
 }
 
-func (f fact) line() string {
+// factLine is the line of a fact in a list.
+func factLine(f service.MemoryFact) string {
 	var about []string
 	switch f.Source {
 	case facts.Explicit, "":
@@ -106,7 +69,7 @@ func (f fact) line() string {
 	if f.Confirmed != "" {
 		about = append(about, f.Confirmed)
 	}
-	s := fmt.Sprintf("- %s: %s", oneLine(f.key, 80), oneLine(f.Value, 400))
+	s := fmt.Sprintf("- %s: %s", oneLine(f.Key, 80), oneLine(f.Value, 400))
 	if len(about) > 0 {
 		s += " (" + strings.Join(about, ", ") + ")"
 	}
@@ -114,18 +77,18 @@ func (f fact) line() string {
 }
 
 // fitting returns how many of the first facts fit a budget, and their cost.
-func fitting(list []fact, budget int) (n, cost int) {
+func fitting(list []service.MemoryFact, budget int) (n, cost int) {
 	cost = 40 // for the line about the rest
 	seen := map[string]bool{}
 	for _, f := range list {
-		c := present.EstimateTokens(f.line()) + 1
-		if !seen[f.kind] {
-			c += present.EstimateTokens(f.kind) + 2
+		c := present.EstimateTokens(factLine(f)) + 1
+		if !seen[f.Type] {
+			c += present.EstimateTokens(f.Type) + 2
 		}
 		if cost+c > budget {
 			break
 		}
-		seen[f.kind] = true
+		seen[f.Type] = true
 		cost += c
 		n++
 	}
@@ -134,21 +97,21 @@ func fitting(list []fact, budget int) (n, cost int) {
 
 // factsText lists facts by type within a budget. It takes the latest confirmed facts of all
 // types, and begins with the type of the latest.
-func factsText(list []fact, left, budget int) string {
+func factsText(list []service.MemoryFact, left, budget int) string {
 	n, _ := fitting(list, budget)
 	var kinds []string
-	groups := map[string][]fact{}
+	groups := map[string][]service.MemoryFact{}
 	for _, f := range list[:n] {
-		if groups[f.kind] == nil {
-			kinds = append(kinds, f.kind)
+		if groups[f.Type] == nil {
+			kinds = append(kinds, f.Type)
 		}
-		groups[f.kind] = append(groups[f.kind], f)
+		groups[f.Type] = append(groups[f.Type], f)
 	}
 	var b strings.Builder
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "%s:\n", oneLine(k, 80))
 		for _, f := range groups[k] {
-			b.WriteString(f.line())
+			b.WriteString(factLine(f))
 			b.WriteByte('\n')
 		}
 	}

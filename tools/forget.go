@@ -43,14 +43,11 @@ const forgetInput = `{
   "additionalProperties": false
 }`
 
-// maxForgetKeys limits the keys of one call. The service has a lower limit.
-const maxForgetKeys = 1000
-
 func (s *Registry) forget(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "keys", "query")
 	in := service.ForgetInput{Space: c.Space(), Query: a.text("query")}
 	if _, ok := a.get("keys"); ok {
-		in.Keys = a.texts("keys", `["preference/seat"]`, maxForgetKeys)
+		in.Keys = a.texts("keys", `["preference/seat"]`, service.MaxFactsAtOnce)
 	}
 	if err := a.err(); err != nil {
 		return Result{}, err
@@ -64,7 +61,7 @@ func (s *Registry) forget(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	for _, f := range done.Removed {
 		names = append(names, f.Name())
 		if f.Problem != "" {
-			fmt.Fprintf(&b, "Removed %s.\n", oneLine(f.Name(), 300))
+			fmt.Fprintf(&b, "Removed %s.\n", quotePath(f.Name()))
 			continue
 		}
 		fmt.Fprintf(&b, "Removed %s: %q%s.\n", oneLine(f.Name(), 200), oneLine(f.Value, 400), origin(f))
@@ -75,7 +72,7 @@ func (s *Registry) forget(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	meta := map[string]any{"removed": names}
 	switch {
 	case done.Commit != "":
-		fmt.Fprintf(&b, "This is commit %s. To undo it, %s the facts again; the user can also revert the commit on the activity page.\n", done.Commit.Short(), s.o.Prefix+nameRemember)
+		fmt.Fprintf(&b, "The commit is %s. The user can revert it on the page Activity.\n", done.Commit.Short())
 		meta["commit"] = string(done.Commit)
 	case in.Query != "":
 		b.WriteString("No fact contains all these words.\n")

@@ -65,7 +65,7 @@ func TestInstructionsGolden(t *testing.T) {
 			}
 		}},
 		{"no-sandbox", fullSpace(), editor(), func(o *tools.Options) {
-			o.Service = withoutCommands()
+			o.Service = withoutCommands(o)
 		}},
 		{"empty-space", map[string]string{}, bob, nil},
 	}

@@ -71,7 +71,7 @@ func TestOwnPagesComeFirst(t *testing.T) {
 		must(x.Update(t.Context(), s.Collection, m))
 	}
 	set, err := tools.New(tools.Options{
-		Service: searching(x, service.Options{Sources: m}), Workspace: git, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+		Service: searching(x, service.Options{Git: git, Sources: m}), Workspace: git, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 	})
 	must(err)
 	for _, c := range []struct {

@@ -70,7 +70,7 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 		t.Fatal(err)
 	}
 	if l.Registry, err = tools.New(tools.Options{
-		Service: searching(x, service.Options{Search: service.SearchLimits{Wait: wait}}), Workspace: store, PublicURL: func() string { return "https://satchel.example" },
+		Service: searching(x, service.Options{Git: store, Search: service.SearchLimits{Wait: wait}}), Workspace: store, PublicURL: func() string { return "https://satchel.example" },
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,6 @@ type Limits struct {
 	BytesAtOnce       int64 // of files that all calls together look through at a time; more wait; default 64 MiB
 	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
 	ListEntries       int   // of one directory or glob; default 500
-	Facts             int   // memory facts that instructions reads; default 2,000
 	Documents         int   // resources, and skills, that are listed, each; default 500
 	SkillFiles        int   // of one skill; default 512 (SEP-2640)
 	SkillBytes        int64 // of one skill; default 16 MiB (SEP-2640)
@@ -68,7 +67,6 @@ func (l *Limits) setDefaults() {
 	def(&l.BytesAtOnce, 64<<20)
 	def(&l.ImageBytes, 7<<19)
 	def(&l.ListEntries, 500)
-	def(&l.Facts, 2_000)
 	def(&l.Documents, 500)
 	def(&l.SkillFiles, 512)
 	def(&l.SkillBytes, 16<<20)

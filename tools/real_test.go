@@ -33,7 +33,7 @@ func realSet(t testing.TB, files map[string]string) (*tools.Registry, tools.Call
 	if err := x.Rebuild(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Service: searching(x, service.Options{}), Workspace: store, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Service: searching(x, service.Options{Git: store}), Workspace: store, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -267,7 +267,8 @@ func TestFaults(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := tools.Options{Service: withoutCommands(), Workspace: newSpaces(t), PublicURL: func() string { return "" }}
+	good := tools.Options{Workspace: newSpaces(t), PublicURL: func() string { return "" }}
+	good.Service = withoutCommands(&good)
 	for name, change := range map[string]func(*tools.Options){
 		"no workspace":     func(o *tools.Options) { o.Workspace = nil },
 		"no service":       func(o *tools.Options) { o.Service = nil },

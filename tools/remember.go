@@ -24,7 +24,7 @@ func (s *Registry) rememberTool() tool {
 	}
 }
 
-const describeRemember = `Save facts that will matter in later conversations, as soon as you learn them. One short fact per entry; the same type and key replaces. What the user said wins over what you inferred. Not for secrets, or for what {instructions} just told you.`
+const describeRemember = `Save facts that will matter in later conversations, as soon as you learn them. One short fact per entry; a new value replaces the fact with the same type and key. What the user said wins over what you inferred. Do not save secrets, or facts that {instructions} already listed.`
 
 const rememberInput = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -57,7 +57,7 @@ const rememberInput = `{
           },
           "expires": {
             "type": "string",
-            "description": "The last day on which it is true, such as 2027-01-31."
+            "description": "The last day on which the fact is true, such as 2027-01-31."
           }
         },
         "required": ["type", "key", "value"],
@@ -119,7 +119,7 @@ func (s *Registry) rememberedText(f service.RememberedFact) string {
 		fmt.Fprintf(&b, "Not saved %s: %s\n", name, oneLine(f.Why, 500))
 	}
 	for _, x := range f.Alike {
-		fmt.Fprintf(&b, "  Compare %s: %q%s. If it says the same or is wrong now, %s one of the two.\n", oneLine(x.Name(), 200), oneLine(x.Value, 200), origin(x), s.o.Prefix+nameForget)
+		fmt.Fprintf(&b, "  Compare %s: %q%s. If both say the same, or one is no longer true, %s that one.\n", oneLine(x.Name(), 200), oneLine(x.Value, 200), origin(x), s.o.Prefix+nameForget)
 	}
 	return b.String()
 }
@@ -135,8 +135,8 @@ func origin(f service.MemoryFact) string {
 	default:
 		about = append(about, oneLine(f.Source, 40))
 	}
-	if f.LastConfirmed != "" {
-		about = append(about, f.LastConfirmed)
+	if f.Confirmed != "" {
+		about = append(about, f.Confirmed)
 	}
 	return " (" + strings.Join(about, ", ") + ")"
 }

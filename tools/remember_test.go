@@ -17,10 +17,10 @@ func TestRemember(t *testing.T) {
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers aisle seats","confidence":0.6}]}`, `Saved preference/seat: "Prefers aisle seats".`)
 	say(false, "instructions", "", "seat: Prefers aisle seats (inferred, confidence 0.6")
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers window seats","explicit":true},{"type":"fact","key":"seat","value":"12A"}]}`,
-		`Replaced "Prefers aisle seats" (inferred by claude-code/2.1, 2026-11-20).`, `Compare preference/seat: "Prefers window seats" (said by the user`, "x_forget one of the two")
+		`Replaced "Prefers aisle seats" (inferred by claude-code/2.1, 2026-11-20).`, `Compare preference/seat: "Prefers window seats" (said by the user`, "x_forget that one")
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers aisle seats"}]}`, "Not saved preference/seat", "Set explicit to true")
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers window seats","explicit":true}]}`, "preference/seat was already saved")
-	say(false, "forget", `{"keys":["fact/seat","fact/none"]}`, `Removed fact/seat: "12A"`, `There is no fact "fact/none".`, "x_remember the facts again")
+	say(false, "forget", `{"keys":["fact/seat","fact/none"]}`, `Removed fact/seat: "12A"`, `There is no fact "fact/none".`, "revert it")
 	say(false, "instructions", "", "!12A", "Prefers window seats")
 	say(true, "forget", `{"query":"nonsense"}`, "No fact contains all these words.")
 	say(true, "forget", `{}`, "keys", "query")
@@ -41,7 +41,7 @@ func TestRememberNamesAllMistakes(t *testing.T) {
 	check(t, b.call(t, "read", `{"paths":["memory/"]}`), true)
 }
 
-// Attack: names and values that would turn an answer or the files of a space around.
+// Attack: names and values that would change the structure of an answer or of a space.
 func TestAttackRemember(t *testing.T) {
 	b := newBench(t, nil, nil)
 	for _, key := range []string{"../x", "a/b", ".git", "a\u202eb", "-"} {

@@ -6,7 +6,6 @@ type EditLimits struct {
 	MaxChange int64 // bytes of a change, as in the store of spaces; default 100 MiB
 	MaxText   int64 // bytes of a text that a page can edit; default 1 MiB
 	MaxFiles  int   // files per upload, move or deletion; default 1,000
-	MaxFacts  int   // memory facts in a list; default 5,000
 	Uploads   int   // uploads and moves in memory at once; default 2
 }
 
@@ -19,7 +18,7 @@ func (l EditLimits) withDefaults() EditLimits {
 	or(&l.MaxFile, DefaultMaxFile)
 	or(&l.MaxChange, DefaultMaxChange)
 	or(&l.MaxText, DefaultMaxText)
-	for v, d := range map[*int]int{&l.MaxFiles: DefaultMaxFiles, &l.MaxFacts: DefaultMaxFacts, &l.Uploads: DefaultUploads} {
+	for v, d := range map[*int]int{&l.MaxFiles: DefaultMaxFiles, &l.Uploads: DefaultUploads} {
 		if *v <= 0 {
 			*v = d
 		}
@@ -34,6 +33,5 @@ const (
 	DefaultMaxChange = 100 << 20
 	DefaultMaxText   = 1 << 20
 	DefaultMaxFiles  = 1000
-	DefaultMaxFacts  = 5000
 	DefaultUploads   = 2
 )

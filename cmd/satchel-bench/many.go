@@ -21,12 +21,7 @@ func benchMany(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ended := false
-	defer func() {
-		if !ended {
-			s.stop()
-		}
-	}()
+	defer s.stop()
 	var clients []*client
 	defer func() { closeAll(clients) }()
 	for i := range n {
@@ -57,12 +52,11 @@ func benchMany(ctx context.Context, b *bench) error {
 	b.alone(fmt.Sprintf("alive_%d_memory", n), float64(procmem.Of(append(procmem.Descendants(server), server)...).PSS)/1e6, "MB")
 	closeAll(clients)
 	clients = nil
-	ended = true
 	return s.stopWithoutRemains()
 }
 
-// benchTurns has 1,000 users write a file one after another, of whom at most 100 have a
-// sandbox alive. It fails if a file is lost, or if anything is left when the server has ended.
+// benchTurns lets 1,000 users write a file one after another, with at most 100 sandboxes
+// running. It fails if a file is lost, or if anything is left when the server has ended.
 func benchTurns(ctx context.Context, b *bench) error {
 	const alive = 100
 	n := b.runs(1000)
@@ -70,12 +64,7 @@ func benchTurns(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ended := false
-	defer func() {
-		if !ended {
-			s.stop()
-		}
-	}()
+	defer s.stop()
 	var clients []*client
 	defer func() { closeAll(clients) }()
 	var turns times
@@ -109,7 +98,6 @@ func benchTurns(ctx context.Context, b *bench) error {
 	b.alone(fmt.Sprintf("turns_%d_max", n), turns.p(1), "ms")
 	closeAll(clients)
 	clients = nil
-	ended = true
 	return s.stopWithoutRemains()
 }
 
@@ -129,7 +117,7 @@ func (s *server) stopWithoutRemains() error {
 				return fmt.Errorf("the cgroup %s is left", name)
 			}
 		}
-		return nil // whatever has gone meanwhile
+		return nil // ignore cgroups that are already gone
 	})
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func (s *server) waitReady(ctx context.Context) error {
 	}
 }
 
-// stop ends the server and waits for it.
+// stop ends the server and waits for it. It can be called again.
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	<-s.done

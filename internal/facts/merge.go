@@ -9,19 +9,20 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // MaxValue limits the value of a new fact, in bytes.
 const MaxValue = 8 << 10
 
-// usualSure is the confidence of an inferred fact that states none.
+// usualSure is the confidence of an inferred fact without one.
 const usualSure = .7
 
 // Path returns the path of a fact's file.
 func Path(kind, key string) string { return Dir + "/" + kind + "/" + key + ".md" }
 
-// Place returns the type and the key of the fact at a path. ok is false if no fact can be
-// at the path.
+// Place returns the type and the key of the fact at a path. ok is false if the
+// path is not that of a fact.
 func Place(p string) (kind, key string, ok bool) {
 	rest, under := strings.CutPrefix(p, Dir+"/")
 	kind, file, nested := strings.Cut(rest, "/")
@@ -32,26 +33,23 @@ func Place(p string) (kind, key string, ok bool) {
 	return kind, key, true
 }
 
-// Hidden reports whether the file at a path is not content, such as .gitkeep.
+// Hidden reports whether the name of a file begins with a dot, such as .gitkeep.
 func Hidden(p string) bool { return strings.HasPrefix(path.Base(p), ".") }
 
 // Misplaced is the problem of a file under Dir that is not at the path of a fact.
 const Misplaced = "Its path is not memory/<type>/<key>.md."
 
-// Form is the beginning of a fact's file.
-const Form = "---\nvalue: Drinks green tea\n---"
-
 // name matches the valid names of types and keys.
-var name = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
+var name = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{M}\p{N}._-]*$`)
 
 // Name joins the words of a text into the name of a type or a key, such as "window-seat".
 // ok is false if the result is not a valid name.
 func Name(text string) (s string, ok bool) {
 	s = strings.Join(strings.Fields(strings.ToLower(text)), "-")
-	return s, len(s) <= 80 && name.MatchString(s)
+	return s, utf8.RuneCountInString(s) <= 80 && name.MatchString(s)
 }
 
-// Statement is a fact that somebody states.
+// Statement is a fact to save.
 type Statement struct {
 	Type  string `json:"type"`
 	Key   string `json:"key"`
@@ -59,7 +57,7 @@ type Statement struct {
 	// Confidence is between 0 and 1. Nil means 1 if the statement is explicit, and 0.7 if
 	// it is not.
 	Confidence *float64 `json:"confidence,omitempty"`
-	// Explicit reports that the user said it. Otherwise an AI inferred it.
+	// Explicit means that the user said the fact. Otherwise an AI inferred it.
 	Explicit bool   `json:"explicit,omitempty"`
 	Expires  string `json:"expires,omitempty"` // the last day, as YYYY-MM-DD
 }
@@ -127,13 +125,13 @@ const (
 	Replaced  Outcome = "replaced"
 	Confirmed Outcome = "confirmed" // the fact had the value already
 	Unchanged Outcome = "unchanged" // the fact had the value, and nothing is new
-	Kept      Outcome = "kept"      // the fact has another value, which has precedence
+	Kept      Outcome = "kept"      // the fact has another value, which outranks the statement
 	Invalid   Outcome = "invalid"   // the file is not a valid fact
 	Refused   Outcome = "refused"   // the space refused the file
 )
 
 // Stated reports whether the user said the fact. Only an AI or an import writes another
-// source, so a file without one counts as the user's.
+// source, so a file without a source counts as the user's.
 func (f Fact) Stated() bool { return f.Source != Inferred && f.Source != Imported }
 
 // sure returns the confidence of a fact that the user did not state.
@@ -151,7 +149,7 @@ func (f Fact) sure() float64 {
 //	an AI's inference         replaces an inferred fact of equal or lower confidence, and
 //	                          never what the user said
 //	every statement           replaces a fact that has expired
-//	the value that is there   confirms the fact, by the same rules
+//	the same value again      confirms the fact, if the statement could replace it
 func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outcome) {
 	day := now.UTC().Format(time.DateOnly)
 	today, sure := Raw(day), Raw(strconv.FormatFloat(s.sure(), 'g', -1, 64))
@@ -204,35 +202,35 @@ func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outco
 	return out, outcome
 }
 
-// Similar reports whether two values probably say the same: most of their words are
-// the same.
-func Similar(a, b string) bool {
-	x, y := wordSet(a), wordSet(b)
+// Words are the different words of a text, in lower case.
+type Words map[string]bool
+
+// WordsOf returns the words of a text.
+func WordsOf(text string) Words {
+	w := Words{}
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }) {
+		w[word] = true
+	}
+	return w
+}
+
+// Similar reports whether two texts share at least three quarters of their words.
+func (w Words) Similar(other Words) bool {
 	both := 0
-	for w := range x {
-		if y[w] {
+	for word := range w {
+		if other[word] {
 			both++
 		}
 	}
-	return both > 0 && 4*both >= 3*max(len(x), len(y))
+	return both > 0 && 4*both >= 3*max(len(w), len(other))
 }
 
-func wordSet(s string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range split(s) {
-		out[w] = true
+// HasAll reports whether the words include all others, of which there is at least one.
+func (w Words) HasAll(others Words) bool {
+	for word := range others {
+		if !w[word] {
+			return false
+		}
 	}
-	return out
-}
-
-func split(s string) []string {
-	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-}
-
-// Matches reports whether a fact contains every word of a query, in its type, its key or
-// its value.
-func Matches(kind, key, value, query string) bool {
-	asked := split(query)
-	text := strings.ToLower(kind + " " + key + " " + value)
-	return len(asked) > 0 && !slices.ContainsFunc(asked, func(w string) bool { return !strings.Contains(text, w) })
+	return len(others) > 0
 }

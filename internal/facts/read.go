@@ -18,24 +18,26 @@ const (
 	Imported = "imported"
 )
 
-// maxValue bounds, in bytes, what Read returns of a value: facts are short, and
-// many are kept at once.
-const maxValue = 2000
+// shownBytes limits, in bytes, the value that Read returns: facts are short, and many are
+// kept at once.
+const shownBytes = 2000
 
 // Fact is the content of a fact's file, without its name.
 type Fact struct {
-	Value   string
-	Cut     bool // Value is only its beginning
-	Source  string
-	Sure    float64 // the confidence, where HasSure
-	HasSure bool
-	Client  string
-	// Days, as YYYY-MM-DD; empty if the file has none.
-	FirstSeen, Confirmed, Expires string
-	// Problem says why the file is no fact that can be corrected here.
-	Problem string
+	Value   string  `json:"value,omitempty"`
+	Cut     bool    `json:"cut,omitempty"` // Value is only the beginning
+	Source  string  `json:"source,omitempty"`
+	Sure    float64 `json:"-"` // the confidence, if HasSure
+	HasSure bool    `json:"-"`
+	Client  string  `json:"client,omitempty"`
+	// Days, as YYYY-MM-DD. They are empty if the file has none.
+	FirstSeen string `json:"first_seen,omitempty"`
+	Confirmed string `json:"last_confirmed,omitempty"`
+	Expires   string `json:"expires,omitempty"`
+	// Problem says why the file is not a valid fact, or is empty.
+	Problem string `json:"problem,omitempty"`
 	// More reports that there is text under the front matter.
-	More bool
+	More bool `json:"-"`
 }
 
 // Read reads the file of a fact.
@@ -56,8 +58,8 @@ func Read(doc []byte) Fact {
 	if text, ok := d.Fields["value"].(string); ok {
 		f.Value = text // with its line ends
 	}
-	if len(f.Value) > maxValue {
-		n := maxValue
+	if len(f.Value) > shownBytes {
+		n := shownBytes
 		for !utf8.RuneStart(f.Value[n]) {
 			n--
 		}

@@ -42,15 +42,8 @@ func New(fields ...Field) []byte {
 
 // FromPerson writes the file of a fact that a person adds; expires may be empty.
 func FromPerson(value, expires string, now time.Time) []byte {
-	today := Raw(now.UTC().Format(time.DateOnly))
-	fields := []Field{
-		{Key: "value", Value: value}, {Key: "confidence", Value: Raw("1")}, {Key: "source", Value: Explicit}, {Key: "client", Value: "browser"},
-		{Key: "first_seen", Value: today}, {Key: "last_confirmed", Value: today},
-	}
-	if expires != "" {
-		fields = append(fields, Field{Key: "expires", Value: Raw(expires)})
-	}
-	return New(fields...)
+	doc, _ := Merge(nil, Statement{Value: value, Explicit: true, Expires: expires}, "browser", now)
+	return doc
 }
 
 // Set changes fields of a fact's file. If the front matter has one line or block for each

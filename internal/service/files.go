@@ -136,19 +136,28 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 	if in.Move {
 		tool = "move"
 	}
-	c, err := s.git.Commit(ctx, m.ID, space.ChangeSet{Changes: in.Changes, Policy: space.RefuseStale}, who.commitMeta(tool, in.Message))
+	meta := who.commitMeta(tool, in.Message)
+	if in.Partial {
+		return s.git.Commit(ctx, m.ID, space.ChangeSet{Changes: in.Changes, Policy: space.RefuseStale}, meta)
+	}
+	return s.commitAll(ctx, who, m.ID, in.Changes, meta)
+}
+
+// commitAll commits all changes or, if one is refused, none.
+func (s *Service) commitAll(ctx context.Context, who Actor, id space.SpaceID, changes []space.Change, meta space.Meta) (space.Commit, error) {
+	c, err := s.git.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, meta)
 	if err != nil {
 		return space.Commit{}, err
 	}
 	refused := refusedFile(c)
 	switch {
-	case refused == nil || in.Partial:
+	case refused == nil:
 		return c, nil
 	case !c.Changed:
 		return c, refused
 	}
 	// Undo the other changes even if the caller has disconnected.
-	if err := s.takeBack(context.WithoutCancel(ctx), who, m.ID, c); err != nil {
+	if err := s.takeBack(context.WithoutCancel(ctx), who, id, c); err != nil {
 		return space.Commit{}, fault.Wrap(err, fault.Conflict, "%s Some files were changed anyway. The history of the space has their earlier versions.", fault.PublicOf(refused))
 	}
 	return space.Commit{}, refused

@@ -19,33 +19,29 @@ const MaxFactsAtOnce = 50
 
 // Limits of the operations on memory.
 const (
-	maxForgotten     = 20        // that one query forgets
+	maxFacts         = 5000      // files that are read for one list
+	maxCheckedFacts  = 200       // files of a command that are checked
+	maxForgotten     = 20        // facts that one query forgets
 	maxFactBytes     = 256 << 10 // of a file that is read as a fact
 	maxCachedFacts   = 16384
 	maxAlike         = 3   // facts that an answer names beside a new one
+	maxQuoted        = 200 // characters of a value in an explanation
 	maxMemoryRetries = 100 // each after another client has changed one of the facts
 )
 
 // MemoryFact is a fact in the memory of a space. It can also be a file under memory/ that
-// is not a valid fact.
+// is not a valid fact: then Problem is set.
 type MemoryFact struct {
-	Path          space.Path `json:"path"`
-	Type          string     `json:"type,omitempty"`
-	Key           string     `json:"key,omitempty"`
-	Value         string     `json:"value,omitempty"`
-	Source        string     `json:"source,omitempty"`
-	Confidence    *float64   `json:"confidence,omitempty"`
-	Client        string     `json:"client,omitempty"`
-	FirstSeen     string     `json:"first_seen,omitempty"` // days, as YYYY-MM-DD
-	LastConfirmed string     `json:"last_confirmed,omitempty"`
-	Expires       string     `json:"expires,omitempty"`
-	Expired       bool       `json:"expired,omitempty"`
-	// Problem says why the file is not a valid fact. It is empty if it is one.
-	Problem string       `json:"problem,omitempty"`
-	Etag    space.BlobID `json:"etag"`
+	Path space.Path `json:"path"`
+	Type string     `json:"type,omitempty"`
+	Key  string     `json:"key,omitempty"`
+	facts.Fact
+	Confidence *float64     `json:"confidence,omitempty"`
+	Expired    bool         `json:"expired,omitempty"`
+	Etag       space.BlobID `json:"etag"`
 }
 
-// Name returns the type and the key, as type/key, or the path of an invalid file.
+// Name returns the type and the key, as type/key, or the path of a file elsewhere.
 func (f MemoryFact) Name() string {
 	if f.Type == "" {
 		return string(f.Path)
@@ -53,70 +49,64 @@ func (f MemoryFact) Name() string {
 	return f.Type + "/" + f.Key
 }
 
-// Stated reports whether the user said the fact.
-func (f MemoryFact) Stated() bool { return facts.Fact{Source: f.Source}.Stated() }
+func (s *Service) today() string { return s.o.Now().UTC().Format(time.DateOnly) }
 
-func (s *Service) memoryFact(e space.Entry, f facts.Fact) MemoryFact {
-	out := MemoryFact{
-		Path: e.Path, Value: f.Value, Source: f.Source, Client: f.Client, FirstSeen: f.FirstSeen, LastConfirmed: f.Confirmed,
-		Expires: f.Expires, Expired: f.Over(s.today()), Problem: f.Problem, Etag: e.Blob,
-	}
-	if f.HasSure {
-		out.Confidence = &f.Sure
-	}
+// ReadFact reads a file under memory/.
+func (v View) ReadFact(ctx context.Context, e space.Entry) (MemoryFact, error) {
+	out := MemoryFact{Path: e.Path, Etag: e.Blob}
 	var ok bool
 	if out.Type, out.Key, ok = facts.Place(string(e.Path)); !ok {
 		out.Problem = facts.Misplaced
+		return out, nil
 	}
-	return out
-}
-
-func (s *Service) today() string { return s.o.Now().UTC().Format(time.DateOnly) }
-
-// readFact reads the file of a fact.
-func (v View) readFact(ctx context.Context, e space.Entry) (facts.Fact, error) {
-	switch f, ok := v.s.facts.Get(e.Blob); {
+	switch {
 	case e.Mode == space.Symlink:
-		return facts.Fact{Problem: "It is a link."}, nil
+		out.Problem = "It is a link."
+		return out, nil
 	case e.Size > maxFactBytes:
-		return facts.Fact{Problem: "It is too large for a fact."}, nil
-	case ok:
-		return f, nil
+		out.Problem = "It is too large for a fact."
+		return out, nil
 	}
-	doc, err := v.ReadBlob(ctx, e.Blob)
-	if fault.CodeOf(err) == fault.Damaged {
-		return facts.Fact{Problem: fault.PublicOf(space.Damaged(e.Path, err))}, nil
+	if out.Fact, ok = v.s.facts.Get(e.Blob); !ok {
+		doc, err := v.ReadBlob(ctx, e.Blob)
+		switch {
+		case fault.CodeOf(err) == fault.Damaged:
+			out.Problem = fault.PublicOf(space.Damaged(e.Path, err))
+			return out, nil
+		case err != nil:
+			return MemoryFact{}, err
+		}
+		out.Fact = facts.Read(doc)
+		v.s.facts.Add(e.Blob, out.Fact)
 	}
-	if err != nil {
-		return facts.Fact{}, err
+	if out.HasSure {
+		sure := out.Sure
+		out.Confidence = &sure
 	}
-	f := facts.Read(doc)
-	v.s.facts.Add(e.Blob, f)
-	return f, nil
+	out.Expired = out.Over(v.s.today())
+	return out, nil
 }
 
-// memory lists the files under memory/, sorted by path.
-func (v View) memory(ctx context.Context, at space.CommitID) ([]MemoryFact, error) {
+// Memory lists the facts at a commit and the files under memory/ that are not valid facts,
+// sorted by path. It leaves out files whose names begin with a dot.
+func (v View) Memory(ctx context.Context, at space.CommitID) (FactList, error) {
 	entries, err := v.Files(ctx, at, facts.Dir)
 	if err != nil {
-		return nil, err
+		return FactList{}, err
 	}
-	out := make([]MemoryFact, 0, len(entries))
-	for _, e := range entries {
-		if facts.Hidden(string(e.Path)) {
-			continue
+	entries = slices.DeleteFunc(entries, func(e space.Entry) bool { return facts.Hidden(string(e.Path)) })
+	n := min(len(entries), maxFacts)
+	out := FactList{Facts: make([]MemoryFact, n), Left: len(entries) - n}
+	for i, e := range entries[:n] {
+		if out.Facts[i], err = v.ReadFact(ctx, e); err != nil {
+			return FactList{}, err
 		}
-		f, err := v.readFact(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v.s.memoryFact(e, f))
 	}
 	return out, nil
 }
 
 // notFacts returns the files under memory/ that commits wrote and that are not valid facts,
-// sorted by path.
+// sorted by path. It checks the first maxCheckedFacts files.
 func (v View) notFacts(ctx context.Context, commits []space.Commit) ([]MemoryFact, error) {
 	newest := map[space.Path]space.FileChange{}
 	for _, c := range commits {
@@ -126,22 +116,35 @@ func (v View) notFacts(ctx context.Context, commits []space.Commit) ([]MemoryFac
 			}
 		}
 	}
+	paths := slices.Sorted(maps.Keys(newest))
 	var out []MemoryFact
-	for _, p := range slices.Sorted(maps.Keys(newest)) {
+	for _, p := range paths[:min(len(paths), maxCheckedFacts)] {
 		c := newest[p]
 		if c.Status == space.Deleted {
 			continue
 		}
-		e := space.Entry{Path: p, Blob: c.New, Mode: c.NewMode, Size: c.Size}
-		f, err := v.readFact(ctx, e)
+		f, err := v.ReadFact(ctx, space.Entry{Path: p, Blob: c.New, Mode: c.NewMode, Size: c.Size})
 		if err != nil {
 			return nil, err
 		}
-		if known := v.s.memoryFact(e, f); known.Problem != "" {
-			out = append(out, known)
+		if f.Problem != "" {
+			out = append(out, f)
 		}
 	}
 	return out, nil
+}
+
+// onNewest runs f until it does not fail with a fault.Conflict, because f changes the newest
+// commit and another client may change the same facts meanwhile.
+func onNewest[T any](f func() (T, error)) (T, error) {
+	for range maxMemoryRetries {
+		out, err := f()
+		if fault.CodeOf(err) != fault.Conflict {
+			return out, err
+		}
+	}
+	var none T
+	return none, fault.New(fault.Conflict, "Other clients keep changing these facts. Try again.")
 }
 
 // ListFactsInput names a space.
@@ -149,18 +152,25 @@ type ListFactsInput struct {
 	Space SpaceRef `json:"space"`
 }
 
+// FactList lists the memory of a space.
+type FactList struct {
+	Facts []MemoryFact `json:"facts"`
+	// Left is the number of files that are not listed, because there are too many.
+	Left int `json:"left,omitempty"`
+}
+
 // ListFacts lists the facts of a space and the files under memory/ that are not valid
 // facts, sorted by path. It includes expired facts.
-func (s *Service) ListFacts(ctx context.Context, a Actor, in ListFactsInput) ([]MemoryFact, error) {
+func (s *Service) ListFacts(ctx context.Context, a Actor, in ListFactsInput) (FactList, error) {
 	v, err := s.open(ctx, a, "ListFacts", in.Space)
 	if err != nil {
-		return nil, err
+		return FactList{}, err
 	}
 	at, err := v.Head(ctx)
 	if err != nil {
-		return nil, err
+		return FactList{}, err
 	}
-	return v.memory(ctx, at)
+	return v.Memory(ctx, at)
 }
 
 // RememberInput holds facts to save.
@@ -169,7 +179,7 @@ type RememberInput struct {
 	Facts []facts.Statement `json:"facts"`
 }
 
-// Remembered is what Remember did.
+// Remembered is the result of Remember.
 type Remembered struct {
 	// Commit is empty if nothing changed.
 	Commit space.CommitID   `json:"commit,omitempty"`
@@ -178,7 +188,7 @@ type Remembered struct {
 	Warnings []space.Warning `json:"warnings,omitempty"`
 }
 
-// RememberedFact is what happened to one statement.
+// RememberedFact is the result of one statement.
 type RememberedFact struct {
 	Type    string        `json:"type"`
 	Key     string        `json:"key"`
@@ -196,8 +206,8 @@ type RememberedFact struct {
 // Name returns the type and the key, as type/key.
 func (f RememberedFact) Name() string { return f.Type + "/" + f.Key }
 
-// Remember saves facts in one commit, by the rules of facts.Merge. Invalid statements are
-// an error that names them all, and nothing is saved.
+// Remember saves facts in one commit, by the rules of facts.Merge. If a statement is
+// invalid, Remember saves nothing, and the error names every mistake.
 func (s *Service) Remember(ctx context.Context, a Actor, in RememberInput) (Remembered, error) {
 	v, err := s.open(ctx, a, "Remember", in.Space)
 	if err != nil {
@@ -225,13 +235,7 @@ func (s *Service) Remember(ctx context.Context, a Actor, in RememberInput) (Reme
 	if len(all) > 0 {
 		return Remembered{}, fault.New(fault.Invalid, "Nothing was saved.\n%s", strings.Join(all, "\n"))
 	}
-	for range maxMemoryRetries {
-		out, err := v.remember(ctx, who, stated)
-		if fault.CodeOf(err) != fault.Conflict {
-			return out, err
-		}
-	}
-	return Remembered{}, fault.New(fault.Conflict, "Other clients keep changing these facts. Try again.")
+	return onNewest(func() (Remembered, error) { return v.remember(ctx, who, stated) })
 }
 
 // factFile is the file of a fact while statements are applied to it.
@@ -239,7 +243,7 @@ type factFile struct {
 	entry    space.Entry // its Blob is empty if there is no file
 	before   *MemoryFact
 	was, doc []byte
-	why      string // the file cannot be a fact
+	why      string // why the file cannot be changed; empty if it can
 }
 
 // remember applies statements to the newest commit. It returns a fault.Conflict if one of
@@ -264,7 +268,7 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 		if f.why == "" {
 			f.doc, r.Outcome = facts.Merge(f.doc, st, who.memoryClient(), v.s.o.Now())
 		}
-		r.Why = cmp.Or(r.Why, v.whyKept(r, f))
+		r.Why = cmp.Or(r.Why, whyKept(r, f))
 		out.Facts[i] = r
 	}
 	var changes []space.Change
@@ -286,12 +290,16 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 	for i := range out.Facts {
 		r := &out.Facts[i]
 		for _, x := range c.Rejected {
-			if x.Path == facts.Path(r.Type, r.Key) && (r.Outcome == facts.Added || r.Outcome == facts.Replaced || r.Outcome == facts.Confirmed) {
+			if x.Path == facts.Path(r.Type, r.Key) && r.Outcome != facts.Invalid {
 				r.Outcome, r.Why = facts.Refused, x.Why
 			}
 		}
 	}
-	return out, v.findAlike(ctx, c.ID, out.Facts)
+	if err := v.findAlike(ctx, c.ID, out.Facts); err != nil {
+		// The facts are saved, so that is the answer.
+		v.s.log.Error("compare new facts with others", "err", err)
+	}
+	return out, nil
 }
 
 // factFile reads the file of a statement's fact.
@@ -302,20 +310,24 @@ func (v View) factFile(ctx context.Context, at space.CommitID, st facts.Statemen
 	case err != nil:
 		return nil, err
 	case !ok:
-		up, ok, err := v.Find(ctx, at, space.Path(facts.Dir+"/"+st.Type))
-		if err == nil && ok && !up.Dir {
-			return &factFile{entry: space.Entry{Path: p}, why: fmt.Sprintf("%s is a file, so that no fact can be under it.", up.Path)}, nil
+		for _, dir := range []space.Path{facts.Dir, space.Path(facts.Dir + "/" + st.Type)} {
+			up, ok, err := v.Find(ctx, at, dir)
+			if err != nil {
+				return nil, err
+			}
+			if ok && !up.Dir {
+				return &factFile{entry: space.Entry{Path: p}, why: fmt.Sprintf("%s is a file. A fact needs a directory there.", dir)}, nil
+			}
 		}
-		return &factFile{entry: space.Entry{Path: p}}, err
+		return &factFile{entry: space.Entry{Path: p}}, nil
 	case e.Dir:
 		return &factFile{entry: e, why: fmt.Sprintf("%s is a directory.", p)}, nil
 	}
-	f, err := v.readFact(ctx, e)
+	f, err := v.ReadFact(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	known := v.s.memoryFact(e, f)
-	out := &factFile{entry: e, before: &known}
+	out := &factFile{entry: e, before: &f}
 	if f.Problem != "" {
 		out.why = fmt.Sprintf("%s is not a valid fact. %s Fix the file, or forget it first.", p, f.Problem)
 		return out, nil
@@ -327,8 +339,9 @@ func (v View) factFile(ctx context.Context, at space.CommitID, st facts.Statemen
 	return out, nil
 }
 
-// whyKept says why a statement did not change its fact, and how to override that.
-func (v View) whyKept(r RememberedFact, f *factFile) string {
+// whyKept says why a statement did not change its fact, and how to override that. It is
+// empty if the statement changed the fact.
+func whyKept(r RememberedFact, f *factFile) string {
 	switch r.Outcome {
 	case facts.Invalid:
 		return fmt.Sprintf("%s cannot be changed here. Fix the file, or forget it first.", f.entry.Path)
@@ -336,37 +349,48 @@ func (v View) whyKept(r RememberedFact, f *factFile) string {
 	default:
 		return ""
 	}
-	now := v.s.memoryFact(f.entry, facts.Read(f.doc))
+	now := facts.Read(f.doc)
+	value := []rune(now.Value)
+	if len(value) > maxQuoted {
+		value = append(value[:maxQuoted], '…')
+	}
 	on := ""
-	if now.LastConfirmed != "" {
-		on = " on " + now.LastConfirmed
+	if now.Confirmed != "" {
+		on = " on " + now.Confirmed
 	}
 	if now.Stated() {
-		return fmt.Sprintf("The user said %q%s. Set explicit to true if the user has corrected it.", now.Value, on)
+		return fmt.Sprintf("The user said %q%s. Set explicit to true if the user has corrected it.", string(value), on)
 	}
 	sure := ""
-	if now.Confidence != nil {
-		sure = fmt.Sprintf(" with confidence %.2g", *now.Confidence)
+	if now.HasSure {
+		sure = fmt.Sprintf(" with confidence %.2g", now.Sure)
 	}
-	return fmt.Sprintf("%q was saved%s%s. State a confidence that is at least as high, or set explicit to true if the user said it.", now.Value, on, sure)
+	return fmt.Sprintf("%q was saved%s%s. State a confidence that is at least as high, or set explicit to true if the user said it.", string(value), on, sure)
 }
 
 // findAlike adds the facts that new and changed facts may repeat or contradict.
 func (v View) findAlike(ctx context.Context, at space.CommitID, changed []RememberedFact) error {
-	all, err := v.memory(ctx, at)
+	all, err := v.Memory(ctx, at)
 	if err != nil {
 		return err
 	}
-	for i := range changed {
-		r := &changed[i]
-		if r.Outcome != facts.Added && r.Outcome != facts.Replaced {
+	said := make([]facts.Words, len(changed))
+	for i, r := range changed {
+		if r.Outcome == facts.Added || r.Outcome == facts.Replaced {
+			said[i] = facts.WordsOf(r.Value)
+		}
+	}
+	for _, f := range all.Facts {
+		if f.Problem != "" || f.Expired {
 			continue
 		}
-		for _, f := range all {
-			if f.Problem != "" || f.Expired || f.Name() == r.Name() || len(r.Alike) == maxAlike {
+		words := facts.WordsOf(f.Value)
+		for i := range changed {
+			r := &changed[i]
+			if said[i] == nil || f.Name() == r.Name() || len(r.Alike) == maxAlike {
 				continue
 			}
-			if strings.EqualFold(f.Key, r.Key) || facts.Similar(f.Value, r.Value) {
+			if strings.EqualFold(f.Key, r.Key) || words.Similar(said[i]) {
 				r.Alike = append(r.Alike, f)
 			}
 		}
@@ -374,7 +398,7 @@ func (v View) findAlike(ctx context.Context, at space.CommitID, changed []Rememb
 	return nil
 }
 
-// memoryClient returns how a fact names the actor who saved it.
+// memoryClient returns the name under which a fact records the actor.
 func (a Actor) memoryClient() string {
 	if a.kind == person {
 		return "browser"
@@ -401,16 +425,16 @@ func factNames(changes []space.Change) string {
 	return out
 }
 
-// ForgetInput names facts to remove: by their keys, or by the words that they contain.
+// ForgetInput names facts to remove: by their names, or by words that they contain.
 type ForgetInput struct {
 	Space SpaceRef `json:"space"`
-	// Keys are names of facts, as type/key, or paths of files under memory/.
+	// Keys are names of facts, as type/key, or paths of files, which begin with memory/.
 	Keys []string `json:"keys,omitempty"`
-	// Query selects the facts that contain all its words.
+	// Query selects the facts with all its words in their names and values.
 	Query string `json:"query,omitempty"`
 }
 
-// Forgotten is what Forget did.
+// Forgotten is the result of Forget.
 type Forgotten struct {
 	// Commit is empty if nothing changed. The commit before it still has the facts.
 	Commit  space.CommitID `json:"commit,omitempty"`
@@ -418,7 +442,8 @@ type Forgotten struct {
 	Missing []string       `json:"missing,omitempty"` // keys without a fact
 }
 
-// Forget removes facts in one commit. A query that matches many facts removes none.
+// Forget removes facts in one commit. A query that matches more than maxForgotten facts
+// removes none.
 func (s *Service) Forget(ctx context.Context, a Actor, in ForgetInput) (Forgotten, error) {
 	v, err := s.open(ctx, a, "Forget", in.Space)
 	if err != nil {
@@ -435,13 +460,7 @@ func (s *Service) Forget(ctx context.Context, a Actor, in ForgetInput) (Forgotte
 	case n > MaxFactsAtOnce:
 		return Forgotten{}, fault.New(fault.Invalid, "Name at most %d facts.", MaxFactsAtOnce)
 	}
-	for range maxMemoryRetries {
-		out, err := v.forget(ctx, who, in)
-		if fault.CodeOf(err) != fault.Conflict {
-			return out, err
-		}
-	}
-	return Forgotten{}, fault.New(fault.Conflict, "Other clients keep changing these facts. Try again.")
+	return onNewest(func() (Forgotten, error) { return v.forget(ctx, who, in) })
 }
 
 func (v View) forget(ctx context.Context, who Actor, in ForgetInput) (Forgotten, error) {
@@ -449,36 +468,20 @@ func (v View) forget(ctx context.Context, who Actor, in ForgetInput) (Forgotten,
 	if err != nil {
 		return Forgotten{}, err
 	}
-	all, err := v.memory(ctx, at)
-	if err != nil {
-		return Forgotten{}, err
-	}
 	out := Forgotten{Removed: []MemoryFact{}}
-	for _, f := range all {
-		named := slices.ContainsFunc(in.Keys, func(k string) bool { return f.named(k) })
-		if named || f.Problem == "" && facts.Matches(f.Type, f.Key, f.Value, in.Query) {
-			out.Removed = append(out.Removed, f)
-		}
+	if in.Query != "" {
+		out.Removed, err = v.factsWith(ctx, at, facts.WordsOf(in.Query))
+	} else {
+		out.Removed, out.Missing, err = v.factsNamed(ctx, at, in.Keys)
 	}
-	for _, k := range in.Keys {
-		if !slices.ContainsFunc(out.Removed, func(f MemoryFact) bool { return f.named(k) }) {
-			out.Missing = append(out.Missing, k)
-		}
-	}
-	if n := len(out.Removed); in.Query != "" && n > maxForgotten {
-		return Forgotten{}, fault.New(fault.Invalid, "The query matches %d facts, and one query can remove %d. Use more words, or name the facts by keys.", n, maxForgotten)
-	}
-	if len(out.Removed) == 0 {
-		return out, nil
+	if err != nil || len(out.Removed) == 0 {
+		return out, err
 	}
 	changes := make([]space.Change, len(out.Removed))
 	for i, f := range out.Removed {
 		changes[i] = space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Etag}
 	}
-	c, err := v.s.git.Commit(ctx, v.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, who.commitMeta("forget", "Forget "+factNames(changes)))
-	if err == nil {
-		err = refusedFile(c)
-	}
+	c, err := v.s.commitAll(ctx, who, v.ID, changes, who.commitMeta("forget", "Forget "+factNames(changes)))
 	if err != nil {
 		return Forgotten{}, err
 	}
@@ -488,8 +491,69 @@ func (v View) forget(ctx context.Context, who Actor, in ForgetInput) (Forgotten,
 	return out, nil
 }
 
-// named reports whether a key is the fact's name or its path.
-func (f MemoryFact) named(key string) bool {
-	key = strings.TrimSpace(key)
-	return key == string(f.Path) || f.Type != "" && strings.EqualFold(key, f.Name())
+// factsWith returns the facts that have all words of a query.
+func (v View) factsWith(ctx context.Context, at space.CommitID, query facts.Words) ([]MemoryFact, error) {
+	all, err := v.Memory(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if all.Left > 0 {
+		return nil, fault.New(fault.TooLarge, "The memory has more than %d files, which is too many for a query. Name the facts by keys.", maxFacts)
+	}
+	found := slices.DeleteFunc(all.Facts, func(f MemoryFact) bool {
+		return f.Problem != "" || !facts.WordsOf(f.Name()+" "+f.Value).HasAll(query)
+	})
+	if n := len(found); n > maxForgotten {
+		return nil, fault.New(fault.Invalid, "The query matches %d facts, and one query can remove %d. Use more words, or name the facts by keys.", n, maxForgotten)
+	}
+	return found, nil
+}
+
+// factsNamed returns the facts that keys name, sorted by path. If no fact has exactly the name
+// in a key, the key names those with the same name as Remember writes it: "Window seat" names
+// window-seat.
+func (v View) factsNamed(ctx context.Context, at space.CommitID, keys []string) (found []MemoryFact, missing []string, err error) {
+	entries, err := v.Files(ctx, at, facts.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	byPath, byWritten := map[space.Path]space.Entry{}, map[string][]space.Entry{}
+	for _, e := range entries {
+		byPath[e.Path] = e
+		if kind, key, ok := facts.Place(string(e.Path)); ok {
+			name := factWritten(kind, key)
+			byWritten[name] = append(byWritten[name], e)
+		}
+	}
+	chosen := map[space.Path]space.Entry{}
+	for _, k := range keys {
+		name := strings.TrimSpace(k)
+		kind, key, _ := strings.Cut(name, "/")
+		var list []space.Entry
+		if e, ok := byPath[space.Path(name)]; ok {
+			list = []space.Entry{e}
+		} else if e, ok := byPath[space.Path(facts.Path(kind, key))]; ok {
+			list = []space.Entry{e}
+		} else if list = byWritten[factWritten(kind, key)]; list == nil {
+			missing = append(missing, k)
+		}
+		for _, e := range list {
+			chosen[e.Path] = e
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(chosen)) {
+		f, err := v.ReadFact(ctx, chosen[p])
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, f)
+	}
+	return found, missing, nil
+}
+
+// factWritten returns a name as Remember writes it.
+func factWritten(kind, key string) string {
+	kind, _ = facts.Name(kind)
+	key, _ = facts.Name(key)
+	return kind + "/" + key
 }

@@ -184,11 +184,11 @@ func TestListFacts(t *testing.T) {
 	})
 	list, err := w.ListFacts(t.Context(), memoryClient(w, "x"), service.ListFactsInput{Space: service.SpaceRef{ID: w.Space}})
 	var got []string
-	for _, f := range list {
+	for _, f := range list.Facts {
 		got = append(got, fmt.Sprintf("%s %v %v", f.Path, f.Problem == "", f.Expired))
 	}
 	want := []string{"memory/a/b/c.md false false", "memory/a/bad.md false false", "memory/a/old.md true true", "memory/a/sure.md true false", "memory/tea.md false false"}
-	if err != nil || !slices.Equal(got, want) || *list[3].Confidence != .5 || list[3].Name() != "a/sure" {
+	if err != nil || !slices.Equal(got, want) || *list.Facts[3].Confidence != .5 || list.Facts[3].Name() != "a/sure" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -213,6 +213,9 @@ func TestForget(t *testing.T) {
 	if out, names := forget(service.ForgetInput{Keys: []string{"A/tea", "memory/tea.md", "no/thing"}}); !slices.Equal(names, []string{"a/tea", "memory/tea.md"}) || !slices.Equal(out.Missing, []string{"no/thing"}) || out.Commit == "" {
 		t.Errorf("%+v", out)
 	}
+	if out, _ := forget(service.ForgetInput{Query: "te"}); len(out.Removed) > 0 {
+		t.Errorf("a part of a word removed %+v", out)
+	}
 	if out, names := forget(service.ForgetInput{Query: "TEA milk"}); !slices.Equal(names, []string{"a/milk"}) || out.Removed[0].Value != "No milk in tea" {
 		t.Errorf("%+v", out)
 	}
@@ -227,6 +230,31 @@ func TestForget(t *testing.T) {
 		if _, err := w.Forget(t.Context(), a, in); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%+v: %v", in, err)
 		}
+	}
+}
+
+// Names are found as Remember writes them, and a fact with exactly the name comes first.
+func TestForgetByAName(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	const doc = "---\nvalue: x\n---\n"
+	w.Write(map[string]string{"memory/person/Maria.md": doc, "memory/person/maria.md": doc, "memory/a/window-seat.md": doc, "memory/a/Tea.md": doc})
+	out, err := w.Forget(t.Context(), memoryClient(w, "x"), service.ForgetInput{Space: service.SpaceRef{ID: w.Space}, Keys: []string{"person/maria", "A/Window seat", "a/tea", "../a/tea"}})
+	var got []string
+	for _, f := range out.Removed {
+		got = append(got, string(f.Path))
+	}
+	if want := []string{"memory/a/Tea.md", "memory/a/window-seat.md", "memory/person/maria.md"}; err != nil || !slices.Equal(got, want) || len(out.Missing) != 1 {
+		t.Errorf("%q, missing %q, %v", got, out.Missing, err)
+	}
+}
+
+// A file in the place of the directory of facts is named.
+func TestRememberWithoutADirectory(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	w.Write(map[string]string{"memory": "a file\n"})
+	r := remember(t, w, memoryClient(w, "x"), facts.Statement{Type: "a", Key: "b", Value: "c"})
+	if f := r.Facts[0]; f.Outcome != facts.Invalid || !strings.Contains(f.Why, "memory is a file") {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -79,8 +79,8 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 		return CommandResult{}, err
 	}
 	out.Push = s.pushState(m.ID)
-	if out.NotFacts, err = (View{m, s}).notFacts(ctx, out.Commits); err != nil {
-		// The command has run, so its answer is more important.
+	if out.NotFacts, err = (View{m, s}).notFacts(context.WithoutCancel(ctx), out.Commits); err != nil {
+		// The command has run, so return its answer in any case.
 		s.log.Error("check the facts that a command wrote", "err", err)
 	}
 	if out.Detail != "" {

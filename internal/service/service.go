@@ -123,8 +123,8 @@ type Service struct {
 	sessions sessions
 	imports  *importRuns
 	searches *perUserQueue
-	// facts are parsed facts. A blob never changes, and everyone who can name one can read
-	// it.
+	// facts caches parsed facts by blob. A blob never changes, and callers look up only blobs
+	// of spaces that they may read.
 	facts  *lru.Cache[space.BlobID, facts.Fact]
 	log    *slog.Logger
 	rights map[string]Right // by operation

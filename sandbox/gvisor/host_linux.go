@@ -350,7 +350,7 @@ func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checko
 		return nil
 	}
 	if s.ended() && s.Err() != nil {
-		err = errors.Join(err, s.Err()) // the child forgot a sandbox that ended, so this says why
+		err = errors.Join(err, s.Err()) // the child has forgotten the sandbox; Err says why it ended
 	}
 	if ctx.Err() == nil {
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)

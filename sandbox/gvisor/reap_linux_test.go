@@ -103,9 +103,8 @@ func (e *runtimeExercise) killedServer(line string) space.SandboxID {
 	return id
 }
 
-// serverProcess is another process that starts a sandbox in a directory and does a line in
-// it; see serve. It has the programs of this process, so that a start takes no time to
-// build them.
+// serverProcess returns a command that runs serve in dir, with the programs that this process
+// has built.
 func serverProcess(t testing.TB, dir, line string) *exec.Cmd {
 	t.Helper()
 	p, err := programstest.Build()

@@ -160,7 +160,7 @@ func TestAttackAnothersSession(t *testing.T) {
 	}
 }
 
-// Neither the caller's own space nor anything else outside of the library can be reached.
+// No path reaches the caller's own space or anything else outside the library.
 func TestAttackPathTricks(t *testing.T) {
 	for _, p := range []string{
 		"/space/knowledge/secret.md", "/space", "/", "/etc/passwd", "//library/docs/x", "/libraryx/a", "/library/../space/knowledge/secret.md",

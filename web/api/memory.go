@@ -9,13 +9,14 @@ import (
 
 // factView is a fact of the space that the token reaches.
 type factView struct {
-	Path          space.Path   `json:"path" doc:"In the space."`
+	Path          space.Path   `json:"path" doc:"The path in the space."`
 	Type          string       `json:"type,omitempty"`
 	Key           string       `json:"key,omitempty"`
 	Value         string       `json:"value,omitempty"`
+	Cut           bool         `json:"cut,omitempty" doc:"Whether value is only the beginning."`
 	Source        string       `json:"source,omitempty" doc:"user_explicit, inferred or imported."`
 	Confidence    *float64     `json:"confidence,omitempty"`
-	Client        string       `json:"client,omitempty" doc:"Saved the fact."`
+	Client        string       `json:"client,omitempty" doc:"The client that saved the fact."`
 	FirstSeen     string       `json:"firstSeen,omitempty" api:"format=date"`
 	LastConfirmed string       `json:"lastConfirmed,omitempty" api:"format=date"`
 	Expires       string       `json:"expires,omitempty" api:"format=date"`
@@ -26,8 +27,8 @@ type factView struct {
 
 func factOf(f service.MemoryFact) factView {
 	return factView{
-		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Source: f.Source, Confidence: f.Confidence, Client: f.Client,
-		FirstSeen: f.FirstSeen, LastConfirmed: f.LastConfirmed, Expires: f.Expires, Expired: f.Expired, Problem: f.Problem, ETag: f.Etag,
+		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client,
+		FirstSeen: f.FirstSeen, LastConfirmed: f.Confirmed, Expires: f.Expires, Expired: f.Expired, Problem: f.Problem, ETag: f.Etag,
 	}
 }
 
@@ -41,12 +42,13 @@ func factsOf(list []service.MemoryFact) []factView {
 
 type memoryView struct {
 	Facts []factView `json:"facts"`
+	Left  int        `json:"left,omitempty" doc:"Files that are not listed, because there are too many."`
 }
 
 // listFacts is GET /api/memory.
 func (s *Server) listFacts(c *call, _ noBody) (memoryView, error) {
 	list, err := s.o.Service.ListFacts(c.r.Context(), c.actor(), service.ListFactsInput{Space: c.actor().Space()})
-	return memoryView{factsOf(list)}, err
+	return memoryView{factsOf(list.Facts), list.Left}, err
 }
 
 // statedFact is a fact to save.
@@ -54,7 +56,7 @@ type statedFact struct {
 	Type       string   `json:"type" doc:"Such as preference, person, project, decision, procedure or fact." api:"required"`
 	Key        string   `json:"key" doc:"A short name." api:"required"`
 	Value      string   `json:"value" api:"required"`
-	Confidence *float64 `json:"confidence" doc:"Without it, 1 if explicit, else 0.7." api:"minimum=0,maximum=1"`
+	Confidence *float64 `json:"confidence" doc:"Default: 1 if explicit, otherwise 0.7." api:"minimum=0,maximum=1"`
 	Explicit   bool     `json:"explicit" doc:"Whether the user said it."`
 	Expires    string   `json:"expires" doc:"The last day, such as 2027-01-31."`
 }
@@ -68,7 +70,7 @@ func (r rememberRequest) check() error { return nil } // Remember checks the fac
 type rememberedView struct {
 	Commit   space.CommitID     `json:"commit,omitempty" doc:"Missing if nothing changed."`
 	Facts    []rememberedResult `json:"facts"`
-	Warnings []string           `json:"warnings,omitempty"`
+	Warnings []space.Warning    `json:"warnings,omitempty"`
 }
 
 type rememberedResult struct {
@@ -90,7 +92,7 @@ func (s *Server) remember(c *call, a rememberRequest) (rememberedView, error) {
 	if err != nil {
 		return rememberedView{}, err
 	}
-	out := rememberedView{Commit: done.Commit, Facts: []rememberedResult{}}
+	out := rememberedView{Commit: done.Commit, Facts: []rememberedResult{}, Warnings: done.Warnings}
 	for _, f := range done.Facts {
 		r := rememberedResult{Type: f.Type, Key: f.Key, Outcome: f.Outcome, Why: f.Why, Alike: factsOf(f.Alike)}
 		if f.Before != nil {
@@ -98,9 +100,6 @@ func (s *Server) remember(c *call, a rememberRequest) (rememberedView, error) {
 			r.Before = &before
 		}
 		out.Facts = append(out.Facts, r)
-	}
-	for _, w := range done.Warnings {
-		out.Warnings = append(out.Warnings, w.Path+": "+w.Why)
 	}
 	return out, nil
 }
@@ -112,13 +111,13 @@ type forgottenView struct {
 
 // forget is DELETE /api/memory/{type}/{key}.
 func (s *Server) forget(c *call, _ noBody) (forgottenView, error) {
-	name := c.r.PathValue("type") + "/" + c.r.PathValue("key")
-	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{name}})
+	path := facts.Path(c.r.PathValue("type"), c.r.PathValue("key"))
+	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{path}})
 	if err != nil {
 		return forgottenView{}, err
 	}
 	if len(done.Removed) == 0 {
-		return forgottenView{}, fault.New(fault.NotFound, "There is no fact %s.", quoted(name))
+		return forgottenView{}, fault.New(fault.NotFound, "There is no fact at %s.", quoted(path))
 	}
 	return forgottenView{done.Commit, factOf(done.Removed[0])}, nil
 }

@@ -28,7 +28,6 @@ type factPage struct {
 	Expires      string
 	Text         string // after the front matter
 	Unsaved      bool
-	Over         bool
 	Now          string // the current value, if it changed meanwhile
 }
 
@@ -36,9 +35,8 @@ func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage
 	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
 	title := "Add a fact"
 	if !body.New {
-		title = "The fact " + web.Shorten(body.Fact.Name, 120)
+		title = "The fact " + web.Shorten(body.Fact.Name(), 120)
 		body.Action = body.Fact.Page
-		body.Over = body.Fact.Over(s.today())
 	}
 	out := web.Page{Title: title, Space: &m, Current: "memory", Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if p != nil {
@@ -47,10 +45,11 @@ func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage
 	return s.Page(v, status, "fact", out)
 }
 
-// oneFact returns the fact that a form or an address names, and the bytes of its file.
+// oneFact returns the fact that a form or an address names, and the bytes of its file if the
+// fact is valid.
 func (s *pages) oneFact(v *web.Visit, m service.View, name string) (knownFact, []byte, error) {
 	kind, key, ok := strings.Cut(name, "/")
-	p, err := space.ParsePath(string(factPath(kind, key)))
+	p, err := space.ParsePath(facts.Path(kind, key))
 	if !ok || err != nil || strings.Contains(key, "/") {
 		return knownFact{}, nil, web.ErrGone
 	}
@@ -61,15 +60,15 @@ func (s *pages) oneFact(v *web.Visit, m service.View, name string) (knownFact, [
 	if !ok || c.Dir || c.Mode == space.Symlink {
 		return knownFact{}, nil, web.ErrGone
 	}
-	if c.Size > maxFactBytes {
-		return knownFact{}, nil, errDamaged
-	}
-	data, err := m.ReadBlob(v.R.Context(), c.Blob)
+	f, err := m.ReadFact(v.R.Context(), c)
 	if err != nil {
 		return knownFact{}, nil, err
 	}
-	f := knownFact{Fact: facts.Read(data), Type: kind, Key: key, Name: name, Base: c.Blob}
-	return f.linked(m.ID), data, nil
+	if f.Problem != "" {
+		return linked(f, m.ID), nil, nil
+	}
+	data, err := m.ReadBlob(v.R.Context(), c.Blob)
+	return linked(f, m.ID), data, err
 }
 
 // writableFact is like oneFact, for a visitor who may write to the space.
@@ -142,7 +141,7 @@ func (s *pages) correctFact(v *web.Visit) error {
 	if p := s.checkFact(&body, f.Expires); p != nil {
 		return s.factForm(v, http.StatusUnprocessableEntity, m, body, p)
 	}
-	if string(f.Base) != v.R.PostFormValue("base") {
+	if string(f.Etag) != v.R.PostFormValue("base") {
 		return s.factMoved(v, m, body, data)
 	}
 	today := facts.Raw(s.today())
@@ -153,9 +152,9 @@ func (s *pages) correctFact(v *web.Visit) error {
 	case body.Expires != f.Expires:
 		set = append(set, facts.Field{Key: "expires", Value: facts.Raw(body.Expires)})
 	}
-	return s.setFact(v, m, f, data, "Correct the memory fact "+f.Name, set, func(err error) error {
+	return s.setFact(v, m, f, data, "Correct the memory fact "+f.Name(), set, func(err error) error {
 		if fault.CodeOf(err) == fault.Conflict {
-			now, data, nerr := s.oneFact(v, m, f.Name)
+			now, data, nerr := s.oneFact(v, m, f.Name())
 			if nerr != nil {
 				return nerr
 			}
@@ -178,7 +177,7 @@ func (s *pages) setFact(v *web.Visit, m service.View, f knownFact, data []byte, 
 	if err != nil {
 		return errDamaged
 	}
-	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, web.Shorten(note, 200))
+	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(f.Path), Op: space.Write, Content: now, Base: f.Etag}}, web.Shorten(note, 200))
 	switch {
 	case err == nil:
 		return s.Saved(v, m, remark, s.factsBack(v, m))
@@ -216,14 +215,14 @@ func (s *pages) confirmFact(v *web.Visit) error {
 	switch {
 	case f.Problem != "":
 		return errDamaged
-	case string(f.Base) != v.R.PostFormValue("base"):
-		return s.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+web.Shorten(f.Name, 120)+" has changed. Look at it again.")
+	case string(f.Etag) != v.R.PostFormValue("base"):
+		return s.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+web.Shorten(f.Name(), 120)+" has changed. Look at it again.")
 	}
 	set := []facts.Field{{Key: "last_confirmed", Value: facts.Raw(s.today())}}
-	if f.Over(s.today()) {
+	if f.Expired {
 		set = append(set, facts.Field{Key: "expires"})
 	}
-	return s.setFact(v, m, f, data, "Confirm the memory fact "+f.Name, set, func(err error) error {
+	return s.setFact(v, m, f, data, "Confirm the memory fact "+f.Name(), set, func(err error) error {
 		return s.againFacts(v, m, web.AsPage(err).Status, fault.PublicOf(err))
 	})
 }
@@ -234,10 +233,10 @@ func (s *pages) forgetFact(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if string(f.Base) != v.R.PostFormValue("base") {
-		return s.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+web.Shorten(f.Name, 120)+" has changed. Look at it again.")
+	if string(f.Etag) != v.R.PostFormValue("base") {
+		return s.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+web.Shorten(f.Name(), 120)+" has changed. Look at it again.")
 	}
-	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, web.Shorten("Forget the memory fact "+f.Name, 200))
+	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(f.Path), Op: space.Delete, Base: f.Etag}}, web.Shorten("Forget the memory fact "+f.Name(), 200))
 	if err != nil {
 		if web.IsRefusal(err) {
 			return s.againFacts(v, m, web.AsPage(err).Status, fault.PublicOf(err))
@@ -281,7 +280,7 @@ func (s *pages) saveNewFact(v *web.Visit) error {
 			return again(http.StatusUnprocessableEntity, "Use letters, digits, dots, hyphens and underscores, 80 at most.", n.field)
 		}
 	}
-	p, err := space.ParsePath(string(factPath(body.Type, body.Key)))
+	p, err := space.ParsePath(facts.Path(body.Type, body.Key))
 	if err != nil {
 		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "key")
 	}

@@ -7,16 +7,11 @@ import (
 	"embed"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
-	"satchel/internal/facts"
-	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
@@ -25,18 +20,11 @@ import (
 //go:embed templates
 var templates embed.FS
 
-type pages struct {
-	*web.Site
-	facts *lru.Cache[space.BlobID, facts.Fact] // parsed facts; a blob never changes, and everyone who can name one may read it
-}
+type pages struct{ *web.Site }
 
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
-	cache, err := lru.New[space.BlobID, facts.Fact](factCacheEntries)
-	if err != nil {
-		return err
-	}
-	s := &pages{site, cache}
+	s := &pages{site}
 	s.Handle("GET /spaces/{id}/memory", web.LimitPage, web.SignedIn, s.showMemory)
 	s.Handle("GET /spaces/{id}/memory/new", web.LimitPage, web.SignedIn, s.showNewFact)
 	s.Handle("POST /spaces/{id}/memory/new", web.LimitPage, web.SignedIn, s.saveNewFact)
@@ -53,101 +41,28 @@ const (
 	othersShown = 20
 )
 
-// maxFactBytes limits the size of a file that is read as a fact.
-const maxFactBytes = 256 << 10
-
-// factCacheEntries limits the number of parsed facts in the cache.
-const factCacheEntries = 16384
-
-// knownFact is a fact and its place.
+// knownFact is a fact with the addresses of its pages.
 type knownFact struct {
-	facts.Fact
-	Type, Key string
-	Name      string // type/key, as forms name it
-	Base      space.BlobID
-	Page      string // the address of the page that corrects it
-	Edit      string // the address that edits its file
-	Raw       string // the address of its file
+	service.MemoryFact
+	Page string // corrects the fact
+	Edit string // edits its file
+	Raw  string // its file
 }
 
-// linked returns the fact with the addresses of its pages.
-func (f knownFact) linked(id space.SpaceID) knownFact {
-	p := factPath(f.Type, f.Key)
-	f.Page, f.Edit, f.Raw = web.SpaceURL(id, "memory/fact", space.Path(f.Name)), web.SpaceURL(id, "edit", p), web.SpaceURL(id, "files", p)
-	return f
+func linked(f service.MemoryFact, id space.SpaceID) knownFact {
+	return knownFact{
+		MemoryFact: f, Page: web.SpaceURL(id, "memory/fact", space.Path(f.Name())),
+		Edit: web.SpaceURL(id, "edit", f.Path), Raw: web.SpaceURL(id, "files", f.Path),
+	}
 }
 
-func factPath(kind, key string) space.Path {
-	return space.Path(facts.Path(kind, key))
-}
-
-// allFacts reads the facts of a space. left is the number of facts above the limit.
-func (s *pages) allFacts(ctx context.Context, m service.View) (all []knownFact, left int, err error) {
+// allFacts reads the facts of a space.
+func allFacts(ctx context.Context, m service.View) (service.FactList, error) {
 	at, err := m.Head(ctx)
 	if err != nil {
-		return nil, 0, err
+		return service.FactList{}, err
 	}
-	kinds, err := childrenOf(ctx, m, at, facts.Dir)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, k := range kinds {
-		if !k.Dir {
-			continue
-		}
-		files, err := childrenOf(ctx, m, at, k.Path)
-		if err != nil {
-			return nil, 0, err
-		}
-		kind := path.Base(string(k.Path))
-		for _, c := range files {
-			if c.Dir || c.Mode == space.Symlink || path.Ext(string(c.Path)) != ".md" {
-				continue
-			}
-			if len(all) >= s.Editing.MaxFacts {
-				left++
-				continue
-			}
-			f, err := s.fact(ctx, m, c)
-			if err != nil {
-				return nil, 0, err
-			}
-			key := strings.TrimSuffix(path.Base(string(c.Path)), ".md")
-			all = append(all, knownFact{Fact: f, Type: kind, Key: key, Name: kind + "/" + key, Base: c.Blob})
-		}
-	}
-	return all, left, nil
-}
-
-// childrenOf lists a directory. The list is empty if the directory does not exist.
-func childrenOf(ctx context.Context, m service.View, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	list, err := m.Children(ctx, at, dir)
-	if fault.CodeOf(err) == fault.NotFound {
-		return nil, nil
-	}
-	return list, err
-}
-
-func (s *pages) fact(ctx context.Context, m service.View, c space.Entry) (facts.Fact, error) {
-	if c.Size > maxFactBytes {
-		return facts.Fact{Problem: "It is too large for a fact."}, nil
-	}
-	if f, ok := s.facts.Get(c.Blob); ok {
-		return f, nil
-	}
-	data, err := web.ReadContent(ctx, m, c)
-	if fault.CodeOf(err) == fault.Damaged {
-		return facts.Fact{Problem: fault.PublicOf(err)}, nil
-	}
-	if err != nil {
-		return facts.Fact{}, err
-	}
-	f := facts.Fact{Problem: "It is too large for a fact."}
-	if len(data) <= maxFactBytes {
-		f = facts.Read(data)
-	}
-	s.facts.Add(c.Blob, f)
-	return f, nil
+	return m.Memory(ctx, at)
 }
 
 // memoryPage lists facts.
@@ -210,12 +125,12 @@ func (m memoryQuery) encode() string {
 	return "?" + v.Encode()
 }
 
-func (m memoryQuery) matches(f knownFact) bool {
+func (m memoryQuery) matches(f service.MemoryFact) bool {
 	if m.kind != "" && f.Type != m.kind {
 		return false
 	}
 	for w := range strings.FieldsSeq(strings.ToLower(m.text)) {
-		if !strings.Contains(strings.ToLower(f.Value), w) && !strings.Contains(strings.ToLower(f.Name), w) {
+		if !strings.Contains(strings.ToLower(f.Value), w) && !strings.Contains(strings.ToLower(f.Name()), w) {
 			return false
 		}
 	}
@@ -234,27 +149,25 @@ func (s *pages) showMemory(v *web.Visit) error {
 }
 
 func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuery, p *web.Problem) error {
-	all, left, err := s.allFacts(v.R.Context(), m)
+	all, err := allFacts(v.R.Context(), m)
 	if err != nil {
 		return web.Gone(err)
 	}
-	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: left}
-	today := s.today()
-	var list []knownFact
+	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: all.Left}
+	var list []service.MemoryFact
 	kinds := map[string]bool{}
-	for _, f := range all {
-		over := f.Over(today)
+	for _, f := range all.Facts {
 		switch {
 		case f.Problem != "":
-			body.Damaged = append(body.Damaged, f)
+			body.Damaged = append(body.Damaged, linked(f, m.ID))
 			continue
-		case over:
+		case f.Expired:
 			body.Expired++
 		default:
 			body.Total++
 		}
 		kinds[f.Type] = true
-		if over == (q.show == "expired") && q.matches(f) {
+		if f.Expired == (q.show == "expired") && q.matches(f) {
 			list = append(list, f)
 		}
 	}
@@ -265,10 +178,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	if len(body.Damaged) > othersShown {
 		body.MoreDamaged, body.Damaged = len(body.Damaged)-othersShown, body.Damaged[:othersShown]
 	}
-	for i, f := range body.Damaged {
-		body.Damaged[i] = f.linked(m.ID)
-	}
-	slices.SortFunc(list, func(a, b knownFact) int {
+	slices.SortFunc(list, func(a, b service.MemoryFact) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.Key, b.Key))
 	})
 	body.Found = len(list)
@@ -293,7 +203,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 			body.Groups = append(body.Groups, factGroup{Type: f.Type})
 		}
 		g := &body.Groups[len(body.Groups)-1]
-		g.Facts = append(g.Facts, f.linked(m.ID))
+		g.Facts = append(g.Facts, linked(f, m.ID))
 	}
 	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
 	if q.show == "expired" {

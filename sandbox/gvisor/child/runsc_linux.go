@@ -54,10 +54,10 @@ const (
 	lastStdio  = 255
 )
 
-// keepDescriptorsFree keeps the descriptors that the sentry needs free in it. gVisor's
-// control socket is not close-on-exec, so a sentry inherits it with the number that it has
-// in this process. With about 115 sandboxes that is one of these numbers, unless they are
-// taken here.
+// keepDescriptorsFree occupies the descriptors that a sentry needs, so that no sentry inherits
+// a file under one of them. gVisor's control socket is not close-on-exec: a sentry inherits the
+// socket under its number in this process. With about 115 sandboxes, that would be one of
+// these numbers.
 func keepDescriptorsFree() error {
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

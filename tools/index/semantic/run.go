@@ -257,7 +257,7 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 	err := g.Wait()
 	r.report(total)
 	if err == nil {
-		err = ctx.Err() // if Close ended the loop, entries lack documents
+		err = ctx.Err() // Close may have ended the loop early, so that entries lack documents
 	}
 	if err != nil {
 		return err

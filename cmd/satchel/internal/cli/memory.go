@@ -27,7 +27,12 @@ The list includes the files under memory/ that are not valid facts, with the rea
 				if err != nil {
 					return err
 				}
-				return c.answer(orEmpty(list), func() { table(c.Stdout, "FACT\tSOURCE\tCONFIRMED\tVALUE", list, factRow) })
+				return c.answer(list, func() {
+					table(c.Stdout, "FACT\tSOURCE\tCONFIRMED\tVALUE", list.Facts, factRow)
+					if list.Left > 0 {
+						c.printf("%d more files under memory/ are not listed.\n", list.Left)
+					}
+				})
 			})
 		}
 	})
@@ -41,14 +46,14 @@ func factRow(f service.MemoryFact) string {
 	case f.Expired:
 		source = strings.TrimSpace(source + " (expired)")
 	}
-	return strings.Join([]string{printable(f.Name()), oneLine(source), f.LastConfirmed, oneLine(value)}, "\t")
+	return strings.Join([]string{printable(f.Name()), oneLine(source), f.Confirmed, oneLine(value)}, "\t")
 }
 
 func (c *call) memorySetCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "set TYPE/KEY VALUE", Args: cobra.ExactArgs(2), Short: "save a fact, as said by the user", Long: `
-It replaces the fact with the same type and key, such as preference/seat.`}, func(fs *pflag.FlagSet) runner {
+The fact replaces any fact with the same type and key, such as preference/seat.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		expires := fs.String("expires", "", "the last `DAY` on which it is true, such as 2027-01-31")
+		expires := fs.String("expires", "", "the last `DAY` on which the fact is true, such as 2027-01-31")
 		return func(ctx context.Context, args []string) error {
 			kind, key, ok := strings.Cut(args[0], "/")
 			if !ok {
@@ -62,13 +67,19 @@ It replaces the fact with the same type and key, such as preference/seat.`}, fun
 					return err
 				}
 				f := done.Facts[0]
-				if f.Outcome == facts.Invalid || f.Outcome == facts.Refused {
+				switch f.Outcome {
+				case facts.Invalid:
 					return fault.New(fault.Conflict, "%s", f.Why)
+				case facts.Refused:
+					return fault.New(fault.Invalid, "%s", f.Why)
 				}
 				return c.answer(done, func() {
 					c.printf("%s: %s\n", printable(f.Name()), f.Outcome)
 					for _, x := range f.Alike {
 						c.printf("Compare %s: %s\n", printable(x.Name()), oneLine(x.Value))
+					}
+					for _, w := range done.Warnings {
+						c.printf("Warning: %s: %s\n", printable(w.Path), oneLine(w.Why))
 					}
 				})
 			})
@@ -78,7 +89,7 @@ It replaces the fact with the same type and key, such as preference/seat.`}, fun
 
 func (c *call) memoryForgetCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "forget [TYPE/KEY]...", Args: cobra.ArbitraryArgs, Short: "remove facts", Long: `
-Instead of TYPE/KEY, name a file under memory/ that is not a valid fact by its path.
+Name a file that is not a valid fact by its path under memory/.
 The history of the space keeps what is removed.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		query := fs.String("query", "", "remove the facts that contain all `WORDS`, 20 at most")
