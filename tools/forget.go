@@ -45,7 +45,7 @@ const forgetInput = `{
 
 func (s *Registry) forget(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "keys", "query")
-	in := service.ForgetInput{Space: c.Space(), Query: a.text("query")}
+	in := service.ForgetInput{Space: c.Space(), Paths: true, Query: a.text("query")}
 	if _, ok := a.get("keys"); ok {
 		in.Keys = a.texts("keys", `["preference/seat"]`, service.MaxFactsAtOnce)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaxValue limits the value of a new fact, in bytes.
@@ -45,7 +47,7 @@ var name = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{M}\p{N}._-]*$`)
 // Name joins the words of a text into the name of a type or a key, such as "window-seat".
 // ok is false if the result is not a valid name.
 func Name(text string) (s string, ok bool) {
-	s = strings.Join(strings.Fields(strings.ToLower(text)), "-")
+	s = norm.NFC.String(strings.Join(strings.Fields(strings.ToLower(text)), "-"))
 	return s, utf8.RuneCountInString(s) <= 80 && name.MatchString(s)
 }
 
@@ -74,7 +76,7 @@ func (s Statement) Check(today string) (clean Statement, mistakes []string) {
 			wrong("The %s must be 1 to 80 letters, digits, dots, hyphens and underscores.", n.what)
 		}
 	}
-	s.Value = strings.TrimSpace(strings.ReplaceAll(s.Value, "\r\n", "\n"))
+	s.Value = trimmed(s.Value)
 	switch {
 	case s.Value == "":
 		wrong("The value is empty.")
@@ -94,6 +96,11 @@ func (s Statement) Check(today string) (clean Statement, mistakes []string) {
 		wrong("The day of expiry %s has passed.", s.Expires)
 	}
 	return s, mistakes
+}
+
+// trimmed returns a value without the line ends of Windows, and without blanks around it.
+func trimmed(value string) string {
+	return strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 }
 
 // Name returns the type and the key of the statement, as type/key.
@@ -170,11 +177,11 @@ func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outco
 	}
 	over := f.Over(day)
 	weaker := !over && !s.Explicit && (f.Stated() || s.sure() < f.sure())
-	same := Whole(doc) == s.Value
+	same := trimmed(Whole(doc)) == s.Value
 	var set []Field
 	outcome := Replaced
 	switch {
-	case weaker && same:
+	case weaker && same && (s.Expires == "" || s.Expires == f.Expires):
 		return doc, Unchanged
 	case weaker:
 		return doc, Kept
@@ -225,12 +232,18 @@ func (w Words) Similar(other Words) bool {
 	return both > 0 && 4*both >= 3*max(len(w), len(other))
 }
 
-// HasAll reports whether the words include all others, of which there is at least one.
-func (w Words) HasAll(others Words) bool {
-	for word := range others {
-		if !w[word] {
+// unspaced are scripts that do not separate words by blanks.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+// Contains reports whether a text contains all words of a query, of which there is at least
+// one. A word of a script that does not separate words can be a part of a longer run.
+func Contains(text string, query Words) bool {
+	words := WordsOf(text)
+	for w := range query {
+		part := strings.ContainsFunc(w, func(r rune) bool { return unicode.In(r, unspaced...) })
+		if !words[w] && !(part && strings.Contains(strings.ToLower(text), w)) {
 			return false
 		}
 	}
-	return len(others) > 0
+	return len(query) > 0
 }

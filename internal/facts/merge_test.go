@@ -49,6 +49,7 @@ func TestMerge(t *testing.T) {
 		{"said what was inferred", "value: tea\nsource: inferred\nconfidence: 0.5\nlast_confirmed: 2026-11-20", say("tea"), facts.Confirmed, "tea"},
 		{"said again on the same day", "value: tea\nsource: user_explicit\nconfidence: 1\nlast_confirmed: 2026-11-20", say("tea"), facts.Unchanged, "tea"},
 		{"inferred what was said", "value: tea\nsource: user_explicit", infer("tea", 1), facts.Unchanged, "tea"},
+		{"the same text in a block", "value: >\n  tea\nsource: user_explicit\nconfidence: 1\nlast_confirmed: 2026-11-20", say("tea"), facts.Unchanged, "tea\n"},
 		{"not a fact", "colour: red", say("tea"), facts.Invalid, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,6 +117,22 @@ func TestMergeProperties(t *testing.T) {
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		if got := facts.Read(merged(nil, all...)); got != want {
 			t.Fatalf("seed %d: %+v in one order, and %+v in another", seed, want, got)
+		}
+	}
+}
+
+// Whatever is accepted can be read again.
+func TestEveryCharacterSurvives(t *testing.T) {
+	for r := rune(1); r <= 0xffff; r++ {
+		if r == 0x3000 {
+			r = 0xd7ff // the letters between are alike
+		}
+		s, mistakes := facts.Statement{Type: "a", Key: "b", Value: "x" + string(r) + "y"}.Check("2026-11-20")
+		if len(mistakes) > 0 || r >= 0xd800 && r < 0xe000 {
+			continue
+		}
+		if f := facts.Read(merged(nil, s)); f.Value != s.Value {
+			t.Fatalf("%U: %q, %s", r, f.Value, f.Problem)
 		}
 	}
 }

@@ -111,8 +111,8 @@ func written(v any) string {
 		if err := e.Encode(v); err != nil {
 			return `""`
 		}
-		// What JSON leaves as it is and YAML takes for the end of a line.
-		return strings.NewReplacer("\u0085", `\u0085`, "\u007f", `\u007f`, "\ufeff", `\ufeff`).Replace(strings.TrimSpace(b.String()))
+		// What JSON leaves as it is, and YAML takes for the end of a line or does not allow.
+		return strings.NewReplacer("\u0085", `\u0085`, "\u007f", `\u007f`, "\ufeff", `\ufeff`, "\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(strings.TrimSpace(b.String()))
 	}
 	return fmt.Sprint(v)
 }

@@ -19,11 +19,11 @@ const MaxFactsAtOnce = 50
 
 // Limits of the operations on memory.
 const (
-	maxFacts         = 5000      // files that are read for one list
+	maxFacts         = 20_000    // files that are read for one list
 	maxCheckedFacts  = 200       // files of a command that are checked
 	maxForgotten     = 20        // facts that one query forgets
 	maxFactBytes     = 256 << 10 // of a file that is read as a fact
-	maxCachedFacts   = 16384
+	maxCachedFacts   = 20_000
 	maxAlike         = 3   // facts that an answer names beside a new one
 	maxQuoted        = 200 // characters of a value in an explanation
 	maxMemoryRetries = 100 // each after another client has changed one of the facts
@@ -63,6 +63,9 @@ func (v View) ReadFact(ctx context.Context, e space.Entry) (MemoryFact, error) {
 	case e.Mode == space.Symlink:
 		out.Problem = "It is a link."
 		return out, nil
+	case space.IsConflictCopy(e.Path):
+		out.Problem = "It is the other version of a fact that was changed twice at once. Merge the two, and remove this file."
+		return out, nil
 	case e.Size > maxFactBytes:
 		out.Problem = "It is too large for a fact."
 		return out, nil
@@ -83,7 +86,11 @@ func (v View) ReadFact(ctx context.Context, e space.Entry) (MemoryFact, error) {
 		sure := out.Sure
 		out.Confidence = &sure
 	}
-	out.Expired = out.Over(v.s.today())
+	today := v.s.today()
+	if out.Confirmed > today {
+		out.Confirmed = "" // a wrong day does not put the fact first
+	}
+	out.Expired = out.Over(today)
 	return out, nil
 }
 
@@ -192,6 +199,7 @@ type Remembered struct {
 type RememberedFact struct {
 	Type    string        `json:"type"`
 	Key     string        `json:"key"`
+	Path    space.Path    `json:"path"`
 	Value   string        `json:"value"` // as stated
 	Outcome facts.Outcome `json:"outcome"`
 	// Before is the fact that was there. It is nil if there was none.
@@ -228,6 +236,11 @@ func (s *Service) Remember(ctx context.Context, a Actor, in RememberInput) (Reme
 		if _, err := space.ParsePath(facts.Path(stated[i].Type, stated[i].Key)); err != nil && len(mistakes) == 0 {
 			mistakes = []string{fault.PublicOf(err)}
 		}
+		for j := range i {
+			if stated[j].Name() == stated[i].Name() && len(mistakes) == 0 {
+				mistakes = []string{fmt.Sprintf("It has the same type and key as facts[%d].", j)}
+			}
+		}
 		for _, m := range mistakes {
 			all = append(all, fmt.Sprintf("facts[%d]: %s", i, m))
 		}
@@ -238,7 +251,7 @@ func (s *Service) Remember(ctx context.Context, a Actor, in RememberInput) (Reme
 	return onNewest(func() (Remembered, error) { return v.remember(ctx, who, stated) })
 }
 
-// factFile is the file of a fact while statements are applied to it.
+// factFile is the file of a fact while a statement is applied to it.
 type factFile struct {
 	entry    space.Entry // its Blob is empty if there is no file
 	before   *MemoryFact
@@ -254,26 +267,24 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 	if err != nil {
 		return Remembered{}, err
 	}
-	files := map[string]*factFile{}
+	files, err := v.factFiles(ctx, at)
+	if err != nil {
+		return Remembered{}, err
+	}
 	out := Remembered{Facts: make([]RememberedFact, len(stated))}
+	var changes []space.Change
 	for i, st := range stated {
-		f := files[st.Name()]
-		if f == nil {
-			if f, err = v.factFile(ctx, at, st); err != nil {
-				return Remembered{}, err
-			}
-			files[st.Name()] = f
+		f, err := v.factFile(ctx, at, files, st)
+		if err != nil {
+			return Remembered{}, err
 		}
-		r := RememberedFact{Type: st.Type, Key: st.Key, Value: st.Value, Before: f.before, Outcome: facts.Invalid, Why: f.why}
+		r := RememberedFact{Type: st.Type, Key: st.Key, Path: f.entry.Path, Value: st.Value, Before: f.before, Outcome: facts.Invalid, Why: f.why}
 		if f.why == "" {
 			f.doc, r.Outcome = facts.Merge(f.doc, st, who.memoryClient(), v.s.o.Now())
+			r.Why = whyKept(r, f)
 		}
-		r.Why = cmp.Or(r.Why, whyKept(r, f))
 		out.Facts[i] = r
-	}
-	var changes []space.Change
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if f := files[name]; string(f.doc) != string(f.was) {
+		if string(f.doc) != string(f.was) {
 			changes = append(changes, space.Change{Path: string(f.entry.Path), Content: f.doc, Mode: f.entry.Mode, Base: f.entry.Blob, BaseMode: f.entry.Mode})
 		}
 	}
@@ -290,7 +301,7 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 	for i := range out.Facts {
 		r := &out.Facts[i]
 		for _, x := range c.Rejected {
-			if x.Path == facts.Path(r.Type, r.Key) && r.Outcome != facts.Invalid {
+			if x.Path == string(r.Path) {
 				r.Outcome, r.Why = facts.Refused, x.Why
 			}
 		}
@@ -302,9 +313,47 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 	return out, nil
 }
 
+// factFiles are the files under memory/.
+type factFiles struct {
+	byPath map[space.Path]space.Entry
+	byName map[string][]space.Entry // by the name of the fact as Remember writes it
+}
+
+func (v View) factFiles(ctx context.Context, at space.CommitID) (factFiles, error) {
+	entries, err := v.Files(ctx, at, facts.Dir)
+	out := factFiles{map[space.Path]space.Entry{}, map[string][]space.Entry{}}
+	for _, e := range entries {
+		out.byPath[e.Path] = e
+		if kind, key, ok := facts.Place(string(e.Path)); ok {
+			name := factWritten(kind, key)
+			out.byName[name] = append(out.byName[name], e)
+		}
+	}
+	return out, err
+}
+
+// named returns the file of the fact with exactly this name, or else those of facts with the
+// same name as Remember writes it: "Window seat" names window-seat.
+func (x factFiles) named(kind, key string) []space.Entry {
+	if e, ok := x.byPath[space.Path(facts.Path(kind, key))]; ok {
+		return []space.Entry{e}
+	}
+	return x.byName[factWritten(kind, key)]
+}
+
+// factWritten returns a name as Remember writes it.
+func factWritten(kind, key string) string {
+	kind, _ = facts.Name(kind)
+	key, _ = facts.Name(key)
+	return kind + "/" + key
+}
+
 // factFile reads the file of a statement's fact.
-func (v View) factFile(ctx context.Context, at space.CommitID, st facts.Statement) (*factFile, error) {
+func (v View) factFile(ctx context.Context, at space.CommitID, files factFiles, st facts.Statement) (*factFile, error) {
 	p := space.Path(facts.Path(st.Type, st.Key))
+	if there := files.named(st.Type, st.Key); len(there) > 0 {
+		p = there[0].Path
+	}
 	e, ok, err := v.Find(ctx, at, p)
 	switch {
 	case err != nil:
@@ -343,14 +392,14 @@ func (v View) factFile(ctx context.Context, at space.CommitID, st facts.Statemen
 // empty if the statement changed the fact.
 func whyKept(r RememberedFact, f *factFile) string {
 	switch r.Outcome {
-	case facts.Invalid:
+	case facts.Invalid: // its front matter has a form that Set cannot change
 		return fmt.Sprintf("%s cannot be changed here. Fix the file, or forget it first.", f.entry.Path)
 	case facts.Kept:
 	default:
 		return ""
 	}
 	now := facts.Read(f.doc)
-	value := []rune(now.Value)
+	value := []rune(strings.TrimSpace(now.Value))
 	if len(value) > maxQuoted {
 		value = append(value[:maxQuoted], '…')
 	}
@@ -363,7 +412,7 @@ func whyKept(r RememberedFact, f *factFile) string {
 	}
 	sure := ""
 	if now.HasSure {
-		sure = fmt.Sprintf(" with confidence %.2g", now.Sure)
+		sure = fmt.Sprintf(" with confidence %v", now.Sure)
 	}
 	return fmt.Sprintf("%q was saved%s%s. State a confidence that is at least as high, or set explicit to true if the user said it.", string(value), on, sure)
 }
@@ -387,7 +436,7 @@ func (v View) findAlike(ctx context.Context, at space.CommitID, changed []Rememb
 		words := facts.WordsOf(f.Value)
 		for i := range changed {
 			r := &changed[i]
-			if said[i] == nil || f.Name() == r.Name() || len(r.Alike) == maxAlike {
+			if said[i] == nil || f.Path == r.Path || len(r.Alike) == maxAlike {
 				continue
 			}
 			if strings.EqualFold(f.Key, r.Key) || words.Similar(said[i]) {
@@ -428,8 +477,10 @@ func factNames(changes []space.Change) string {
 // ForgetInput names facts to remove: by their names, or by words that they contain.
 type ForgetInput struct {
 	Space SpaceRef `json:"space"`
-	// Keys are names of facts, as type/key, or paths of files, which begin with memory/.
+	// Keys are names of facts, as type/key.
 	Keys []string `json:"keys,omitempty"`
+	// Paths means that keys can also be paths of files under memory/.
+	Paths bool `json:"paths,omitempty"`
 	// Query selects the facts with all its words in their names and values.
 	Query string `json:"query,omitempty"`
 }
@@ -472,7 +523,7 @@ func (v View) forget(ctx context.Context, who Actor, in ForgetInput) (Forgotten,
 	if in.Query != "" {
 		out.Removed, err = v.factsWith(ctx, at, facts.WordsOf(in.Query))
 	} else {
-		out.Removed, out.Missing, err = v.factsNamed(ctx, at, in.Keys)
+		out.Removed, out.Missing, err = v.factsNamed(ctx, at, in)
 	}
 	if err != nil || len(out.Removed) == 0 {
 		return out, err
@@ -500,41 +551,41 @@ func (v View) factsWith(ctx context.Context, at space.CommitID, query facts.Word
 	if all.Left > 0 {
 		return nil, fault.New(fault.TooLarge, "The memory has more than %d files, which is too many for a query. Name the facts by keys.", maxFacts)
 	}
-	found := slices.DeleteFunc(all.Facts, func(f MemoryFact) bool {
-		return f.Problem != "" || !facts.WordsOf(f.Name()+" "+f.Value).HasAll(query)
-	})
+	var found []MemoryFact
+	for _, f := range all.Facts {
+		value := f.Value
+		if f.Cut {
+			doc, err := v.ReadBlob(ctx, f.Etag)
+			if err != nil {
+				return nil, err
+			}
+			value = facts.Whole(doc)
+		}
+		if f.Problem == "" && facts.Contains(f.Name()+" "+value, query) {
+			found = append(found, f)
+		}
+	}
 	if n := len(found); n > maxForgotten {
 		return nil, fault.New(fault.Invalid, "The query matches %d facts, and one query can remove %d. Use more words, or name the facts by keys.", n, maxForgotten)
 	}
 	return found, nil
 }
 
-// factsNamed returns the facts that keys name, sorted by path. If no fact has exactly the name
-// in a key, the key names those with the same name as Remember writes it: "Window seat" names
-// window-seat.
-func (v View) factsNamed(ctx context.Context, at space.CommitID, keys []string) (found []MemoryFact, missing []string, err error) {
-	entries, err := v.Files(ctx, at, facts.Dir)
+// factsNamed returns the facts that keys name, sorted by path, and the keys without one.
+func (v View) factsNamed(ctx context.Context, at space.CommitID, in ForgetInput) (found []MemoryFact, missing []string, err error) {
+	files, err := v.factFiles(ctx, at)
 	if err != nil {
 		return nil, nil, err
 	}
-	byPath, byWritten := map[space.Path]space.Entry{}, map[string][]space.Entry{}
-	for _, e := range entries {
-		byPath[e.Path] = e
-		if kind, key, ok := facts.Place(string(e.Path)); ok {
-			name := factWritten(kind, key)
-			byWritten[name] = append(byWritten[name], e)
-		}
-	}
 	chosen := map[space.Path]space.Entry{}
-	for _, k := range keys {
+	for _, k := range in.Keys {
 		name := strings.TrimSpace(k)
 		kind, key, _ := strings.Cut(name, "/")
-		var list []space.Entry
-		if e, ok := byPath[space.Path(name)]; ok {
+		list := files.named(kind, key)
+		if e, ok := files.byPath[space.Path(name)]; ok && in.Paths && list == nil {
 			list = []space.Entry{e}
-		} else if e, ok := byPath[space.Path(facts.Path(kind, key))]; ok {
-			list = []space.Entry{e}
-		} else if list = byWritten[factWritten(kind, key)]; list == nil {
+		}
+		if list == nil {
 			missing = append(missing, k)
 		}
 		for _, e := range list {
@@ -549,11 +600,4 @@ func (v View) factsNamed(ctx context.Context, at space.CommitID, keys []string) 
 		found = append(found, f)
 	}
 	return found, missing, nil
-}
-
-// factWritten returns a name as Remember writes it.
-func factWritten(kind, key string) string {
-	kind, _ = facts.Name(kind)
-	key, _ = facts.Name(key)
-	return kind + "/" + key
 }

@@ -67,7 +67,7 @@ func TestRemember(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	log, err := w.Git.Log(t.Context(), w.Space, space.LogQuery{Limit: 1})
-	if err != nil || log[0].Message != "Remember person/maria, preference/seat" || log[0].Tool != "remember" || log[0].Client != "claude-code/2.1" {
+	if err != nil || log[0].Message != "Remember preference/seat, person/maria" || log[0].Tool != "remember" || log[0].Client != "claude-code/2.1" {
 		t.Errorf("%+v, %v", log, err)
 	}
 
@@ -90,13 +90,29 @@ func TestRemember(t *testing.T) {
 
 func sureOf(f float64) *float64 { return &f }
 
-// Statements about the same fact in one call are applied in order.
+// Two statements about the same fact in one call are a mistake.
 func TestRememberTwiceInOneCall(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
-	r := remember(t, w, memoryClient(w, "x"),
-		facts.Statement{Type: "a", Key: "b", Value: "one", Explicit: true}, facts.Statement{Type: "a", Key: "b", Value: "two"})
-	if r.Facts[0].Outcome != facts.Added || r.Facts[1].Outcome != facts.Kept || facts.Whole([]byte(contentOf(t, w, "memory/a/b.md"))) != "one" {
-		t.Errorf("%+v", r)
+	_, err := w.Remember(t.Context(), memoryClient(w, "x"), service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{{Type: "a", Key: "b", Value: "one"}, {Type: "A", Key: "b", Value: "two"}}})
+	if fault.CodeOf(err) != fault.Invalid || contentOf(t, w, "memory/a/b.md") != "" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A name that a person wrote differently is the same fact, so an inference does not get
+// around what the person said.
+func TestRememberAFactOfAnotherSpelling(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	w.Write(map[string]string{"memory/Pref/Window Seat.md": "---\nvalue: said\n---\n", "memory/pref/cafe\u0301.md": "---\nvalue: said\n---\n"})
+	r := remember(t, w, memoryClient(w, "x"), facts.Statement{Type: "Pref", Key: "window seat", Value: "inferred"}, facts.Statement{Type: "pref", Key: "caf\u00e9", Value: "inferred"})
+	for _, f := range r.Facts {
+		if f.Outcome != facts.Kept {
+			t.Errorf("%+v", f)
+		}
+	}
+	r = remember(t, w, memoryClient(w, "x"), facts.Statement{Type: "pref", Key: "window-seat", Value: "corrected", Explicit: true})
+	if f := facts.Read([]byte(contentOf(t, w, "memory/Pref/Window Seat.md"))); r.Facts[0].Outcome != facts.Replaced || f.Value != "corrected" {
+		t.Errorf("%+v, %+v", r, f)
 	}
 }
 
@@ -180,26 +196,27 @@ func TestListFacts(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	w.Write(map[string]string{
 		"memory/tea.md": "not a fact\n", "memory/.gitkeep": "", "memory/a/b/c.md": "---\nvalue: too deep\n---\n", "memory/a/bad.md": "---\n[\n---\n",
-		"memory/a/old.md": "---\nvalue: old\nexpires: 2026-11-19\n---\n", "memory/a/sure.md": "---\nvalue: sure\nsource: inferred\nconfidence: 0.5\n---\n", "knowledge/x.md": "x\n",
+		"memory/a/old.md": "---\nvalue: old\nexpires: 2026-11-19\n---\n", "memory/a/sure.md": "---\nvalue: sure\nsource: inferred\nconfidence: 0.5\nlast_confirmed: 9999-12-31\n---\n",
+		"memory/a/sure.conflict-3fe1f0ad51.md": "---\nvalue: other\n---\n", "knowledge/x.md": "x\n",
 	})
 	list, err := w.ListFacts(t.Context(), memoryClient(w, "x"), service.ListFactsInput{Space: service.SpaceRef{ID: w.Space}})
 	var got []string
 	for _, f := range list.Facts {
 		got = append(got, fmt.Sprintf("%s %v %v", f.Path, f.Problem == "", f.Expired))
 	}
-	want := []string{"memory/a/b/c.md false false", "memory/a/bad.md false false", "memory/a/old.md true true", "memory/a/sure.md true false", "memory/tea.md false false"}
-	if err != nil || !slices.Equal(got, want) || *list.Facts[3].Confidence != .5 || list.Facts[3].Name() != "a/sure" {
+	want := []string{"memory/a/b/c.md false false", "memory/a/bad.md false false", "memory/a/old.md true true", "memory/a/sure.conflict-3fe1f0ad51.md false false", "memory/a/sure.md true false", "memory/tea.md false false"}
+	if err != nil || !slices.Equal(got, want) || *list.Facts[4].Confidence != .5 || list.Facts[4].Name() != "a/sure" || list.Facts[4].Confirmed != "" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
 func TestForget(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
-	w.Write(map[string]string{"memory/tea.md": "not a fact\n", "memory/a/tea.md": "---\nvalue: Drinks tea\n---\n", "memory/a/milk.md": "---\nvalue: No milk in tea\n---\n", "memory/b/c.md": "---\nvalue: other\n---\n"})
+	w.Write(map[string]string{"memory/tea.md": "not a fact\n", "memory/a/tea.md": "---\nvalue: Drinks tea\n---\n", "memory/a/milk.md": "---\nvalue: No milk in tea\n---\n", "memory/b/c.md": "---\nvalue: other\n---\n", "memory/file.txt": "x", "memory/b/long.md": "---\nvalue: " + strings.Repeat("filler ", 400) + "uniquetail\n---\n", "memory/b/zh.md": "---\nvalue: 我喜欢喝茶\n---\n"})
 	a := memoryClient(w, "x")
 	forget := func(in service.ForgetInput) (service.Forgotten, []string) {
 		t.Helper()
-		in.Space = service.SpaceRef{ID: w.Space}
+		in.Space, in.Paths = service.SpaceRef{ID: w.Space}, true
 		out, err := w.Forget(t.Context(), a, in)
 		if err != nil {
 			t.Fatal(err)
@@ -212,6 +229,14 @@ func TestForget(t *testing.T) {
 	}
 	if out, names := forget(service.ForgetInput{Keys: []string{"A/tea", "memory/tea.md", "no/thing"}}); !slices.Equal(names, []string{"a/tea", "memory/tea.md"}) || !slices.Equal(out.Missing, []string{"no/thing"}) || out.Commit == "" {
 		t.Errorf("%+v", out)
+	}
+	if out, err := w.Forget(t.Context(), a, service.ForgetInput{Space: service.SpaceRef{ID: w.Space}, Keys: []string{"memory/file.txt"}}); err != nil || len(out.Removed) > 0 {
+		t.Errorf("a path that nobody may name: %+v, %v", out, err)
+	}
+	for q, n := range map[string]int{"uniquetail": 1, "喝茶": 1, "喝酒": 0} {
+		if out, names := forget(service.ForgetInput{Query: q}); len(names) != n {
+			t.Errorf("%s: %+v", q, out)
+		}
 	}
 	if out, _ := forget(service.ForgetInput{Query: "te"}); len(out.Removed) > 0 {
 		t.Errorf("a part of a word removed %+v", out)

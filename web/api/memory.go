@@ -106,18 +106,18 @@ func (s *Server) remember(c *call, a rememberRequest) (rememberedView, error) {
 
 type forgottenView struct {
 	Commit  space.CommitID `json:"commit"`
-	Removed factView       `json:"removed"`
+	Removed []factView     `json:"removed"`
 }
 
 // forget is DELETE /api/memory/{type}/{key}.
 func (s *Server) forget(c *call, _ noBody) (forgottenView, error) {
-	path := facts.Path(c.r.PathValue("type"), c.r.PathValue("key"))
-	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{path}})
+	name := c.r.PathValue("type") + "/" + c.r.PathValue("key")
+	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{name}})
 	if err != nil {
 		return forgottenView{}, err
 	}
 	if len(done.Removed) == 0 {
-		return forgottenView{}, fault.New(fault.NotFound, "There is no fact at %s.", quoted(path))
+		return forgottenView{}, fault.New(fault.NotFound, "There is no fact %s.", quoted(name))
 	}
-	return forgottenView{done.Commit, factOf(done.Removed[0])}, nil
+	return forgottenView{done.Commit, factsOf(done.Removed)}, nil
 }

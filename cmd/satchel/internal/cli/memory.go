@@ -46,7 +46,7 @@ func factRow(f service.MemoryFact) string {
 	case f.Expired:
 		source = strings.TrimSpace(source + " (expired)")
 	}
-	return strings.Join([]string{printable(f.Name()), oneLine(source), f.Confirmed, oneLine(value)}, "\t")
+	return strings.Join([]string{printable(f.Name()), oneLine(source), f.Confirmed, oneLine(strings.ReplaceAll(value, "\n", " "))}, "\t")
 }
 
 func (c *call) memorySetCommand() *cobra.Command {
@@ -98,9 +98,15 @@ The history of the space keeps what is removed.`}, func(fs *pflag.FlagSet) runne
 				return usage("name the facts, such as: satchel memory forget preference/seat; or give --query")
 			}
 			return c.admin(ctx, func(s admin.Service) error {
-				done, err := admin.Do(ctx, s, (*service.Service).Forget, service.ForgetInput{Space: spaceNamed(*user), Keys: args, Query: *query})
+				done, err := admin.Do(ctx, s, (*service.Service).Forget, service.ForgetInput{Space: spaceNamed(*user), Keys: args, Paths: true, Query: *query})
 				if err != nil {
 					return err
+				}
+				if len(done.Removed) == 0 && *query != "" {
+					return fault.New(fault.NotFound, "No fact contains all these words.")
+				}
+				if len(done.Removed) == 0 {
+					return fault.New(fault.NotFound, "There is no fact %s.", printable(strings.Join(done.Missing, ", ")))
 				}
 				return c.answer(done, func() {
 					for _, f := range done.Removed {
@@ -108,9 +114,6 @@ The history of the space keeps what is removed.`}, func(fs *pflag.FlagSet) runne
 					}
 					for _, k := range done.Missing {
 						c.printf("There is no fact %s.\n", printable(k))
-					}
-					if *query != "" && len(done.Removed) == 0 {
-						c.printf("No fact contains all these words.\n")
 					}
 				})
 			})
