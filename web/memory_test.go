@@ -105,8 +105,8 @@ func TestCorrectFact(t *testing.T) {
 	form.Set("value", "Ann: \"the boss\"\r\n---\r\nsource: imported")
 	form.Set("expires", "")
 	want(t, "correct", b.send(page, form), http.StatusSeeOther)
-	h.holds("memory/person/ann.md", "---\n# who\nvalue: \"Ann: \\\"the boss\\\"\\n---\\nsource: imported\"\nmood: 'kept' # as it is\nconfidence: 1\nsource: user_explicit\nclient: Claude\nfirst_seen: 2026-01-05\nlast_confirmed: 2026-11-20\n---\nMet in 2020.\r\n")
-	if c := h.last(); c.Message != "Correct the memory fact person/ann" || c.Tool != "web" {
+	h.holds("memory/person/ann.md", "---\n# who\nvalue: \"Ann: \\\"the boss\\\"\\n---\\nsource: imported\"\nmood: 'kept' # as it is\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: 2026-11-20\n---\nMet in 2020.\r\n")
+	if c := h.last(); c.Message != "Remember person/ann" || c.Tool != "web" {
 		t.Errorf("the commit is %+v", c)
 	}
 	// The version that the page showed no longer exists.
@@ -141,16 +141,16 @@ func TestConfirmAndForget(t *testing.T) {
 	if !strings.HasSuffix(a.location(), h.in("memory?q=ann")) {
 		t.Errorf("it leads to %s", a.location())
 	}
-	h.holds("memory/person/ann.md", strings.Replace(annFact, "last_confirmed: 2026-02-01", "last_confirmed: 2026-11-20", 1))
+	h.holds("memory/person/ann.md", strings.NewReplacer("confidence: 0.6", "confidence: 1", "inferred", "user_explicit", "Claude", "browser", "2026-02-01", "2026-11-20").Replace(annFact))
 	want(t, "attack: confirm what was not seen", b.send(h.in("memory/confirm"), form), http.StatusConflict)
 	want(t, "attack: forget what was not seen", b.send(h.in("memory/forget"), form), http.StatusConflict)
 
 	want(t, "an expired one is true again", b.send(h.in("memory/confirm"), of("person/gone")), http.StatusSeeOther)
-	h.holds("memory/person/gone.md", "---\nvalue: Visits on Monday\nsource: inferred\nlast_confirmed: 2026-11-20\n---\n")
+	h.holds("memory/person/gone.md", "---\nvalue: Visits on Monday\nsource: user_explicit\nconfidence: 1\nclient: browser\nlast_confirmed: 2026-11-20\n---\n")
 
 	want(t, "forget", b.send(h.in("memory/forget"), of("person/ann")), http.StatusSeeOther)
 	h.lacks("memory/person/ann.md")
-	if c := h.last(); c.Message != "Forget the memory fact person/ann" {
+	if c := h.last(); c.Message != "Forget person/ann" {
 		t.Errorf("the commit is %+v", c)
 	}
 	for _, p := range []string{"person/ann", "../loose", "../../a", "person/deep/ignored", "x", "/"} {

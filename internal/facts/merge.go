@@ -60,40 +60,61 @@ type Statement struct {
 	// it is not.
 	Confidence *float64 `json:"confidence,omitempty"`
 	// Explicit means that the user said the fact. Otherwise an AI inferred it.
-	Explicit bool   `json:"explicit,omitempty"`
-	Expires  string `json:"expires,omitempty"` // the last day, as YYYY-MM-DD
+	Explicit bool `json:"explicit,omitempty"`
+	// Expires is the last day, as YYYY-MM-DD. Never removes the day of an existing fact.
+	Expires string `json:"expires,omitempty"`
+	// Base is the etag that the fact must have, or NoFact if it must not exist. An empty
+	// Base accepts every fact.
+	Base string `json:"base,omitempty"`
+}
+
+// Values of a Statement.
+const (
+	Never  = "never" // as Expires
+	NoFact = "none"  // as Base
+)
+
+// Mistake is what is wrong with one field of a Statement.
+type Mistake struct {
+	Field string // as in JSON
+	Text  string
 }
 
 // Check returns the statement with clean names and a trimmed value, and all its mistakes.
-func (s Statement) Check(today string) (clean Statement, mistakes []string) {
-	wrong := func(format string, v ...any) { mistakes = append(mistakes, fmt.Sprintf(format, v...)) }
+func (s Statement) Check(today string) (clean Statement, mistakes []Mistake) {
+	wrong := func(field, format string, v ...any) {
+		mistakes = append(mistakes, Mistake{field, fmt.Sprintf(format, v...)})
+	}
 	for _, n := range []struct {
 		what string
 		text *string
 	}{{"type", &s.Type}, {"key", &s.Key}} {
-		var ok bool
-		if *n.text, ok = Name(*n.text); !ok {
-			wrong("The %s must be 1 to 80 letters, digits, dots, hyphens and underscores.", n.what)
+		written, ok := Name(*n.text)
+		if s.Base != "" && s.Base != NoFact {
+			continue // the file of an existing fact can have any name
+		}
+		if *n.text = written; !ok {
+			wrong(n.what, "The %s must be 1 to 80 letters, digits, dots, hyphens and underscores.", n.what)
 		}
 	}
 	s.Value = trimmed(s.Value)
 	switch {
 	case s.Value == "":
-		wrong("The value is empty.")
+		wrong("value", "The value is empty.")
 	case len(s.Value) > MaxValue:
-		wrong("The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
+		wrong("value", "The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
-		wrong("The value has control characters.")
+		wrong("value", "The value has control characters.")
 	}
 	if c := s.Confidence; c != nil && !(*c >= 0 && *c <= 1) {
-		wrong("The confidence must be between 0 and 1.")
+		wrong("confidence", "The confidence must be between 0 and 1.")
 	}
 	switch {
-	case s.Expires == "":
+	case s.Expires == "", s.Expires == Never:
 	case len(s.Expires) != len(time.DateOnly) || Day(s.Expires) == "":
-		wrong("The day of expiry must be a date such as 2027-01-31.")
+		wrong("expires", "The day of expiry must be a date such as 2027-01-31.")
 	case s.Expires < today:
-		wrong("The day of expiry %s has passed.", s.Expires)
+		wrong("expires", "The day of expiry %s has passed.", s.Expires)
 	}
 	return s, mistakes
 }
@@ -135,6 +156,7 @@ const (
 	Kept      Outcome = "kept"      // the fact has another value, which outranks the statement
 	Invalid   Outcome = "invalid"   // the file is not a valid fact
 	Refused   Outcome = "refused"   // the space refused the file
+	Stale     Outcome = "stale"     // the fact is not the one that Base names
 )
 
 // Stated reports whether the user said the fact. Only an AI or an import writes another
@@ -165,7 +187,7 @@ func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outco
 		said[3].Value = nil
 	}
 	var expires any
-	if s.Expires != "" {
+	if s.Expires != "" && s.Expires != Never {
 		expires = Raw(s.Expires)
 	}
 	if doc == nil {
@@ -180,8 +202,9 @@ func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outco
 	same := trimmed(Whole(doc)) == s.Value
 	var set []Field
 	outcome := Replaced
+	newDay := s.Expires != "" && strings.TrimPrefix(s.Expires, Never) != f.Expires
 	switch {
-	case weaker && same && (s.Expires == "" || s.Expires == f.Expires):
+	case weaker && same && !newDay:
 		return doc, Unchanged
 	case weaker:
 		return doc, Kept
@@ -193,7 +216,7 @@ func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outco
 		if f.Confirmed != day {
 			set = append(set, Field{"last_confirmed", today})
 		}
-		if s.Expires != "" && s.Expires != f.Expires {
+		if newDay {
 			set = append(set, Field{"expires", expires})
 		}
 		if len(set) == 0 {

@@ -50,6 +50,9 @@ func TestMerge(t *testing.T) {
 		{"said again on the same day", "value: tea\nsource: user_explicit\nconfidence: 1\nlast_confirmed: 2026-11-20", say("tea"), facts.Unchanged, "tea"},
 		{"inferred what was said", "value: tea\nsource: user_explicit", infer("tea", 1), facts.Unchanged, "tea"},
 		{"the same text in a block", "value: >\n  tea\nsource: user_explicit\nconfidence: 1\nlast_confirmed: 2026-11-20", say("tea"), facts.Unchanged, "tea\n"},
+		{"said with no day of expiry", "value: tea\nsource: user_explicit\nconfidence: 1\nlast_confirmed: 2026-11-20\nexpires: 2027-01-01", facts.Statement{Value: "tea", Explicit: true, Expires: facts.Never}, facts.Confirmed, "tea"},
+		{"inferred with no day of expiry", "value: tea\nsource: user_explicit\nexpires: 2027-01-01", facts.Statement{Value: "tea", Expires: facts.Never}, facts.Kept, "tea"},
+		{"never, of a fact without a day", "value: tea\nsource: user_explicit\nconfidence: 1\nlast_confirmed: 2026-11-20", facts.Statement{Value: "tea", Explicit: true, Expires: facts.Never}, facts.Unchanged, "tea"},
 		{"not a fact", "colour: red", say("tea"), facts.Invalid, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,6 +70,9 @@ func TestMerge(t *testing.T) {
 			}
 			if c.s.Explicit && outcome != facts.Invalid && (!f.Stated() || f.Confirmed != "2026-11-20") {
 				t.Errorf("not confirmed by the user:\n%s", out)
+			}
+			if c.s.Expires == facts.Never && c.s.Explicit && f.Expires != "" {
+				t.Errorf("it still expires:\n%s", out)
 			}
 		})
 	}

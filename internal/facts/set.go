@@ -40,9 +40,9 @@ func New(fields ...Field) []byte {
 	return []byte(b.String())
 }
 
-// FromPerson writes the file of a fact that a person adds; expires may be empty.
-func FromPerson(value, expires string, now time.Time) []byte {
-	doc, _ := Merge(nil, Statement{Value: value, Explicit: true, Expires: expires}, "browser", now)
+// Template returns the file of a fact without a value, for a person to fill in.
+func Template(now time.Time) []byte {
+	doc, _ := Merge(nil, Statement{Explicit: true}, "browser", now)
 	return doc
 }
 

@@ -101,7 +101,9 @@ func (a Actor) commitMeta(tool, message string) space.Meta {
 	m := space.Meta{Author: a.author, Message: message, Tool: tool, Client: a.label}
 	if a.kind == person {
 		m.Client, m.Tool = "browser", space.ToolWeb
-		if tool != "" {
+		switch tool {
+		case "", "remember", "forget": // the person has seen everything that changes
+		default:
 			m.Tool += "-" + tool
 		}
 	}

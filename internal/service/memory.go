@@ -231,18 +231,18 @@ func (s *Service) Remember(ctx context.Context, a Actor, in RememberInput) (Reme
 	stated := make([]facts.Statement, len(in.Facts))
 	var all []string
 	for i, f := range in.Facts {
-		var mistakes []string
+		var mistakes []facts.Mistake
 		stated[i], mistakes = f.Check(s.today())
 		if _, err := space.ParsePath(facts.Path(stated[i].Type, stated[i].Key)); err != nil && len(mistakes) == 0 {
-			mistakes = []string{fault.PublicOf(err)}
+			mistakes = []facts.Mistake{{Text: fault.PublicOf(err)}}
 		}
 		for j := range i {
 			if stated[j].Name() == stated[i].Name() && len(mistakes) == 0 {
-				mistakes = []string{fmt.Sprintf("It has the same type and key as facts[%d].", j)}
+				mistakes = []facts.Mistake{{Text: fmt.Sprintf("It has the same type and key as facts[%d].", j)}}
 			}
 		}
 		for _, m := range mistakes {
-			all = append(all, fmt.Sprintf("facts[%d]: %s", i, m))
+			all = append(all, fmt.Sprintf("facts[%d]: %s", i, m.Text))
 		}
 	}
 	if len(all) > 0 {
@@ -279,7 +279,12 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 			return Remembered{}, err
 		}
 		r := RememberedFact{Type: st.Type, Key: st.Key, Path: f.entry.Path, Value: st.Value, Before: f.before, Outcome: facts.Invalid, Why: f.why}
-		if f.why == "" {
+		switch {
+		case st.Base == facts.NoFact && f.before != nil:
+			r.Outcome, r.Why = facts.Stale, "A fact with this type and key already exists."
+		case st.Base != "" && st.Base != facts.NoFact && st.Base != string(f.entry.Blob):
+			r.Outcome, r.Why = facts.Stale, "The fact has changed since it was read. Read it again."
+		case f.why == "":
 			f.doc, r.Outcome = facts.Merge(f.doc, st, who.memoryClient(), v.s.o.Now())
 			r.Why = whyKept(r, f)
 		}
@@ -481,6 +486,8 @@ type ForgetInput struct {
 	Keys []string `json:"keys,omitempty"`
 	// Paths means that keys can also be paths of files under memory/.
 	Paths bool `json:"paths,omitempty"`
+	// Base is the etag that the only key's fact must have; empty: any.
+	Base space.BlobID `json:"base,omitempty"`
 	// Query selects the facts with all its words in their names and values.
 	Query string `json:"query,omitempty"`
 }
@@ -508,8 +515,13 @@ func (s *Service) Forget(ctx context.Context, a Actor, in ForgetInput) (Forgotte
 	switch n := len(in.Keys); {
 	case (n > 0) == (in.Query != ""):
 		return Forgotten{}, fault.New(fault.Invalid, "Name the facts by keys, such as preference/tea, or by a query. Give one of the two.")
+	case in.Base != "" && n != 1:
+		return Forgotten{}, fault.New(fault.Invalid, "An etag needs one key.")
 	case n > MaxFactsAtOnce:
 		return Forgotten{}, fault.New(fault.Invalid, "Name at most %d facts.", MaxFactsAtOnce)
+	}
+	if in.Base != "" {
+		return v.forget(ctx, who, in)
 	}
 	return onNewest(func() (Forgotten, error) { return v.forget(ctx, who, in) })
 }
@@ -527,6 +539,9 @@ func (v View) forget(ctx context.Context, who Actor, in ForgetInput) (Forgotten,
 	}
 	if err != nil || len(out.Removed) == 0 {
 		return out, err
+	}
+	if in.Base != "" && out.Removed[0].Etag != in.Base {
+		return Forgotten{}, fault.New(fault.Conflict, "The fact has changed since it was read. Read it again.")
 	}
 	changes := make([]space.Change, len(out.Removed))
 	for i, f := range out.Removed {

@@ -91,6 +91,51 @@ func TestRemember(t *testing.T) {
 func sureOf(f float64) *float64 { return &f }
 
 // Two statements about the same fact in one call are a mistake.
+// TestRememberAVersion checks that a statement based on a version changes no other version.
+func TestRememberAVersion(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	a := memoryClient(w, "claude-code/2.1")
+	say := func(value, base string) service.RememberedFact {
+		t.Helper()
+		return remember(t, w, a, facts.Statement{Type: "person", Key: "ann", Value: value, Explicit: true, Base: base}).Facts[0]
+	}
+	if r := say("Leads", facts.NoFact); r.Outcome != facts.Added {
+		t.Fatalf("a new fact: %+v", r)
+	}
+	first := string(remember(t, w, a, facts.Statement{Type: "person", Key: "ann", Value: "Leads"}).Facts[0].Before.Etag)
+	if r := say("Leads sales", first); r.Outcome != facts.Replaced {
+		t.Fatalf("the newest version: %+v", r)
+	}
+	for name, base := range map[string]string{"an older version": first, "no version": facts.NoFact, "attack: not an etag": "../x"} {
+		if r := say("Left", base); r.Outcome != facts.Stale || r.Why == "" {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	_, err := w.Forget(t.Context(), a, service.ForgetInput{Space: service.SpaceRef{ID: w.Space}, Keys: []string{"person/ann"}, Base: space.BlobID(first)})
+	if fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("forget an older version: %v", err)
+	}
+	if got := contentOf(t, w, "memory/person/ann.md"); !strings.Contains(got, "value: Leads sales\n") {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// TestRememberAFactOfAPerson checks that a fact can be corrected in a file with any name.
+func TestRememberAFactOfAPerson(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	w.Write(map[string]string{"memory/people/O'Brien (Ann).md": "---\nvalue: Leads\n---\n"})
+	a := memoryClient(w, "browser")
+	st := facts.Statement{Type: "people", Key: "O'Brien (Ann)", Value: "Left", Explicit: true, Base: "0"}
+	r := remember(t, w, a, st).Facts[0]
+	if r.Outcome != facts.Stale {
+		t.Fatalf("%+v", r)
+	}
+	st.Base = string(r.Before.Etag)
+	if r := remember(t, w, a, st).Facts[0]; r.Outcome != facts.Replaced || r.Path != "memory/people/O'Brien (Ann).md" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestRememberTwiceInOneCall(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	_, err := w.Remember(t.Context(), memoryClient(w, "x"), service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{{Type: "a", Key: "b", Value: "one"}, {Type: "A", Key: "b", Value: "two"}}})

@@ -58,7 +58,8 @@ type statedFact struct {
 	Value      string   `json:"value" api:"required"`
 	Confidence *float64 `json:"confidence" doc:"Default: 1 if explicit, otherwise 0.7." api:"minimum=0,maximum=1"`
 	Explicit   bool     `json:"explicit" doc:"Whether the user said it."`
-	Expires    string   `json:"expires" doc:"The last day, such as 2027-01-31."`
+	Expires    string   `json:"expires" doc:"The last day, such as 2027-01-31; never removes the day of an existing fact."`
+	Base       string   `json:"base" doc:"The etag that the fact must have, or none if it must not exist. Default: any."`
 }
 
 type rememberRequest struct {
@@ -76,7 +77,7 @@ type rememberedView struct {
 type rememberedResult struct {
 	Type    string        `json:"type"`
 	Key     string        `json:"key"`
-	Outcome facts.Outcome `json:"outcome" api:"enum=added|replaced|confirmed|unchanged|kept|invalid|refused"`
+	Outcome facts.Outcome `json:"outcome" api:"enum=added|replaced|confirmed|unchanged|kept|invalid|refused|stale"`
 	Before  *factView     `json:"before,omitempty" doc:"The fact that was there."`
 	Why     string        `json:"why,omitempty" doc:"Why the fact was not saved."`
 	Alike   []factView    `json:"alike,omitempty" doc:"Facts that the new one may repeat or contradict."`

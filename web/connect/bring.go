@@ -71,12 +71,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	ctx := v.R.Context()
-	head, err := m.Head(ctx)
-	if err != nil {
-		return err
-	}
-	var changes []space.Change
+	var said []facts.Statement
 	for _, q := range questions() {
 		value := strings.Join(strings.Fields(v.R.PostFormValue(q.Key)), " ")
 		if value == "" {
@@ -85,34 +80,24 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		if n := len([]rune(value)); n > maxAnswer {
 			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters. Put longer texts on a page.", q.Key)
 		}
-		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
-		c := space.Change{Path: string(path), Content: facts.FromPerson(value, "", s.Now())}
-		// What people say about themselves replaces an existing fact.
-		switch e, err := m.Lookup(ctx, head, path); fault.CodeOf(err) {
-		case "":
-			c.Base, c.BaseMode = e.Blob, e.Mode
-		case fault.NotFound:
-		default:
-			return err
-		}
-		changes = append(changes, c)
+		said = append(said, facts.Statement{Type: q.Type, Key: q.Key, Value: value, Explicit: true})
 	}
-	if len(changes) == 0 {
+	if len(said) == 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or skip this step.", questions()[0].Key)
 	}
-	c, err := s.Service.WriteFiles(ctx, v.Actor(), service.WriteFilesInput{
-		Space: service.SpaceRef{ID: m.ID}, Changes: changes, Partial: true, Message: "Remember what " + v.User.Name + " said about themselves",
-	})
-	if err != nil {
-		if fault.CodeOf(err) == fault.Conflict {
-			return s.bring(v, m, http.StatusConflict, "Somebody changed these facts at the same moment. Send it again to replace theirs.", "")
-		}
+	done, err := s.Service.Remember(v.R.Context(), v.Actor(), service.RememberInput{Space: service.SpaceRef{ID: m.ID}, Facts: said})
+	switch {
+	case web.IsRefusal(err):
+		return s.bring(v, m, web.AsPage(err).Status, fault.PublicOf(err), "")
+	case err != nil:
 		return err
 	}
-	if len(c.Rejected) > 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Not everything was saved: "+web.Shorten(c.Rejected[0].Why, 300), "")
+	for _, f := range done.Facts {
+		if f.Outcome == facts.Refused || f.Outcome == facts.Invalid {
+			return s.bring(v, m, http.StatusBadRequest, "Not everything was saved: "+web.Shorten(f.Why, 300), f.Key)
+		}
 	}
-	return s.Saved(v, m, v.Remark(c), "/?kept")
+	return s.Saved(v, m, v.Remark(space.Commit{Warnings: done.Warnings}), "/?kept")
 }
 
 // importPage shows the progress of an import.

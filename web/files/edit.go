@@ -279,7 +279,7 @@ func (s *pages) showNew(v *web.Visit) error {
 	}
 	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
 	if kind == "fact" {
-		body.Text = string(facts.FromPerson("", "", s.Now()))
+		body.Text = string(facts.Template(s.Now()))
 	}
 	if dir != "" && (kind == "" || kind == "note") {
 		body.Path = dir + "/"

@@ -1,11 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
-	"unicode"
 
 	"satchel/internal/facts"
 	"satchel/internal/fault"
@@ -96,7 +95,11 @@ func (s *pages) showFact(v *web.Visit) error {
 	if f.Problem != "" {
 		return errDamaged
 	}
-	return s.factForm(v, http.StatusOK, m, factPage{Fact: f, Value: merge.Plain(facts.Whole(data)), Expires: f.Expires, Text: factText(data)}, nil)
+	body := factPage{Fact: f, Value: merge.Plain(facts.Whole(data)), Expires: f.Expires, Text: factText(data)}
+	if f.Expired {
+		body.Expires = ""
+	}
+	return s.factForm(v, http.StatusOK, m, body, nil)
 }
 
 // factText returns the text after the front matter of a fact, shortened for a page.
@@ -108,27 +111,7 @@ func factText(data []byte) string {
 	return body
 }
 
-// checkFact validates the input of a person. was is the previous day of expiry.
-func (s *pages) checkFact(body *factPage, was string) *web.Problem {
-	switch {
-	case strings.TrimSpace(body.Value) == "":
-		return &web.Problem{Text: "Write what is to be remembered.", Field: "value"}
-	case len(body.Value) > facts.MaxValue:
-		return &web.Problem{Text: "That is too long for a fact. Say it in a sentence, and put the rest into a note.", Field: "value"}
-	case strings.ContainsFunc(body.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
-		return &web.Problem{Text: "The text has characters that cannot be shown. Take them out.", Field: "value"}
-	case body.Expires == "" || body.Expires == was:
-		return nil
-	case len(body.Expires) != len(time.DateOnly) || facts.Day(body.Expires) == "":
-		return &web.Problem{Text: "Write the day as year, month and day, such as 2027-01-31.", Field: "expires"}
-	case body.Expires < s.today():
-		return &web.Problem{Text: "That day has already passed in UTC.", Field: "expires"}
-	}
-	return nil
-}
-
-// correctFact handles POST /spaces/{id}/memory/fact/{type}/{key}. The value of a person
-// is explicit and certain.
+// correctFact handles POST /spaces/{id}/memory/fact/{type}/{key}.
 func (s *pages) correctFact(v *web.Visit) error {
 	m, f, data, err := s.writableFact(v, v.R.PathValue("path"))
 	if err != nil {
@@ -137,54 +120,46 @@ func (s *pages) correctFact(v *web.Visit) error {
 	if f.Problem != "" {
 		return errDamaged
 	}
-	body := factPage{Fact: f, Value: strings.TrimSpace(merge.Plain(v.R.PostFormValue("value"))), Expires: strings.TrimSpace(v.R.PostFormValue("expires")), Text: factText(data), Unsaved: true}
-	if p := s.checkFact(&body, f.Expires); p != nil {
-		return s.factForm(v, http.StatusUnprocessableEntity, m, body, p)
-	}
-	if string(f.Etag) != v.R.PostFormValue("base") {
-		return s.factMoved(v, m, body, data)
-	}
-	today := facts.Raw(s.today())
-	set := []facts.Field{{Key: "value", Value: body.Value}, {Key: "confidence", Value: facts.Raw("1")}, {Key: "source", Value: facts.Explicit}, {Key: "last_confirmed", Value: today}}
-	switch {
-	case body.Expires == "":
-		set = append(set, facts.Field{Key: "expires"})
-	case body.Expires != f.Expires:
-		set = append(set, facts.Field{Key: "expires", Value: facts.Raw(body.Expires)})
-	}
-	return s.setFact(v, m, f, data, "Correct the memory fact "+f.Name(), set, func(err error) error {
-		if fault.CodeOf(err) == fault.Conflict {
-			now, data, nerr := s.oneFact(v, m, f.Name())
-			if nerr != nil {
-				return nerr
+	body := factPage{Fact: f, Value: v.R.PostFormValue("value"), Expires: strings.TrimSpace(v.R.PostFormValue("expires")), Text: factText(data), Unsaved: true}
+	st := s.stated(v, f, body.Value)
+	st.Expires = cmp.Or(body.Expires, facts.Never)
+	return s.remember(v, m, st, s.factsBack(v, m), func(status int, p *web.Problem) error {
+		if status == http.StatusConflict {
+			if body.Fact, data, err = s.oneFact(v, m, f.Name()); err != nil {
+				return err
 			}
-			body.Fact = now
-			return s.factMoved(v, m, body, data)
+			body.Now = merge.Plain(facts.Whole(data))
+			p = &web.Problem{Text: "Nothing is saved yet: the fact changed since you opened it. Read the new version, and save again if yours is right.", Field: "value"}
 		}
-		return s.factForm(v, web.AsPage(err).Status, m, body, &web.Problem{Text: fault.PublicOf(err), Field: "value"})
+		return s.factForm(v, status, m, body, p)
 	})
 }
 
-// factMoved shows a correction of a fact that changed meanwhile.
-func (s *pages) factMoved(v *web.Visit, m service.View, body factPage, data []byte) error {
-	body.Now = merge.Plain(facts.Whole(data))
-	return s.factForm(v, http.StatusConflict, m, body, &web.Problem{Text: "Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", Field: "value"})
+// stated returns a person's statement about a fact, based on the version that the form shows.
+func (s *pages) stated(v *web.Visit, f knownFact, value string) facts.Statement {
+	return facts.Statement{Type: f.Type, Key: f.Key, Value: merge.Plain(value), Explicit: true, Base: cmp.Or(v.R.PostFormValue("base"), facts.NoFact)}
 }
 
-// setFact commits changed fields of a fact.
-func (s *pages) setFact(v *web.Visit, m service.View, f knownFact, data []byte, note string, set []facts.Field, refused func(error) error) error {
-	now, err := facts.Set(data, set...)
-	if err != nil {
-		return errDamaged
+// remember saves what a person states and leads to the page at where. If that fails, again
+// shows the form with the problem.
+func (s *pages) remember(v *web.Visit, m service.View, st facts.Statement, where string, again func(status int, p *web.Problem) error) error {
+	if _, mistakes := st.Check(s.today()); len(mistakes) > 0 {
+		return again(http.StatusUnprocessableEntity, &web.Problem{Text: mistakes[0].Text, Field: mistakes[0].Field})
 	}
-	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(f.Path), Op: space.Write, Content: now, Base: f.Etag}}, web.Shorten(note, 200))
+	done, err := s.Service.Remember(v.R.Context(), v.Actor(), service.RememberInput{Space: service.SpaceRef{ID: m.ID}, Facts: []facts.Statement{st}})
 	switch {
-	case err == nil:
-		return s.Saved(v, m, remark, s.factsBack(v, m))
 	case web.IsRefusal(err):
-		return refused(err)
+		return again(web.AsPage(err).Status, &web.Problem{Text: fault.PublicOf(err)})
+	case err != nil:
+		return err
 	}
-	return err
+	switch f := done.Facts[0]; f.Outcome {
+	case facts.Stale:
+		return again(http.StatusConflict, &web.Problem{Text: f.Why, Field: "key"})
+	case facts.Refused, facts.Invalid:
+		return again(http.StatusUnprocessableEntity, &web.Problem{Text: f.Why, Field: "value"})
+	}
+	return s.Saved(v, m, v.Remark(space.Commit{Warnings: done.Warnings}), where)
 }
 
 // factsBack returns the address of the list that a form came from.
@@ -205,25 +180,22 @@ func (s *pages) againFacts(v *web.Visit, m service.View, status int, text string
 	return s.listFacts(v, status, m, readMemoryQuery(q), &web.Problem{Text: text})
 }
 
-// confirmFact handles POST /spaces/{id}/memory/confirm, which says that a fact is still
+// confirmFact handles POST /spaces/{id}/memory/confirm: a person says that a fact is still
 // true.
 func (s *pages) confirmFact(v *web.Visit) error {
 	m, f, data, err := s.writableFact(v, v.R.PostFormValue("fact"))
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.Problem != "":
+	if f.Problem != "" {
 		return errDamaged
-	case string(f.Etag) != v.R.PostFormValue("base"):
-		return s.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+web.Shorten(f.Name(), 120)+" has changed. Look at it again.")
 	}
-	set := []facts.Field{{Key: "last_confirmed", Value: facts.Raw(s.today())}}
+	st := s.stated(v, f, facts.Whole(data))
 	if f.Expired {
-		set = append(set, facts.Field{Key: "expires"})
+		st.Expires = facts.Never
 	}
-	return s.setFact(v, m, f, data, "Confirm the memory fact "+f.Name(), set, func(err error) error {
-		return s.againFacts(v, m, web.AsPage(err).Status, fault.PublicOf(err))
+	return s.remember(v, m, st, s.factsBack(v, m), func(status int, p *web.Problem) error {
+		return s.againFacts(v, m, status, "Nothing was changed in "+web.Shorten(f.Name(), 120)+". "+p.Text)
 	})
 }
 
@@ -233,17 +205,16 @@ func (s *pages) forgetFact(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if string(f.Etag) != v.R.PostFormValue("base") {
-		return s.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+web.Shorten(f.Name(), 120)+" has changed. Look at it again.")
-	}
-	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(f.Path), Op: space.Delete, Base: f.Etag}}, web.Shorten("Forget the memory fact "+f.Name(), 200))
-	if err != nil {
-		if web.IsRefusal(err) {
-			return s.againFacts(v, m, web.AsPage(err).Status, fault.PublicOf(err))
-		}
+	_, err = s.Service.Forget(v.R.Context(), v.Actor(), service.ForgetInput{
+		Space: service.SpaceRef{ID: m.ID}, Keys: []string{f.Name()}, Base: space.BlobID(cmp.Or(v.R.PostFormValue("base"), facts.NoFact)),
+	})
+	switch {
+	case web.IsRefusal(err):
+		return s.againFacts(v, m, web.AsPage(err).Status, "Nothing was forgotten. "+fault.PublicOf(err))
+	case err != nil:
 		return err
 	}
-	return s.Saved(v, m, remark, s.factsBack(v, m))
+	return s.See(v, s.factsBack(v, m))
 }
 
 // showNewFact handles GET /spaces/{id}/memory/new.
@@ -264,44 +235,12 @@ func (s *pages) saveNewFact(v *web.Visit) error {
 	form := v.R.PostFormValue
 	body := factPage{
 		New: true, Action: "/spaces/" + string(m.ID) + "/memory/new", Unsaved: true,
-		Value: strings.TrimSpace(merge.Plain(form("value"))), Expires: strings.TrimSpace(form("expires")),
+		Type: form("type"), Key: form("key"), Value: form("value"), Expires: strings.TrimSpace(form("expires")),
 	}
-	again := func(status int, text, field string) error {
-		return s.factForm(v, status, m, body, &web.Problem{Text: text, Field: field})
-	}
-	var typeFits, keyFits bool
-	body.Type, typeFits = facts.Name(form("type"))
-	body.Key, keyFits = facts.Name(form("key"))
-	for _, n := range []struct {
-		fits  bool
-		field string
-	}{{typeFits, "type"}, {keyFits, "key"}} {
-		if !n.fits {
-			return again(http.StatusUnprocessableEntity, "Use letters, digits, dots, hyphens and underscores, 80 at most.", n.field)
-		}
-	}
-	p, err := space.ParsePath(facts.Path(body.Type, body.Key))
-	if err != nil {
-		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "key")
-	}
-	if p := s.checkFact(&body, ""); p != nil {
-		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
-	}
-	taken := "A fact with this type and name already exists. Edit it, or choose another name."
-	if why, err := web.PathTaken(v, m, p); err != nil {
-		return err
-	} else if why != "" {
-		return again(http.StatusConflict, taken, "key")
-	}
-	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{{Path: string(p), Op: space.Write, Content: facts.FromPerson(body.Value, body.Expires, s.Now())}},
-		web.Shorten("Remember "+body.Type+"/"+body.Key, 200))
-	switch {
-	case err == nil:
-		return s.Saved(v, m, remark, "/spaces/"+string(m.ID)+"/memory"+memoryQuery{kind: body.Type}.encode())
-	case fault.CodeOf(err) == fault.Conflict:
-		return again(http.StatusConflict, taken, "key")
-	case web.IsRefusal(err):
-		return again(web.AsPage(err).Status, fault.PublicOf(err), "value")
-	}
-	return err
+	st := facts.Statement{Type: body.Type, Key: body.Key, Value: merge.Plain(body.Value), Explicit: true, Expires: body.Expires, Base: facts.NoFact}
+	kind, _ := facts.Name(body.Type)
+	where := "/spaces/" + string(m.ID) + "/memory" + memoryQuery{kind: kind}.encode()
+	return s.remember(v, m, st, where, func(status int, p *web.Problem) error {
+		return s.factForm(v, status, m, body, p)
+	})
 }
