@@ -51,6 +51,21 @@ func TestMemory(t *testing.T) {
 	want(t, "a damaged one", b.get(h.in("memory/fact/person/broken")), http.StatusUnprocessableEntity)
 }
 
+// TestEditorSavesNoFact checks that the editor names a file under memory/ that is not a fact.
+func TestEditorSavesNoFact(t *testing.T) {
+	h := newHeld(t)
+	b := h.as(h.ada)
+	for path, warned := range map[string]bool{"memory/tea.md": true, "memory/drink/tea.md": true, "knowledge/tea.md": false} {
+		a := b.send(h.in("new"), url.Values{"path": {path}, "text": {"Likes tea"}})
+		if got := a.StatusCode == http.StatusOK && strings.Contains(a.body, path); got != warned {
+			t.Errorf("%s: status %d, warned %t", path, a.StatusCode, got)
+		}
+		if got, _ := h.read(path); got != "Likes tea\n" {
+			t.Errorf("%s holds %q", path, got)
+		}
+	}
+}
+
 // TestManyFacts checks that a page does not grow with the facts.
 func TestManyFacts(t *testing.T) {
 	var files []string

@@ -124,7 +124,8 @@ type WriteFilesInput struct {
 
 // WriteFiles commits all changes. If one is refused, it commits none, unless Partial is
 // set. It returns a fault.Conflict if a file has changed after the version that a change is
-// based on. If the message is refused, the commit has no message and Rejected says so.
+// based on. If the message is refused, the commit has no message and Rejected says so. A
+// file under memory/ that is not a valid fact gets a warning.
 func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
 	if err != nil {
@@ -139,10 +140,24 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 		tool = "move"
 	}
 	meta := who.commitMeta(tool, in.Message)
+	var c space.Commit
 	if in.Partial {
-		return s.git.Commit(ctx, m.ID, space.ChangeSet{Changes: in.Changes, Policy: space.RefuseStale}, meta)
+		c, err = s.git.Commit(ctx, m.ID, space.ChangeSet{Changes: in.Changes, Policy: space.RefuseStale}, meta)
+	} else {
+		c, err = s.commitAll(ctx, who, m.ID, in.Changes, meta)
 	}
-	return s.commitAll(ctx, who, m.ID, in.Changes, meta)
+	if err != nil {
+		return c, err
+	}
+	lost, err := View{m, s}.notFacts(context.WithoutCancel(ctx), []space.Commit{c})
+	if err != nil {
+		// The files are saved, so that is the answer.
+		s.log.Error("check the facts that were written", "err", err)
+	}
+	for _, f := range lost {
+		c.Warnings = append(c.Warnings, space.Warning{Path: string(f.Path), Why: "Your AIs will not remember this file as a fact. " + f.Problem})
+	}
+	return c, nil
 }
 
 // commitAll commits all changes or, if one is refused, none.
