@@ -37,7 +37,7 @@ func (s *Site) baseTemplate() (err error) {
 		"method":     func(m string) string { return method(m, labels) },
 		"adminpages": func() []AdminPage { return s.adminPages },
 		"short":      func(text string) string { return Shorten(text, 80) },
-		"path":       func(p string) string { return ShownPath(p, 120) },
+		"path":       func(p any) string { return ShownPath(fmt.Sprint(p), 120) }, // a string or a space.Path
 	}).ParseFS(files, "templates/layout.html", "templates/"+fragments)
 	return err
 }

@@ -13,20 +13,6 @@ import (
 	"satchel/internal/space"
 )
 
-// Allowance records that a person allows a secret in a space, because it is an example or
-// is meant to be there.
-type Allowance struct {
-	Space       space.SpaceID `json:"space"`
-	Fingerprint string        `json:"fingerprint"`
-	// Rule and Path show people where the secret was found. If both are empty, Allow
-	// takes them from the last refusal, if this process knows it. The secret is allowed
-	// at every path.
-	Rule string     `json:"rule"`
-	Path space.Path `json:"path"`
-	By   string     `json:"allowed_by"` // who allowed it, as the audit log names them
-	At   time.Time  `json:"at"`         // zero means now
-}
-
 type allowedRow struct {
 	SpaceID     string `gorm:"primaryKey"`
 	Fingerprint string `gorm:"primaryKey"`
@@ -58,7 +44,7 @@ CREATE TABLE secretscan_allowed (
 
 // Allow lets a secret be committed to a space. Allowing it again replaces the allowance.
 // The caller checks permissions. The error is a fault.Invalid for an invalid fingerprint.
-func (s *Scanner) Allow(ctx context.Context, a Allowance) error {
+func (s *Scanner) Allow(ctx context.Context, a space.SecretAllowance) error {
 	if err := checkFingerprint(a.Fingerprint); err != nil {
 		return err
 	}
@@ -106,14 +92,14 @@ func (s *Scanner) Forget(ctx context.Context, id space.SpaceID) error {
 }
 
 // List returns a space's allowances, newest first.
-func (s *Scanner) List(ctx context.Context, id space.SpaceID) ([]Allowance, error) {
+func (s *Scanner) List(ctx context.Context, id space.SpaceID) ([]space.SecretAllowance, error) {
 	var rows []allowedRow
 	if err := s.db.Read(ctx).Where("space_id = ?", string(id)).Order("at DESC, fingerprint").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list allowed secrets: %w", err)
 	}
-	out := make([]Allowance, len(rows))
+	out := make([]space.SecretAllowance, len(rows))
 	for i, r := range rows {
-		out[i] = Allowance{Space: space.SpaceID(r.SpaceID), Fingerprint: r.Fingerprint, Rule: r.Rule, Path: space.Path(r.Path), By: r.AllowedBy, At: database.Time(r.At)}
+		out[i] = space.SecretAllowance{Space: space.SpaceID(r.SpaceID), Fingerprint: r.Fingerprint, Rule: r.Rule, Path: space.Path(r.Path), By: r.AllowedBy, At: database.Time(r.At)}
 	}
 	return out, nil
 }

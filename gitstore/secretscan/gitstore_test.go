@@ -45,7 +45,7 @@ func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
 	if c.Changed || len(c.Rejected) != 1 || !errors.As(c.Rejected[0].Err, &refusal) {
 		t.Fatalf("%+v", c)
 	}
-	if err := scanner.Allow(t.Context(), secretscan.Allowance{Space: id, Fingerprint: refusal.Findings[0].Fingerprint}); err != nil {
+	if err := scanner.Allow(t.Context(), space.SecretAllowance{Space: id, Fingerprint: refusal.Findings[0].Fingerprint}); err != nil {
 		t.Fatal(err)
 	}
 	if c = write("key.md", "the key\n"+secret+"\n"); !c.Changed || len(c.Rejected) != 0 {

@@ -118,7 +118,7 @@ func TestWhatWasAllowedSaysWhereItWasRefused(t *testing.T) {
 	if err := s.Screen(t.Context(), id, "notes/a.md", []byte(token("a8")), nil); !errors.As(err, &refusal) {
 		t.Fatal(err)
 	}
-	if err := s.Allow(t.Context(), secretscan.Allowance{Space: id, Fingerprint: refusal.Findings[0].Fingerprint, By: "ada"}); err != nil {
+	if err := s.Allow(t.Context(), space.SecretAllowance{Space: id, Fingerprint: refusal.Findings[0].Fingerprint, By: "ada"}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := s.List(t.Context(), id)
@@ -135,7 +135,7 @@ func TestAllowances(t *testing.T) {
 		content := []byte(token("a4"))
 		screen := func(id space.SpaceID) error { return s.Screen(ctx, id, "a.md", content, nil) }
 		fingerprint := s.Scan("a.md", content)[0].Fingerprint
-		a := secretscan.Allowance{Space: mine, Fingerprint: fingerprint, Rule: "github-pat", Path: "a.md", By: "u_ada", At: time.UnixMilli(1_000_000).UTC()}
+		a := space.SecretAllowance{Space: mine, Fingerprint: fingerprint, Rule: "github-pat", Path: "a.md", By: "u_ada", At: time.UnixMilli(1_000_000).UTC()}
 		for range 2 { // again is the same
 			if err := s.Allow(ctx, a); err != nil {
 				t.Fatal(err)
@@ -164,7 +164,7 @@ func TestAllowances(t *testing.T) {
 			t.Errorf("after the allowance was taken back: %v", err)
 		}
 		for _, bad := range []string{"", "x", strings.ToUpper(fingerprint), fingerprint + "0", "%" + fingerprint[1:]} {
-			if err := s.Allow(ctx, secretscan.Allowance{Space: mine, Fingerprint: bad}); fault.CodeOf(err) != fault.Invalid {
+			if err := s.Allow(ctx, space.SecretAllowance{Space: mine, Fingerprint: bad}); fault.CodeOf(err) != fault.Invalid {
 				t.Errorf("%q was allowed: %v", bad, err)
 			}
 		}
@@ -192,7 +192,7 @@ func TestAPurge(t *testing.T) {
 	id := space.NewSpaceID()
 	allowed, known := token("a6"), token("b6")
 	const only = "Zq8-vTr5_mXw2LpKd9" // what the remote's rules know and ours do not
-	if err := s.Allow(t.Context(), secretscan.Allowance{Space: id, Fingerprint: s.Scan("", []byte(allowed))[0].Fingerprint}); err != nil {
+	if err := s.Allow(t.Context(), space.SecretAllowance{Space: id, Fingerprint: s.Scan("", []byte(allowed))[0].Fingerprint}); err != nil {
 		t.Fatal(err)
 	}
 	u, err := s.Purger(t.Context(), id)

@@ -134,7 +134,7 @@ func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPend
 		if !slices.Contains(in.Fingerprints, f.Fingerprint) {
 			continue
 		}
-		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: m.ID, Fingerprint: f.Fingerprint, Rule: f.Rule, Path: space.Path(s.redacted(in.Path)), By: string(who.user)})
+		err := s.secrets.Allow(ctx, space.SecretAllowance{Space: m.ID, Fingerprint: f.Fingerprint, Rule: f.Rule, Path: space.Path(s.redacted(in.Path)), By: string(who.user)})
 		if err != nil {
 			return None{}, err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"satchel/auth/store"
 	"satchel/gitstore/remotes"
-	"satchel/gitstore/secretscan"
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -217,7 +216,7 @@ func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID,
 		}
 	}
 	for _, f := range search.allowed {
-		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: id, Fingerprint: f.Fingerprint, Rule: f.Rule, Path: space.Path(s.redacted(string(f.Path))), By: a.allower()})
+		err := s.secrets.Allow(ctx, space.SecretAllowance{Space: id, Fingerprint: f.Fingerprint, Rule: f.Rule, Path: space.Path(s.redacted(string(f.Path))), By: a.allower()})
 		if err != nil {
 			return nil, err
 		}

@@ -277,7 +277,7 @@ func (s *Service) AllowSecret(ctx context.Context, a Actor, in AllowSecretInput)
 	if err != nil {
 		return None{}, err
 	}
-	if err := s.secrets.Allow(ctx, secretscan.Allowance{Space: m.ID, Fingerprint: in.Fingerprint, By: a.allower()}); err != nil {
+	if err := s.secrets.Allow(ctx, space.SecretAllowance{Space: m.ID, Fingerprint: in.Fingerprint, By: a.allower()}); err != nil {
 		return None{}, err
 	}
 	s.record(ctx, a, "space.secret.allow", string(m.ID), nil)
@@ -317,7 +317,7 @@ type ListAllowedSecretsInput struct {
 }
 
 // ListAllowedSecrets lists the allowances of a space, newest first.
-func (s *Service) ListAllowedSecrets(ctx context.Context, a Actor, in ListAllowedSecretsInput) ([]secretscan.Allowance, error) {
+func (s *Service) ListAllowedSecrets(ctx context.Context, a Actor, in ListAllowedSecretsInput) ([]space.SecretAllowance, error) {
 	m, err := s.authorizeSpace(ctx, a, "ListAllowedSecrets", in.Space)
 	if err != nil {
 		return nil, err

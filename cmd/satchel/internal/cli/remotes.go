@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/gitstore/secretscan"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -366,7 +365,7 @@ secret at every path of the space. The next command in the sandbox saves the fil
 	})
 }
 
-func allowanceRow(a secretscan.Allowance) string {
+func allowanceRow(a space.SecretAllowance) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", a.Fingerprint, a.Rule, printable(string(a.Path)), day(a.At), printable(a.By))
 }
 
