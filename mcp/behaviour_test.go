@@ -43,9 +43,11 @@ func TestAnswers(t *testing.T) {
 			"quota":       {"tools/call", `"name":"limited"`, `"text":"You have used it all."}],"isError":true`},
 			"resources":   {"resources/list", ``, `"uri":"satchel://resources/context.md"`},
 			"resource":    {"resources/read", `"uri":"satchel://resources/context.md"`, `"contents":[{"uri":"satchel://resources/context.md","mimeType":"text/markdown","text":"Hello"}]`},
-			"templates":   {"resources/templates/list", ``, `"resourceTemplates":[]`},
+			"templates":   {"resources/templates/list", ``, `"uriTemplate":"satchel://{+path}"`},
 			"prompts":     {"prompts/list", ``, `"name":"onboarding"`},
 			"prompt":      {"prompts/get", `"name":"onboarding","arguments":{"name":"Ann"}`, `"messages":[{"role":"user","content":{"type":"text","text":"Hello Ann"}}]`},
+			"completion":  {"completion/complete", `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path","value":"kn"}`, `"completion":{"values":["kn.md"],"total":3,"hasMore":true}`},
+			"no values":   {"completion/complete", `"ref":{"type":"ref/prompt","name":"onboarding"},"argument":{"name":"name","value":"A"}`, `"completion":{"values":[],"total":0,"hasMore":false}`},
 			"tools":       {"tools/list", ``, `"name":"echo"`},
 			"empty lists": {"tools/list", `"cursor":""`, `"name":"echo"`},
 		} {
@@ -64,14 +66,31 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	p := r.do(call{body: initialize})
-	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"instructions":"Call instructions first."`, `"name":"satchel"`, `"title":"Satchel"`} {
+	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"instructions":"Call instructions first."`, `"name":"satchel"`, `"title":"Satchel"`, `"completions":{}`} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("initialize has no %s: %s", want, p.body)
 		}
 	}
-	for _, not := range []string{"listChanged", "subscribe", "completions", "logging"} {
+	for _, not := range []string{"listChanged", "subscribe", "logging"} {
 		if strings.Contains(p.body, not) {
 			t.Errorf("initialize declares %s: %s", not, p.body)
+		}
+	}
+}
+
+func TestMalformedCompletions(t *testing.T) {
+	r := newRig(t)
+	for name, params := range map[string]string{
+		"no ref":               `"argument":{"name":"path","value":"k"}`,
+		"an unknown kind":      `"ref":{"type":"ref/tool","name":"echo"},"argument":{"name":"path","value":"k"}`,
+		"an unknown template":  `"ref":{"type":"ref/resource","uri":"file://{path}"},"argument":{"name":"path","value":"k"}`,
+		"an unknown prompt":    `"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"path","value":"k"}`,
+		"no argument":          `"ref":{"type":"ref/resource","uri":"satchel://{+path}"}`,
+		"no value":             `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path"}`,
+		"a value of that type": `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path","value":5}`,
+	} {
+		if e := r.do(modern("1", "completion/complete", params)).last(t).Error; e == nil || e.Code != -32602 {
+			t.Errorf("%s: %+v", name, e)
 		}
 	}
 }

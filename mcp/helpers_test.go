@@ -134,6 +134,17 @@ func (f *fakeTools) ReadResource(_ context.Context, _ tools.Caller, uri string) 
 	return nil, "", fault.New(fault.NotFound, "There is no such resource.")
 }
 
+func (f *fakeTools) ResourceTemplates() []tools.ResourceTemplate {
+	return []tools.ResourceTemplate{{URI: "satchel://{+path}", Name: "page", Title: "A page", Description: "Any page.", MIME: "text/markdown"}}
+}
+
+func (f *fakeTools) CompletePath(_ context.Context, _ tools.Caller, value string) (tools.Completion, error) {
+	if value == "none" {
+		return tools.Completion{}, f.lists
+	}
+	return tools.Completion{Values: []string{value + ".md"}, Total: 3}, f.lists
+}
+
 func (f *fakeTools) Prompts(_ context.Context, c tools.Caller) ([]tools.Prompt, error) {
 	if c.User() == "u_bob" {
 		panic(secret)

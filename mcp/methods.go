@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 
 	protocol "github.com/mark3labs/mcp-go/mcp"
 
@@ -26,6 +27,7 @@ func (s *Server) methods() map[string]method {
 		string(protocol.MethodToolsCall):     callTool,
 		string(protocol.MethodPromptsGet):    getPrompt,
 		string(protocol.MethodResourcesRead): readResource,
+		methodComplete:                       complete,
 		methodSkillsList:                     listSkills,
 		methodSkillsGet:                      getSkill,
 	}
@@ -163,6 +165,63 @@ func readResource(ctx context.Context, rq *request) (any, *rpcError, bool) {
 		cacheHints
 		Contents []resourceContent `json:"contents"`
 	}{rq.base(nil), rq.cache(0), contents}, nil, true
+}
+
+const methodComplete = "completion/complete"
+
+// complete answers completion/complete. Only paths in resource templates have values to
+// offer: the arguments of prompts are free text.
+func complete(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	if rq.s.fixtures != nil {
+		return nil, nil, false
+	}
+	var ref struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+	}
+	var argument struct {
+		Name  *string `json:"name"`
+		Value *string `json:"value"`
+	}
+	p := rq.m.params
+	if json.Unmarshal(p["ref"], &ref) != nil || json.Unmarshal(p["argument"], &argument) != nil || argument.Name == nil || argument.Value == nil {
+		return nil, errorf(protocol.INVALID_PARAMS, "completion/complete needs a ref and an argument with name and value."), true
+	}
+	var found tools.Completion
+	switch ref.Type {
+	case "ref/prompt":
+		known, err := rq.s.o.Tools.Prompts(ctx, rq.caller())
+		if err != nil {
+			return nil, rq.failure(err, protocol.INVALID_PARAMS), true
+		}
+		if !slices.ContainsFunc(known, func(p tools.Prompt) bool { return p.Name == ref.Name }) {
+			return nil, errorf(protocol.INVALID_PARAMS, "There is no such prompt."), true
+		}
+	case "ref/resource":
+		if !slices.ContainsFunc(rq.s.o.Tools.ResourceTemplates(), func(t tools.ResourceTemplate) bool { return t.URI == ref.URI }) {
+			return nil, errorf(protocol.INVALID_PARAMS, "There is no such resource template."), true
+		}
+		var err error
+		if found, err = rq.s.o.Tools.CompletePath(ctx, rq.caller(), *argument.Value); err != nil {
+			return nil, rq.failure(err, protocol.INVALID_PARAMS), true
+		}
+	default:
+		return nil, errorf(protocol.INVALID_PARAMS, "A ref is a ref/prompt or a ref/resource."), true
+	}
+	values := found.Values
+	if values == nil {
+		values = []string{} // [] and not null
+	}
+	type completion struct {
+		Values  []string `json:"values"`
+		Total   int      `json:"total"`
+		HasMore bool     `json:"hasMore"`
+	}
+	return struct {
+		resultBase
+		Completion completion `json:"completion"`
+	}{rq.base(nil), completion{values, found.Total, found.Total > len(values)}}, nil, true
 }
 
 type skill struct {

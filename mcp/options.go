@@ -31,6 +31,9 @@ type Toolset interface {
 	Resources(ctx context.Context, c tools.Caller) ([]tools.Resource, error)
 	// ReadResource returns fault.NotFound for an unknown URI.
 	ReadResource(ctx context.Context, c tools.Caller, uri string) (contents []tools.Content, mime string, err error)
+	ResourceTemplates() []tools.ResourceTemplate
+	// CompletePath completes the path in a URI of a resource template.
+	CompletePath(ctx context.Context, c tools.Caller, value string) (tools.Completion, error)
 	Prompts(ctx context.Context, c tools.Caller) ([]tools.Prompt, error)
 	GetPrompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (description, text string, err error)
 	Skills(ctx context.Context, c tools.Caller) ([]tools.Skill, error)

@@ -67,12 +67,19 @@ func (s *Server) newInner() http.Handler {
 		server.WithToolCapabilities(false),
 		server.WithPromptCapabilities(false),
 		server.WithResourceCapabilities(false, false),
+		server.WithCompletions(),
 		server.WithExtensions(map[string]any{skillsExtension: map[string]any{}}),
 		server.WithCacheHints(s.o.CacheTTL.Milliseconds(), protocol.CacheScopePrivate),
 		server.WithMethodCacheHints(protocol.MethodResourcesRead, 0, protocol.CacheScopePrivate),
 		server.WithHooks(hooks),
 	}
 	m := server.NewMCPServer(s.o.Name, s.o.Version, append(options, s.fixtures.options()...)...)
+	for _, t := range s.o.Tools.ResourceTemplates() {
+		m.AddResourceTemplate(protocol.NewResourceTemplate(t.URI, t.Name, protocol.WithTemplateTitle(t.Title), protocol.WithTemplateDescription(t.Description), protocol.WithTemplateMIMEType(t.MIME)),
+			func(context.Context, protocol.ReadResourceRequest) ([]protocol.ResourceContents, error) {
+				return nil, errors.New("readResource answers every read")
+			})
+	}
 	s.fixtures.register(m)
 	return server.NewStreamableHTTPServer(m,
 		server.WithSessionIdManager(&server.StatelessSessionIdManager{}),

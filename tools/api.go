@@ -69,6 +69,15 @@ type Resource struct {
 	Size        int64
 }
 
+// ResourceTemplate is a pattern of URIs of documents (RFC 6570).
+type ResourceTemplate struct {
+	URI         string
+	Name        string
+	Title       string
+	Description string
+	MIME        string
+}
+
 // Prompt is a prompt that a person can invoke.
 type Prompt struct {
 	Name        string

@@ -266,7 +266,7 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("%s has no description", p.Name)
 		}
 	}
-	if strings.Join(got, " ") != "onboarding tidy" {
+	if strings.Join(got, " ") != "onboarding remember review tidy" {
 		t.Errorf("listed %q", got)
 	}
 	text := func(c tools.Caller, name string, args map[string]string) string {
@@ -276,9 +276,11 @@ func TestPrompts(t *testing.T) {
 		}
 		return text
 	}
-	golden(t, "onboarding.txt", text(editor(), "onboarding", nil)+"\n")
-	if s := text(reader(), "onboarding", nil); strings.Contains(s, "s_bash") || !strings.Contains(s, "read-only") {
-		t.Errorf("a reader is told to write: %s", s)
+	for _, name := range []string{"onboarding", "remember", "review"} {
+		golden(t, name+".txt", text(editor(), name, nil)+"\n")
+		if s := text(reader(), name, nil); strings.Contains(s, "s_bash") || strings.Contains(s, "s_forget") || !strings.Contains(s, "read-only") {
+			t.Errorf("%s of a reader: %s", name, s)
+		}
 	}
 	if s := text(reader(), "tidy", map[string]string{"request": "my $1 notes"}); !strings.HasSuffix(s, "Do this: my $1 notes") || strings.Contains(s, "user-invocable") {
 		t.Error(s)
@@ -314,12 +316,17 @@ func TestResources(t *testing.T) {
 	}
 	golden(t, "resources.txt", got.String())
 	for _, uri := range []string{
-		"satchel://README.md", "satchel://resources/nope.md", "satchel://resources/../README.md", "satchel://resources/%2e%2e/README.md",
-		"satchel://resources/data.csv", "satchel://resources/sub/inner.md", "skill://silent/SKILL.md", "skill://README.md",
+		"satchel://nope.md", "satchel://resources", "satchel://", "satchel:///", "satchel:///etc/passwd", "satchel://../x", "satchel://resources/%2e%2e/README.md",
+		"satchel://README.md:1-2", "satchel:///library", "satchel:///library/docs/none/x.md", "skill://silent/SKILL.md", "skill://README.md",
 		"skill://tidy/../../README.md", "skill://tidy", "file:///etc/passwd", "", "satchel://%zz", "skill://tidy/%00",
 	} {
 		if _, _, err := b.ReadResource(ctx, reader(), uri); codeOf(err) != "not_found" {
 			t.Errorf("%q: %v", uri, err)
+		}
+	}
+	for uri, typ := range map[string]string{"satchel://README.md": "text/markdown", "satchel://resources/data.csv": "text/plain", "satchel://resources/sub/inner.md": "text/markdown"} {
+		if c, mime, err := b.ReadResource(ctx, reader(), uri); err != nil || mime != typ || c[0].Text == "" {
+			t.Errorf("%s: %v, %s, %v", uri, c, mime, err)
 		}
 	}
 	if c, mime, err := b.ReadResource(ctx, reader(), "skill://tidy/scripts/run.sh"); err != nil || mime != "text/plain" || c[0].Text != "echo hi\n" {
@@ -396,14 +403,14 @@ func TestPromptsCarryNoControlCharacters(t *testing.T) {
 		"skills/tidy/SKILL.md": "---\nname: tidy\ntitle: \"Ti\\e[31mdy\\u202E\"\ndescription: \"Tidies\\e]0;x\\a \\u202Eseton\\u2066\\nnow\"\nuser-invocable: true\n---\nbody\n",
 	}, nil)
 	list, err := b.Prompts(t.Context(), reader())
-	if err != nil || len(list) != 2 {
+	if err != nil || len(list) != 4 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	description, _, err := b.GetPrompt(t.Context(), reader(), "tidy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{list[1].Title, list[1].Description, description} {
+	for _, s := range []string{list[3].Title, list[3].Description, description} {
 		if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) }); i >= 0 || s == "" {
 			t.Errorf("%q", s)
 		}

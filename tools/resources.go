@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -66,9 +67,18 @@ func (s *Registry) Resources(ctx context.Context, c Caller) ([]Resource, error) 
 	return list, nil
 }
 
-// ReadResource returns a listed resource, or any file of a listed skill, and
-// its media type. The errors are fault.NotFound, fault.TooLarge and
-// fault.Forbidden.
+// ResourceTemplates lists the URIs of everything that ReadResource returns, besides the
+// listed resources.
+func (s *Registry) ResourceTemplates() []ResourceTemplate {
+	return []ResourceTemplate{{
+		URI: resourceScheme + "{+path}", Name: "page", Title: "A page of the space", MIME: markdownType,
+		Description: "Any file of the user's space by its path, such as knowledge/x.md, or of a shared source, such as /library/docs/nuxt/index.md.",
+	}}
+}
+
+// ReadResource returns a file of the space or of a source as satchel://<path>, or a file of
+// a listed skill as skill://<path>, and its media type. It follows no links. The errors are
+// fault.NotFound, fault.TooLarge and fault.Forbidden.
 func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Content, string, error) {
 	if err := need(c, space.ScopeRead, "Reading a resource"); err != nil {
 		return nil, "", err
@@ -77,14 +87,19 @@ func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Co
 	if err != nil {
 		return nil, "", err
 	}
-	e, err := v.byURI(ctx, uri)
+	in, e, err := v.byURI(ctx, uri)
 	if err != nil {
 		return nil, "", err
 	}
 	if e.Size > s.o.Limits.FileBytes {
 		return nil, "", fault.New(fault.TooLarge, "The resource has %s, and %s are allowed.", bytesText(e.Size), bytesText(s.o.Limits.FileBytes))
 	}
-	b, err := v.content(ctx, e)
+	release, err := v.hold(ctx, e.Size)
+	if err != nil {
+		return nil, "", err
+	}
+	defer release()
+	b, err := in.content(ctx, e)
 	if err != nil {
 		return nil, "", err
 	}
@@ -114,53 +129,51 @@ func typeOf(p string, b []byte) string {
 	return t
 }
 
-// byURI finds the file of a URI that clients can read.
-func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
+// byURI finds the file of a URI that clients can read, and the view that contains the file.
+func (v view) byURI(ctx context.Context, uri string) (view, space.Entry, error) {
 	none := fault.New(fault.NotFound, "There is no resource %q.", clip(uri, 200))
-	scheme, rest := skillScheme, ""
-	if p, ok := strings.CutPrefix(uri, skillScheme); ok {
-		rest = p
-	} else if p, ok := strings.CutPrefix(uri, resourceScheme); ok {
-		scheme, rest = resourceScheme, p
-	} else {
-		return space.Entry{}, none
+	p, page := strings.CutPrefix(uri, resourceScheme)
+	file, ofSkill := strings.CutPrefix(uri, skillScheme)
+	if ofSkill {
+		p = skillsDir + "/" + file
 	}
-	rest, err := url.PathUnescape(rest)
-	if err != nil {
-		return space.Entry{}, none
+	p, err := url.PathUnescape(p)
+	if err != nil || !page && !ofSkill {
+		return v, space.Entry{}, none
 	}
-	if scheme == skillScheme {
-		rest = skillsDir + "/" + rest
+	r, err := parseRef(p)
+	if err != nil || r.dir || ofSkill && r.library {
+		return v, space.Entry{}, none
 	}
-	p, err := space.ParsePath(rest)
-	if err != nil {
-		return space.Entry{}, none
-	}
-	if scheme == resourceScheme {
-		if path.Dir(rest) != resourcesDir || path.Ext(rest) != ".md" {
-			return space.Entry{}, none
+	if ofSkill {
+		listed, err := v.inListedSkill(ctx, space.Path(r.path))
+		if err != nil {
+			return v, space.Entry{}, err
 		}
-		e, err := v.lookup(ctx, p)
-		if err == nil && !plain(e) || fault.CodeOf(err) == fault.NotFound {
-			return space.Entry{}, none
+		if !listed {
+			return v, space.Entry{}, none
 		}
-		return e, err
 	}
+	in, e, err := v.find(ctx, r)
+	// find follows links: the path of e is then another one, or the link is invalid.
+	if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid || err == nil && (e.Dir || string(e.Path) != r.inside()) {
+		return v, space.Entry{}, none
+	}
+	return in, e, err
+}
+
+// inListedSkill reports whether a path is a file of a skill that clients can use.
+func (v view) inListedSkill(ctx context.Context, p space.Path) (bool, error) {
 	skills, err := v.skills(ctx)
 	if err != nil {
-		return space.Entry{}, err
+		return false, err
 	}
 	for _, k := range skills {
-		if k.wrong != "" || !strings.HasPrefix(rest, skillsDir+"/"+k.dir+"/") {
-			continue
-		}
-		for _, f := range k.files {
-			if f.Path == p {
-				return v.lookup(ctx, p)
-			}
+		if k.wrong == "" && slices.ContainsFunc(k.files, func(f space.Entry) bool { return f.Path == p }) {
+			return true, nil
 		}
 	}
-	return space.Entry{}, none
+	return false, nil
 }
 
 // Skills lists the entries of the skills extension (SEP-2640). An entry is a skill with

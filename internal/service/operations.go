@@ -97,6 +97,7 @@ func Operations() []Operation {
 
 		// Memory.
 		operation((*Service).ListFacts, Right{Scope: space.ScopeRead, Role: space.Reader}),
+		operation((*Service).AuditMemory, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Remember, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).Forget, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 

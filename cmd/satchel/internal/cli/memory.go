@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func (c *call) memoryCommand() *cobra.Command {
-	return group("memory", "list, set and forget the facts of a space", c.memoryListCommand(), c.memorySetCommand(), c.memoryForgetCommand())
+	return group("memory", "list, set, forget and audit the facts of a space", c.memoryListCommand(), c.memorySetCommand(), c.memoryForgetCommand(), c.memoryAuditCommand())
 }
 
 func (c *call) memoryListCommand() *cobra.Command {
@@ -32,6 +33,35 @@ The list includes the files under memory/ that are not valid facts, with the rea
 					if list.Left > 0 {
 						c.printf("%d more files under memory/ are not listed.\n", list.Left)
 					}
+				})
+			})
+		}
+	})
+}
+
+func (c *call) memoryAuditCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list the facts to merge, correct or forget", Long: `
+The audit finds files that are not facts, facts with the same key or a similar value, expired
+facts, and facts that an AI inferred with a confidence below 0.5 or that nothing has confirmed for
+a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		return func(ctx context.Context, _ []string) error {
+			return c.admin(ctx, func(s admin.Service) error {
+				found, err := admin.Do(ctx, s, (*service.Service).AuditMemory, service.AuditMemoryInput{Space: spaceNamed(*user)})
+				if err != nil {
+					return err
+				}
+				return c.answer(found, func() {
+					for _, f := range found.Findings {
+						c.printf("%s\n", f.Advice)
+						for _, x := range f.Facts {
+							c.printf("  %s: %s\n", printable(x.Name()), oneLine(cmp.Or(x.Problem, x.Value)))
+						}
+						if f.Left > 0 {
+							c.printf("  and %d more\n", f.Left)
+						}
+					}
+					c.printf("%d facts, %d findings\n", found.Facts, len(found.Findings)+found.Left)
 				})
 			})
 		}
