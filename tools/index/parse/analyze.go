@@ -8,12 +8,12 @@ import (
 	"satchel/tools/index/language"
 )
 
-// Terms are what FTS5 stores and what queries are made of. Every term consists
-// of ASCII letters and digits and of bytes from 0x80 on, which FTS5's "ascii"
-// tokenizer passes through one by one: it never splits or changes a term.
+// Terms are the entries of the index and of queries. A term consists of ASCII letters, ASCII
+// digits and bytes from 0x80 on. FTS5's "ascii" tokenizer passes these through one by one, so
+// it never splits or changes a term.
 
 const (
-	MaxTermBytes = 64 // longer runs (base64, minified code) are not words
+	MaxTermBytes = 64 // longer runs are not words (base64, minified code)
 	VersionDot   = "·"
 )
 
@@ -25,13 +25,12 @@ type Word struct {
 	// Joined is the term of a compound that ends here (use_async_data,
 	// use-async-data, 1.0.21, @nuxt/kit, C++); "" if there is none.
 	Joined string
-	// Own is another form of the word: its stem in the language that In set, or the last
-	// character of a run without spaces, which begins no pair.
+	// Own is another form of the word: its stem in the language that In sets, or the last
+	// character of a run without spaces. No pair begins with that character.
 	Own string
 }
 
-// token is a word as the analyzer knows it, for those who count words by the
-// million; see word, which says the same.
+// token is a Word with ids in place of texts, because a build counts words by the million.
 type token struct {
 	start, end  int
 	word        wordID
@@ -44,23 +43,23 @@ type token struct {
 // concurrent use.
 type Analyzer struct {
 	Known *vocabulary
-	lang  string // whose stems words are given beside their terms, "" for none
+	lang  string // the language for Own; "" for none
 
-	// Of ChunkTerms.
+	// Buffers of ChunkTerms.
 	plain, derived []termID
 	hashes         []uint32
 	counts         []termCount
 	bytes          Tokens
 }
 
-// NewAnalyzer returns an analyzer for queries and updates; NewBuilder returns one for
-// building a whole index.
+// NewAnalyzer returns an analyzer for queries and updates.
 func NewAnalyzer() *Analyzer { return &Analyzer{Known: NewVocabulary(queryWords)} }
 
-// NewBuilder returns an analyzer for files that are indexed. It remembers more words than one for queries.
+// NewBuilder returns an analyzer for building a whole index. It caches more words than one for
+// queries.
 func NewBuilder() *Analyzer { return &Analyzer{Known: NewVocabulary(buildWords)} }
 
-// In sets the language of the following texts; "" if it is not known. It only affects
+// In sets the language of the following texts; "" means unknown. The language only affects
 // Word.Own.
 func (a *Analyzer) In(lang string) {
 	if !language.Stems(lang) {
@@ -69,9 +68,9 @@ func (a *Analyzer) In(lang string) {
 	a.lang = language.Base(lang)
 }
 
-// OwnTerm is the term of a stem in a language. It differs from the terms of other languages
-// and from those of Term: otherwise words that look alike in two languages would find pages
-// in the wrong one, and stems could replace misspelt words.
+// OwnTerm returns the term of a stem in a language. It differs from the terms of other
+// languages and from the results of Term. Otherwise a word would find pages in another language
+// with a word of the same spelling, and stems could replace misspelt words.
 func OwnTerm(lang, stem string) string {
 	if stem == "" {
 		return ""
@@ -92,9 +91,8 @@ func IsWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// Spaceless reports whether a script is written without spaces between words,
-// or is better matched by pairs of characters (Hangul, whose words carry
-// particles).
+// Spaceless reports whether text in a script is best matched by pairs of characters: scripts
+// without spaces between words, and Hangul, whose words carry particles.
 func Spaceless(r rune) bool {
 	switch {
 	case r < 0x0e00:
@@ -111,10 +109,10 @@ func IsWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// Words calls yield for every word of the text in order.
+// Words calls yield with each word of the text, in order.
 func (a *Analyzer) Words(text string, yield func(Word)) {
 	a.refresh()
-	known := a.Known // also if yield makes the analyzer start another one
+	known := a.Known // yield may make the analyzer start another vocabulary
 	known.scan(text, a.lang, func(t token) {
 		w := Word{Start: t.start, End: t.end, Term: known.texts[t.term], Joined: known.texts[t.joined], Own: known.texts[t.own]}
 		if t.parts != nil {
@@ -124,12 +122,12 @@ func (a *Analyzer) Words(text string, yield func(Word)) {
 	})
 }
 
-// scan is words within one vocabulary, for texts in a language.
+// scan calls yield with each word of a text in the language lang.
 func (v *vocabulary) scan(text, lang string, yield func(token)) {
 	var names [8]string
 	chain := names[:0] // words of the compound being read
 	chainEnd := -1
-	numeric, scoped := true, false // it is a version; it began with @
+	numeric, scoped := true, false // the compound is a version; it began with @
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf && !IsWordByte(c) {
@@ -178,7 +176,7 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 		if lang != "" && w.parts == nil && i-start > 2 {
 			w.own = v.ownStem(w.word, raw, lang)
 		}
-		// A compound continues after one joiner without spaces around it.
+		// A mark without spaces around it continues a compound.
 		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < len(names) && joins(text[chainEnd], chain, raw, scoped) {
 			chain = append(chain, raw)
 			numeric = numeric && text[chainEnd] == '.' && isNumber(raw)
@@ -194,8 +192,8 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 	}
 }
 
-// joins reports whether a mark between a compound and the word after it makes them
-// one name: use_async-data, node:fs, @nuxt/kit, HTTP/2.
+// joins reports whether a mark joins a compound and the word after it into one name:
+// use_async_data, node:fs, @nuxt/kit, HTTP/2.
 func joins(mark byte, chain []string, raw string, scoped bool) bool {
 	switch mark {
 	case '_', '-', '.', '$':
@@ -208,8 +206,8 @@ func joins(mark byte, chain []string, raw string, scoped bool) bool {
 	return false
 }
 
-// marked returns the term of a word that the marks around it make another one:
-// C++ is cpp, C# csharp, .NET dotnet.
+// marked returns the term of a word whose marks change its meaning: C++ is cpp, C# is csharp,
+// .NET is dotnet.
 func (v *vocabulary) marked(text string, start, end int) termID {
 	raw, rest := text[start:end], text[end:]
 	if len(raw) == 1 {
@@ -221,15 +219,15 @@ func (v *vocabulary) marked(text string, start, end int) termID {
 		}
 		return 0
 	}
-	// A dot before a name, but not of a method call or a file name.
+	// A dot begins a name, unless it belongs to a method call or a file name.
 	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || IsDigit(raw[0]) {
 		return 0
 	}
 	return v.compound([]string{"dot", raw}, false)
 }
 
-// compound returns the term of a compound. It is that of its joined Parts, so that
-// use_async_data and useAsyncData have the same term. A version keeps its dots.
+// compound returns the term of a compound: the term of its joined parts. So use_async_data and
+// useAsyncData have the same term. A version keeps its dots.
 func (v *vocabulary) compound(parts []string, version bool) termID {
 	sep := ""
 	if version {
@@ -246,7 +244,7 @@ func (v *vocabulary) compound(parts []string, version bool) termID {
 	return t
 }
 
-// Join returns the text of the compound; "" if there is none.
+// Join returns the text of the compound, or "" if there is none.
 func (a *Analyzer) Join(parts []string, version bool) string {
 	a.refresh()
 	return a.Known.texts[a.Known.compound(parts, version)]
@@ -264,9 +262,9 @@ func isNumber(s string) bool {
 	return true
 }
 
-// bigrams reads a run of a spaceless script and yields its pairs, or its one
-// character. A character has its marks with it. A query of one character finds
-// the pairs that begin with it (see oneCharacter), and the run that ends with it.
+// bigrams reads a run of a spaceless script and yields its pairs of characters, or its only
+// character. A character includes its marks. A query of one character finds the pairs that
+// begin with the character, and the runs that end with it.
 func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
 	prev, at := -1, -1 // the last two characters
 	var pair token     // not yielded yet
@@ -338,8 +336,8 @@ func IsUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 // IsDigit reports whether a byte is an ASCII digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// Terms appends the terms of text to dst (words, in order) and to extra (parts
-// of identifiers and whole compounds).
+// Terms appends the terms of the words in text to dst, in order, and the terms of whole
+// compounds and of the parts of identifiers to extra.
 func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []string) {
 	a.Words(text, func(w Word) {
 		dst = append(dst, w.Term)
@@ -354,9 +352,9 @@ func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []stri
 	return dst, extra
 }
 
-// IsWhole reports whether a text's words make one identifier.
+// IsWhole reports whether the words of a text form exactly one identifier.
 func (a *Analyzer) IsWhole(text, identifier string) bool {
-	// Mostly the first letter decides, which no stemmer changes.
+	// The first letter usually decides, because no stemmer changes it.
 	if identifier == "" || text != "" && IsWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
 		return false
 	}
@@ -365,10 +363,10 @@ func (a *Analyzer) IsWhole(text, identifier string) bool {
 	return a.Join([]string{b.String()}, false) == identifier
 }
 
-// maxPhrase is how many words of a phrase are looked for.
+// maxPhrase is how many words of a phrase are used.
 const maxPhrase = 32
 
-// Phrase returns the terms of a text's words.
+// Phrase returns the terms of the words of a phrase.
 func (a *Analyzer) Phrase(text string) []string {
 	words, _ := a.Terms(text, nil, nil)
 	return words[:min(len(words), maxPhrase)]

@@ -48,8 +48,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// A page in a language has each word under that language's stem as well, and
-// its own words stay what they are in every language.
+// A page in a language also has the stem of that language for each word. The other terms of the
+// word are the same in every language.
 func TestTermsInALanguage(t *testing.T) {
 	a := parse.NewAnalyzer()
 	for _, c := range []struct{ lang, text, words, extra string }{
@@ -72,9 +72,8 @@ func TestTermsInALanguage(t *testing.T) {
 	}
 }
 
-// FuzzAnalysis: whatever the bytes, a query that repeats a page's text finds
-// each of its words there, whatever language the page is in; and analysis is a
-// function of the text alone.
+// FuzzAnalysis checks for any bytes and any language that a query which repeats a page's text
+// finds each of its words, and that the analysis only depends on the text.
 func FuzzAnalysis(f *testing.F) {
 	for _, s := range []string{"useAsyncData and use_async_data", "日本語 ｱﾞ", "Straße İstanbul", "ёлка Київ", "المكوّنات", "हिन्दी", "v1.0.21 C++ .NET @a/b", "\xff\xfea\u0301", "a\u0300\u0301\u0302", "ﬁﬂ ½ Ⅷ"} {
 		for _, l := range []string{"", "de", "tr", "vi", "pt-br"} {

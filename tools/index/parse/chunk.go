@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// Chunk is a run of whole lines of a page, or a part of one very long line.
+// Chunk is a run of whole lines of a page, or a part of a very long line.
 type Chunk struct {
 	Start, End int      // bytes in the file
-	Lines      [2]int   // first and last line, from 1
+	Lines      [2]int   // first and last line, counted from 1
 	Crumbs     []string // the headings above its start, outermost first
-	Headings   []string // those within it; the first may begin it
-	// Anchors are those of the last heading above its start ("" if there is
-	// none) and of each of headings.
+	Headings   []string // the headings within the chunk; the first may begin it
+	// Anchors holds the anchor of the last heading above the start ("" if there is none), and
+	// then the anchor of each of Headings.
 	Anchors []string
-	// Head is the bytes of the table header, or of the first line of the code fence, if the
-	// chunk begins within a table or fence that had to be cut. They lie before Start.
+	// Head is the range of a table's header or of a code fence's first line, in bytes, if the
+	// chunk begins in the middle of the table or fence. It is before Start.
 	Head [2]int
 }
 
@@ -23,22 +23,22 @@ const (
 	ChunkTarget = 2 << 10  // small chunks are merged up to this many bytes
 	ChunkSplit  = 4 << 10  // larger ones are split at blank lines
 	MaxFence    = 32 << 10 // longer code fences are cut
-	maxLine     = 8 << 10  // a longer line is read as several
-	MaxHead     = 1 << 10  // of a table's header
+	maxLine     = 8 << 10  // longer lines are read as several
+	MaxHead     = 1 << 10  // the longest table header that is repeated
 )
 
 // Line is one line of a file, or a part of a very long one, with its role.
 type Line struct {
 	Start, End int // bytes, the line feed included
 	Number     int // from 1
-	Level      int // of the heading that begins here; 0: none
+	Level      int // the level of the heading that begins here; 0: none
 	Heading    string
 	Blank      bool
 	// Structure marks a line without content of its own: a heading, a rule, front matter, a
 	// closing tag.
 	Structure bool
 	Group     group
-	First     int // for the lines of a group: the index of its first line
+	First     int // for lines of a group, the index of its first line
 }
 
 // Group is the kind of block that a line continues.
@@ -46,9 +46,9 @@ type group uint8
 
 const (
 	alone   group = iota
-	InFence       // code, comments, scripts: whole up to MaxFence
-	InTable       // rows: whole up to ChunkTarget, then cut between any two
-	inBlock       // front matter, a notebook's cell: as InFence, and nothing to repeat
+	InFence       // code, comments, scripts: kept whole up to MaxFence
+	InTable       // rows: kept whole up to ChunkTarget, then cut between any two
+	inBlock       // front matter, a notebook's cell: like InFence, but with nothing to repeat
 )
 
 // eachLine calls f with the bounds of every line, the line feed included.
@@ -74,9 +74,8 @@ func PlainLines(data []byte) []Line {
 	return lines
 }
 
-// splitLong makes several lines of each that is longer than maxLine, so that a
-// file without line feeds has chunks too. It cuts after a sentence, else at a
-// blank, else between two characters.
+// splitLong splits each line that is longer than maxLine, so that files without line feeds have
+// chunks too. It cuts after a sentence, or else at a space, or else between two characters.
 func splitLong(data []byte, lines []Line) []Line {
 	long := false
 	for _, l := range lines {
@@ -122,15 +121,15 @@ func softCut(b []byte) int {
 	for back := 0; n > 0 && !utf8.RuneStart(b[n-1]) && back < utf8.UTFMax; back++ {
 		n--
 	}
-	// The last character may be whole or not: leave it to the next piece.
+	// The last character may be incomplete, so leave it to the next piece.
 	if n > 1 && b[n-1] >= utf8.RuneSelf {
 		n--
 	}
 	return n
 }
 
-// cutChunks cuts at headings, merges small neighbours and splits large sections. The chunks
-// have every line once, in order.
+// cutChunks cuts at headings, merges small neighbours and splits large sections. Every line is
+// in exactly one chunk, and the lines keep their order.
 func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 	if len(lines) == 0 {
 		return nil, false
@@ -142,10 +141,10 @@ func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 	var stack []above
 	sizes := sectionSizes(lines)
 	anchors := anchorer{}
-	anchor := "" // of the last heading
+	anchor := "" // the anchor of the last heading
 	var cur Chunk
-	open, says := false, false // says: the open chunk has more than structure
-	closeAt := func(i int) {   // lines before i belong to cur
+	open, says := false, false // says: the open chunk contains more than structure
+	closeAt := func(i int) {   // ends the open chunk before line i
 		cur.End, cur.Lines[1] = lines[i-1].End, lines[i-1].Number
 		chunks = append(chunks, cur)
 		open, says = false, false
@@ -155,8 +154,8 @@ func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 		switch {
 		case !open:
 		case l.Level > 0:
-			// A section begins a chunk of its own unless the open chunk and the section
-			// together stay small, or the open chunk has no text yet.
+			// A section begins a new chunk, unless the open chunk has no text yet, or the open
+			// chunk and the section stay small together.
 			if (says || size >= ChunkSplit) && size+sizes[i] > ChunkTarget {
 				closeAt(i)
 			}
@@ -212,7 +211,7 @@ func (l Line) mayCut(lines []Line) bool {
 	return size >= MaxFence
 }
 
-// head returns the bytes that are repeated before a chunk that begins at the line.
+// head returns the range to repeat before a chunk that begins at the line.
 func (l Line) head(lines []Line) [2]int {
 	if l.Group != InFence && l.Group != InTable {
 		return [2]int{}
@@ -228,13 +227,13 @@ func (l Line) head(lines []Line) [2]int {
 	return [2]int{first.Start, end}
 }
 
-// sectionSizes returns for each heading the bytes from it to the next heading that has text
-// before it: a heading stays with its text.
+// sectionSizes returns, for each heading, the bytes from the heading to the next heading that
+// follows text. So a heading stays with its text.
 func sectionSizes(lines []Line) map[int]int {
 	sizes := map[int]int{}
 	end := lines[len(lines)-1].End
 	next, after := end, end // the nearest heading below, and where its section ends
-	text := false           // there is text between here and next
+	text := false           // there is text between this heading and the next
 	for i := len(lines) - 1; i >= 0; i-- {
 		l := lines[i]
 		if l.Level == 0 {
@@ -250,7 +249,7 @@ func sectionSizes(lines []Line) map[int]int {
 	return sizes
 }
 
-// isBinary reports whether data is not text: it has a NUL among its first bytes, or much
+// isBinary reports whether data is not text: a NUL is among its first bytes, or much of it is
 // invalid UTF-8.
 func isBinary(data []byte) bool {
 	head := data[:min(len(data), 8<<10)]

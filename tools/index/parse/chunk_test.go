@@ -63,7 +63,7 @@ func TestFencesAreNeverCut(t *testing.T) {
 			}
 		}
 	}
-	// A fence that is never closed runs to the end, as CommonMark says.
+	// A fence that is never closed ends with the file (CommonMark 4.5).
 	if p, _ := chunkTexts("a.md", "# A\n```\n# B\n"); len(p.Chunks) != 1 || len(p.Chunks[0].Headings) != 1 {
 		t.Errorf("unclosed fence: %+v", p.Chunks)
 	}
@@ -99,7 +99,7 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// Billion laughs: aliases must not be expanded.
+// Aliases must not be expanded (the "billion laughs" attack).
 func TestAliasesDoNotGrow(t *testing.T) {
 	bomb := "---\na: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
@@ -111,7 +111,8 @@ func TestAliasesDoNotGrow(t *testing.T) {
 	}
 }
 
-// The words of a chunk are kept in order, field by field, and headings stay apart.
+// The words of a chunk keep their order and are separate for each field. Headings are separate
+// from one another.
 func TestTokensHoldPhrases(t *testing.T) {
 	a := parse.NewAnalyzer()
 	p := parse.Parse("guide/a.md", []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"), 10)
@@ -192,8 +193,8 @@ func FuzzParsePage(f *testing.F) {
 	})
 }
 
-// The chunks of a page are the page: they hold every byte and every line once,
-// in order, and none begins within a code fence or a small table.
+// The chunks of a page contain every byte and every line once, in order. No chunk begins within
+// a code fence or a small table.
 func FuzzChunks(f *testing.F) {
 	for _, s := range []string{
 		"# A\n\ntext\n", strings.Repeat("```\n"+strings.Repeat("code\n\n", 500)+"```\n\ntext\n", 3), strings.Repeat("> ~~~\n> x\n", 400), "| a |\n|---|\n" + strings.Repeat("| b |\n", 900),

@@ -19,23 +19,23 @@ const (
 	FieldCount
 )
 
-// Document is a file ready to be written.
+// Document is a file that is ready to be indexed.
 type Document struct {
 	Path  space.Path
 	Blob  space.BlobID
 	Page  Page
 	Kind  Kind
 	Text  []byte
-	Terms []ChunkTerms // one for each of page.chunks
+	Terms []ChunkTerms // one for each of Page.Chunks
 }
 
-// ChunkTerms are the terms of one chunk.
+// ChunkTerms holds the terms of one chunk.
 type ChunkTerms struct {
 	Length [FieldCount]int64 // in words
 	Tokens Tokens
 	Terms  []termCount   // each once
-	Known  *VocabularyID // that the ids of terms are of
-	Texts  []string      // of terms, by id
+	Known  *VocabularyID // the vocabulary of the terms' ids
+	Texts  []string      // the texts of terms, by id
 }
 
 // termCount is a term with its count in each field.
@@ -44,10 +44,10 @@ type termCount struct {
 	N  segment.Counts
 }
 
-// Kind is the purpose of a file in a space, known from its directory.
+// Kind is the purpose of a file in a space. The first directory of the file's path determines
+// it.
 type Kind string
 
-// The kinds.
 const (
 	KindMemory    Kind = "memory"
 	KindResource  Kind = "resource"
@@ -59,7 +59,7 @@ const (
 // Kinds lists every kind.
 var Kinds = []Kind{KindMemory, KindResource, KindSkill, KindKnowledge, KindFile}
 
-// kindOf returns the kind of a file by its first directory.
+// kindOf returns the kind of a file.
 func kindOf(p space.Path) Kind {
 	top, _, nested := strings.Cut(string(p), "/")
 	if nested {
@@ -77,12 +77,12 @@ func kindOf(p space.Path) Kind {
 	return KindFile
 }
 
-// Indexed reports whether a file belongs in the index at all.
+// Indexed reports whether a file belongs in the index.
 func Indexed(c space.FileChange) bool {
 	return c.NewMode != space.Symlink && !space.IsConflictCopy(c.Path)
 }
 
-// Analyse makes a document of a file. For a binary file, it only uses the path.
+// Analyse returns the document of a file. For a binary file, it only uses the path.
 func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxChunks int) Document {
 	d := Document{Path: c.Path, Blob: c.New, Kind: kindOf(c.Path)}
 	if isBinary(data) {
@@ -98,14 +98,14 @@ func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxC
 		d.Page.Version = versionOf(string(c.Path))
 	}
 	if len(d.Page.Chunks) == 0 {
-		d.Page.Chunks = []Chunk{{Lines: [2]int{1, 1}}} // so that it is found by its name
+		d.Page.Chunks = []Chunk{{Lines: [2]int{1, 1}}} // one chunk, so that a search finds the file by its name
 	}
 	d.Terms = a.ChunkTerms(string(d.Path), &d.Page, d.Text)
 	return d
 }
 
-// ChunkTerms analyses the chunks of a page. It only depends on its arguments, because the
-// terms of a deleted page are computed again.
+// ChunkTerms analyses the chunks of a page. The result only depends on the arguments, because
+// Writer.Remove computes the terms of a deleted page again.
 func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 	f := Format(name)
 	a.In(p.Lang)
@@ -144,14 +144,14 @@ func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 		}
 		field(FieldCrumb, append(crumbs, about)...)
 		field(FieldBody, Indexable(f, string(text[c.Head[0]:c.Head[1]])), Indexable(f, string(text[c.Start:c.End])))
-		// Of the size that they have: they wait to be written.
+		// Exact copies, because they may wait long to be written.
 		t.Terms, t.Known, t.Texts = slices.Clone(a.counts), a.Known.id, a.Known.texts
 		t.Tokens = append(make(Tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}
 	return all
 }
 
-// read gathers the terms of a text, and reports whether it has words.
+// read collects the terms of a text, and reports whether the text has words.
 func (a *Analyzer) read(text string) bool {
 	a.Known.scan(text, a.lang, func(w token) {
 		a.plain = append(a.plain, w.term)
@@ -181,8 +181,8 @@ func (a *Analyzer) count(list []termID, field int) {
 	}
 }
 
-// nameWords returns the last two segments of a path as words, without order
-// numbers and extension.
+// nameWords returns the last two segments of a path as words, without order numbers and the
+// extension.
 func nameWords(name string) string {
 	dir, base := path.Split(name)
 	base = strings.TrimSuffix(base, path.Ext(base))

@@ -13,7 +13,7 @@ type Page struct {
 	Truncated bool // the file has more chunks than are indexed
 }
 
-// Parse reads a file. It never fails: malformed markup counts as text.
+// Parse reads a file. It never fails: malformed markup is text.
 func Parse(name string, data []byte, maxChunks int) Page {
 	var p Page
 	var lines []Line
@@ -44,8 +44,7 @@ func ReadPage(name string, data []byte) (fm frontMatter, lines []Line) {
 	return fm, ParseLines(name, data, 0)
 }
 
-// ParseLines returns the lines of a file from byte start, which must be the start of a
-// chunk.
+// ParseLines returns the lines of a file from byte start, where a chunk must begin.
 func ParseLines(name string, data []byte, start int) []Line {
 	body := 0
 	var lines []Line
@@ -73,7 +72,7 @@ func ParseLines(name string, data []byte, start int) []Line {
 	return splitLong(data, lines)
 }
 
-// FileFormat says how a file is read.
+// FileFormat determines how a file is read.
 type FileFormat int
 
 const (
@@ -84,7 +83,7 @@ const (
 	FormatTranscript            // subtitles with times
 	FormatNotebook              // Jupyter's
 	FormatTable                 // CSV, TSV
-	formatData                  // JSON, YAML and the like: no sections
+	formatData                  // JSON, YAML and similar: no sections
 	formatSource                // programs
 )
 
@@ -99,7 +98,7 @@ var formats = map[string]FileFormat{
 	".txt": formatText, ".text": formatText, "": formatText,
 }
 
-// Format returns the format of a file by its name.
+// Format returns the format of a file with this name.
 func Format(name string) FileFormat {
 	f, ok := formats[strings.ToLower(path.Ext(name))]
 	if !ok {
@@ -108,7 +107,8 @@ func Format(name string) FileFormat {
 	return f
 }
 
-// titleOf falls back on the first heading, then on the file's name.
+// titleOf returns the first heading of level 1, or else of level 2, or else a title from the
+// file's name.
 func titleOf(name string, lines []Line) string {
 	base := path.Base(name)
 	f := Format(name)
@@ -135,8 +135,8 @@ func titleOf(name string, lines []Line) string {
 	return stem
 }
 
-// Indexable returns the part of a chunk's text that is worth indexing: without the targets of
-// links, imports of MDX, markup of HTML, times of subtitles and JSON of notebooks.
+// Indexable returns the part of a chunk's text that is worth indexing. It removes the targets
+// of links, imports of MDX, markup of HTML, times of subtitles and JSON of notebooks.
 func Indexable(f FileFormat, text string) string {
 	switch f {
 	case FormatMarkdown:

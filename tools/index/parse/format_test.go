@@ -9,7 +9,7 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// outline is the headings of a page with their lines, for tables.
+// outline returns the headings of a page with their lines, for tables.
 func outline(name, text string) string {
 	var b []string
 	for _, s := range parse.Sections(name, []byte(text)) {
@@ -123,8 +123,8 @@ func TestWhatIsWorthIndexing(t *testing.T) {
 	}
 }
 
-// A table that is larger than a chunk is cut between rows, and each piece is
-// indexed with the names of its columns; so is CSV.
+// A table that is larger than a chunk is cut between rows, and each piece is indexed with the
+// names of its columns. The same holds for CSV.
 func TestTablesAreCutWithTheirHeader(t *testing.T) {
 	var md, csv strings.Builder
 	md.WriteString("# T\n\nIntro.\n\n| Flag colour | Meaning |\n| --- | --- |\n")
@@ -154,7 +154,8 @@ func TestTablesAreCutWithTheirHeader(t *testing.T) {
 	}
 }
 
-// Nobody finds anything in a heading without text, a rule or front matter alone.
+// A heading without text, a rule, or front matter never forms a chunk alone, because it would
+// be a useless result.
 func TestNoChunkIsMereStructure(t *testing.T) {
 	long := strings.Repeat("Words that say something.\n\n", 90)
 	for _, text := range []string{
@@ -174,7 +175,7 @@ func TestNoChunkIsMereStructure(t *testing.T) {
 	}
 }
 
-// A page of nothing but headings is cut as others are.
+// A page that consists of headings is cut like other pages.
 func TestHeadingsWithoutTextAreCut(t *testing.T) {
 	for _, text := range []string{strings.Repeat("###### h\n", 20_000), strings.Repeat("heron\n===\n", 20_000), strings.Repeat("# a\n\n", 20_000)} {
 		p := parse.Parse("a.md", []byte(text), 4095)
@@ -186,8 +187,8 @@ func TestHeadingsWithoutTextAreCut(t *testing.T) {
 	}
 }
 
-// A line of a megabyte is cut into chunks of the usual size, after sentences
-// where there are some and never within a character.
+// A line of a megabyte is cut into chunks of the usual size: after sentences if there are any,
+// and never within a character.
 func TestLongLinesAreCut(t *testing.T) {
 	for what, text := range map[string]string{
 		"sentences": strings.Repeat("The boat leaves at noon. ", 20_000), "no blank": strings.Repeat("x1y2z3", 50_000),

@@ -10,13 +10,13 @@ import (
 	"satchel/internal/frontmatter"
 )
 
-// frontMatter is what a page says about itself. Malformed values, and values of another type
-// than expected, count as absent.
+// frontMatter holds the fields of a page's front matter. A malformed value, or a value of an
+// unexpected type, counts as absent.
 type frontMatter struct {
 	Title       string
 	Description string
 	Tags        []string
-	Files       []string // relevant_files: the source files that the page is about
+	Files       []string // relevant_files: the source files that are the page's subject
 	Lang        string
 	Version     string
 	Date        time.Time
@@ -72,10 +72,9 @@ func CutFrontMatter(text []byte) (fm frontMatter, body int) {
 	return fm, body
 }
 
-// readFrontMatter reads the block at the head of a page, in YAML, in TOML
-// between lines of "+++", or in JSON, as static site generators know them. It
-// returns the texts of a key, by its name in small letters, and the byte at
-// which the body begins.
+// readFrontMatter reads the block at the start of a page, in the formats of static site
+// generators: YAML, TOML between lines of "+++", or JSON. It returns a function that returns
+// the values of a key, given in lower case, and the byte at which the body begins.
 func readFrontMatter(text []byte) (written func(key string) []string, body int) {
 	if fields, n := tomlFrontMatter(text); n > 0 {
 		return func(k string) []string { return fields[k] }, n
@@ -96,8 +95,8 @@ func skipFrontMatter(text []byte) int {
 	return frontmatter.Skip(text)
 }
 
-// tomlFrontMatter reads strings, numbers, dates and flat lists at the top level, which is
-// the only part of TOML that is needed.
+// tomlFrontMatter reads strings, numbers, dates and flat lists at the top level. Pages need
+// nothing else of TOML.
 func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
 	first, rest, ok := bytes.Cut(text, []byte("\n"))
 	if !ok || string(bytes.TrimRight(first, " \t\r")) != "+++" {
@@ -129,7 +128,7 @@ func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
 			fields[k] = tomlValues(strings.TrimSpace(v))
 		}
 	}
-	return nil, 0 // never closed: it is text
+	return nil, 0 // never closed, so it is text
 }
 
 // tomlValues reads one value, or a list on one line.
@@ -174,8 +173,8 @@ func tomlValues(v string) (all []string) {
 	return all
 }
 
-// jsonFrontMatter reads an object that begins the page with "{" on a line of its
-// own and ends before a line of text.
+// jsonFrontMatter reads an object at the start of a page. The "{" is alone on its line, and a
+// line of text follows the object.
 func jsonFrontMatter(text []byte) (fields map[string][]string, body int) {
 	first, _, ok := bytes.Cut(text, []byte("\n"))
 	if !ok || string(bytes.TrimSpace(first)) != "{" {
@@ -211,13 +210,12 @@ func jsonFrontMatter(text []byte) (fields map[string][]string, body int) {
 	return fields, body
 }
 
-// tidy makes a field one line of bounded length.
+// tidy returns a field on one line, shortened to maxFieldBytes.
 func tidy(s string) string { return Clip(strings.Join(strings.Fields(s), " "), maxFieldBytes) }
 
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "2006-01", "2006"}
 
-// Date reads the forms of a date that people write; without a zone it is
-// in UTC.
+// Date reads a date in one of the usual notations. A date without a zone is in UTC.
 func Date(s string) (time.Time, bool) {
 	for _, l := range dateLayouts {
 		if t, err := time.Parse(l, strings.TrimSpace(s)); err == nil && t.Year() >= 1000 && t.Year() <= 9999 {
@@ -227,7 +225,7 @@ func Date(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Clip shortens s to at most n bytes at a character's boundary.
+// Clip shortens s to at most n bytes, and never cuts within a character.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

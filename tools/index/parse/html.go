@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Limits of one construct of HTML; longer ones count as text.
+// Limits of HTML constructs. Longer ones are text.
 const (
-	maxTag       = 4 << 10 // of a tag with its attributes
-	maxHTMLTitle = 1 << 10 // of what is between the tags of a title
+	maxTag       = 4 << 10 // a tag with its attributes
+	maxHTMLTitle = 1 << 10 // the text between the tags of a title
 )
 
 var (
@@ -39,11 +39,11 @@ func htmlFrontMatter(data []byte) (fm frontMatter) {
 	return fm
 }
 
-// htmlLines marks the headings of HTML, the first that begins on a line, and
-// keeps scripts, styles and comments whole.
+// htmlLines marks the first heading that begins on each line, and keeps scripts, styles and
+// comments whole.
 func htmlLines(data []byte) []Line {
 	lines := PlainLines(data)
-	at := 0 // the line that holds the byte looked at
+	at := 0 // the line that contains the current byte
 	skip := func(to int) {
 		first := at
 		for at+1 < len(lines) && lines[at].End <= to {
@@ -86,13 +86,13 @@ func htmlLines(data []byte) []Line {
 }
 
 // tagEnds finds the ends of elements without text. It remembers which kinds have no further
-// end, so a page of unclosed tags takes linear time.
+// end, so that a page of unclosed tags takes linear time.
 type tagEnds struct{ never [3]bool }
 
 var unseen = [...]struct{ start, end string }{{"<!--", "-->"}, {"<script", "</script>"}, {"<style", "</style>"}}
 
-// skipped returns the length of the comment, script or style at byte i, 0 if
-// there is none or it is never closed.
+// skipped returns the length of the comment, script or style at byte i, or 0 if there is none
+// or it is never closed.
 func (t *tagEnds) skipped(data []byte, i int) int {
 	for k, u := range unseen {
 		if t.never[k] || len(data)-i < len(u.start) || !strings.EqualFold(string(data[i:i+len(u.start)]), u.start) {
@@ -106,7 +106,7 @@ func (t *tagEnds) skipped(data []byte, i int) int {
 	return 0
 }
 
-// indexFold is bytes.Index for an ASCII needle in small letters, in any case.
+// indexFold is bytes.Index for an ASCII needle in lower case, and ignores the case of b.
 func indexFold(b []byte, needle string) int {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], needle[0])
@@ -121,8 +121,7 @@ func indexFold(b []byte, needle string) int {
 	}
 }
 
-// dropTags removes the tags, comments, scripts and styles of HTML and resolves
-// its entities.
+// dropTags removes the tags, comments, scripts and styles of HTML, and decodes its entities.
 func dropTags(text string) string {
 	data := []byte(text)
 	var b strings.Builder
@@ -141,14 +140,14 @@ func dropTags(text string) string {
 			part := data[i:min(len(data), i+maxTag)]
 			n = bytes.IndexByte(part, '>') + 1
 			if k := bytes.IndexByte(part[1:], '<'); k >= 0 && k+1 < n {
-				n = 0 // a bare less-than sign
+				n = 0 // a less-than sign that begins no tag
 			}
 		}
 		if n == 0 {
 			n = 1
 		}
 		b.WriteByte(' ')
-		for range bytes.Count(data[i:i+n], []byte("\n")) { // lines stay lines
+		for range bytes.Count(data[i:i+n], []byte("\n")) { // keep the line breaks
 			b.WriteByte('\n')
 		}
 		i += n

@@ -10,8 +10,8 @@ import (
 
 const maxHeadingBytes = 300
 
-// MarkdownLines marks the headings, code fences, comments and tables of Markdown
-// and MDX. The body begins at byte body, after the front matter.
+// MarkdownLines marks the headings, code fences, comments and tables of Markdown and MDX. The
+// body begins at byte body, after the front matter.
 func MarkdownLines(data []byte, body int) []Line {
 	lines := PlainLines(data)
 	var fence FenceState
@@ -73,8 +73,8 @@ func MarkdownLines(data []byte, body int) []Line {
 	return lines
 }
 
-// saysNothing reports whether a line is a rule, or nothing but a tag or the end of
-// a component.
+// saysNothing reports whether a line is a rule, or consists only of a tag or the end of a
+// component.
 func saysNothing(text []byte) bool {
 	t := bytes.TrimSpace(text)
 	if len(t) == 0 || len(t) > 200 {
@@ -86,17 +86,17 @@ func saysNothing(text []byte) bool {
 	return t[0] == '<' && t[len(t)-1] == '>' && bytes.IndexByte(t, '>') == len(t)-1 && (t[1] == '/' || bytes.IndexByte(t, ' ') < 0)
 }
 
-// commentEnds finds the ends of comments, each once: a page of nothing but
-// beginnings is read in linear time.
+// commentEnds finds each end of a comment once, so that a page that consists of comment starts
+// takes linear time.
 type commentEnds struct {
 	data []byte
-	next [2]int // the first end at or after what was looked at last
+	next [2]int // the first end at or after the last position that was examined
 }
 
 var comments = [...]struct{ start, end string }{{"<!--", "-->"}, {"{/*", "*/}"}}
 
-// opened returns the end mark of a comment that begins with the line and continues beyond it;
-// "" if there is none. A comment that ends far below or never is text.
+// opened returns the end mark of a comment that begins in the line and ends after it, or "" if
+// there is none. A comment that ends far below or never is text.
 func (c *commentEnds) opened(l Line) string {
 	text := c.data[l.Start:l.End]
 	t := bytes.TrimLeft(text, " ")
@@ -122,13 +122,13 @@ func (c *commentEnds) opened(l Line) string {
 type FenceState struct {
 	Char   byte // 0: none is open
 	N      int
-	Quoted bool // it ends with the quote, at the latest
+	Quoted bool // the fence is in a quote, and ends with the quote at the latest
 }
 
 // Open reports whether a code fence is open.
 func (f *FenceState) Open() bool { return f.Char != 0 }
 
-// unquote drops the marks of a quote and blanks.
+// unquote removes spaces and the marks of a quote.
 func unquote(text []byte) (t []byte, quoted bool) {
 	t = bytes.TrimLeft(text, " \t")
 	for bytes.HasPrefix(t, []byte(">")) {
@@ -183,7 +183,7 @@ func (f *FenceState) Close(text []byte) {
 	}
 }
 
-// atxHeading reads "## Heading ##"; level is 0 if the line is none.
+// atxHeading reads "## Heading ##". level is 0 if the line is not a heading.
 func atxHeading(text []byte) (level int, heading string) {
 	t := bytes.TrimLeft(text, " ")
 	if len(text)-len(t) > 3 {
@@ -228,9 +228,8 @@ func canBeSetext(data []byte, prev Line, body int) bool {
 	return !strings.ContainsRune("|>-*+`~<:", rune(bytes.TrimLeft(data[prev.Start:prev.End], " ")[0]))
 }
 
-// The expressions are compiled when they are first needed: bounded repetitions
-// take much memory, and the program also starts as other processes than the
-// server, which index nothing.
+// The expressions are compiled at their first use. Bounded repetitions take much memory, and
+// the program also runs as processes that index nothing.
 var (
 	headingLink = Lazily(`!?\[([^\]]*)\]\([^)]*\)`)
 	headingID   = Lazily(`\s*\{#[^}]*\}\s*$`)
@@ -242,8 +241,8 @@ func Lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// CleanHeading returns a heading as a reader sees it: without marks of
-// emphasis, links and explicit ids.
+// CleanHeading returns a heading as a reader sees it: without explicit ids and the marks of
+// emphasis and links.
 func CleanHeading(h string) string {
 	h = Clip(strings.ToValidUTF8(h, ""), 2*maxHeadingBytes)
 	if strings.Contains(h, "{#") {
@@ -253,7 +252,7 @@ func CleanHeading(h string) string {
 		h = headingLink().ReplaceAllString(h, "$1")
 	}
 	if strings.Contains(h, "`") {
-		h = strings.ReplaceAll(h, "`", "") // what is in a code span is as it is
+		h = strings.ReplaceAll(h, "`", "") // a code span shows its text unchanged
 	} else {
 		if strings.Contains(h, "<") {
 			h = anyTag().ReplaceAllString(h, "")
@@ -263,7 +262,7 @@ func CleanHeading(h string) string {
 	return Clip(strings.Join(strings.Fields(html.UnescapeString(h)), " "), maxHeadingBytes)
 }
 
-// withoutEmphasis drops every __ and every *.
+// withoutEmphasis removes every __ and every *.
 func withoutEmphasis(h string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(h, "__", ""), "*", "")
 }
@@ -293,8 +292,8 @@ func dropLinkTargets(text string) string {
 	}
 }
 
-// targetLen returns the length of "(target)" at the start of text; 0 if it
-// is not closed on the line.
+// targetLen returns the length of "(target)" at the start of text, or 0 if the parenthesis is
+// not closed on the line.
 func targetLen(text string) int {
 	depth := 0
 	for i := 0; i < len(text) && i < 2000; i++ {

@@ -46,8 +46,8 @@ func markupLines(name string, data []byte, body int) []Line {
 	return lines
 }
 
-// prefixedHeadings marks lines such as "== Part" and "** Part". opens returns
-// the line that ends the block which a line begins; "" if it begins none.
+// prefixedHeadings marks headings such as "== Part" and "** Part". opens returns the line that
+// ends the block which a line begins, or "" if the line begins no block.
 func prefixedHeadings(lines []Line, from int, text func(int) string, mark byte, opens func(string) string) {
 	end, first := "", 0
 	for i := from; i < len(lines); i++ {
@@ -75,8 +75,8 @@ func prefixedHeadings(lines []Line, from int, text func(int) string, mark byte, 
 	}
 }
 
-// restructuredHeadings marks titles that are underlined, or also overlined; a
-// kind of line has the level at which it is met first.
+// restructuredHeadings marks titles that are underlined, or also overlined. The level of a
+// title depends on the order in which its kind of line first appears.
 func restructuredHeadings(lines []Line, from int, text func(int) string) {
 	var levels []string
 	adorn := func(i int) byte {
@@ -139,8 +139,8 @@ func spoken(text string) string {
 	return b.String()
 }
 
-// CueTime returns the time at which a cue begins, as 1:02:03; "" if the line
-// is not one of times.
+// CueTime returns the time at which a cue begins, as 1:02:03, or "" if the line contains no
+// times.
 func CueTime(l string) string {
 	from, _, ok := strings.Cut(l, "-->")
 	from = strings.TrimSpace(from)
@@ -152,14 +152,14 @@ func CueTime(l string) string {
 	if strings.Trim(t, "0123456789:") != "" {
 		return ""
 	}
-	if s := strings.TrimLeft(t, "0:"); len(s) < len("0:00") { // under ten minutes: at least 0:00
+	if s := strings.TrimLeft(t, "0:"); len(s) < len("0:00") { // under ten minutes: keep at least 0:00
 		return t[max(0, len(t)-len("0:00")):]
 	}
 	return strings.TrimLeft(t, "0:")
 }
 
-// sourceLines marks the declarations of a program at the beginning of lines and in its
-// classes: functions, types, classes. A comment right above belongs to its declaration.
+// sourceLines marks the declarations of a program that begin a line or belong to a class:
+// functions, types, classes. A comment directly above a declaration belongs to it.
 func sourceLines(name string, data []byte) []Line {
 	lines := PlainLines(data)
 	python := strings.EqualFold(path.Ext(name), ".py")
@@ -183,8 +183,8 @@ func sourceLines(name string, data []byte) []Line {
 	return lines
 }
 
-// classMember reports whether an indented declaration is in an unindented one. Functions
-// inside functions are not sections.
+// classMember reports whether an indented declaration belongs to an unindented one. A function
+// inside a function is not a section.
 func classMember(above []Line, data []byte, indent int) bool {
 	for i := len(above) - 1; i >= 0 && len(above)-i < 200; i-- {
 		l := above[i]
@@ -222,8 +222,8 @@ func aboutNext(text []byte, indent int) bool {
 	return false
 }
 
-// declarers are words that declare something, and modifiers may precede them; programming
-// languages share most of them.
+// declarers are words that declare something. Modifiers may precede them. Most programming
+// languages share these words.
 var (
 	modifiers = set(`pub public private protected internal static final abstract async export default declare virtual override inline unsafe
 		extern sealed partial open data suspend local readonly const pub(crate) constexpr`)
@@ -238,8 +238,7 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// declaration returns the name that a line of a program declares; "" if it
-// declares none.
+// declaration returns the name that a line of a program declares, or "" if it declares none.
 func declaration(s string) string {
 	exported := false
 	for range 6 {
@@ -250,14 +249,14 @@ func declaration(s string) string {
 		rest = strings.TrimLeft(rest, " ")
 		switch {
 		case declarers[w]:
-			if w == "func" && strings.HasPrefix(rest, "(") { // a method of Go
+			if w == "func" && strings.HasPrefix(rest, "(") { // a Go method
 				if _, after, ok := strings.Cut(rest, ") "); ok {
 					rest = after
 				}
 			}
 			name := nameAt(rest)
 			if after := strings.TrimLeft(rest[len(name):], " "); w == "type" && (after == "" || strings.HasPrefix(after, ":")) {
-				return "" // "type: x" of data
+				return "" // "type: x" is data
 			}
 			return name
 		case exported && (w == "const" || w == "let" || w == "var"):

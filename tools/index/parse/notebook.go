@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// A Jupyter notebook is JSON in which programs write each line of a cell on a separate
-// line. It is read line by line, so that its lines and chunks are those of the file. A
+// A Jupyter notebook is JSON in which programs write each line of a cell on a separate line. It
+// is read line by line, so that the lines and chunks have the numbers of the file's lines. A
 // notebook on a single line is plain text.
 
-// notebookLines keeps cells whole and marks the headings of those in Markdown.
+// notebookLines keeps cells whole, and marks the headings in Markdown cells.
 func notebookLines(data []byte) []Line {
 	lines := PlainLines(data)
 	cell, markdown, source := -1, false, false
@@ -45,7 +45,7 @@ func notebookLines(data []byte) []Line {
 	return lines
 }
 
-// jsonString reads a line that is one string of a list.
+// jsonString reads a line that contains one string of a list.
 func jsonString(t []byte) (s string, ok bool) {
 	if t = bytes.TrimSuffix(t, []byte(",")); len(t) < 2 || t[0] != '"' {
 		return "", false
@@ -53,7 +53,7 @@ func jsonString(t []byte) (s string, ok bool) {
 	return s, json.Unmarshal(t, &s) == nil
 }
 
-// cellText returns the text and output of cells, without pictures.
+// cellText returns the text and the output of cells, without pictures.
 func cellText(text string) string {
 	var b strings.Builder
 	list := ""

@@ -6,24 +6,24 @@ import (
 	"unicode"
 )
 
-// Section is a part of a document under one heading.
+// Section is the part of a document under one heading.
 type Section struct {
 	Title string // as a reader sees it
-	// Anchor names the heading within its document, as Hit.Anchor does; it may
-	// be empty if the heading has no letter.
+	// Anchor names the heading within its document, as Hit.Anchor does. It may be empty if the
+	// heading contains no letter.
 	Anchor   string
 	Level    int // 1 to 6
-	From, To int // lines from 1, To included, with the sections under it
+	From, To int // lines from 1, To included, with the sections below this one
 }
 
-// maxSections is how many headings Sections lists: more than any page that a
-// person wrote, and few enough that no file can make it costly.
+// maxSections is how many headings Sections lists. No page that a person wrote has more, and
+// the limit bounds the cost of other files.
 const maxSections = 5000
 
-// Sections lists the first 5,000 headings of a document, in order, by the
-// extension of its name: of Markdown, HTML, reStructuredText, AsciiDoc, Org and
-// notebooks, outside of front matter and code, and what programs declare. Hits
-// name their headings by the same rules, so that a hit's anchor is found here.
+// Sections lists the first 5,000 headings of a document, in order. The extension of the name
+// determines the format: Markdown, HTML, reStructuredText, AsciiDoc, Org, notebooks, and the
+// declarations of programs. Sections ignores front matter and code in pages. Hits name their
+// headings by the same rules, so a hit's anchor is in this list.
 func Sections(name string, text []byte) []Section {
 	lines := ParseLines(name, text, 0)
 	var all []Section
@@ -46,8 +46,8 @@ func Sections(name string, text []byte) []Section {
 	return all
 }
 
-// Title is what search calls a document: the title or the name of its front
-// matter, its first heading of the first two levels, or its file's name.
+// Title returns the title that search shows for a document: the title or the name in its front
+// matter, or else its first heading of the first two levels, or else its file's name.
 func Title(name string, text []byte) string {
 	if isBinary(text) {
 		text = nil
@@ -59,9 +59,8 @@ func Title(name string, text []byte) string {
 	return titleOf(name, lines)
 }
 
-// Anchor returns the fragment by which GitHub and most documentation sites link
-// to a heading, the first of its text in a document: lower case, punctuation
-// dropped, spaces to hyphens.
+// Anchor returns the fragment by which GitHub and most documentation sites link to the first
+// heading with this text: lower case, without punctuation, with hyphens for spaces.
 func Anchor(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(heading) {
@@ -75,8 +74,8 @@ func Anchor(heading string) string {
 	return b.String()
 }
 
-// anchorer creates the anchors of a document's headings, in order. A repeated anchor gets
-// the suffix -1, -2, …, as on GitHub.
+// anchorer creates the anchors of a document's headings, in order. A repeated anchor gets the
+// suffix -1, -2 and so on, as on GitHub.
 type anchorer map[string]int
 
 func (seen anchorer) next(heading string) string {

@@ -7,7 +7,7 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// TermHash is FNV-1a folded to 24 bits, and never 0.
+// TermHash returns the FNV-1a hash of a term, folded to 24 bits. It is never 0.
 func TermHash(term string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(term) {
@@ -16,17 +16,17 @@ func TermHash(term string) uint32 {
 	return max(1, h>>24^h&0xffffff)
 }
 
-// Tokens are the words of a chunk in order, for phrases and proximity: for each field their
-// number as a varint, then the TermHash of each in three bytes. A 0 separates headings and
-// names. In one of 10⁵ chunks, two words have the same hash.
+// Tokens holds the words of a chunk in order, for phrases and proximity. For each field, it
+// contains the count of words as a varint and then the TermHash of each word in three bytes. A
+// 0 separates headings and names. In about one of 10⁵ chunks, two words have the same hash.
 type Tokens []byte
 
 const tokenBytes = 3
 
-// sealBytes is the size of their checksum.
+// sealBytes is the size of the checksum of Tokens.
 const sealBytes = 4
 
-// TokenBreak is the separator; no term has this hash.
+// TokenBreak separates headings and names. No term has this hash.
 const TokenBreak = 0
 
 func appendTokens(b []byte, words []uint32) Tokens {
@@ -37,7 +37,7 @@ func appendTokens(b []byte, words []uint32) Tokens {
 	return b
 }
 
-// Check returns an error if the bytes are not such a list.
+// Check returns an error if t is malformed.
 func (t Tokens) Check() error {
 	for range FieldCount {
 		n, size := binary.Uvarint(t)
@@ -52,14 +52,14 @@ func (t Tokens) Check() error {
 	return nil
 }
 
-// Words are the hashes of words in order.
+// Words holds the hashes of words in order.
 type Words []byte
 
 // Len returns how many words there are, and At the hash of one.
 func (w Words) Len() int        { return len(w) / tokenBytes }
 func (w Words) At(i int) uint32 { return uint32(w[3*i]) | uint32(w[3*i+1])<<8 | uint32(w[3*i+2])<<16 }
 
-// Field returns the words of a field; nil if t is malformed.
+// Field returns the words of a field, or nil if t is malformed.
 func (t Tokens) Field(f int) Words {
 	for ; ; f-- {
 		n, size := binary.Uvarint(t)
@@ -74,7 +74,7 @@ func (t Tokens) Field(f int) Words {
 	}
 }
 
-// Hold reports whether one of the fields has the terms next to one another.
+// Hold reports whether one of the fields contains the terms next to one another.
 func (t Tokens) Hold(phrase []string) bool {
 	want := make([]uint32, len(phrase))
 	for i, p := range phrase {

@@ -9,8 +9,8 @@ import (
 	"satchel/tools/index/language"
 )
 
-// pageLanguage returns the language of a page: from its front matter, or else its path, or
-// else its words. Files of data and source code have none.
+// pageLanguage returns the language of a page from its front matter, or else its path, or else
+// its words. Data files and source code have no language.
 func pageLanguage(name, said string, text []byte) string {
 	if l := language.Normal(said); l != "" {
 		return l
@@ -33,17 +33,17 @@ func pageLanguage(name, said string, text []byte) string {
 
 var htmlLang = Lazily(`(?i)<html[^>]{0,500}\blang\s*=\s*["']?([A-Za-z0-9_-]{2,20})`)
 
-// versionDir is a directory that names a version: 5.1, v2, 3.x, version-1.4.
+// versionDir matches a directory that names a version: 5.1, v2, 3.x, version-1.4.
 var versionDir = Lazily(`^(?:(?:v|version[-_]?|release[-_])?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)|(?:v|version[-_])(\d{1,4}))$`)
 
-// versionOf finds a directory that names a version, such as docs/v5.1/.
+// versionOf returns the version that a directory of the path names, such as docs/v5.1/.
 func versionOf(name string) string {
 	v, _ := cutVersion(name)
 	return v
 }
 
-// cutVersion returns the version that a path names; "" if it names none, and
-// the path without it.
+// cutVersion returns the version that a path names ("" if it names none), and the path without
+// the version.
 func cutVersion(name string) (version, rest string) {
 	dir, _ := path.Split(name)
 	at := 0
@@ -58,8 +58,8 @@ func cutVersion(name string) (version, rest string) {
 	return "", name
 }
 
-// channels are directory names such as "latest". They are not versions of pages, because
-// other directories have these names too.
+// channels are directory names such as "latest". They are not versions, because other
+// directories have these names too.
 var channels = []string{"latest", "stable", "current", "next", "nightly", "canary", "unstable"}
 
 // Family returns the part of a page's path that is the same for its other languages and
@@ -75,13 +75,13 @@ func Family(name string) string {
 		}
 	}
 	key := strings.Join(append(segs, base), "/")
-	// Docusaurus keeps its translations and older versions apart from its pages.
+	// Docusaurus keeps translations and older versions in other directories than its pages.
 	key = strings.Replace(key, "i18n/docusaurus-plugin-content-docs/", "docs/", 1)
 	return strings.Replace(key, "versioned_docs/", "docs/", 1)
 }
 
-// Newer reports whether version a is newer than b. A page without a version is the current
-// one; a version without a number is older than all others.
+// Newer reports whether version a is newer than b. A page without a version is the newest, and
+// a version without a number is the oldest.
 func Newer(a, b string) bool {
 	if a == "" || b == "" {
 		return a == "" && b != ""
@@ -111,9 +111,8 @@ func versionPart(parts []string, i int) int {
 	return n
 }
 
-// SameButVersion reports whether two titles are the same except for the pages' versions.
-// Folders for each version are not enough: notes of 2026.01 and 2026.02 are different
-// pages.
+// SameButVersion reports whether two titles differ only in the pages' versions. Directories
+// that name versions are not enough: notes of 2026.01 and 2026.02 are different pages.
 func SameButVersion(a, versionA, b, versionB string) bool {
 	return a == b || plainTitle(a, versionA) == plainTitle(b, versionB)
 }

@@ -37,7 +37,8 @@ func TestVersionOf(t *testing.T) {
 	}
 }
 
-// The translations and versions of a page are one family; other pages are not.
+// The translations and versions of a page have the same family, and other pages have other
+// families.
 func TestFamily(t *testing.T) {
 	for _, group := range []string{
 		"docs/guide.md docs/ja/guide.md docs/pt-br/guide.md docs/guide.fr.md docs/v2/guide.md docs/latest/de/guide.md",

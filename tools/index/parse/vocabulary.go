@@ -9,28 +9,29 @@ import (
 	"satchel/tools/index/language"
 )
 
-// How many words an analyzer caches: a build sees every word of a collection, a query few. A
-// word takes about 150 bytes.
+// The limits of words that an analyzer caches: a build sees every word of a collection, and a
+// query few words. A word takes about 150 bytes.
 const (
 	buildWords = 1 << 16
 	queryWords = 1 << 14
 )
 
 // vocabulary caches the results of an analyzer for words. It is a hash table with open
-// addressing and one lookup for each word. Its speed depends on the processor's cache, so
-// it is packed and has almost no pointers. It only grows, up to a number of words; then the
-// analyzer starts another one. Ids of words and terms are only valid within one vocabulary.
+// addressing, and takes one lookup for each word. Its speed depends on the processor's cache,
+// so the table is packed and has almost no pointers. A vocabulary only grows, up to a limit of
+// words; then the analyzer starts another. Ids of words and terms are only valid within one
+// vocabulary.
 type vocabulary struct {
 	seed  maphash.Seed
-	slots []wordSlot // a power of two of them, at least half of them empty
+	slots []wordSlot // the length is a power of two, and at least half of the slots are empty
 	words []knownWord
-	raw   []byte      // the words as they are written, one after another
-	forms []wordForms // of the few words that have any, from 1
-	terms []knownTerm // from 1
-	texts []string    // of terms
+	raw   []byte      // the spellings of the words, one after another
+	forms []wordForms // for the few words that have any, from index 1
+	terms []knownTerm // from index 1
+	texts []string    // the texts of terms
 	ids   map[string]termID
-	chunk uint32 // that is being counted; see knownTerm
-	marks []int  // see cut
+	chunk uint32 // the chunk that is being counted; see knownTerm
+	marks []int  // the buffer of cut
 	most  int
 	id    *VocabularyID
 }
@@ -43,33 +44,33 @@ type (
 	termID uint32 // 0: none
 )
 
-// wordSlot is empty if word is 0; else that is the word's number and one.
+// wordSlot is empty if word is 0. Otherwise, word is the id of the word plus 1.
 type wordSlot struct{ hash, word uint32 }
 
-// knownWord is a word as it is written, with its forms.
+// knownWord is one spelling of a word, with its forms.
 type knownWord struct {
-	from  uint32 // in raw
+	from  uint32 // offset in raw
 	size  uint8
-	split bool // its parts were looked for
+	split bool // parts has been called
 	term  termID
 	forms uint32 // 0: none
 }
 
-// wordForms are what few words have.
+// wordForms holds the forms that only few words have.
 type wordForms struct {
-	parts []termID // of an identifier
-	texts []string // of parts
-	own   []stem   // in languages that the word was met in
+	parts []termID // the parts of an identifier
+	texts []string // the texts of parts
+	own   []stem   // the stems in the languages of the texts with the word
 }
 
-// stem is a word's stem in a language, 0 if it has none there.
+// stem is a word's stem in one language. term is 0 if the word has no stem there.
 type stem struct {
 	lang string
 	term termID
 }
 
-// knownTerm is a term: its TermHash, the last chunk that has it, and its place among that
-// chunk's terms.
+// knownTerm holds a term's TermHash, the last chunk that contains the term, and the term's
+// place among the terms of that chunk.
 type knownTerm struct{ hash, chunk, at uint32 }
 
 func NewVocabulary(most int) *vocabulary {
@@ -79,14 +80,14 @@ func NewVocabulary(most int) *vocabulary {
 	}
 }
 
-// Term returns the number of a term, 0 for "".
+// term returns the id of a term, or 0 for "".
 func (v *vocabulary) term(text string) termID {
 	if text == "" {
 		return 0
 	}
 	t, ok := v.ids[text]
 	if !ok {
-		text = strings.Clone(text) // not the page that it was cut from
+		text = strings.Clone(text) // so that the page is not kept in memory
 		t = termID(len(v.terms))
 		v.terms = append(v.terms, knownTerm{hash: TermHash(text)})
 		v.texts = append(v.texts, text)
@@ -95,7 +96,7 @@ func (v *vocabulary) term(text string) termID {
 	return t
 }
 
-// find returns a word's number, if it is known, and its hash.
+// find returns the id of a word, if the word is known, and its hash.
 func (v *vocabulary) find(raw string) (w wordID, hash uint64, ok bool) {
 	hash = maphash.String(v.seed, raw)
 	mask := uint64(len(v.slots) - 1)
@@ -110,10 +111,10 @@ func (v *vocabulary) find(raw string) (w wordID, hash uint64, ok bool) {
 	return 0, hash, false
 }
 
-// add keeps a word that find did not find.
+// add adds a word that find did not find.
 func (v *vocabulary) add(hash uint64, raw string, t termID) wordID {
 	w := wordID(len(v.words))
-	if len(raw) > math.MaxUint8 { // it is not a name, and unlikely to be repeated
+	if len(raw) > math.MaxUint8 { // too long for a name, and unlikely to be repeated
 		v.words = append(v.words, knownWord{term: t, split: true})
 		return w
 	}
@@ -150,15 +151,14 @@ func (v *vocabulary) more(w wordID) *wordForms {
 	return &v.forms[k.forms]
 }
 
-// refresh begins another vocabulary if this one is full. Numbers of the two must not be
-// mixed.
+// refresh starts another vocabulary if this one is full. Ids of the two must not be mixed.
 func (a *Analyzer) refresh() {
 	if v := a.Known; len(v.words) >= v.most || len(v.terms) >= 2*v.most {
 		a.Known = NewVocabulary(v.most)
 	}
 }
 
-// know returns the number of a word and its term, and adds a new word.
+// know returns the ids of a word and of its term, and adds a new word.
 func (v *vocabulary) know(raw string) (wordID, termID) {
 	w, hash, ok := v.find(raw)
 	if ok {
@@ -173,8 +173,8 @@ func (v *vocabulary) know(raw string) (wordID, termID) {
 	return v.add(hash, raw, t), t
 }
 
-// Parts returns the terms of the parts of an identifier, nil if the word is
-// none.
+// parts returns the terms of the parts of an identifier, or nil if the word is not an
+// identifier.
 func (v *vocabulary) parts(w wordID, raw string) []termID {
 	if k := &v.words[w]; k.split {
 		return v.forms[k.forms].parts
@@ -196,8 +196,7 @@ func (v *vocabulary) parts(w wordID, raw string) []termID {
 	return parts
 }
 
-// ownStem returns the term of a word's stem in a language, 0 if it has none
-// there.
+// ownStem returns the term of a word's stem in a language, or 0 if the word has no stem there.
 func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
 	f := v.more(w)
 	for _, s := range f.own {
@@ -213,7 +212,7 @@ func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
 	return s.term
 }
 
-// lowerASCII lower-cases a word of ASCII, whose term then is the same.
+// lowerASCII returns an ASCII word in lower case, which does not change its term.
 func lowerASCII(s string) string {
 	upper := false
 	for i := range len(s) {

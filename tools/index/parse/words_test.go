@@ -10,11 +10,10 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// forgetful is an analyzer that begins another vocabulary after so many words.
+// forgetful returns an analyzer that starts another vocabulary after a few words.
 func forgetful(words int) *parse.Analyzer { return &parse.Analyzer{Known: parse.NewVocabulary(words)} }
 
-// A full vocabulary is left for another one, and nothing that is made of words
-// depends on when.
+// The analyzer replaces a full vocabulary. The results don't depend on when this happens.
 func TestVocabulariesFollowOneAnother(t *testing.T) {
 	text := "useAsyncData and use_async_data, Häuser der Städte, 日本語の文, v1.0.21, C++ in @nuxt/kit, useAsyncData again, " + strings.Repeat("x", 60) + " " +
 		"あ゛あ" + strings.Repeat("\u3099", 200) + " the end"
@@ -29,7 +28,7 @@ func TestVocabulariesFollowOneAnother(t *testing.T) {
 				t.Fatalf("%q and %q, %q and %q", words, words2, extra, extra2)
 			}
 		}
-		// What is called asks the analyzer for other words, as queries do.
+		// The callback asks the analyzer for other words, as queries do.
 		var have, want []parse.Word
 		whole.Words(text, func(w parse.Word) { want = append(want, w) })
 		small.Words(text, func(w parse.Word) {
@@ -43,8 +42,8 @@ func TestVocabulariesFollowOneAnother(t *testing.T) {
 	}
 }
 
-// A short way is taken through few headings: those without marks are as they
-// would be by the long one.
+// CleanHeading skips its expressions for headings without marks. This must not change the
+// result.
 func TestCleanHeading(t *testing.T) {
 	for in, want := range map[string]string{
 		"Plain words": "Plain words", "**Bold** and *thin*": "Bold and thin", "__init__ _x_": "init _x_", "_*_": "__", "a [link](to/it) {#id}": "a link",
