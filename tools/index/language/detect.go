@@ -9,26 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a page is read to detect its language, and how much evidence it needs.
+// The limits of how much of a page is read to detect its language, and the evidence that is
+// required.
 const (
 	sampleBytes = 6 << 10
 	sampleWords = 400
-	minStops    = 3    // words of a language's list that a page must have
-	minShare    = 0.05 // of all its words, with those that languages share shared out: prose has .2 to .4, a table of names next to none
-	minLead     = 1.4  // times what the next language has
-	// scriptShare is the part of a page's letters that its script must have: the
-	// rest is names and code. A character of Chinese, Japanese or Korean counts
+	minStops    = 3    // how many words of a language's list a page must contain
+	minShare    = 0.05 // their share of all words of the page, where a word of several languages counts in part for each: prose has .2 to .4, and a table of names almost none
+	minLead     = 1.4  // the score divided by the score of the next language
+	// scriptShare is the share of a page's letters that must be in the script of its language.
+	// The other letters are in names and code. A Chinese, Japanese or Korean character counts
 	// as three letters.
 	scriptShare = 0.3
 	cjkLetters  = 3
 )
 
-// Guess is the language that a text may be in.
+// Guess is a guess at the language of a text.
 type Guess struct {
-	// Langs are the languages that it may be in, the likeliest first; nil if it is
-	// unknown.
+	// Langs are the possible languages, the likeliest first; nil if the language is unknown.
 	Langs []string
-	// Sure is whether it is in the first.
+	// Sure reports whether the language is certainly the first.
 	Sure bool
 }
 
@@ -62,15 +62,15 @@ func Detect(text []byte) string {
 	return lang
 }
 
-// OfQuery guesses the language of the words of a query: by a script that one
-// language has, else by its stop words and the letters that few languages have.
+// OfQuery guesses the language of a query's words: from a script that only one language uses,
+// or else from stop words and from letters that few languages have.
 func OfQuery(words []string) Guess {
 	var c count
 	for _, w := range words {
 		c.add(w)
 	}
 	if l := c.script(0); l != "" {
-		if l == "zh" { // without kana, Japanese looks the same
+		if l == "zh" { // without kana, the query may be Japanese
 			return Guess{Langs: []string{"zh", "ja"}}
 		}
 		return Guess{Langs: []string{l}, Sure: true}
@@ -81,13 +81,13 @@ func OfQuery(words []string) Guess {
 	return g
 }
 
-// count counts the words and letters that distinguish languages.
+// count holds the counts of words and letters that distinguish languages.
 type count struct {
 	letters, words, hits              int
 	kana, hangul, han, cyrillic       int
 	arabic, thai, hindi, greek, hebre int
 	ukrainian, persian                int
-	score                             [64]float64 // by the order of stops
+	score                             [64]float64 // indexed like order
 }
 
 func (c *count) add(text string) {
@@ -121,7 +121,7 @@ func (c *count) add(text string) {
 			i += size
 		}
 		c.words++
-		// A word that is joined to others or to digits is a name.
+		// A word that is joined to another word or to digits is a name.
 		if i-start > 24 || start > 0 && joins(text[start-1]) || i < len(text) && joins(text[i]) && (text[i] != '.' || i+1 < len(text) && text[i+1] > ' ') {
 			continue
 		}
@@ -143,7 +143,7 @@ func joins(b byte) bool {
 	return b == '_' || b == '$' || b == '/' || b == '@' || b == '.' || b >= '0' && b <= '9'
 }
 
-// letter counts a letter that not every language has.
+// letter counts a letter that only some languages have.
 func (c *count) letter(r rune, order []string) {
 	switch {
 	case r < 0x0250:
@@ -181,7 +181,7 @@ func (c *count) letter(r rune, order []string) {
 	}
 }
 
-// accents are the languages that have a letter.
+// accents returns the languages that have a letter.
 func accents(r rune) string {
 	switch unicode.ToLower(r) {
 	case 'ñ', '¿', '¡':
@@ -230,15 +230,15 @@ func accents(r rune) string {
 	return ""
 }
 
-// script returns the language that a text's letters identify, if they are more than a share
-// of all letters.
+// script returns the language that the letters of a text identify, if these are more than the
+// given share of all letters.
 func (c *count) script(share float64) string {
 	over := func(n int) bool { return n > 0 && float64(n) >= share*float64(c.letters) }
 	cjk := c.kana + c.han
 	switch {
 	case c.hangul > 0 && over(cjkLetters*(c.hangul+c.han)):
 		return "ko"
-	// Kana among Han is Japanese; one character in a Chinese text is a quote.
+	// Han with kana is Japanese, but a single kana in a Chinese text is part of a quote.
 	case c.kana > 0 && over(cjkLetters*cjk) && c.kana*20 >= cjk:
 		return "ja"
 	case over(cjkLetters * cjk):
@@ -265,7 +265,7 @@ func (c *count) script(share float64) string {
 	return ""
 }
 
-// ranked are the languages that anything speaks for, the likeliest first.
+// ranked returns the languages with any evidence, the likeliest first.
 func (c *count) ranked() []string {
 	t := table()
 	var all []string
@@ -286,7 +286,7 @@ func (c *count) ranked() []string {
 	return all
 }
 
-// best returns the likeliest language, its score and the next one's.
+// best returns the likeliest language, its score and the score of the next language.
 func (c *count) best() (lang string, best, next float64) {
 	for j, l := range table().order {
 		switch s := c.score[j]; {

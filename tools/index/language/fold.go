@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns the common form of the spellings of a word: lower case, without
-// accents and points, in compatibility forms (full width, ligatures), with ß as
-// ss, dotless ı as i, ё as е, the forms of alef, ya and ta marbuta as one each,
-// without tatweel, and with European digits.
+// Fold returns the common form of all spellings of a word. The form is in lower case, without
+// accents, points and tatweel. Compatibility forms (full width, ligatures), the forms of alef,
+// ya and ta marbuta, and digits have one form each. ß becomes ss, dotless ı becomes i, and ё
+// becomes е.
 func Fold(word string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(word) {
@@ -80,7 +80,7 @@ func foldRune(r rune) rune {
 		return r
 	}
 	switch r {
-	case 0x200c, 0x200d, 0xfeff: // joiners say how letters look
+	case 0x200c, 0x200d, 0xfeff: // joiners only change how letters look
 		return -1
 	}
 	return unicode.ToLower(r)

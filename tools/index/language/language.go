@@ -2,9 +2,9 @@
 // detects the language of a page or a query, folds the spellings of a word into one, stems
 // words, and knows stop words.
 //
-// A language is named by its lower-case code (ISO 639-1) and, if a page says so, its
-// region: "ja", "pt-br". Every function only depends on its arguments, so a page and a
-// query with the same word always agree.
+// A language is named by its lower-case code (ISO 639-1) and, if a page contains one, its
+// region: "ja", "pt-br". The result of every function only depends on its arguments, so a page
+// and a query with the same word always agree.
 package language
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Normal returns a language tag of a page in its normal form: pt_BR is pt-br, "English" is
+// Normal returns a language tag in its normal form: pt_BR becomes pt-br, and "English" becomes
 // en. It returns "" for other texts.
 func Normal(tag string) string {
 	tag = strings.ToLower(strings.TrimSpace(strings.ReplaceAll(tag, "_", "-")))
@@ -33,7 +33,7 @@ func Normal(tag string) string {
 	return tag
 }
 
-// Base returns a language without its region: pt of pt-br.
+// Base returns a language without its region: pt for pt-br.
 func Base(tag string) string {
 	code, _, _ := strings.Cut(tag, "-")
 	switch code {
@@ -47,7 +47,7 @@ func Base(tag string) string {
 	return code
 }
 
-// names are languages as people write them out.
+// names maps the names of languages to codes.
 var names = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for pair := range strings.FieldsSeq(`english=en german=de deutsch=de french=fr français=fr francais=fr spanish=es español=es
@@ -60,8 +60,8 @@ var names = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// codes count as a language in a path. Codes that are common names of directories (be, eu,
-// is, ms, my, no, so, to) are absent.
+// codes holds the codes that count as a language in a path. It does not contain codes that are
+// also common names of directories (be, eu, is, ms, my, no, so, to).
 var codes = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for l := range strings.FieldsSeq(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ka ko lt lv nb nl nn pl pt ro ru sk sl
@@ -71,14 +71,14 @@ var codes = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// Known reports whether a tag names a language that a path may name too.
+// Known reports whether a tag names a language that can occur in a path.
 func Known(tag string) bool {
 	code, _, _ := strings.Cut(Normal(tag), "-")
 	return codes()[code] || code == "no"
 }
 
-// isRegion reports whether a text may follow a code of two letters: a country, a script, or
-// the United Nations' number of Latin America.
+// isRegion reports whether a text can follow a code of two letters: a country, a script, or
+// 419, the United Nations' number of Latin America.
 func isRegion(s string) bool {
 	switch s {
 	case "hans", "hant", "latn", "cyrl", "419":
@@ -96,15 +96,15 @@ func isTag(s string) bool {
 	return codes()[code] && (!dashed || isRegion(region))
 }
 
-// suffixed is a file name with a language before its extension: guide.fr.md, README_ja.md,
-// readme-zh-CN.md. Without a dot, only usual names of translated files count: go-it.md is
+// suffixed matches a file name with a language before its extension: guide.fr.md, README_ja.md,
+// readme-zh-CN.md. Without a dot, it only matches usual names of translated files: go-it.md is
 // not an Italian page.
 var suffixed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.+)\.|(?i:(readme|index|changelog|contributing|license|security|code_of_conduct))[._-])([A-Za-z]{2}(?:[-_][A-Za-z0-9]{2,4})?)(\.[A-Za-z0-9]{1,8})$`)
 })
 
-// OfPath returns the language that a path names ("" if it names none) and the
-// path without it, which the translations of a page have in common.
+// OfPath returns the language that a path names ("" if it names none), and the path without the
+// language. All translations of a page have the same rest.
 func OfPath(name string) (lang, rest string) {
 	dir, base := path.Split(name)
 	if m := suffixed().FindStringSubmatch(base); m != nil && isTag(m[3]) {

@@ -20,7 +20,7 @@ func TestNormal(t *testing.T) {
 	}
 }
 
-// A language in a path is taken out of it, so that translations share the rest.
+// OfPath removes a language from a path, so that all translations have the same rest.
 func TestOfPath(t *testing.T) {
 	for _, c := range []struct{ path, lang, rest string }{
 		{"docs/ja/guide.md", "ja", "docs/guide.md"},
@@ -57,7 +57,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// The forms of a word in each group have one stem, and other words another.
+// The words in each group have one stem, and the groups have different stems.
 func TestStems(t *testing.T) {
 	for _, c := range []struct{ lang, same, other string }{
 		{"en", "connect connects connected connecting connection connections", "connoisseur"},
@@ -89,7 +89,7 @@ func TestStems(t *testing.T) {
 			t.Errorf("%s: %s and %s have one stem", c.lang, c.other, words[0])
 		}
 	}
-	// From the vocabulary of the algorithm's description.
+	// These words are from the vocabulary in the algorithm's description.
 	for in, want := range map[string]string{
 		"consign": "consign", "consistency": "consist", "consolatory": "consolatori", "knightly": "knight", "knots": "knot",
 		"generously": "generous", "communication": "communic", "hopefulness": "hope", "troubled": "troubl", "sky": "sky", "ties": "tie", "cries": "cri", "by": "by", "say": "say",
@@ -171,8 +171,8 @@ func TestOfQuery(t *testing.T) {
 	}
 }
 
-// FuzzWord: whatever the letters, a word has a form, which is valid UTF-8, and
-// no stemmer fails.
+// FuzzWord checks for any letters that a word has a form of valid UTF-8, and that no stemmer
+// fails.
 func FuzzWord(f *testing.F) {
 	for _, w := range []string{"running", "Häuser", "ёлка", "المكتبة", "भाषाओं", "İI", "\xff", "ﷺ", "a\u0301", "ǅ", "kitaplarımızdan", strings.Repeat("ö", 60)} {
 		f.Add(w)
@@ -196,7 +196,8 @@ func FuzzWord(f *testing.F) {
 	})
 }
 
-// What Term takes a short way with is what Fold leaves alone, in pairs too.
+// Term does not fold the characters for which isSteady is true, so Fold must change neither
+// these characters nor pairs of them.
 func TestSteadyCharactersAreFoldedAlready(t *testing.T) {
 	prev := 'の'
 	for _, span := range [][2]rune{{0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x30fc, 0x30fc}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}} {
@@ -214,8 +215,8 @@ func TestSteadyCharactersAreFoldedAlready(t *testing.T) {
 	}
 }
 
-// What a snippet shows is chosen among the words that begin with the same letter as
-// what was looked for.
+// A snippet only shows words with the same first letter as a term, so Term must keep the first
+// letter.
 func TestStemsKeepTheFirstLetter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, lang := range []string{"", "ar", "cs", "da", "de", "en", "es", "fi", "fr", "hi", "hu", "it", "nl", "no", "pl", "pt", "ro", "ru", "sv", "tr"} {

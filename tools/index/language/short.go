@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// shortened are words with a usual short form in texts about software, each with the short
-// form first. A pair is here only where nearly every use of the short form means the long
-// one.
+// shortened lists words with a usual short form in texts about software, the short form first.
+// It only contains a pair if nearly every use of the short form means the long form.
 const shortened = `a11y accessibility, admin administrator, app application, arg argument, async asynchronous, attr attribute,
 	auth authentication, cert certificate, cmd command, config configuration, db database, dep dependency, dev development,
 	dir directory, docs documentation, env environment, err error, fn function, func function, i18n internationalization,
@@ -28,8 +27,8 @@ var shortForms = sync.OnceValue(func() map[string][]string {
 	return forms
 })
 
-// OtherForms returns the other forms of an English word of software, in lower case: "repo" is
-// "repository" and the reverse. A plural counts as its singular.
+// OtherForms returns the other forms of an English word of software, in lower case:
+// "repository" for "repo" and the reverse. A plural counts as its singular.
 func OtherForms(word string) []string {
 	forms := shortForms()
 	other := forms[word]

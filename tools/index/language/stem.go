@@ -25,7 +25,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxStemBytes is the longest word that is stemmed: longer ones are names,
+// maxStemBytes is the length of the longest word that is stemmed. Longer words are names,
 // hashes and encoded data.
 const maxStemBytes = 40
 
@@ -67,8 +67,7 @@ func stemmer(lang string) func(*snowballstem.Env) bool {
 	return nil
 }
 
-// Stems reports whether words that are written in Latin letters have stems of
-// their own in a language: whether Stem gives something else than Term may.
+// Stems reports whether Stem and Term can differ for words in Latin letters in a language.
 func Stems(lang string) bool {
 	lang = Base(lang)
 	switch lang {
@@ -80,9 +79,9 @@ func Stems(lang string) bool {
 	return stemmer(lang) != nil
 }
 
-// Term returns the form under which every page and every query has a word, in any language:
-// folded, and stemmed by script (Latin as English, Cyrillic as Russian, Arabic as Arabic,
-// Devanagari as Hindi).
+// Term returns the form of a word under which every page and every query has it, in any
+// language. It folds the word and stems it by script: Latin as English, Cyrillic as Russian,
+// Arabic as Arabic, and Devanagari as Hindi.
 func Term(word string) string {
 	if isASCII(word) {
 		return stemASCII(strings.ToLower(word))
@@ -106,8 +105,9 @@ func Term(word string) string {
 	return stemASCII(Fold(word))
 }
 
-// isSteady reports whether a word consists only of Chinese, Japanese and Korean characters,
-// which have one form and no stem. There are too many pairs of them to stem each.
+// isSteady reports whether a word consists only of Chinese, Japanese and Korean characters.
+// Such words have one form and no stem. Stemming them would be slow, because there are many
+// pairs of characters.
 func isSteady(word string) bool {
 	for _, r := range word {
 		switch {
@@ -119,9 +119,9 @@ func isSteady(word string) bool {
 	return true
 }
 
-// Stem returns the folded stem of a word in a language for which Stems is true. The stem of a
-// word without its accents may differ. For Vietnamese, whose accents distinguish words, it is
-// the word itself.
+// Stem returns the folded stem of a word in a language for which Stems is true. The stems of a
+// word with and without its accents can differ. For Vietnamese, Stem returns the word itself,
+// because accents distinguish words.
 func Stem(lang, word string) string {
 	lang = Base(lang)
 	if len(word) > maxStemBytes || !latin(word) {
@@ -161,7 +161,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// stemASCII stems a folded word of a–z as English.
+// stemASCII stems a folded word of the letters a to z as English.
 func stemASCII(word string) string {
 	if len(word) <= 2 || len(word) > maxStemBytes {
 		return word
@@ -190,11 +190,11 @@ func run(stem func(*snowballstem.Env) bool, word string) (stemmed string) {
 	return env.Current()
 }
 
-// stemArabic takes a folded word's article and endings off: "ال", alone or behind a
-// conjunction or preposition, and those of number, gender and possession. It is a light
-// stemmer after Larkey, Ballesteros and Connell ("Light Stemming for Arabic", 2007,
-// light10), which finds more than a root stemmer. The generated stemmer expects letters
-// that are not folded.
+// stemArabic removes the article and the endings of a folded word: "ال", alone or after a
+// conjunction or preposition, and the endings of number, gender and possession. It is the light
+// stemmer of Larkey, Ballesteros and Connell ("Light Stemming for Arabic", 2007, light10),
+// which finds more than a root stemmer. The generated stemmer expects letters that are not
+// folded.
 func stemArabic(word string) string {
 	r := []rune(word)
 	if len(r) > 3 && r[0] == 'و' {
@@ -214,8 +214,8 @@ func stemArabic(word string) string {
 	return string(r)
 }
 
-// stemHindi takes the endings of case, number and gender off a folded word,
-// after Ramanathan and Rao ("A Lightweight Stemmer for Hindi", 2003).
+// stemHindi removes the endings of case, number and gender of a folded word, after Ramanathan
+// and Rao ("A Lightweight Stemmer for Hindi", 2003).
 func stemHindi(word string) string {
 	for _, s := range []string{"ियों", "ियां", "ाओं", "ाएं", "ुओं", "ुएं", "ताओं", "नाओं", "कर", "ाओ", "िए", "ाई", "ाए", "ने", "नी", "ना", "ते", "ती", "ता",
 		"ों", "ें", "ीं", "ां", "ा", "े", "ी", "ो", "ि", "ु", "ू"} {

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// lists are the stop words of each language: articles, pronouns, prepositions, conjunctions,
-// auxiliary verbs and the words of questions. They are dropped from queries, and identify the
-// language of a text.
+// lists holds the stop words of each language: articles, pronouns, prepositions, conjunctions,
+// auxiliary verbs and question words. Queries lose their stop words. Stop words also identify
+// the language of a text.
 var lists = map[string]string{
 	"en": `a about above after again against all also am an and any are as at be because been before being below between both
 		but by can cannot could did do does doing down during each few for from further had has have having he her here hers him his
@@ -77,7 +77,7 @@ var lists = map[string]string{
 	"he": `של את על אל לא כן זה זו הוא היא הם אני אתה אנחנו מה מי איך למה מתי איפה אם או גם כי כל עם יש אין היה`,
 }
 
-// stops has a bit for each language whose list has a word: bit i for order[i].
+// stops has a bit for each language whose list contains a word: bit i for order[i].
 type stops struct {
 	order []string
 	of    map[string]uint64
@@ -90,14 +90,14 @@ var table = sync.OnceValue(func() stops {
 		t.order = append(t.order, l)
 		for w := range strings.FieldsSeq(lists[l]) {
 			t.of[w] |= bit
-			t.of[Fold(w)] |= bit // as typed without accents
+			t.of[Fold(w)] |= bit // people also type words without accents
 		}
 	}
 	return t
 })
 
-// IsStop reports whether a lower-case word carries no topic in one of the
-// languages; without any, in English.
+// IsStop reports whether a lower-case word is a stop word in one of the languages, or in
+// English if langs is empty.
 func IsStop(word string, langs ...string) bool {
 	t := table()
 	in := t.of[word]
@@ -117,7 +117,7 @@ func IsStop(word string, langs ...string) bool {
 	return false
 }
 
-// requests are English words that introduce a request for a text about something.
+// requests holds English words that introduce a request for a text about a subject.
 var requests = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields("describe discover explain find guide introduction learn overview show tell tutorial understand") {
@@ -126,6 +126,6 @@ var requests = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// IsRequest reports whether a word, in lower case, often begins a request in English
-// ("explain how …", "an introduction to …").
+// IsRequest reports whether a lower-case word often begins a request in English ("explain how
+// …", "an introduction to …").
 func IsRequest(word string) bool { return requests()[word] }
