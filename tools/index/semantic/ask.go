@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Errors of a query that continues without a model. The caller names the model.
+// Errors for a query that continues without the model. The caller adds the model's name.
 var (
 	// ErrSlow means that the model did not answer within QueryWait.
 	ErrSlow = errors.New("it does not answer in time")
@@ -23,22 +23,22 @@ var (
 // Vector is a query's vector.
 type Vector struct{ q *query }
 
-// Answer is a query's vector on its way.
+// Answer is a query's vector that may still be under way.
 type Answer struct {
 	e     *Engine
 	job   *job
-	until time.Time // when the search continues without it
+	until time.Time // when the search continues without the vector
 }
 
-// job is one request to the model. Its results are there once done is closed.
+// job is one request to the model. Its results are valid after done is closed.
 type job struct {
-	until  time.Time // when the search that started it continues without it
+	until  time.Time // when the search that started the job continues without the vector
 	done   chan struct{}
 	vector *Vector
 	err    error
 }
 
-// asked has the vectors of queries: those that are known, and those under way.
+// asked holds the vectors of queries: the known ones, and those under way.
 type asked struct {
 	o Options
 
@@ -55,8 +55,9 @@ func (a *asked) init(o Options) {
 	a.health = NewBreaker(o.BreakAfter, o.BreakFor, o.Now)
 }
 
-// Ask starts to embed a query with the model of id, and returns at once. A late vector is
-// finished in the background, and available to the next search with the same query.
+// Ask starts to embed a query with the model of id, and returns at once. If the vector is late,
+// the work continues in the background, and the next search with the same query uses the
+// vector.
 func (e *Engine) Ask(id Identity, text string) *Answer {
 	if e == nil {
 		return nil
@@ -93,7 +94,7 @@ func (e *Engine) Ask(id Identity, text string) *Answer {
 	return &Answer{e, j, until}
 }
 
-// answer asks the model. It is the goroutine of one Ask.
+// answer calls the model. It runs in its own goroutine.
 func (e *Engine) answer(j *job, id Identity, key, text string) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.o.QueryTimeout)
 	defer cancel()
@@ -125,8 +126,8 @@ func (e *Engine) answer(j *job, id Identity, key, text string) {
 	close(j.done)
 }
 
-// Wait returns the vector when it is ready, or why the search continues without it:
-// ErrSlow, ErrResting, ErrBusy, ctx's error or the model's.
+// Wait returns the vector when it is ready, or the reason why the search continues without it:
+// ErrSlow, ErrResting, ErrBusy, the error of ctx, or the model's error.
 func (n *Answer) Wait(ctx context.Context) (*Vector, error) {
 	select {
 	case <-n.job.done:

@@ -24,8 +24,8 @@ func TestAQueryIsRemembered(t *testing.T) {
 	}
 }
 
-// TestALateVectorIsTheNextOnes has a model that is slow: the search goes on
-// without the vector, and the same query finds it later.
+// TestALateVectorIsTheNextOnes has a slow model. The search continues without the vector, and
+// the next search with the same query uses it.
 func TestALateVectorIsTheNextOnes(t *testing.T) {
 	f := newFixture(t)
 	f.o.QueryWait = time.Millisecond
@@ -44,8 +44,8 @@ func TestALateVectorIsTheNextOnes(t *testing.T) {
 	}
 }
 
-// TestADeadModelIsLeftAlone counts what reaches it while it rests, and lets it
-// come back.
+// TestADeadModelIsLeftAlone counts the requests to a failing model during a rest, and then
+// makes the model work again.
 func TestADeadModelIsLeftAlone(t *testing.T) {
 	f := newFixture(t)
 	var now atomic.Int64
@@ -106,7 +106,7 @@ func TestTooManyQueriesGoOnWithout(t *testing.T) {
 	}
 }
 
-// TestOffCostsNothing uses a nil Engine, which is the leg switched off.
+// TestOffCostsNothing uses a nil Engine, which is switched off.
 func TestOffCostsNothing(t *testing.T) {
 	var e *semantic.Engine
 	if n := testing.AllocsPerRun(100, func() {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Breaker stops calls of a model for a while after several failures in a row. The zero
-// value is not ready: see NewBreaker.
+// Breaker stops calls of a model for a while after several failures in a row. NewBreaker
+// returns one; the zero value is not usable.
 type Breaker struct {
 	after int
 	first time.Duration
@@ -14,19 +14,19 @@ type Breaker struct {
 
 	mu     sync.Mutex
 	fails  int
-	rest   time.Duration // the last one's length; 0: the model is well
+	rest   time.Duration // the length of the last rest; 0: the model works
 	resume time.Time
 }
 
-// NewBreaker returns a Breaker that rests after so many failures in a row, at
-// first for so long, and twice as long with each failure after that, up to 64
-// times. now is the clock.
+// NewBreaker returns a Breaker that rests after the given count of failures in a row. The first
+// rest lasts first. Each further failure doubles the rest, up to 64 times first. now is the
+// clock.
 func NewBreaker(after int, first time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{after: after, first: first, now: now}
 }
 
 // Allow reports whether the model may be called. After a rest it allows one caller to try, and
-// the others once that trial, which takes as long as an answer may, is over.
+// allows the next one after trial, the time that an answer may take.
 func (b *Breaker) Allow(trial time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,14 +40,14 @@ func (b *Breaker) Allow(trial time.Duration) bool {
 	return true
 }
 
-// Succeeded counts an answer in time.
+// Succeeded records an answer in time.
 func (b *Breaker) Succeeded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fails, b.rest, b.resume = 0, 0, time.Time{}
 }
 
-// Failed counts a failure or a late answer.
+// Failed records a failure or a late answer.
 func (b *Breaker) Failed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,15 +12,15 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// cache keeps vectors by model and text, so that no text is embedded twice, even after a
-// restart or if it moved. It is a SQLite file of limited size beside the vectors.
+// cache holds vectors by model and text, so that each text is embedded only once, even after a
+// restart or a move of the text. It is a SQLite file of limited size beside the vectors.
 type cache struct {
 	db       *sql.DB
 	maxBytes int64
 }
 
-// cacheVersion changes with the tables and with how rows are packed; a cache of
-// another version is thrown away.
+// cacheVersion must change when the tables or the format of packed rows change. A cache of
+// another version is deleted.
 const cacheVersion = 1
 
 func openCache(ctx context.Context, file string, maxBytes int64) (*cache, error) {
@@ -35,7 +35,7 @@ func openCache(ctx context.Context, file string, maxBytes int64) (*cache, error)
 }
 
 func tryCache(ctx context.Context, file string, maxBytes int64) (_ *cache, err error) {
-	// secure_delete: purged text must not stay in free pages.
+	// secure_delete overwrites deleted rows, so that purged text does not stay in free pages.
 	dsn := "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() +
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_pragma=secure_delete(1)&_pragma=cache_size(-2048)&_txlock=immediate"
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -75,8 +75,7 @@ func tryCache(ctx context.Context, file string, maxBytes int64) (_ *cache, err e
 
 func (c *cache) close() error { return c.db.Close() }
 
-// model returns the number under which vectors of this identity and length are
-// kept.
+// model returns the id of the vectors of this identity and length.
 func (c *cache) model(ctx context.Context, id Identity, dims int) (n int64, err error) {
 	if _, err := c.db.ExecContext(ctx, `INSERT OR IGNORE INTO models(identity, dims) VALUES(?, ?)`, id.text(), dims); err != nil {
 		return 0, err
@@ -85,8 +84,7 @@ func (c *cache) model(ctx context.Context, id Identity, dims int) (n int64, err 
 	return n, err
 }
 
-// dims returns the length of the identity's newest vectors, 0 if there are
-// none.
+// dims returns the length of the identity's newest vectors, or 0 if there are none.
 func (c *cache) dims(ctx context.Context, id Identity) (dims int, err error) {
 	err = c.db.QueryRowContext(ctx, `SELECT dims FROM models WHERE identity = ? ORDER BY id DESC LIMIT 1`, id.text()).Scan(&dims)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -95,7 +93,7 @@ func (c *cache) dims(ctx context.Context, id Identity) (dims int, err error) {
 	return dims, err
 }
 
-// get returns a kept vector; ok is false if there is none.
+// get returns a cached vector; ok is false if there is none.
 func (c *cache) get(ctx context.Context, model int64, h textHash, dims int) (r row, ok bool, err error) {
 	var b []byte
 	err = c.db.QueryRowContext(ctx, `SELECT row FROM vectors WHERE model = ? AND hash = ?`, model, h[:]).Scan(&b)
@@ -106,12 +104,12 @@ func (c *cache) get(ctx context.Context, model int64, h textHash, dims int) (r r
 		return row{}, false, err
 	}
 	if r, err = unpackRow(b, dims); err != nil {
-		return row{}, false, nil // as good as none: it is embedded again
+		return row{}, false, nil // damaged, so the text is embedded again
 	}
 	return r, true, nil
 }
 
-// has reports whether a vector is kept.
+// has reports whether a vector is cached.
 func (c *cache) has(ctx context.Context, model int64, h textHash) (bool, error) {
 	var one int
 	err := c.db.QueryRowContext(ctx, `SELECT 1 FROM vectors WHERE model = ? AND hash = ?`, model, h[:]).Scan(&one)
@@ -121,7 +119,7 @@ func (c *cache) has(ctx context.Context, model int64, h textHash) (bool, error) 
 	return err == nil, err
 }
 
-// put keeps vectors, all in one transaction. day counts days, for trim.
+// put adds vectors in one transaction. day is the count of days that trim uses.
 func (c *cache) put(ctx context.Context, model int64, hashes []textHash, rows []row, day int64) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -138,7 +136,7 @@ func (c *cache) put(ctx context.Context, model int64, hashes []textHash, rows []
 	return tx.Commit()
 }
 
-// remove forgets texts under every model.
+// remove removes the vectors of texts under every model.
 func (c *cache) remove(ctx context.Context, hashes []textHash) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

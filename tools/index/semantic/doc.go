@@ -1,23 +1,23 @@
-// Package semantic finds passages by their meaning: it keeps one vector for each chunk of a
-// collection, made by an [Embedder], and compares them with the vector of a query.
+// Package semantic finds passages by their meaning. It keeps a vector of an [Embedder] for each
+// chunk of a collection, and compares these vectors with the vector of a query.
 //
-// # What it promises
+// # Guarantees
 //
-//   - Vectors are a cache and never the truth: a missing or damaged file is made again. A text
-//     is embedded only once for a model [Identity].
-//   - Nothing waits for the model: a collection is embedded in the background, in slices, and
-//     continues after a restart. Until the vectors of a new model are complete, those of the
-//     old one answer; one rename replaces them.
-//   - A query waits for its own vector no longer than [Options.QueryWait], and
-//     not at all while the breaker is open.
-//   - Every comparison is exact over all vectors that meet the filter; there is no
-//     approximate graph that could miss a neighbour.
+//   - Vectors are only a cache: a missing or damaged file is written again. A text is embedded
+//     only once for a model [Identity].
+//   - Nothing waits for the model. A collection is embedded in the background, in slices, and
+//     the work continues after a restart. The vectors of the old model answer until those of a
+//     new model are complete. One rename then replaces them.
+//   - A query waits for its own vector at most [Options.QueryWait], and not at all while the
+//     [Breaker] is open.
+//   - Every comparison covers all vectors that meet the filter. There is no approximate graph
+//     that could miss a neighbour.
+// approximate graph that could miss a neighbour.
 //
-// # How vectors are kept
+// # Format
 //
-// A vector is normalised, so that a dot product is the cosine, and each of its
-// numbers is kept in one byte, scaled to the vector's own range. A search reads
-// all of them against the query in six bits, eight numbers in two
-// multiplications, and then scores the best few hundred again against the query
-// as it is.
+// A vector is normalised, so a dot product is the cosine. Each of its numbers takes one byte,
+// scaled to the range of the vector. A search first compares all vectors with a query of six
+// bits per number, eight numbers in two multiplications. It then scores the best few hundred
+// again with the exact query.
 package semantic

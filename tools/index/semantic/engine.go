@@ -17,33 +17,31 @@ import (
 
 // Options configure an Engine. The zero value of a field means its default.
 type Options struct {
-	// Dir holds the vectors and the cache. It is made if it does not exist; nothing else
-	// may be kept in it.
+	// Dir holds the vectors and the cache. The Engine creates it if it does not exist. It may
+	// not contain anything else.
 	Dir string
 	// Embedder makes the vectors.
 	Embedder Embedder
-	// Logger hears of switches and failures, never of a text or a key. Default:
-	// nothing is logged.
+	// Logger receives switches and failures, but never a text or a key. Default: nothing is
+	// logged.
 	Logger *slog.Logger
-	// QueryWait is how long a search waits for its query's vector. Default 300
-	// ms.
+	// QueryWait is how long a search waits for the vector of its query. Default 300 ms.
 	QueryWait time.Duration
-	// QueryTimeout is how long the model may work on a query's vector after the
-	// search has gone on without it: a model that is being loaded answers the
-	// next one. Default 20 s.
+	// QueryTimeout is how long the model may work on a query's vector after the search has
+	// continued without it. So a model that is still loading can answer the next search.
+	// Default 20 s.
 	QueryTimeout time.Duration
-	// BreakAfter is after how many failures or late answers in a row queries
-	// stop asking, and BreakFor for how long; it doubles up to 64 times. Default
-	// 3 and 5 s.
+	// BreakAfter is how many failures or late answers in a row stop the calls for queries, and
+	// BreakFor is how long. BreakFor doubles up to 64 times. Default 3 and 5 s.
 	BreakAfter int
 	BreakFor   time.Duration
-	// QueryCache is how many queries' vectors are remembered. Default 256.
+	// QueryCache is how many queries' vectors are kept in memory. Default 256.
 	QueryCache int
-	// MaxAsking is how many queries the model works on at once; further ones go
-	// on without it. Default 16.
+	// MaxAsking is how many queries the model works on at once. Further queries continue
+	// without it. Default 16.
 	MaxAsking int
-	// Batch and BatchTokens bound the texts that are embedded at once, by number
-	// and by an estimate of their tokens. Default 64 and 16,000.
+	// Batch and BatchTokens limit the texts that are embedded at once, by their count and by an
+	// estimate of their tokens. Default 64 and 16,000.
 	Batch       int
 	BatchTokens int
 	// Parallel is how many batches of one collection are under way at once.
@@ -51,11 +49,11 @@ type Options struct {
 	Parallel int
 	// Workers is how many collections are embedded at once. Default 2.
 	Workers int
-	// Slice is how long a collection is embedded before others that wait get
-	// their turn. Default 30 s.
+	// Slice is how long a collection is embedded before waiting collections get their turn.
+	// Default 30 s.
 	Slice time.Duration
-	// RetryAfter is when a collection is tried again after it failed; it doubles
-	// up to 64 times. Default 5 s.
+	// RetryAfter is the delay before a failed collection is tried again. It doubles up to 64
+	// times. Default 5 s.
 	RetryAfter time.Duration
 	// CacheBytes limits the cache of vectors. Default 1 GiB.
 	CacheBytes int64
@@ -113,8 +111,8 @@ func (o Options) withDefaults() Options {
 
 // State is the state of a collection in its Source.
 type State struct {
-	// Fingerprint names how documents are cut into chunks. Vectors of another
-	// one are looked up by their text again.
+	// Fingerprint identifies how documents are cut into chunks. After a change of the
+	// fingerprint, vectors are looked up by their texts.
 	Fingerprint string
 	Commit      string
 }
@@ -122,24 +120,24 @@ type State struct {
 // Doc is a document of a collection.
 type Doc struct {
 	ID int64
-	// Key is a hash of the document's name and content: documents with the same
-	// one have the same chunks.
+	// Key is a hash of the document's name and content. Documents with the same key have the
+	// same chunks.
 	Key uint64
 }
 
 // Chunk is a passage of a document.
 type Chunk struct {
 	ID   int64
-	Text string // as it is embedded, with its title and headings
+	Text string // the text to embed, with its title and headings
 }
 
 // Source is the index, from which the Engine reads collections.
 type Source interface {
-	// Docs lists a collection's documents, ascending by id. ok is false if
-	// the collection has no index.
+	// Docs lists a collection's documents, ascending by id. ok is false if the collection has
+	// no index.
 	Docs(ctx context.Context, collection string) (docs []Doc, s State, ok bool, err error)
-	// Chunks returns the chunks of a document, ascending by id; none if it
-	// has gone since.
+	// Chunks returns the chunks of a document, ascending by id, or none if the document was
+	// removed.
 	Chunks(ctx context.Context, collection string, d Doc) ([]Chunk, error)
 }
 
@@ -159,8 +157,8 @@ type Engine struct {
 	pending []string
 	wake    *sync.Cond
 	closed  bool
-	// probe reports that the model's vectors changed their length, so that the
-	// next run asks for it first.
+	// probe reports that the length of the model's vectors has changed. The next run then asks
+	// the model for the length first.
 	probe   bool
 	refused *lru.Cache[textHash, struct{}]
 	news    chan struct{} // closed and replaced whenever a run ends
@@ -169,31 +167,31 @@ type Engine struct {
 // collection is one collection's vectors. Its fields are guarded by Engine.mu.
 type collection struct {
 	name    string
-	cur     *matrix // that answers; nil: none
-	tried   bool    // the disk was looked at
+	cur     *matrix // the vectors that answer; nil: none
+	tried   bool    // the files on disk were tried
 	busy    bool    // pending or running
-	again   bool    // changed meanwhile
+	again   bool    // changed during the run
 	dropped bool
 	delay   time.Duration
 	timer   *time.Timer
 	status  Status
 }
 
-// Status is how far the vectors of a collection are.
+// Status describes the progress of a collection's vectors.
 type Status struct {
-	// Model is the configured model, and Answering the one whose vectors searches use now;
-	// empty for none yet.
+	// Model is the configured model, and Answering is the model whose vectors searches use now.
+	// They are empty if there is none.
 	Model     string
 	Answering string
-	// Dimensions and Commit are those of the vectors in use.
+	// Dimensions and Commit belong to the vectors in use.
 	Dimensions int
 	Commit     string
-	// Running reports that chunks are being embedded; Done of Total are.
+	// Running reports that chunks are being embedded. Done of Total are embedded.
 	Running     bool
 	Done, Total int
-	// Refused is how many chunks the model took no text of.
+	// Refused is the count of chunks whose text the model refused.
 	Refused int
-	// Err is why the last run failed; nil if it did not.
+	// Err is the error of the last run; nil if it succeeded.
 	Err error
 }
 
@@ -205,7 +203,7 @@ func Open(ctx context.Context, src Source, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("make the directory of vectors: %w", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(o.Dir, "new-*.tmp")); err == nil {
-		for _, f := range left { // of a process that did not end well
+		for _, f := range left { // left by a process that did not end normally
 			os.Remove(f)
 		}
 	}
@@ -224,7 +222,7 @@ func Open(ctx context.Context, src Source, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close stops the work and returns when it has stopped. Views must have been released. The
+// Close stops the work and waits until it has stopped. All Views must have been released. The
 // next start continues with the missing vectors.
 func (e *Engine) Close() error {
 	if e == nil {
@@ -239,7 +237,7 @@ func (e *Engine) Close() error {
 	}
 	e.wake.Broadcast()
 	e.mu.Unlock()
-	e.asked.mu.Lock() // no query begins after this
+	e.asked.mu.Lock() // no query starts after this
 	e.cancel()
 	e.asked.mu.Unlock()
 	e.wg.Wait()
@@ -254,7 +252,7 @@ func (e *Engine) Close() error {
 	return e.cache.close()
 }
 
-// collection returns a collection with its vectors on disk. The caller holds e.mu.
+// collection returns a collection, with its vectors if they are on disk. The caller holds e.mu.
 func (e *Engine) collection(name string) *collection {
 	c := e.cols[name]
 	if c == nil {
@@ -280,13 +278,13 @@ func (e *Engine) collection(name string) *collection {
 	return c
 }
 
-// answer makes m what queries are answered from. The caller holds Engine.mu.
+// answer replaces the vectors that answer queries. The caller holds Engine.mu.
 func (c *collection) answer(m *matrix) {
 	c.cur = m
 	c.status.Answering, c.status.Dimensions, c.status.Commit = m.Identity.Model, m.Dims, m.Commit
 }
 
-// files returns a collection's files, with the configured model's first.
+// files returns a collection's files, the file of the configured model first.
 func (e *Engine) files(name string) []string {
 	all, err := filepath.Glob(filepath.Join(e.o.Dir, name+".*.vec"))
 	if err != nil {
@@ -325,7 +323,7 @@ func (e *Engine) Changed(name string) {
 	e.enqueue(c)
 }
 
-// enqueue plans a run. The caller holds e.mu.
+// enqueue schedules a run. The caller holds e.mu.
 func (e *Engine) enqueue(c *collection) {
 	if c.busy {
 		c.again = true
@@ -336,7 +334,7 @@ func (e *Engine) enqueue(c *collection) {
 	e.wake.Signal()
 }
 
-// Drop removes a collection's vectors, also from the cache.
+// Drop removes a collection's vectors, and also removes them from the cache.
 func (e *Engine) Drop(ctx context.Context, name string) error {
 	if e == nil {
 		return nil
@@ -363,7 +361,7 @@ func (e *Engine) Drop(ctx context.Context, name string) error {
 	return err
 }
 
-// Status reports how far a collection's vectors are.
+// Status returns the progress of a collection's vectors.
 func (e *Engine) Status(name string) Status {
 	if e == nil {
 		return Status{}
@@ -373,8 +371,8 @@ func (e *Engine) Status(name string) Status {
 	return e.collection(name).status
 }
 
-// Wait returns when a collection's vectors are complete for the commit, or when ctx ends.
-// It also returns the error of a run that fails meanwhile.
+// Wait returns when a collection's vectors are complete for the commit, or when ctx ends. If a
+// run fails before that, Wait returns its error.
 func (e *Engine) Wait(ctx context.Context, name, commit string) error {
 	for first := true; ; first = false {
 		e.mu.Lock()
@@ -396,11 +394,11 @@ func (e *Engine) Wait(ctx context.Context, name, commit string) error {
 	}
 }
 
-// View is the vectors of one collection while a search uses them.
+// View holds the vectors of one collection while a search uses them.
 type View struct{ m *matrix }
 
-// View returns the vectors that answer for a collection; nil if there are
-// none yet. The caller releases it.
+// View returns the vectors that answer for a collection, or nil if there are none yet. The
+// caller must release it.
 func (e *Engine) View(name string) *View {
 	if e == nil {
 		return nil
@@ -426,8 +424,8 @@ func (v *View) Release() {
 // Identity identifies the model with which a query must be embedded.
 func (v *View) Identity() Identity { return v.m.Identity }
 
-// Nearest returns the k documents that are nearest to a query, best first, out
-// of those in docs (ascending ids; nil: all).
+// Nearest returns the k documents in docs that are nearest to a query, best first. docs is
+// ascending; nil means all documents.
 func (v *View) Nearest(q *Vector, docs []int64, k int) ([]Near, error) {
 	if q.q.dims != v.m.Dims {
 		return nil, ErrDimensions
@@ -435,8 +433,8 @@ func (v *View) Nearest(q *Vector, docs []int64, k int) ([]Near, error) {
 	return v.m.nearest(q.q, docs, k), nil
 }
 
-// Cosine returns how near a document is to a query, at its best chunk; ok is
-// false if it has no vector.
+// Cosine returns the similarity of a document's best chunk to a query. ok is false if the
+// document has no vector.
 func (v *View) Cosine(q *Vector, doc int64) (n Near, ok bool) {
 	first, last := v.m.rows(doc)
 	if first == last || q.q.dims != v.m.Dims {

@@ -25,13 +25,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// shelf is a Source: documents of one chunk for each paragraph.
+// shelf is a Source whose documents have one chunk for each paragraph.
 type shelf struct {
 	mu    sync.Mutex
 	docs  map[int64]string
 	state semantic.State
 	reads int
-	// reading is called with the context of a call of Chunks, unless it is nil.
+	// reading, unless it is nil, is called with the context of each call of Chunks
 	reading func(context.Context)
 }
 
@@ -75,7 +75,7 @@ func (s *shelf) Chunks(ctx context.Context, _ string, d semantic.Doc) (chunks []
 	return chunks, nil
 }
 
-// pages are n documents of two chunks, each about one animal.
+// pages returns n documents of two chunks. Each chunk is about one animal.
 func pages(n int) map[int64]string {
 	docs := map[int64]string{}
 	for i := range n {
@@ -95,8 +95,8 @@ type fixture struct {
 	emb    *endpoint.Embeddings
 }
 
-// newFixture returns an engine that is not open yet. It does not retry a failed run, so that
-// no request is on its way after a failure: tests that count requests rely on that.
+// newFixture returns an engine that is not open yet. It does not retry a failed run, so that no
+// request is under way after a failure. Tests that count requests rely on this.
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, server: semantictest.New(t, 64), shelf: &shelf{}, dir: t.TempDir(), id: semantic.Identity{Model: "trigrams"}}
 	f.o = semantic.Options{QueryWait: time.Hour, RetryAfter: time.Hour, BreakFor: time.Hour, Batch: 8, Slice: time.Hour}
@@ -149,7 +149,7 @@ func (f *fixture) at(commit string) semantic.Status {
 	return f.until("at "+commit, func(s semantic.Status) bool { return s.Commit == commit && !s.Running })
 }
 
-// nearest asks for a text's nearest documents.
+// nearest returns the documents nearest to a text.
 func (f *fixture) nearest(text string, docs []int64, k int) []int64 {
 	f.t.Helper()
 	v := f.e.View("space")
@@ -210,7 +210,8 @@ func TestEmbedsOnlyWhatChanged(t *testing.T) {
 	if got := f.nearest("animal8 lives in forest8", nil, 50); slices.Contains(got, 9) {
 		t.Error("a deleted document is found")
 	}
-	// A rebuild gives documents other ids and, by another fingerprint, reads all.
+	// A rebuild gives documents other ids. A new fingerprint makes the engine read all
+	// documents.
 	moved := map[int64]string{}
 	for id, text := range next {
 		moved[id+1000] = text
@@ -256,18 +257,18 @@ func TestResumesAfterARestart(t *testing.T) {
 		t.Errorf("embedded %d texts in all, %d of them before the restart, and 80 are there", got, have)
 	}
 	f.close()
-	// The file answers at once, with nothing embedded but the query.
+	// The file answers at once, and only the query is embedded.
 	f.open()
 	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 8 {
 		t.Errorf("nearest is %v", got)
 	}
 }
 
-// A run that Close ends does not leave a file that lacks documents.
+// If Close ends a run, the run does not write a file without some documents.
 func TestCloseDuringARun(t *testing.T) {
 	f := newFixture(t)
 	docs := pages(4)
-	docs[0] = "" // has no chunk, so nothing but the end of the loop notices the end of the run
+	docs[0] = "" // the document has no chunk, so only the end of the loop can notice the end of the run
 	f.shelf.put("c1", docs)
 	reading := make(chan struct{})
 	f.shelf.reading = func(ctx context.Context) {
@@ -294,7 +295,7 @@ func TestAnotherModelTakesOverWhenItIsWhole(t *testing.T) {
 	f.id.Model = "better"
 	blocked := make(chan struct{})
 	f.server.Break(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
-		if len(texts) > 1 { // the new model's passages wait; queries do not
+		if len(texts) > 1 { // the passages of the new model wait, but queries do not
 			select {
 			case <-blocked:
 			case <-r.Context().Done():
@@ -386,13 +387,13 @@ func TestADamagedFileIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestDropForgets looks for what was dropped, in every file.
+// TestDropForgets searches every file for the dropped text.
 func TestDropForgets(t *testing.T) {
 	f := newFixture(t)
 	f.shelf.put("c1", pages(10))
 	f.open().Changed("space")
 	f.at("c1")
-	v := f.e.View("space") // a search that is under way
+	v := f.e.View("space") // a search is under way
 	if err := f.e.Drop(t.Context(), "space"); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"satchel/tools/index/semantic/semantictest"
 )
 
-// TestFaultsHeal lets the endpoint fail in every way, then work again: the
-// collection must come to be whole, with each text embedded.
+// TestFaultsHeal makes the endpoint fail in every way, and then work again. All vectors must
+// then be complete, and each text embedded.
 func TestFaultsHeal(t *testing.T) {
 	times := func(n int, f semantictest.Fault) semantictest.Fault {
 		var mu sync.Mutex
@@ -37,7 +37,7 @@ func TestFaultsHeal(t *testing.T) {
 	}
 	for name, fault := range map[string]semantictest.Fault{
 		"429 with Retry-After": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
-			w.Header().Set("Retry-After", "3600") // as far as MaxWait allows
+			w.Header().Set("Retry-After", "3600") // as long as MaxWait allows
 			w.WriteHeader(http.StatusTooManyRequests)
 			return true
 		},
@@ -120,8 +120,8 @@ func TestWrongOrderIsPutRight(t *testing.T) {
 	}
 }
 
-// TestOneRefusedTextHoldsNothingUp has a model refuse whatever holds a word, as
-// one does whose input is too long.
+// TestOneRefusedTextHoldsNothingUp has a model that refuses texts with a certain word, as a
+// model refuses an input that is too long.
 func TestOneRefusedTextHoldsNothingUp(t *testing.T) {
 	f := newFixture(t)
 	docs := pages(20)

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Forget removes a collection's vectors from a directory that no Engine has open, for
-// example after the model was switched off. The cache has no names, so Forget keeps only
-// the vectors that other collections use: any other may come from an interrupted run for
-// this one.
+// Forget removes a collection's vectors from a directory that no Engine has open, for example
+// after the model was switched off. The cache does not contain the names of collections. So
+// Forget keeps only the vectors that other collections use: any other vector may come from an
+// interrupted run of this collection.
 func Forget(ctx context.Context, dir, name string) error {
 	if _, err := os.Stat(dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

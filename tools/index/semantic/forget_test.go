@@ -11,8 +11,8 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// TestForgetLeavesOtherCollections looks for what was dropped with no engine open, and
-// for what another collection has of it too.
+// TestForgetLeavesOtherCollections searches for the forgotten text while no engine is open, and
+// checks that another collection keeps the texts it shares.
 func TestForgetLeavesOtherCollections(t *testing.T) {
 	f := newFixture(t)
 	f.o.Parallel = 1
@@ -28,7 +28,7 @@ func TestForgetLeavesOtherCollections(t *testing.T) {
 	if err := f.e.Wait(t.Context(), "other", "c2"); err != nil {
 		t.Fatal(err)
 	}
-	// A run is broken off: what it had embedded is in the cache alone.
+	// Interrupt a run. Its vectors are only in the cache.
 	n := 0
 	f.server.Break(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 		if n++; n > 2 {
@@ -49,7 +49,7 @@ func TestForgetLeavesOtherCollections(t *testing.T) {
 	}
 	f.server.Break(nil)
 	f.close()
-	tmp := filepath.Join(f.dir, "new-1.tmp") // of a process that did not end well
+	tmp := filepath.Join(f.dir, "new-1.tmp") // left by a process that did not end normally
 	if err := os.WriteFile(tmp, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestForgetLeavesOtherCollections(t *testing.T) {
 	}
 }
 
-// TestForgetOfADamagedCache: what cannot be read is not kept.
+// TestForgetOfADamagedCache checks that a cache is deleted if it cannot be read.
 func TestForgetOfADamagedCache(t *testing.T) {
 	dir := t.TempDir()
 	secret := bytes.Repeat([]byte("secret"), 1000)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a file that nobody changes. Its pages are the system's cache,
-// which takes them back when memory is short.
+// mapFile maps a file that nobody changes. Its pages are in the system's cache, so the system
+// can free them when memory is short.
 func mapFile(file string) (data []byte, unmap func() error, err error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"sync"
 )
 
-// A file of vectors is written once and never changed: a magic, the length of a
-// header in JSON and the header, then the chunks' ids, keys, hashes and packed
-// rows, each as one array, and a checksum of everything before it.
+// A file of vectors is written once and never changed. It contains a magic, the length of a
+// JSON header and the header; then the ids, keys, hashes and packed rows of the chunks, each as
+// one array; and at the end a checksum of everything before it.
 const fileMagic = "SATVEC1\n"
 
 var errFile = errors.New("the file of vectors is damaged")
 
-// hashSize is the size of a text's hash, in bytes: 128 bits have no accidental collisions.
+// hashSize is the size of a text's hash, in bytes. 128 bits have no accidental collisions.
 const hashSize = 16
 
 type textHash [hashSize]byte
@@ -38,15 +38,15 @@ type header struct {
 	Missing     int      `json:"missing"` // chunks that the model refused
 }
 
-// matrix holds the vectors of one collection. It is never changed, and is
-// unmapped when its last user is done.
+// matrix holds the vectors of one collection. It never changes, and is unmapped when its last
+// user releases it.
 type matrix struct {
 	header
 	file   string
-	ids    []int64 // of chunks, ascending
+	ids    []int64 // the ids of chunks, ascending
 	keys   []uint64
 	hashes []textHash
-	packed []byte // rows, mapped
+	packed []byte // the rows, mapped
 	unmap  func() error
 
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ type matrix struct {
 	remove  bool
 }
 
-// width is how many bytes a row takes.
+// width returns the size of a row in bytes.
 func (m *matrix) width() int { return rowHeader + stride(m.Dims) }
 
 func (m *matrix) row(i int) row {
@@ -85,7 +85,8 @@ func (m *matrix) release() {
 	}
 }
 
-// retire closes a matrix once nobody uses it, and then removes its file if remove is set.
+// retire closes a matrix when its last user releases it, and then removes its file if remove is
+// set.
 func (m *matrix) retire(remove bool) {
 	m.mu.Lock()
 	first := !m.retired
@@ -104,16 +105,16 @@ func (m *matrix) finish() {
 	}
 }
 
-// entry is one chunk while a file is written.
+// entry describes one chunk of a file that is being written.
 type entry struct {
 	id   int64
 	key  uint64
 	hash textHash
 }
 
-// writeMatrix writes a file beside its place and renames it there. rowOf is called
-// once for each entry, in order. It is not flushed to disk: a damaged one is
-// made again, from the cache.
+// writeMatrix writes a temporary file and renames it. It calls rowOf once for each entry, in
+// order. It does not flush the file to disk, because a damaged file is written again from the
+// cache.
 func writeMatrix(file string, h header, entries []entry, rowOf func(i int) (row, error)) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(file), "new-*.tmp")
 	if err != nil {
@@ -201,7 +202,7 @@ func parseHeader(data []byte) (h header, rest []byte, err error) {
 	return h, data[n:], nil
 }
 
-// openMatrix maps a file and verifies all of it.
+// openMatrix maps a file and verifies its whole content.
 func openMatrix(file string) (_ *matrix, err error) {
 	data, unmap, err := mapFile(file)
 	if err != nil {
@@ -246,29 +247,29 @@ func openMatrix(file string) (_ *matrix, err error) {
 	return m, nil
 }
 
-// Near is a document that a query's vector is near to, at its best chunk.
+// Near is a document near a query's vector, with its best chunk.
 type Near struct {
 	Doc    int64
 	Chunk  int64
-	Key    uint64 // of the embedded document; see Doc.Key
+	Key    uint64 // the key of the embedded document; see Doc.Key
 	Cosine float64
 }
 
-// docOf returns a chunk's document.
+// docOf returns the document of a chunk.
 func docOf(id int64) int64 { return id >> ChunkBits }
 
-// ChunkBits is how many bits of a chunk's id number it within its document.
+// ChunkBits is how many bits of a chunk's id hold its number within the document.
 const ChunkBits = 12
 
-// nearest returns the k documents nearest to the query, best first, out of
-// those in docs (ascending; nil: all).
+// nearest returns the k documents in docs that are nearest to the query, best first. docs is
+// ascending; nil means all documents.
 func (m *matrix) nearest(q *query, docs []int64, k int) []Near {
 	type rough struct {
 		first, last int // rows of the document
 		cosine      float32
 	}
 	keep := max(4*k, 200)
-	var heap []rough // the worst of the best on top
+	var heap []rough // the worst of the best is at the top
 	down := func(i int) {
 		for {
 			c := 2*i + 1
@@ -294,7 +295,7 @@ func (m *matrix) nearest(q *query, docs []int64, k int) []Near {
 			if len(docs) == 0 {
 				break
 			}
-			if docs[0] != doc { // on to the first row of docs[0]
+			if docs[0] != doc { // skip to the first row of docs[0]
 				i, _ = slices.BinarySearch(m.ids, docs[0]<<ChunkBits)
 				continue
 			}
@@ -326,7 +327,7 @@ func (m *matrix) nearest(q *query, docs []int64, k int) []Near {
 	return near[:min(k, len(near))]
 }
 
-// best scores one document's rows exactly.
+// best scores the rows of one document exactly.
 func (m *matrix) best(q *query, first, last int) Near {
 	n := Near{Cosine: -2}
 	for i := first; i < last; i++ {
@@ -337,7 +338,7 @@ func (m *matrix) best(q *query, first, last int) Near {
 	return n
 }
 
-// rows returns the range of a document's rows; first == last if it has none.
+// rows returns the range of a document's rows, which is empty if the document has none.
 func (m *matrix) rows(doc int64) (first, last int) {
 	first, _ = slices.BinarySearch(m.ids, doc<<ChunkBits)
 	last = first

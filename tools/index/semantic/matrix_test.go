@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// randomMatrix writes n clustered vectors, three chunks to a document, and opens
-// the file.
+// randomMatrix writes n clustered vectors, three chunks for each document, and opens the file.
 func randomMatrix(t testing.TB, n, dims int) (*matrix, [][]float32) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, uint64(n)))
@@ -43,8 +42,7 @@ func randomMatrix(t testing.TB, n, dims int) (*matrix, [][]float32) {
 	return m, exact
 }
 
-// TestFindsTheTrueNeighbours holds the two passes over bytes against the plain
-// sum over floats.
+// TestFindsTheTrueNeighbours compares the two passes over bytes with a plain sum of floats.
 func TestFindsTheTrueNeighbours(t *testing.T) {
 	for _, dims := range []int{64, 384} {
 		m, exact := randomMatrix(t, 6000, dims)
@@ -89,7 +87,7 @@ func TestFindsTheTrueNeighbours(t *testing.T) {
 
 func TestNearestWithinDocuments(t *testing.T) {
 	m, exact := randomMatrix(t, 900, 32)
-	q := prepare(exact[450]) // of document 151
+	q := prepare(exact[450]) // a vector of document 151
 	if n := m.nearest(q, nil, 5); n[0].Doc != 151 || n[0].Chunk != 151<<ChunkBits || n[0].Key != 150 || n[0].Cosine < 0.99 {
 		t.Errorf("nearest is %+v", n[0])
 	}
@@ -126,7 +124,7 @@ func TestAnEmptyMatrix(t *testing.T) {
 	}
 }
 
-// FuzzOpenMatrix opens any file: it must be refused or make sense.
+// FuzzOpenMatrix opens arbitrary files. Each must be refused, or be valid.
 func FuzzOpenMatrix(f *testing.F) {
 	m, _ := randomMatrix(f, 7, 9)
 	good, err := os.ReadFile(m.file)
@@ -151,7 +149,7 @@ func FuzzOpenMatrix(f *testing.F) {
 	})
 }
 
-// BenchmarkNearest is a whole search over the vectors of a large collection.
+// BenchmarkNearest measures a whole search over the vectors of a large collection.
 func BenchmarkNearest(b *testing.B) {
 	for _, n := range []int{10_000, 92_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// row is a vector as it is kept: number i is about low + step × codes[i].
+// row is a vector in bytes: number i is about low + step × codes[i].
 type row struct {
 	low, step float32
-	sum       float32 // of codes
+	sum       float32 // the sum of codes
 	codes     []byte  // padded with zeros to a multiple of lanes
 }
 
 const (
 	lanes    = 8
 	maxCode  = 255 // of a passage
-	maxQuery = 63  // of a query; see coarse
+	maxQuery = 63  // of a query; see query
 	// MaxDimensions bounds a vector: no model in use has more than 8,192.
 	MaxDimensions = 16384
 )
@@ -62,14 +62,14 @@ func affine(v []float32, most float32, put func(i int, code byte)) (low, step, s
 	return low, step, float32(total)
 }
 
-// quantise keeps a normalised vector in bytes.
+// quantise packs a normalised vector in bytes.
 func quantise(v []float32) row {
 	r := row{codes: make([]byte, stride(len(v)))}
 	r.low, r.step, r.sum = affine(v, maxCode, func(i int, c byte) { r.codes[i] = c })
 	return r
 }
 
-// rowHeader is what a row's three numbers take in its packed form.
+// rowHeader is how many bytes the three numbers of a row take.
 const rowHeader = 12
 
 func (r row) append(b []byte) []byte {
@@ -90,13 +90,12 @@ func unpackRow(b []byte, dims int) (row, error) {
 // query is a query's vector, prepared for both passes.
 type query struct {
 	exact []float32 // padded to the stride
-	total float32   // of exact
-	// Number i is about low + step × c, where c, from 0 to maxQuery, is in
-	// words. A word holds four of them, 16 bits apart, in reverse: those of the
-	// even and of the odd places of eight numbers in turn. Multiplied by four
-	// codes of a passage that are 16 bits apart too, the top 16 bits are the sum
-	// of the four products, which 4 × 255 × 63 fits into; lower sums fit as
-	// well, so that none carries into it.
+	total float32   // the sum of exact
+	// Number i is about low + step × c. The code c, from 0 to maxQuery, is in words. A word
+	// holds four codes, 16 bits apart, in reverse order: in turn those of the even and of the
+	// odd places of eight numbers. Multiplying a word by four codes of a passage, also 16 bits
+	// apart, puts the sum of the four products in the top 16 bits. The sum fits, because it is
+	// at most 4 × 255 × 63. The lower sums fit too, so none of them carries into it.
 	words     []uint64
 	low, step float32
 	sum       float32
@@ -119,8 +118,8 @@ func prepare(v []float32) *query {
 
 const evenBytes = 0x00ff00ff00ff00ff
 
-// products returns the sum of the products of a passage's codes and the
-// query's. It is the loop that a search spends its time in.
+// products returns the sum of the products of the codes of a passage and of the query. A search
+// spends most of its time in this loop.
 func products(codes []byte, words []uint64) uint64 {
 	var a, b, c, d uint64
 	n := len(codes)
@@ -147,12 +146,12 @@ func products(codes []byte, words []uint64) uint64 {
 	return a + b + c + d
 }
 
-// coarse is about the cosine: both sides in whole numbers.
+// coarse returns about the cosine, computed from whole numbers on both sides.
 func (q *query) coarse(r row) float32 {
 	return float32(q.dims)*r.low*q.low + r.low*q.step*q.sum + r.step*q.low*r.sum + r.step*q.step*float32(products(r.codes, q.words))
 }
 
-// fine is the cosine with the query as it is, and the passage as it is kept.
+// fine returns the cosine of the exact query and the packed passage.
 func (q *query) fine(r row) float32 {
 	var a, b, c, d float32
 	codes := r.codes

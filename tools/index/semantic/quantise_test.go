@@ -24,8 +24,8 @@ func dot(a, b []float32) float64 {
 	return s
 }
 
-// TestProductsAreExact holds the packed loop against the plain one, at the
-// extremes where a lane could carry into the next.
+// TestProductsAreExact compares the packed loop with a plain loop, at the extremes where a lane
+// could carry into the next.
 func TestProductsAreExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, dims := range []int{1, 2, 7, 8, 9, 15, 16, 17, 24, 384, 1023, 1536} {
@@ -53,7 +53,7 @@ func TestQuantisedCosinesAreClose(t *testing.T) {
 		worst, worstCoarse := 0.0, 0.0
 		for range 200 {
 			a, b := randomVector(r, dims), randomVector(r, dims)
-			a[0] *= 8 // some models have one number far above the rest
+			a[0] *= 8 // in some models, one number is much larger than the others
 			for _, v := range [][]float32{a, b} {
 				if err := normalise(v); err != nil {
 					t.Fatal(err)
@@ -83,7 +83,7 @@ func TestNormaliseRefusesWhatHasNoDirection(t *testing.T) {
 	}
 }
 
-// BenchmarkScan measures the first pass, in bytes of kept vectors.
+// BenchmarkScan measures the first pass, in bytes of packed vectors.
 func BenchmarkScan(b *testing.B) {
 	for _, dims := range []int{384, 1024} {
 		b.Run(fmt.Sprint(dims), func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errSlice ends a run whose time is over while others wait. It is not a failure.
+// errSlice ends a run that has used up its time while others wait. It is not a failure.
 var errSlice = errors.New("others wait for their turn")
 
 func (e *Engine) work() {
@@ -113,7 +113,7 @@ func (e *Engine) run(ctx context.Context, c *collection) error {
 	return r.install(ctx, state)
 }
 
-// run is one run over a collection.
+// run is one update of a collection's vectors.
 type run struct {
 	e        *Engine
 	c        *collection
@@ -123,20 +123,20 @@ type run struct {
 
 	mu      sync.Mutex
 	dims    int   // 0: not known yet
-	model   int64 // in the cache; valid once dims is known
+	model   int64 // the id in the cache; valid once dims is known
 	entries []entry
-	from    []int32 // the row of old that an entry is, -1: the cache's
+	from    []int32 // the row of old that holds the entry's vector; -1: the cache holds it
 	done    atomic.Int64
-	refused batch        // texts that the model took in no batch
-	streak  atomic.Int64 // of refusals without a vector between them
+	refused batch        // texts that the model refused in every batch
+	streak  atomic.Int64 // refusals without a vector between them
 }
 
-// maxStreak is how many texts may be refused in a row before the model counts
-// as broken.
+// maxStreak is how many texts the model may refuse in a row. After more refusals, it counts as
+// broken.
 const maxStreak = 8
 
-// probe finds out the length of the model's vectors. If it has changed, the old vectors
-// cannot be used.
+// probe determines the length of the model's vectors. The old vectors are useless if it has
+// changed.
 func (r *run) probe(ctx context.Context) error {
 	v, err := r.e.o.Embedder.Embed(ctx, r.id, Document, []string{"dimensions"})
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *run) probe(ctx context.Context) error {
 	return nil
 }
 
-// use settles the length of the vectors, and the cache's number for them.
+// use sets the length of the vectors, and looks up their id in the cache.
 func (r *run) use(ctx context.Context, dims int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +170,7 @@ func (r *run) use(ctx context.Context, dims int) error {
 	return err
 }
 
-// plan lists the rows to be and embeds those that are nowhere yet.
+// plan lists the rows to write, and embeds those without a cached vector.
 func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 	e := r.e
 	if r.dims != 0 {
@@ -197,7 +197,7 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 		b = batch{}
 		g.Go(func() error { return r.embed(gctx, full) })
 	}
-	waiting := map[textHash]bool{} // in a batch of this run
+	waiting := map[textHash]bool{} // already in a batch of this run
 	for _, d := range docs {
 		if gctx.Err() != nil {
 			break
@@ -236,7 +236,7 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 			waiting[h] = true
 			if len(b.texts) > 0 && (len(b.texts) >= e.o.Batch || b.tokens+estimate(text) > e.o.BatchTokens) {
 				flush()
-				r.report(total + len(docs)) // at least one more for each document
+				r.report(total + len(docs)) // count at least one chunk for each remaining document
 				if r.over() {
 					return errors.Join(g.Wait(), errSlice)
 				}
@@ -257,7 +257,7 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 	err := g.Wait()
 	r.report(total)
 	if err == nil {
-		err = ctx.Err() // Close may have ended the loop early, so that entries lack documents
+		err = ctx.Err() // Close may have ended the loop early, and then entries lacks documents
 	}
 	if err != nil {
 		return err
@@ -265,8 +265,8 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 	return r.again(ctx)
 }
 
-// again retries the refused texts, because the model may have been broken. Texts that it
-// refuses again have no vector.
+// again retries the refused texts, because the model may have been broken. Texts that the model
+// refuses again get no vector.
 func (r *run) again(ctx context.Context) error {
 	first := r.refused
 	r.refused = batch{}
@@ -287,7 +287,7 @@ func (r *run) add(e entry, from int32) {
 	r.from = append(r.from, from)
 }
 
-// over reports whether the run's time is over and others wait.
+// over reports whether the run has used up its time while others wait.
 func (r *run) over() bool {
 	r.e.mu.Lock()
 	defer r.e.mu.Unlock()
@@ -301,7 +301,7 @@ func (r *run) report(total int) {
 	r.c.status.Done, r.c.status.Total = done, max(total, done)
 }
 
-// batch is the texts of one request.
+// batch holds the texts of one request.
 type batch struct {
 	texts  []string
 	hashes []textHash
@@ -314,11 +314,11 @@ func (b *batch) add(text string, h textHash) {
 	b.tokens += estimate(text)
 }
 
-// estimate is about how many tokens a text has, rather too many.
+// estimate returns about how many tokens a text has, usually more than it really has.
 func estimate(text string) int { return len(text)/3 + 8 }
 
-// embed embeds a batch and stores it. It halves a batch that the model refuses, until it
-// has found the refused text, which then gets no vector.
+// embed embeds a batch and stores the vectors. If the model refuses the batch, embed halves it
+// until it finds the refused text, which then gets no vector.
 func (r *run) embed(ctx context.Context, b batch) error {
 	vectors, err := r.e.o.Embedder.Embed(ctx, r.id, Document, b.texts)
 	var rows []row
@@ -330,7 +330,7 @@ func (r *run) embed(ctx context.Context, b batch) error {
 			return err
 		}
 		if len(b.texts) == 1 {
-			// One text after another is not the texts' fault.
+			// Refusals of many texts in a row are not caused by the texts.
 			if r.streak.Add(1) > maxStreak {
 				return err
 			}
@@ -377,15 +377,15 @@ func (r *run) rows(ctx context.Context, vectors [][]float32, want int) ([]row, e
 	return rows, nil
 }
 
-// maxRefused limits how many refused texts are remembered; beyond it the oldest are
-// retried.
+// maxRefused limits how many refused texts are remembered. Above the limit, the oldest are
+// forgotten and retried.
 const maxRefused = 10_000
 
-// install writes the file and switches to it.
+// install writes the file and makes it the current one.
 func (r *run) install(ctx context.Context, state State) error {
 	e := r.e
 	h := header{Identity: r.id, Dims: r.dims, Fingerprint: state.Fingerprint, Commit: state.Commit}
-	if r.dims == 0 { // nothing to embed
+	if r.dims == 0 { // there is nothing to embed
 		h.Dims = 1
 	}
 	var entries []entry
@@ -435,7 +435,7 @@ func (r *run) install(ctx context.Context, state State) error {
 		e.o.Logger.InfoContext(ctx, "vectors are whole and answer", "collection", r.c.name, "model", r.id.Model, "dimensions", h.Dims, "chunks", len(entries), "refused", h.Missing)
 	}
 	if before != nil {
-		// Remove vectors from the cache that the collection no longer uses.
+		// Remove the vectors that the collection no longer uses from the cache.
 		err = e.cache.remove(ctx, gone(before, m))
 		before.retire(before.file != file)
 	}
@@ -447,7 +447,7 @@ func (r *run) install(ctx context.Context, state State) error {
 	return errors.Join(err, e.cache.trim(ctx))
 }
 
-// gone returns the texts of one file that another does not have.
+// gone returns the texts that are in one file but not in the other.
 func gone(before, now *matrix) []textHash {
 	have := make(map[textHash]bool, len(now.hashes))
 	for _, h := range now.hashes {
@@ -461,7 +461,7 @@ func hashOf(text string) textHash {
 	return textHash(h[:hashSize])
 }
 
-// cut shortens a text to the part that is embedded.
+// cut returns the part of a text that is embedded.
 func (id Identity) cut(text string) string {
 	if id.MaxChars <= 0 || len(text) <= id.MaxChars {
 		return text

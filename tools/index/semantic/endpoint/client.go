@@ -20,27 +20,26 @@ import (
 // Options are the address of a model and the limits of requests. The zero value of a field
 // means its default.
 type Options struct {
-	// URL is the base, such as http://127.0.0.1:11434/v1; the operator's, so that
-	// it may be on any network. "unix:/path" is a socket on this machine.
+	// URL is the base address, such as http://127.0.0.1:11434/v1. The operator sets it, so it
+	// may be in any network. "unix:/path" is a socket on this machine.
 	URL string
-	// Key is sent as a bearer token; empty: none is.
+	// Key is sent as a bearer token, unless it is empty.
 	Key string
 	// Timeout bounds one request. Default 60 s.
 	Timeout time.Duration
-	// Tries is how often a request is made that fails in a way that may pass.
-	// Default 6.
+	// Tries is how often a request is sent if it fails temporarily. Default 6.
 	Tries int
-	// Backoff is the wait before the second try; each further one waits up to
-	// twice as long, and as long as the endpoint asks. Default 500 ms.
+	// Backoff is the wait before the second try. The longest wait doubles with each further
+	// try. A wait is never shorter than the endpoint asks for. Default 500 ms.
 	Backoff time.Duration
-	// MaxWait bounds every wait between tries, the endpoint's wish included.
-	// Default 2 min.
+	// MaxWait limits every wait between tries, even if the endpoint asks for more. Default 2
+	// min.
 	MaxWait time.Duration
-	// MaxAnswer limits the answer to any request, in bytes. Default 64 MiB. Most requests need
-	// less: an answer may have the requested data and Spare more. Default 64 KiB.
+	// MaxAnswer limits every answer, in bytes. Default 64 MiB. Most requests have a lower
+	// limit: the size of the requested data plus Spare. Default 64 KiB.
 	MaxAnswer int64
 	Spare     int64
-	// Transport is for tests; the default only dials the URL's host.
+	// Transport is for tests. The default only connects to the host of URL.
 	Transport http.RoundTripper
 }
 
@@ -76,16 +75,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Error is an answer other than success, or none.
+// Error is an answer other than success, or the lack of an answer.
 type Error struct {
-	// Status is the answer's, 0 if there was none.
+	// Status is the status of the answer, or 0 if there was none.
 	Status int
 	// Message is short and safe to show to an operator.
 	Message string
-	// After is how long the endpoint asks us to wait; 0 if it did not say.
+	// After is how long the endpoint asks us to wait, or 0 if it does not say.
 	After time.Duration
-	// broken reports that every try got the same answer: the endpoint fails because of the
-	// content, for example because it cannot encode a NaN.
+	// broken reports that every try got the same answer: the content makes the endpoint fail,
+	// for example because it cannot encode a NaN.
 	broken bool
 }
 
@@ -108,7 +107,7 @@ func (e *Error) passing() bool {
 	return e.Status >= 500 && e.Status != http.StatusNotImplemented
 }
 
-// refused reports whether the endpoint took offence at the content.
+// refused reports whether the endpoint rejected the content.
 func (e *Error) refused() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -117,7 +116,7 @@ func (e *Error) refused() bool {
 	return false
 }
 
-// client makes requests. It is safe for concurrent use.
+// client sends requests. It is safe for concurrent use.
 type client struct {
 	o    Options
 	base string
@@ -172,8 +171,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// post sends a request as JSON and decodes the answer of at most about need bytes. It retries
-// temporary failures and answers that check rejects, unless the request is urgent.
+// post sends a request as JSON and decodes an answer of at most about need bytes. It retries
+// after temporary failures, and after answers that check rejects, unless the request is urgent.
 func post[T any](ctx context.Context, c *client, path string, in any, need int64, urgent bool, check func(*T) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -181,7 +180,7 @@ func post[T any](ctx context.Context, c *client, path string, in any, need int64
 	}
 	delay := c.o.Backoff
 	for try := 1; ; try++ {
-		out := new(T) // a fresh one, for what is absent must not be a former try's
+		out := new(T) // a new value, so that no field of an earlier try's answer remains
 		err := c.once(ctx, path, body, min(need+c.o.Spare, c.o.MaxAnswer), out)
 		if err == nil {
 			err = check(out)
@@ -243,7 +242,7 @@ func (c *client) once(ctx context.Context, path string, body []byte, most int64,
 	return nil
 }
 
-// reason says why there is no answer, without the URL that net/http repeats.
+// reason returns why there is no answer, without the URL that net/http adds.
 func (c *client) reason(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -258,9 +257,9 @@ func (c *client) reason(err error) string {
 // maxMessage limits how much of an endpoint's message is repeated, in bytes.
 const maxMessage = 200
 
-// message reads the endpoint's own message: {"error": {"message": …}}, {"error": …},
-// {"message": …} or {"detail": …}. Nothing else of the answer is repeated, because it may
-// contain what we sent.
+// message returns the endpoint's own message: {"error": {"message": …}}, {"error": …},
+// {"message": …} or {"detail": …}. It ignores the rest of the answer, which may contain what we
+// sent.
 func (c *client) message(body io.Reader) string {
 	var m struct {
 		Error   json.RawMessage `json:"error"`
@@ -282,11 +281,11 @@ func (c *client) message(body io.Reader) string {
 	return c.clean(text)
 }
 
-// clean shortens a text from outside to one line without the key.
+// clean shortens a text of the endpoint to one line and removes the key.
 func (c *client) clean(s string) string {
 	if c.o.Key != "" {
 		s = strings.ReplaceAll(s, c.o.Key, "[redacted]")
-		// Some endpoints repeat a key in part.
+		// Some endpoints repeat a part of the key.
 		if n := len(c.o.Key); n >= 16 {
 			s = strings.ReplaceAll(s, c.o.Key[n-8:], "[redacted]")
 			s = strings.ReplaceAll(s, c.o.Key[:8], "[redacted]")
@@ -304,8 +303,7 @@ func (c *client) clean(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// retryAfter reads the header, in seconds or as a date (RFC 9110 section
-// 10.2.3).
+// retryAfter reads the Retry-After header, in seconds or as a date (RFC 9110 section 10.2.3).
 func retryAfter(s string, now time.Time) time.Duration {
 	if s == "" {
 		return 0

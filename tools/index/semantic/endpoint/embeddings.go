@@ -9,20 +9,20 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// EmbeddingOptions say which model makes vectors, and how it wants its texts.
+// EmbeddingOptions describe an embedding model.
 type EmbeddingOptions struct {
 	Options
-	// Identity is the model's. Its Dimensions are requested if they are not 0.
+	// Identity identifies the model. Its Dimensions are requested if they are not 0.
 	Identity semantic.Identity
 }
 
-// Embeddings is a semantic.Embedder over POST {base}/embeddings.
+// Embeddings is a semantic.Embedder that uses POST {base}/embeddings.
 type Embeddings struct {
 	o EmbeddingOptions
 	c *client
 }
 
-// NewEmbeddings returns the embedder. The error names no secret.
+// NewEmbeddings returns the embedder. Its error contains no secret.
 func NewEmbeddings(o EmbeddingOptions) (*Embeddings, error) {
 	c, err := newClient(o.Options)
 	if err != nil {
@@ -51,8 +51,8 @@ type embeddingAnswer struct {
 	} `json:"data"`
 }
 
-// maxVector is how many bytes of JSON a vector takes, with a blank or two
-// between any two numbers.
+// maxVector is how many bytes of JSON a vector takes, with one or two spaces between the
+// numbers.
 const maxVector = 32 * semantic.MaxDimensions
 
 // Embed implements semantic.Embedder.
@@ -77,8 +77,8 @@ func (e *Embeddings) Embed(ctx context.Context, id semantic.Identity, kind seman
 	return vectors, err
 }
 
-// vectors sorts an answer by its indexes, and validates it. If all indexes are missing, as
-// with some endpoints, the order is that of the texts.
+// vectors sorts an answer by its indexes, and validates it. If all indexes are missing, as with
+// some endpoints, the vectors are in the order of the texts.
 func (a *embeddingAnswer) vectors(want int) ([][]float32, error) {
 	if len(a.Data) != want {
 		return nil, fmt.Errorf("%w: %d vectors for %d texts", semantic.ErrVector, len(a.Data), want)

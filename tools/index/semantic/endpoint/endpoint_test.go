@@ -64,7 +64,7 @@ func TestNoIndexesMeansTheOrderOfTheTexts(t *testing.T) {
 	}
 }
 
-// TestTries counts what is tried again and what is not.
+// TestTries counts how often each failure is retried.
 func TestTries(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -73,7 +73,7 @@ func TestTries(t *testing.T) {
 		input  bool // ErrInput
 	}{
 		{429, semantic.Document, 3, false},
-		{500, semantic.Document, 3, true}, // every time: perhaps a text is at fault
+		{500, semantic.Document, 3, true}, // every time, so a text may be the cause
 		{503, semantic.Document, 3, false},
 		{429, semantic.Search, 1, false}, // a search does not wait
 		{500, semantic.Search, 1, false},
@@ -136,7 +136,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// TestNothingSecretIsSaid lets endpoints repeat what they were sent.
+// TestNothingSecretIsSaid has endpoints that repeat what they received.
 func TestNothingSecretIsSaid(t *testing.T) {
 	s := semantictest.New(t, 8)
 	key := s.Key
@@ -204,7 +204,7 @@ func TestAHugeAnswerIsCut(t *testing.T) {
 	s := semantictest.New(t, 8)
 	s.Break(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 		fmt.Fprint(w, `{"data":[{"index":0,"embedding":[`)
-		for range 100 { // as long as somebody reads
+		for range 100 { // until the reader stops
 			if _, err := fmt.Fprint(w, strings.Repeat("1,", 10_000)); err != nil {
 				return true
 			}
@@ -220,8 +220,8 @@ func TestAHugeAnswerIsCut(t *testing.T) {
 	}
 }
 
-// What a search asks for is small, and so is what may be answered: more than
-// that would be read for each search.
+// The answer of a search is small, so its limit is low. Otherwise, each search could read a
+// large answer.
 func TestAnAnswerHasNoMoreThanWasAskedFor(t *testing.T) {
 	passages := []string{strings.Repeat("é\"<", 50_000), "two"}
 	again, err := json.Marshal(passages[0])
@@ -231,7 +231,7 @@ func TestAnAnswerHasNoMoreThanWasAskedFor(t *testing.T) {
 	vector := strings.TrimSuffix(strings.Repeat("-0.12345678901234567890, ", semantic.MaxDimensions), ", ")
 	for _, c := range []struct {
 		name  string
-		pad   int   // bytes beside what was asked for
+		pad   int   // bytes besides the requested data
 		spare int64 // 0: the default
 		fits  bool
 	}{
@@ -339,7 +339,7 @@ func TestExpand(t *testing.T) {
 	defer c.Close()
 	for reply, want := range map[string][]string{
 		"feline\nkitten": {"feline", "kitten"},
-		"1. `useFetch`\n2. **data fetching**\n- cat":                                                {"useFetch", "data fetching"}, // "cat" was asked for
+		"1. `useFetch`\n2. **data fetching**\n- cat":                                                {"useFetch", "data fetching"}, // "cat" is the query
 		"<think>hm\nfeline?</think>\nkitten":                                                        {"kitten"},
 		"Sure! Here are some words that you may want to use in your search for this topic:\nkitten": {"kitten"},
 		"a\nb\nc\nd\ne\nf\ng\nh\ni\nj":                                                              {"a", "b", "c", "d", "e", "f", "g", "h"},
@@ -361,8 +361,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// FuzzAnswers gives every client any answer: each must return, with an error or
-// with what it promises.
+// FuzzAnswers gives every client arbitrary answers. Each client must return an error or a valid
+// result.
 func FuzzAnswers(f *testing.F) {
 	for _, s := range []string{
 		`{"data":[{"index":0,"embedding":[1,2]},{"index":1,"embedding":[1,2]}]}`, `{"data":[{"embedding":"AACAPwAAAAA="},{"embedding":"AACAPwAAAAA="}]}`,

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Reranker judges passages against a query over POST {base}/rerank.
+// Reranker scores passages for a query with POST {base}/rerank.
 type Reranker struct {
 	model string
 	c     *client
 }
 
-// NewReranker returns a reranker of a model. The error names no secret.
+// NewReranker returns a Reranker for a model. Its error contains no secret.
 func NewReranker(model string, o Options) (*Reranker, error) {
 	c, err := newClient(o)
 	if err != nil {
@@ -38,19 +38,19 @@ type rerankAnswer struct {
 	} `json:"results"`
 }
 
-// The size of a judgment in an answer, in bytes, beside its passage, and the size of an
-// escaped byte of the passage.
+// The size of a score in an answer, in bytes, without its passage, and the size of an escaped
+// byte of the passage.
 const (
 	maxJudgment = 256
 	maxEscaped  = 6
 )
 
-// Rerank returns how relevant each of the documents is, in their order. It asks
-// once.
+// Rerank returns the relevance of each document, in the order of the documents. It does not
+// retry.
 func (r *Reranker) Rerank(ctx context.Context, query string, documents []string) ([]float64, error) {
 	need := int64(0)
 	for _, d := range documents {
-		need += maxJudgment + maxEscaped*int64(len(d)) // some endpoints say each passage again
+		need += maxJudgment + maxEscaped*int64(len(d)) // some endpoints repeat each passage
 	}
 	scores := make([]float64, len(documents))
 	err := post(ctx, r.c, "/rerank", rerankRequest{r.model, query, documents, len(documents)}, need, true, func(out *rerankAnswer) error {

@@ -1,12 +1,12 @@
-// Package helper keeps satchel-embed running, a program that serves an embedding model of
-// this machine on a socket, in OpenAI's format.
+// Package helper runs satchel-embed, a program that serves an embedding model on a socket of
+// this machine, in OpenAI's format.
 //
-// It is a separate program, so that only it links the code that runs models: the server's
-// binary also runs in every sandbox.
+// It is a separate program so that the server does not contain the code that runs models,
+// because the server's binary also runs in every sandbox.
 //
-// The program ends with this process, however that ends, because it reads a pipe that
-// closes then. It has an empty environment, and so no secret. After a failure it is
-// restarted, with growing delays.
+// The program ends when this process ends for any reason, because its standard input then
+// closes. Its environment is empty, and so contains no secret. The helper restarts it after a
+// failure, with growing delays.
 package helper
 
 import (
@@ -25,18 +25,19 @@ import (
 // Program is the name of the program.
 const Program = "satchel-embed"
 
-// Options say what to run.
+// Options describe the program to run.
 type Options struct {
-	// Path is the program's; see Find.
+	// Path is the path of the program; see Find.
 	Path string
 	// Model is the directory of the model.
 	Model string
-	// Socket is where the program listens. Only this user may have access to its directory.
+	// Socket is the path where the program listens. Only this user may have access to its
+	// directory.
 	Socket string
 	// Logger receives the program's output and how it ends. Default: nothing is logged.
 	Logger *slog.Logger
-	// RestartAfter is the wait before the program is started again; it doubles up
-	// to 64 times while it keeps ending within a minute. Default 1 s.
+	// RestartAfter is the wait before the program is started again. It doubles up to 64 times
+	// while the program keeps ending within a minute. Default 1 s.
 	RestartAfter time.Duration
 }
 
@@ -62,7 +63,7 @@ type Helper struct {
 	wg     sync.WaitGroup
 }
 
-// Start starts the program and returns at once. Close ends it.
+// Start starts the program and returns at once. Close ends the program.
 func Start(o Options) *Helper {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -76,7 +77,7 @@ func Start(o Options) *Helper {
 	return h
 }
 
-// Close ends the program and returns when it has ended.
+// Close ends the program and waits until it has ended.
 func (h *Helper) Close() {
 	h.cancel()
 	h.wg.Wait()
@@ -110,15 +111,15 @@ func (h *Helper) keep(ctx context.Context) {
 
 // run runs the program once.
 func (h *Helper) run(ctx context.Context) error {
-	os.Remove(h.o.Socket) // of a program that was killed
+	os.Remove(h.o.Socket) // left by a program that was killed
 	cmd := exec.CommandContext(ctx, h.o.Path, "--model", h.o.Model, "--socket", h.o.Socket)
-	cmd.Env = []string{} // not nil, which would be this process's
+	cmd.Env = []string{} // not nil, which would mean the environment of this process
 	cmd.Dir = h.o.Model
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	// It ends when its standard input is closed, and has this long to do so.
+	// The program ends when its standard input closes. It has WaitDelay to do so.
 	cmd.Cancel = stdin.Close
 	cmd.WaitDelay = 5 * time.Second
 	stderr, err := cmd.StderrPipe()

@@ -15,7 +15,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestMain plays the program where it is started as it.
+// TestMain acts as the program in a process that was started as the program.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == "--model" {
 		play(os.Args[2], os.Args[4])
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// play tells, on the socket, its environment, and ends when it is asked to die or
-// its standard input ends.
+// play sends its environment over the socket. It ends when a client asks it to die, or when its
+// standard input closes.
 func play(model, socket string) {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -50,7 +50,7 @@ func play(model, socket string) {
 	}
 }
 
-// ask speaks with the program once it is there.
+// ask sends a request to the program once the program listens.
 func ask(t *testing.T, socket, line string) (answer string) {
 	t.Helper()
 	testenv.WaitFor(t, "an answer of the program", func() bool {
@@ -75,7 +75,7 @@ func TestTheProgramIsKeptRunning(t *testing.T) {
 		t.Errorf("it is given %q", env)
 	}
 	ask(t, o.Socket, "die")
-	ask(t, o.Socket, "hello") // another one by now
+	ask(t, o.Socket, "hello") // the program has restarted
 	h.Close()
 	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
 		t.Errorf("it did not end by itself: %v", err)

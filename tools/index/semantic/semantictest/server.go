@@ -1,6 +1,6 @@
-// Package semantictest serves embeddings, judgments and chat over HTTP for
-// tests: real requests to a model that counts the character trigrams of words,
-// and that fails in the ways in which endpoints do.
+// Package semantictest serves embeddings, scores and chat over HTTP for tests. Requests are
+// real. The model counts the character trigrams of words, and can fail in the ways in which
+// endpoints fail.
 package semantictest
 
 import (
@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// Fault makes one answer other than it should be. It writes to w all there is
-// to write and returns true, or returns false for the usual answer.
+// Fault replaces one answer. It writes the whole answer to w and returns true, or it returns
+// false for the usual answer.
 type Fault func(w http.ResponseWriter, r *http.Request, texts []string) bool
 
 // Server is a model behind an endpoint.
 type Server struct {
-	URL string // with /v1
-	Key string // that requests must have
+	URL string // including /v1
+	Key string // the key that requests must contain
 
 	mu       sync.Mutex
 	dims     int
@@ -34,8 +34,7 @@ type Server struct {
 	hold     chan struct{}
 }
 
-// New starts a server, which ends with the test. dims is the length of its
-// vectors.
+// New starts a server that runs until the test ends. dims is the length of its vectors.
 func New(t testing.TB, dims int) *Server {
 	t.Helper()
 	s := &Server{Key: "sk-test-0123456789abcdef", dims: dims}
@@ -52,17 +51,16 @@ func New(t testing.TB, dims int) *Server {
 	return s
 }
 
-// Break has requests fail so; nil heals.
+// Break makes requests fail with f; nil makes them succeed again.
 func (s *Server) Break(f Fault) { s.set(func() { s.fault = f }) }
 
-// Reply is what chat answers.
+// Reply sets the answer of chat.
 func (s *Server) Reply(text string) { s.set(func() { s.reply = text }) }
 
-// Resize changes the length of the vectors, as another model behind the same
-// name would.
+// Resize changes the length of the vectors, as if another model had the same name.
 func (s *Server) Resize(dims int) { s.set(func() { s.dims = dims }) }
 
-// Serve has vectors made by f in place of trigrams.
+// Serve replaces trigrams by the vectors of f.
 func (s *Server) Serve(f func(text string) []float32) { s.set(func() { s.embed = f }) }
 
 // Hold makes requests wait until Release.
@@ -84,18 +82,17 @@ func (s *Server) set(f func()) {
 	f()
 }
 
-// Requests is how many requests came so far, and Texts how many texts were
-// embedded.
+// Requests returns the count of requests.
 func (s *Server) Requests() int { s.mu.Lock(); defer s.mu.Unlock(); return s.requests }
 
-// Texts are the texts that were embedded so far, prefixes included.
+// Texts returns all texts that were embedded, including prefixes.
 func (s *Server) Texts() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.texts...)
 }
 
-// read decodes a request; ok is false if it was answered already.
+// read decodes a request. ok is false if it has already sent an answer.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, in any, texts func() []string) bool {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -150,7 +147,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	Answer(w, data)
 }
 
-// Answer writes embeddings as an endpoint does.
+// Answer writes embeddings in the format of an endpoint.
 func Answer(w http.ResponseWriter, data []map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "usage": map[string]int{"prompt_tokens": 1}})
@@ -166,7 +163,7 @@ func (s *Server) rerank(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var results []map[string]any
-	for i := len(in.Documents) - 1; i >= 0; i-- { // in no order that helps
+	for i := len(in.Documents) - 1; i >= 0; i-- { // in an order that is not that of the documents
 		score := 0.0
 		for w := range strings.FieldsSeq(strings.ToLower(in.Query)) {
 			score += float64(strings.Count(strings.ToLower(in.Documents[i]), w))
@@ -191,8 +188,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"role": "assistant", "content": reply}}}})
 }
 
-// Trigrams is a vector of the character trigrams of a text's words, by their
-// hash: texts that share words, or much of them, are near to one another.
+// Trigrams returns a vector of the hashed character trigrams of a text's words. Texts that
+// share words, or parts of words, have similar vectors.
 func Trigrams(text string, dims int) []float32 {
 	v := make([]float32, dims)
 	for word := range strings.FieldsSeq(strings.ToLower(text)) {
@@ -204,6 +201,6 @@ func Trigrams(text string, dims int) []float32 {
 			v[n%uint32(dims)] += float32(int(n>>31)*2 - 1)
 		}
 	}
-	v[0] += 0.01 // so that no text has a vector of zeros
+	v[0] += 0.01 // so that no text has a zero vector
 	return v
 }
