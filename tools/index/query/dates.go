@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// dated adds a qualifier of a date, with as many of the following words as make a date
-// ("since:last week"), and returns the rest. A negated since is a before, and the reverse.
+// dated adds a date qualifier and returns the rest of the query. It takes as many of the
+// following words as belong to the date ("since:last week"). A negated since: is a before:, and
+// the reverse.
 func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) string {
 	f := &q.Filters
 	set := func(name string, from, to time.Time) {
@@ -70,7 +71,7 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 		set("before", best.from, best.from)
 	case sign == "<=", sign == "=<":
 		set("before", best.from, best.to)
-	case not: // everything but a span cannot be said by two bounds: what is before it
+	case not: // two bounds can only express the part before an excluded span
 		f.Before = best.from
 	default:
 		set("since", best.from, best.from)
@@ -79,11 +80,10 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 	return bestRest
 }
 
-// span is the time that a date names: a day, a month, a year.
+// span is the time of a day, a month or a year.
 type span struct{ from, to time.Time }
 
-// queryDate reads a date or an age such as 7d; of a month or a year, its first
-// day.
+// queryDate reads a date or an age such as 7d. For a month or a year, it returns the first day.
 func queryDate(s string, now time.Time) (time.Time, bool) {
 	sp, ok := querySpan(s, now)
 	return sp.from, ok
@@ -100,7 +100,7 @@ func querySpan(s string, now time.Time) (span, bool) {
 	if sp, ok := writtenMonth(s, now); ok {
 		return sp, true
 	}
-	if t, ok := parse.Date(strings.ToUpper(s)); ok { // the T and the Z of a time
+	if t, ok := parse.Date(strings.ToUpper(s)); ok { // for the T and the Z of a time
 		switch len(s) {
 		case len("2006"):
 			return span{t, t.AddDate(1, 0, 0)}, true
@@ -119,7 +119,7 @@ func querySpan(s string, now time.Time) (span, bool) {
 	return span{}, false
 }
 
-// ages are the units of an age, in hours, days or months.
+// ages maps the units of an age to hours, days or months.
 var ages = map[string]struct{ hours, days, months int }{
 	"h": {hours: 1}, "hour": {hours: 1}, "hr": {hours: 1}, "d": {days: 1}, "day": {days: 1}, "w": {days: 7}, "week": {days: 7}, "wk": {days: 7},
 	"fortnight": {days: 14}, "m": {months: 1}, "mo": {months: 1}, "month": {months: 1}, "quarter": {months: 3}, "y": {months: 12}, "yr": {months: 12}, "year": {months: 12},
@@ -211,8 +211,8 @@ func spokenDate(s string, now time.Time) (span, bool) {
 	return span{now.AddDate(0, -n*unit.months, -n*unit.days), now}, true
 }
 
-// writtenMonth reads "march", "march 2026" and 2026-q1; a month without a year
-// is the last one of its name.
+// writtenMonth reads "march", "march 2026" and 2026-q1. A month without a year is the most
+// recent month of that name.
 func writtenMonth(s string, now time.Time) (span, bool) {
 	year, quarter, ok := strings.Cut(s, "-q")
 	if y, err := strconv.Atoi(year); ok && err == nil && len(year) == 4 && len(quarter) == 1 && quarter[0] >= '1' && quarter[0] <= '4' {

@@ -11,20 +11,20 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Filters restrict a search. Several values of one filter are alternatives; all filters must
-// hold.
+// Filters restrict a search. Several values of one filter are alternatives. A document must
+// meet all filters.
 type Filters struct {
 	Source, Path, Kind, Lang, Version, Tag Condition
 	Since, Before                          time.Time
 }
 
-// Condition is the values of one qualifier.
+// Condition holds the values of one qualifier.
 type Condition struct{ Is, Not []string }
 
-// Empty reports whether the condition always holds.
+// Empty reports whether every document meets the condition.
 func (c Condition) Empty() bool { return len(c.Is)+len(c.Not) == 0 }
 
-// Empty reports whether the filters match everything.
+// Empty reports whether every document meets the filters.
 func (f Filters) Empty() bool {
 	return f.Source.Empty() && f.Path.Empty() && f.Kind.Empty() && f.Lang.Empty() && f.Version.Empty() && f.Tag.Empty() &&
 		f.Since.IsZero() && f.Before.IsZero()
@@ -32,8 +32,8 @@ func (f Filters) Empty() bool {
 
 const qualifierNames = "source, path, kind, lang, version, tag, since, before, sort and limit"
 
-// otherNames are the names of qualifiers elsewhere. They count only if the qualifier can have
-// the value, so that code such as type:button stays words.
+// otherNames maps the names of qualifiers in other search engines to ours. Such a name only
+// counts if the qualifier can have the value, so that code such as type:button remains a word.
 var otherNames = map[string]string{
 	"repo": "source", "dir": "path", "folder": "path", "file": "path", "filename": "path", "in": "path",
 	"type": "kind", "language": "lang", "locale": "lang", "tags": "tag", "label": "tag", "topic": "tag",
@@ -41,8 +41,8 @@ var otherNames = map[string]string{
 	"order": "sort", "orderby": "sort", "order_by": "sort", "sortby": "sort", "max": "limit", "top": "limit",
 }
 
-// qualify applies a qualifier and returns the rest of the query, because a date may include
-// the following words. If it returns false, the qualifier is a word.
+// qualify applies a qualifier and returns the rest of the query, because a date may include the
+// following words. It returns false if the qualifier is only a word.
 func (q *Parsed) qualify(key, value, rest string, not bool, now time.Time) (string, bool) {
 	f := &q.Filters
 	name := key
@@ -96,7 +96,7 @@ func (q *Parsed) qualify(key, value, rest string, not bool, now time.Time) (stri
 	return rest, true
 }
 
-// arrange applies qualifiers that change only the presentation of the answer.
+// arrange applies a qualifier that only changes the presentation of the answer.
 func (q *Parsed) arrange(name, key, value string) {
 	switch name {
 	case "sort":
@@ -115,7 +115,7 @@ func (q *Parsed) arrange(name, key, value string) {
 	}
 }
 
-// limitOf reads a number from 1; a number that is too large is treated like any number over
+// limitOf reads a number of at least 1. A number that is too large to read counts as more than
 // the maximum.
 func limitOf(value string) (n int, ok bool) {
 	n, err := strconv.Atoi(value)
@@ -162,8 +162,8 @@ func plausible(name, value string, now time.Time) bool {
 	return !strings.ContainsAny(value, "()=<>{}")
 }
 
-// splitValues separates values at commas, but not within the braces of a glob,
-// which become one value for each alternative.
+// splitValues splits values at commas, but not within the braces of a glob. A glob with braces
+// becomes one value for each alternative.
 func splitValues(s string) (values []string) {
 	depth, from := 0, 0
 	for i := 0; i <= len(s); i++ {
@@ -197,7 +197,7 @@ func expandBraces(s string) []string {
 	return all
 }
 
-// tidySource takes a source's path for its id.
+// tidySource turns the path of a source into its id.
 func tidySource(v string) string {
 	v = strings.Trim(strings.ToLower(v), "/")
 	for _, p := range []string{"library/docs/", "library/youtube/", "library/"} {
@@ -206,8 +206,8 @@ func tidySource(v string) string {
 	return v
 }
 
-// tidyPath takes a path as search, read and bash write it: with backslashes, with
-// /space before it, with the lines or the heading of an id after it.
+// tidyPath accepts paths as search, read and bash write them: with backslashes, with /space at
+// the start, or with the lines or the heading of an id at the end.
 func tidyPath(v string) string {
 	v = strings.ReplaceAll(v, `\`, "/")
 	if v == "/space" || v == "space:" {
@@ -233,8 +233,8 @@ func tidyKind(v string) string {
 	return strings.TrimSuffix(v, "s")
 }
 
-// languageNames are names that models write instead of codes (ISO 639-1), and country codes
-// that they confuse with languages.
+// languageNames maps names that models write instead of codes (ISO 639-1), and country codes
+// that models confuse with languages.
 var languageNames = map[string]string{
 	"english": "en", "german": "de", "deutsch": "de", "french": "fr", "spanish": "es", "italian": "it", "portuguese": "pt",
 	"brazilian": "pt-br", "russian": "ru", "chinese": "zh", "simplified chinese": "zh-cn", "traditional chinese": "zh-tw",
@@ -259,15 +259,15 @@ func tidyVersion(v string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(v, ".x"), ".*")
 }
 
-// Single splits the filters into filters of one value each, without sources, which are not
-// a property of documents.
+// Single splits the filters into filters of one value each. It leaves out sources, which are
+// not a property of documents.
 func (f Filters) Single() []Filters {
 	var all []Filters
 	for _, v := range f.Path.Is {
 		all = append(all, Filters{Path: Condition{Is: []string{v}}})
 	}
 	for _, v := range f.Kind.Is {
-		if slices.Contains(parse.Kinds, parse.Kind(v)) { // others are noted when they are read
+		if slices.Contains(parse.Kinds, parse.Kind(v)) { // unknown kinds already have a note
 			all = append(all, Filters{Kind: Condition{Is: []string{v}}})
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // Parsed is a parsed query. No query is an error: unknown syntax counts as words, with notes.
 type Parsed struct {
 	Explain bool     // see Query.Explain
-	Words   []string // in order, as typed
-	Phrases []string // must occur
-	Without []string // words and phrases that must not
+	Words   []string // in order, as written
+	Phrases []string // a document must contain them
+	Without []string // words and phrases that a document must not contain
 	Filters Filters
 	Sort    SortOrder
 	Limit   int // 0: not given
@@ -31,8 +31,7 @@ const (
 	ByPath
 )
 
-// Bounds of one query, beyond its length: further qualifiers and phrases are
-// words.
+// Limits of one query besides its length. Qualifiers and phrases above a limit are words.
 const (
 	maxQualifiers = 40
 	MaxPhrases    = 16
@@ -46,10 +45,9 @@ const (
 //	source:nuxt  path:docs/**  kind:memory  lang:en  version:5.1  tag:draft
 //	since:2026-01-01  since:last week  before:2026-06  sort:recent  limit:20
 //
-// A qualifier may be negated with "-" and its value quoted; values may be
-// separated by commas. A qualifier that is not known is a word, and noted. All
-// else that other engines take for syntax (AND, OR, NEAR, *, ^, parentheses,
-// braces) is words, or nothing.
+// A "-" negates a qualifier. Its value may be quoted, and commas separate several values. An
+// unknown qualifier is a word, and gets a note. The syntax of other search engines (AND, OR,
+// NEAR, *, ^, parentheses, braces) is a word, or is ignored.
 func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	if len(text) > maxBytes {
 		text = parse.Clip(text, maxBytes)
@@ -65,8 +63,8 @@ func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	return q
 }
 
-// cleanQuery removes invalid and invisible characters of a query: controls, marks of direction
-// and zero width, and more than two accents on one letter.
+// cleanQuery removes invalid and invisible characters from a query: control characters, marks
+// of direction, characters of zero width, and more than two accents on one letter.
 func cleanQuery(s string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {
@@ -87,8 +85,8 @@ func cleanQuery(s string) string {
 	}, strings.ToValidUTF8(s, " "))
 }
 
-// isCommand reports whether a query is a line for a shell, in which "-name" is an
-// option and leaves nothing out.
+// isCommand reports whether a query is a shell command. In a command, "-name" is an option and
+// excludes nothing.
 func isCommand(s string) bool {
 	for _, sign := range []string{" --", " | ", " && ", "$(", " 2>", "./"} {
 		if i := strings.Index(s, sign); i >= 0 && (sign != " --" || i+3 < len(s) && parse.IsWordByte(s[i+3])) {
@@ -104,11 +102,11 @@ type queryParser struct {
 	rest    string
 	now     time.Time
 	command bool
-	values  int // qualifiers so far
+	values  int // the count of qualifiers so far
 	phrases int
 }
 
-// next removes one word, phrase or qualifier from the rest. It returns false at the end.
+// next reads one word, phrase or qualifier of the rest. It returns false at the end.
 func (p *queryParser) next() bool {
 	p.rest = strings.TrimLeft(p.rest, " ")
 	if p.rest == "" {
@@ -149,8 +147,9 @@ func (p *queryParser) next() bool {
 }
 
 // cutMinus reads the minus sign of an exclusion. The sign of a command's option is not an
-// exclusion. Neither is one before one or two letters or digits ("ls -la", "-40"), because
-// many commands and numbers end that way and people rarely want to exclude them.
+// exclusion. A sign before one or two letters or digits ("ls -la", "-40") is not an exclusion
+// either, because many commands and numbers end that way and people rarely want to exclude
+// them.
 func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 	if len(s) < 2 || s[0] != '-' || p.command {
 		return s, false
@@ -172,7 +171,7 @@ func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 	return s, false
 }
 
-// Notef adds a note about the query for the caller.
+// Notef adds a note for the caller.
 func (q *Parsed) Notef(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	if len(q.Notes) < MaxNotes && !slices.Contains(q.Notes, n) {
@@ -211,8 +210,8 @@ func cutQuoted(s string) (phrase, rest string, ok bool) {
 	return s[size : size+i], s[size+i+n:], true
 }
 
-// endsWord reports whether a quote that ends here is a phrase: in {"name":"x"} and in
-// "a"+"b" the quotes are part of code.
+// endsWord reports whether a quote that ends here is a phrase. In {"name":"x"} and "a"+"b", the
+// quotes are part of code.
 func endsWord(rest string) bool {
 	if strings.TrimLeft(rest, `),.;!?`) == "" {
 		return true

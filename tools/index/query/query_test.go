@@ -19,7 +19,7 @@ func parsed(text string) Parsed {
 	return Parse(text, testNow, maxBytes)
 }
 
-// written is a parsed query in one line, for tables.
+// written returns a parsed query in one line, for tables.
 func written(q Parsed) string {
 	s := strings.Join(q.Words, " ")
 	for _, p := range q.Phrases {
@@ -63,7 +63,7 @@ func TestQueryLanguage(t *testing.T) {
 		{`since:whenever x`, `x`},
 		{`author:me x`, `author:me x`},
 
-		// Code, commands and addresses are words.
+		// Code, commands and addresses consist of words.
 		{`https://example.org/a?b=c:d std::vector C:\x a: :b`, `https://example.org/a?b=c:d std::vector C:\x a: :b`},
 		{`import fs from 'node:fs'`, `import fs from 'node:fs'`},
 		{`node:fs`, `node:fs`},
@@ -89,11 +89,11 @@ func TestQueryLanguage(t *testing.T) {
 	}
 }
 
-// What was not understood is said, once and in words.
+// Every part that was not understood gets one note.
 func TestQueryNotes(t *testing.T) {
 	for _, c := range []struct {
 		text  string
-		notes []string // beginnings
+		notes []string // the starts of the notes
 	}{
 		{`plain "phrase" -word source:x since:2w`, nil},
 		{`author:me`, []string{`author: is no qualifier, so "author:me" was searched for as words.`}},
@@ -169,7 +169,7 @@ func TestQueryDates(t *testing.T) {
 			t.Errorf("%s: %+v", text, q)
 		}
 	}
-	// What docs/search.md says that an order is called.
+	// the names of the orders in docs/search.md
 	for text, order := range map[string]SortOrder{"recent": ByDate, "date": ByDate, "newest": ByDate, "path": ByPath, "relevance": ByRelevance} {
 		if q := parsed("x sort:path sort:" + text); q.Sort != order || len(q.Notes) > 0 {
 			t.Errorf("sort:%s: %+v", text, q)
@@ -177,8 +177,7 @@ func TestQueryDates(t *testing.T) {
 	}
 }
 
-// A query may be anything: what is made of it is bounded, valid text, and no
-// word of it is lost without a note.
+// Parse accepts any text. Its result is valid and limited, and every lost word has a note.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
 		`a OR b`, `"`, `""`, `a" OR "b`, `NEAR(a b, 2)`, `{title}: x`, `a*`, `^a`, `-`, `--a`, `-"`, `(((`, `path:*`, `path:[`, `path:{a,b}{c,d}`, `since:9999-99`,
