@@ -12,7 +12,6 @@
 //     [Breaker] is open.
 //   - Every comparison covers all vectors that meet the filter. There is no approximate graph
 //     that could miss a neighbour.
-// approximate graph that could miss a neighbour.
 //
 // # Format
 //
