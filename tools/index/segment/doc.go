@@ -13,14 +13,15 @@
 //   - the head names the first term of each block, and the document, the part and
 //     the field lengths of each chunk.
 //
-// So a lookup of a term reads two rows: its block and its page. Every row and the head end
-// in a checksum, so damage on disk causes an error ([ErrDamaged]) and never a wrong answer.
+// So a lookup of a term reads two rows: the block and the page of the term. Every row and the
+// head end in a checksum, so damage on disk causes an error ([ErrDamaged]) and never a wrong
+// answer.
 //
 // Chunks are numbered from 0 within their segment. A deleted chunk stays in its segment until
 // the segment is merged. The segment of the update that deleted the chunk lowers the
 // frequencies of the chunk's terms. So the sum of a term's DF over all segments is always the
-// count of live chunks that contain the term, and the sum of Occurs is how often their bodies
-// contain it.
+// count of live chunks that contain the term. The sum of Occurs is how often their bodies
+// contain the term.
 package segment
 
 import (
@@ -31,7 +32,7 @@ import (
 	"math"
 )
 
-// Fields is how many fields a chunk has.
+// Fields is the count of fields of a chunk.
 const Fields = 3
 
 // MaxTerm is the length of the longest term, in bytes. Longer terms are left out.

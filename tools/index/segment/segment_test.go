@@ -11,7 +11,7 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// store keeps the rows of segments, as a database does.
+// store holds the rows of segments, as a database does.
 type store struct {
 	rows [][]byte
 }
@@ -28,7 +28,7 @@ func (s *store) read(row int64) ([]byte, error) {
 	return segment.Unseal(s.rows[row], row)
 }
 
-// model is what an index must answer, kept as plainly as possible.
+// model holds what an index must answer, in the simplest form.
 type model map[uint32][]map[string]segment.Counts // the chunks of a document
 
 func (m model) postings() map[string][]string {
@@ -81,7 +81,7 @@ type part struct {
 	dead map[uint32]bool
 }
 
-// check holds all segments together against the model.
+// check compares all segments together with the model.
 func check(t *testing.T, s *store, parts []part, m model) {
 	t.Helper()
 	want := m.postings()
@@ -151,8 +151,8 @@ func check(t *testing.T, s *store, parts []part, m model) {
 	}
 }
 
-// Whatever is added, deleted and merged: the segments together hold what is
-// live, and the frequencies add up.
+// After any additions, deletions and merges, the segments together contain what is live, and
+// the frequencies have the right sums.
 func TestSegmentsHoldWhatIsLive(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -219,7 +219,7 @@ func open(t *testing.T, head []byte) part {
 	return part{seg, map[uint32]bool{}}
 }
 
-// sample is a segment whose lists fill more than one page, one alone.
+// sample returns a segment with lists on a shared page, and a list on several pages of its own.
 func sample(t testing.TB, docs uint32) (*store, []byte) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -237,7 +237,7 @@ func sample(t testing.TB, docs uint32) (*store, []byte) {
 	return s, head
 }
 
-// Any changed bit is found, wherever it is.
+// A changed bit is found in any place.
 func TestDamageIsFound(t *testing.T) {
 	s, head := sample(t, 5000)
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -267,8 +267,8 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// Rows that pass the checksum and were never written by us are errors, and no
-// panics: of a hostile file, or of a defect of an older version.
+// A row that passes the checksum but was not written by this package causes an error and not a
+// panic. Such a row comes from a hostile file or from an older version with a defect.
 func FuzzRead(f *testing.F) {
 	s, head := sample(f, 60)
 	for _, row := range s.rows[:min(len(s.rows), 3)] {

@@ -50,7 +50,7 @@ func (w *Writer) List(term string) int {
 	i, ok := w.index[term]
 	if !ok {
 		i = uint32(len(w.lists))
-		term = strings.Clone(term) // not the text that it was cut from
+		term = strings.Clone(term) // so that the text that contains the term is not kept in memory
 		w.index[term] = i
 		w.lists, w.terms = append(w.lists, list{}), append(w.terms, term)
 		w.size += 120 + len(term)
@@ -155,7 +155,7 @@ func (e *emitter) add(term string, n Entry, data []byte) error {
 	e.block = append(e.block, byte(shared), byte(len(term)-shared))
 	e.block = append(e.block, term[shared:]...)
 	e.prev = term
-	other := uint64(0) // DF is not the number of postings
+	other := uint64(0) // DF is not the count of postings
 	if n.DF != int64(n.Count) {
 		other = 1
 	}
