@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collection writes files and opens them.
+// collection writes files and opens them as a collection.
 func collection(t *testing.T, files map[string]string) (*BEIR, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func with(changes ...string) map[string]string {
 	return files
 }
 
-// TestBEIRForms reads the same judgments in every form that collections have.
+// TestBEIRForms reads the same judgments in every format of real collections.
 func TestBEIRForms(t *testing.T) {
 	plain := []Query{
 		{ID: "q1", Text: "lift of wings", Grades: Grades{"d1": 2}},
@@ -65,8 +65,8 @@ func TestBEIRForms(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files map[string]string
-		want  []Query // nil: plain
-		notes string  // in one of them; empty: there are none
+		want  []Query // nil: the plain queries
+		notes string  // a part of the expected notes; empty: there are none
 	}{
 		{"as it should be", with(), nil, ""},
 		{"the judgments of the test split", with("qrels.tsv", "", "qrels/test.tsv", plainQrels, "qrels/dev.tsv", "q1\td2\t1\n"), nil, ""},
@@ -114,7 +114,7 @@ func TestBEIRForms(t *testing.T) {
 	}
 }
 
-// TestBEIRErrors says where the fault is, in one line.
+// TestBEIRErrors checks that each error names the place of the fault, in one line.
 func TestBEIRErrors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -149,7 +149,7 @@ func TestBEIRErrors(t *testing.T) {
 	}
 }
 
-// A line may be as long as a book, and not as long as a disk.
+// A line may be as long as a book, but not longer than MaxLine.
 func TestBEIRHugeLines(t *testing.T) {
 	b, err := collection(t, with("corpus.jsonl", plainCorpus+`{"_id": "d3", "text": "`+strings.Repeat("word ", 1<<20)+`"}`+"\n"))
 	if err != nil || len(b.Documents) != 3 {
@@ -168,7 +168,7 @@ func TestBEIRHugeLines(t *testing.T) {
 	}
 }
 
-// Documents are pages with their title as a heading, found by what they hold.
+// Documents become pages with their titles as headings, and searches for their words find them.
 func TestBEIRIsSearched(t *testing.T) {
 	b, err := collection(t, with("corpus.jsonl", "\ufeff"+`{"_id": "d1", "title": "Two\nlines", "text": "Lift of wings."}`+"\r\n"+`{"_id": "d2", "text": "---\ntitle: no front matter\n---\nHeat."}`+"\r\n"))
 	if err != nil {
@@ -197,7 +197,7 @@ func TestBEIRIsSearched(t *testing.T) {
 	}
 }
 
-// A build that fails or is interrupted leaves nothing behind.
+// A build that fails or is interrupted leaves no files.
 func TestBuildCleansUp(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	broken := []Document{{ID: "a", Path: "a.md", Size: 1, Read: func() ([]byte, error) { return nil, fmt.Errorf("the disk is gone") }}}
@@ -229,7 +229,7 @@ func TestSourceTellsOneCommit(t *testing.T) {
 	}
 }
 
-// FuzzBEIR: whatever a collection's files hold, it is read or refused.
+// FuzzBEIR checks that OpenBEIR reads or refuses arbitrary files.
 func FuzzBEIR(f *testing.F) {
 	f.Add(plainCorpus, plainQueries, plainQrels)
 	f.Add("\ufeff{}", `{"_id": 1e99}`, "\t\t\t")

@@ -129,7 +129,7 @@ func TestReadPages(t *testing.T) {
 	}
 }
 
-// What is written is what is read.
+// ReadPairs must return what Write writes.
 func TestDocsAreWritten(t *testing.T) {
 	d, err := FromDocs(map[string][]byte{
 		"api/a.md": []byte("---\ntitle: useFetch\ndescription: Get data\tfrom → an endpoint.\n---\nText.\n"),

@@ -34,7 +34,7 @@ func measure(t testing.TB, what string, r evaluate.Ranker, queries []evaluate.Qu
 	return f
 }
 
-// atLeast fails where a figure is under its bar.
+// atLeast fails if a figure is less than its bar.
 func atLeast(t testing.TB, what string, got, bar float64) {
 	t.Helper()
 	if got < bar {
@@ -42,7 +42,7 @@ func atLeast(t testing.TB, what string, got, bar float64) {
 	}
 }
 
-// TestJudgedCollections holds the ranking against research collections.
+// TestJudgedCollections compares the ranking of research collections with bars.
 func TestJudgedCollections(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -61,7 +61,7 @@ func TestJudgedCollections(t *testing.T) {
 	}
 }
 
-// TestDocumentation holds the ranking against real documentation.
+// TestDocumentation compares the ranking of real documentation with bars.
 func TestDocumentation(t *testing.T) {
 	pages := map[string][]byte{}
 	for name, under := range map[string]string{"nuxt": "docs", "astro": "src/content/docs/en"} {
@@ -86,7 +86,7 @@ func TestDocumentation(t *testing.T) {
 	check("description -> page", docs.Descriptions, .87)
 	check("words -> identifier", docs.Words, .98)
 	check("identifier", docs.Identifiers, .99)
-	// Those that a page is about, rather than a paragraph of it.
+	// Only identifiers that are the subject of a page, not of a paragraph.
 	if docs, err = evaluate.FromDocs(pages, 3); err != nil {
 		t.Fatal(err)
 	}

@@ -16,20 +16,19 @@ var update = flag.Bool("update", false, "write the baseline anew")
 
 const baselineFile = "testdata/baseline.json"
 
-// slack is by how much a figure may be under its baseline: one query in a hundred
-// that is answered a rank later.
+// slack is how much a figure may be less than its baseline: about one query in a hundred that
+// is answered a rank later.
 const slack = 0.005
 
-// manual writes a documentation tree, always the same: pages of an invented
-// framework, each about a few things that other pages mention too, with an
-// identifier that it is about and descriptions in other forms of its words.
+// manual writes a documentation tree that is always the same: the pages of an invented
+// framework. Each page is about a few subjects that other pages mention too. It has an
+// identifier as its subject, and descriptions with other forms of its words.
 type manual struct {
 	rng *rand.Rand
-	ids []string // that earlier pages are about
+	ids []string // the subjects of earlier pages
 }
 
-// Verbs, with the form in -ing, things with their plural, and what is said of
-// them.
+// Verbs with their form in -ing, nouns with their plural, and adverbs and sentences about them.
 var (
 	verbs = strings.Fields(`load:loading fetch:fetching render:rendering cache:caching define:defining resolve:resolving
 		validate:validating compress:compressing schedule:scheduling merge:merging watch:watching inject:injecting
@@ -127,8 +126,8 @@ func generated(pages int) map[string][]byte {
 	return all
 }
 
-// TestBaseline fails where the ranking of a generated documentation tree gets
-// worse than it was. A better ranking is written down with -update.
+// TestBaseline fails if the ranking of a generated documentation tree is worse than the
+// baseline. The flag -update records a better ranking.
 func TestBaseline(t *testing.T) {
 	docs, err := evaluate.FromDocs(generated(600), 6)
 	if err != nil {

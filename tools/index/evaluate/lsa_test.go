@@ -17,15 +17,15 @@ import (
 	"satchel/tools/index/semantic/semantictest"
 )
 
-// lsa is latent semantic analysis (Deerwester and others, 1990), which needs no
-// downloaded weights. It stands in for an embedding model; a text's vector is the sum of
-// its terms' vectors.
+// lsa is latent semantic analysis (Deerwester and others, 1990). It replaces an embedding
+// model, because it needs no downloaded weights. The vector of a text is the sum of the vectors
+// of its terms.
 type lsa struct {
 	vectors map[string][]float32
 	dims    int
 }
 
-// terms are a text's stemmed words.
+// lsaTerms returns the stemmed words of a text, without stop words.
 func lsaTerms(a *parse.Analyzer, text string) []string {
 	var all []string
 	a.Words(text, func(w parse.Word) {
@@ -36,8 +36,8 @@ func lsaTerms(a *parse.Analyzer, text string) []string {
 	return all
 }
 
-// newLSA takes the leading singular vectors of the matrix of terms and texts, by
-// subspace iteration.
+// newLSA computes the leading singular vectors of the matrix of terms and texts by subspace
+// iteration.
 func newLSA(texts []string, dims int) *lsa {
 	a := parse.NewAnalyzer()
 	type cell struct {
@@ -121,7 +121,7 @@ func newLSA(texts []string, dims int) *lsa {
 	return l
 }
 
-// orthonormal makes the columns of m orthonormal (Gram and Schmidt, modified).
+// orthonormal makes the columns of m orthonormal (modified Gram-Schmidt).
 func orthonormal(m [][]float64, dims int) {
 	for k := range dims {
 		for j := range k {
@@ -146,7 +146,7 @@ func orthonormal(m [][]float64, dims int) {
 
 func (l *lsa) embed(a *parse.Analyzer, text string) []float32 {
 	v := make([]float32, l.dims)
-	v[0] = 1e-6 // a text of unknown words has a direction too
+	v[0] = 1e-6 // so that a text of unknown words also has a direction
 	counts := map[string]int{}
 	for _, t := range lsaTerms(a, text) {
 		counts[t]++
@@ -160,9 +160,9 @@ func (l *lsa) embed(a *parse.Analyzer, text string) []float32 {
 	return v
 }
 
-// TestSemanticSearchDoesNotHurt holds the default weight against judged queries: with
-// sensible vectors, here of latent semantic analysis served by the endpoint, the results
-// must not be worse than with words alone.
+// TestSemanticSearchDoesNotHurt checks the default weight with judged queries. With reasonable
+// vectors, which the endpoint computes by latent semantic analysis, the results must not be
+// worse than with words alone.
 func TestSemanticSearchDoesNotHurt(t *testing.T) {
 	testenv.OnlySoak(t)
 	b, err := evaluate.OpenBEIR(testenv.LargeData(t, "ir", "cranfield"))

@@ -86,7 +86,8 @@ func ReciprocalRank(ranking []string, g Grades, depth int) float64 {
 	return 0
 }
 
-// Recall returns the part of the relevant documents that is among the first depth of a ranking.
+// Recall returns the share of the relevant documents that is among the first depth of a
+// ranking.
 func Recall(ranking []string, g Grades, depth int) float64 {
 	all := g.relevant()
 	if all == 0 {
@@ -108,10 +109,10 @@ type Figures struct {
 	MAP       float64 `json:"map"`
 	MRR       float64 `json:"mrr@10"`
 	Recall    float64 `json:"recall@100"`
-	Median    float64 `json:"p50_ms"` // of what a search took, in milliseconds
+	Median    float64 `json:"p50_ms"` // of the time of a search, in milliseconds
 	Queries   int     `json:"queries"`
 	Slow      float64 `json:"-"` // the 95th percentile, in milliseconds
-	FirstHits float64 `json:"-"` // the part of the queries whose first hit is relevant
+	FirstHits float64 `json:"-"` // the share of the queries whose first hit is relevant
 }
 
 // tally sums up the measures of queries.
@@ -144,7 +145,7 @@ func distinct(ranking []string) []string {
 	return out
 }
 
-// figures returns the means; zeros if nothing was added.
+// figures returns the means, or zeros if nothing was added.
 func (t *tally) figures() Figures {
 	if t.sum.Queries == 0 {
 		return Figures{}
@@ -160,5 +161,5 @@ func (t *tally) figures() Figures {
 
 func milliseconds(d time.Duration) float64 { return rounded(float64(d) / float64(time.Millisecond)) }
 
-// rounded keeps the decimals that are significant.
+// rounded keeps the significant decimals.
 func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }

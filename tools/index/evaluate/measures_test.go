@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// The expected values were computed by hand, with log2(3) = 1.5849625 and
-// log2(5) = 2.3219281.
+// These values were computed by hand, with log2(3) = 1.5849625 and log2(5) = 2.3219281.
 func TestMeasures(t *testing.T) {
 	graded := Grades{"a": 3, "b": 2, "c": 0, "d": -1}
 	for _, c := range []struct {
@@ -47,7 +46,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// What is below a measure's depth does not count for it, also not in the ideal
+// Documents below the depth of a measure don't count, neither in the ranking nor in the ideal
 // ranking.
 func TestDepths(t *testing.T) {
 	var ranking []string
@@ -87,7 +86,7 @@ func TestRunTakesMeans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second mention of a in the last ranking counts for nothing.
+	// The second occurrence of a in the last ranking does not count.
 	want := Figures{Queries: 4, NDCG: (1 + 1/1.5849625 + 0 + 1) / 4, MAP: (1 + 0.5 + 0 + 1) / 4, MRR: (1 + 0.5 + 0 + 1) / 4, Recall: 3.0 / 4, FirstHits: 2.0 / 4, Median: 3, Slow: 5}
 	near(t, "nDCG@10", f.NDCG, want.NDCG)
 	f.NDCG = want.NDCG
