@@ -83,7 +83,7 @@ func (s *Snapshot) Languages(ctx context.Context) (map[string]int64, error) {
 	return langs, nil
 }
 
-// Links holds a page with the files that it names as its subject (relevant_files).
+// Links holds a page and the files that its front matter names (relevant_files).
 type Links struct {
 	Path  string
 	Files []string

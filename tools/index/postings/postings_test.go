@@ -18,8 +18,8 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// A segment is the same whether its writer remembers the lists of terms or not:
-// pages of several vocabularies, more of them than it remembers, in turn.
+// A segment does not depend on whether its writer remembers the lists of terms. The pages
+// alternate between several vocabularies, more than the writer remembers.
 func TestListsAreRememberedByVocabulary(t *testing.T) {
 	g := indextest.NewGenerator(11)
 	w := &Writer{seg: segment.NewWriter(), lists: map[*parse.VocabularyID][]int32{}}
@@ -54,7 +54,7 @@ func TestListsAreRememberedByVocabulary(t *testing.T) {
 	}
 }
 
-// A build that is cut off as it begins leaves no file.
+// A build whose context has ended leaves no file.
 func TestACutOffBuildLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -67,7 +67,7 @@ func TestACutOffBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-// A path filter may be anything; what is made of it compiles.
+// Every path filter becomes a valid regular expression.
 func FuzzGlob(f *testing.F) {
 	for _, s := range []string{"*", "[", "**/**/**", "{a,b}{c,d}", "a?c", "\x00\xff", "(+"} {
 		f.Add(s)

@@ -22,14 +22,15 @@ type Writer struct {
 	// The statements are prepared once, because a build runs each of them 10⁵ times.
 	doc, text, chunk, row *sql.Stmt
 
-	seg     *segment.Writer // the next segment, as far as it is gathered
-	limit   int             // bytes of memory after which the segment is written
+	seg     *segment.Writer // collects the postings of the next segment
+	limit   int             // how many bytes of memory the segment may take before it is written
 	lists   map[*parse.VocabularyID][]int32
-	removed []int64 // documents
+	removed []int64 // the removed documents
 }
 
-// maxVocabularies is for how many vocabularies the Writer keeps lists, half a megabyte each.
-// It leaves room for the vocabularies of several goroutines and for their next ones.
+// maxVocabularies is for how many vocabularies the Writer remembers lists. The lists of one
+// take half a megabyte. The limit leaves room for the vocabularies of several goroutines, and
+// for the vocabularies that replace them.
 const maxVocabularies = 16
 
 // postings adds the terms of a chunk to the segment. It looks up the list of a term once for
@@ -41,7 +42,7 @@ func (w *Writer) postings(t *parse.ChunkTerms) {
 		for int(c.ID) >= len(lists) {
 			lists = append(lists, 0)
 		}
-		if lists[c.ID] == 0 { // otherwise it is the number of the list plus one
+		if lists[c.ID] == 0 { // otherwise, the number of the list plus one
 			lists[c.ID] = int32(w.seg.List(t.Texts[c.ID])) + 1
 		}
 		if n := lists[c.ID]; n > 0 {
