@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// bombTree writes levels of trees with so many names each for one subtree, on
-// top of a file, or of the empty tree.
+// bombTree writes levels of trees. Each tree has many names for one subtree. The lowest tree
+// contains a file, or is the empty tree.
 func (o *origin) bombTree(width, levels int, file bool) string {
 	o.t.Helper()
 	at := trees.Empty
@@ -34,7 +34,7 @@ func (o *origin) bombTree(width, levels int, file bool) string {
 	return at
 }
 
-// commitTree makes a commit of a tree and pushes it.
+// commitTree commits a tree and pushes the commit.
 func (o *origin) commitTree(tree, message string, parents ...space.CommitID) space.CommitID {
 	o.t.Helper()
 	args := []string{"commit-tree", tree}
@@ -44,7 +44,7 @@ func (o *origin) commitTree(tree, message string, parents ...space.CommitID) spa
 	return o.pushMain(gitStdin(o.t, o.work, message, args...))
 }
 
-// pushMain pushes a commit, which is a line of git's, as the main branch.
+// pushMain pushes a commit, given as a line of git's output, as the main branch.
 func (o *origin) pushMain(line string) space.CommitID {
 	o.t.Helper()
 	c := space.CommitID(strings.TrimSpace(line))
@@ -52,8 +52,8 @@ func (o *origin) pushMain(line string) space.CommitID {
 	return c
 }
 
-// TestAttackAGitBombIsNotTaken: under a kilobyte that stands for ten million
-// paths is weighed, in the quarantine, at the cost of its eight trees.
+// TestAttackAGitBombIsNotTaken checks that less than a kilobyte with ten million paths is
+// measured in the quarantine, at the cost of its eight trees.
 func TestAttackAGitBombIsNotTaken(t *testing.T) {
 	for name, file := range map[string]bool{"files": true, "empty directories": false} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAttackAGitBombIsNotTaken(t *testing.T) {
 	}
 }
 
-// TestAttackAGitBombInTheHistoryIsLookedAtWithinBounds: a remote adds one and
+// TestAttackAGitBombInTheHistoryIsLookedAtWithinBounds has a remote that adds a bomb and
 // deletes it, so that its head is harmless.
 func TestAttackAGitBombInTheHistoryIsLookedAtWithinBounds(t *testing.T) {
 	for name, b := range map[string]struct {
@@ -132,7 +132,8 @@ func TestAttackAGitBombInTheHistoryIsLookedAtWithinBounds(t *testing.T) {
 	}
 }
 
-// TestAttackAGitBombIsNoBaseOfAMerge: git itself would walk through it.
+// TestAttackAGitBombIsNoBaseOfAMerge checks that git never merges from a bomb, because git
+// would walk through it.
 func TestAttackAGitBombIsNoBaseOfAMerge(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("", "main", "echo 1 > a.md")
@@ -150,7 +151,8 @@ func TestAttackAGitBombIsNoBaseOfAMerge(t *testing.T) {
 	}
 }
 
-// TestAttackTreesThatAreNestedTooDeepAreMalformed, and no fault of the server.
+// TestAttackTreesThatAreNestedTooDeepAreMalformed checks that such trees are not an internal
+// error.
 func TestAttackTreesThatAreNestedTooDeepAreMalformed(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("", "main", "echo 1 > a.md")

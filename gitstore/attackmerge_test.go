@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestAttackARemoteOfManyConflictsChangesNothing: a rewritten history with the
-// same names would make a copy of every file.
+// TestAttackARemoteOfManyConflictsChangesNothing merges a rewritten history with the same
+// names, which would create a copy of every file.
 func TestAttackARemoteOfManyConflictsChangesNothing(t *testing.T) {
 	for _, related := range []bool{true, false} {
 		for n, want := range map[int]fault.Code{20: "", 21: fault.TooLarge} {
@@ -41,8 +41,8 @@ func TestAttackARemoteOfManyConflictsChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAttackALargeMergeHoldsNoCommitUp: whatever comes in between, it is not
-// computed while commits wait.
+// TestAttackALargeMergeHoldsNoCommitUp checks that a large merge is not computed while commits
+// wait, even if commits come in between.
 func TestAttackALargeMergeHoldsNoCommitUp(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
@@ -54,7 +54,7 @@ func TestAttackALargeMergeHoldsNoCommitUp(t *testing.T) {
 			if step != "integration computed" || !waits {
 				return
 			}
-			n++ // a commit that waited would never end
+			n++ // a waiting commit would never end
 			commit(t, s, id, writes(map[string]string{fmt.Sprintf("during-%d.md", n): "x"}))
 		}
 	})
@@ -75,8 +75,8 @@ func TestAttackALargeMergeHoldsNoCommitUp(t *testing.T) {
 	}
 }
 
-// TestAttackADirectoryOfManyFilesIsIndexedOnce, not read from its beginning for
-// each file of a change.
+// TestAttackADirectoryOfManyFilesIsIndexedOnce checks that a directory is not read from its
+// start for each file of a change.
 func TestAttackADirectoryOfManyFilesIsIndexedOnce(t *testing.T) {
 	s := newStore(t)
 	files := map[string]string{}

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestAttackAHugeLinkTargetIsNeverRead: a blob as the target of a link is
-// looked at by its size alone, and the link stays out of checkouts.
+// TestAttackAHugeLinkTargetIsNeverRead checks that only the size of a link's blob is read, and
+// that the link stays out of checkouts.
 func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 	for _, size := range []int{maxLinkTarget, maxLinkTarget + 1} {
 		o := newOrigin(t)
@@ -35,7 +35,7 @@ func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 			t.Errorf("%v %v", es, err)
 		}
 		sd.Release()
-		// It goes with a restored head, and does not come back.
+		// The link disappears with a restored head, and does not come back.
 		if _, err := s.Restore(t.Context(), id, "", first, space.Meta{Author: ada}); err != nil {
 			t.Error(err)
 		}
@@ -58,7 +58,7 @@ func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 	}
 }
 
-// TestAttackALongCommitMessageIsCut, and so is its author's name.
+// TestAttackALongCommitMessageIsCut also checks a long name of the author.
 func TestAttackALongCommitMessageIsCut(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("", "main", "echo 1 > a.md")
@@ -96,8 +96,8 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 	}
 }
 
-// TestAttackASecretInACommentIsNotCommitted: the change is, with the summary
-// that one without a comment has.
+// TestAttackASecretInACommentIsNotCommitted checks that the change is committed with the
+// summary of a change without a comment.
 func TestAttackASecretInACommentIsNotCommitted(t *testing.T) {
 	s, sc := screened(t)
 	id := newSpace(t, s, nil)
@@ -116,15 +116,15 @@ func TestAttackASecretInACommentIsNotCommitted(t *testing.T) {
 	if err != nil || c.Message != "Add b" || len(c.Rejected) != 0 {
 		t.Errorf("%+v %v", c, err)
 	}
-	// Nothing was saved, so nothing is told of how.
+	// Nothing was saved, so there is nothing to report.
 	c, err = s.Commit(t.Context(), id, space.ChangeSet{}, space.Meta{Author: ada, Message: "Use SECRET"})
 	if err != nil || c.Changed || len(c.Rejected) != 0 {
 		t.Errorf("%+v %v", c, err)
 	}
 }
 
-// TestAttackASecretInAMessageIsPurged: of commits, whose files stay as they
-// are, and of tags.
+// TestAttackASecretInAMessageIsPurged purges a secret from the messages of commits, whose files
+// stay the same, and of tags.
 func TestAttackASecretInAMessageIsPurged(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, nil)

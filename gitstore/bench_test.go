@@ -17,7 +17,7 @@ import (
 // The benchmarks print medians in milliseconds. Run them with
 // go test -run '^$' -bench . -benchtime 1x ./gitstore
 
-// bigSpace makes a space of n files of about 1 KB in directories of 100.
+// bigSpace creates a space of n files of about 1 KB, in directories of 100 files.
 func bigSpace(b testing.TB, s *Store, n int) space.SpaceID {
 	b.Helper()
 	id := space.NewSpaceID()
@@ -33,7 +33,7 @@ func bigSpace(b testing.TB, s *Store, n int) space.SpaceID {
 
 func bigPath(i int) string { return fmt.Sprintf("knowledge/d%03d/page-%05d.md", i/100, i) }
 
-// median times f n times, in milliseconds.
+// median runs f n times and returns the median time in milliseconds.
 func median(n int, f func(i int)) float64 {
 	var ds []time.Duration
 	for i := range n {

@@ -63,7 +63,7 @@ type bundles struct {
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]bool
 	purging int
-	why     error         // of the last stop
+	why     error         // the reason of the last stop
 	idle    chan struct{} // closed when no bundle runs; nil if nobody waits
 }
 

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// unread is a download that nobody takes.
+// unread is the writer of a download that nobody reads.
 type unread struct {
 	began   chan struct{}
 	release chan struct{}
@@ -25,8 +25,8 @@ func (u unread) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Attack: a bundle that nobody reads keeps what must go from being purged. The
-// purge ends it, whatever its reader does, and none begins meanwhile.
+// Attack: a bundle that nobody reads delays a purge. The purge ends the bundle even so, and no
+// bundle can begin during the purge.
 func TestAttackUnreadBundleKeepsNoPurgeWaiting(t *testing.T) {
 	s := newStore(t)
 	noise := make([]byte, 2<<20)

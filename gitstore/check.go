@@ -22,7 +22,7 @@ import (
 // Checkup is the result of Check.
 type Checkup struct {
 	Packs int   `json:"packs"`
-	Bytes int64 `json:"bytes"` // of all packs
+	Bytes int64 `json:"bytes"` // the size of all packs
 	// Damaged lists at most maxDamaged objects that are unreadable or missing; More
 	// counts the rest.
 	Damaged []Damaged `json:"damaged"`
@@ -152,7 +152,7 @@ const maxSaid = 500
 
 // survey is the result of reading every object of a space, damaged ones included.
 type survey struct {
-	dir   string // of the objects
+	dir   string // the directory of the objects
 	packs []*packfile.Pack
 	bad   []*packfile.Pack           // the packs that are damaged
 	blind []string                   // the paths of packs whose index cannot be used, without .pack

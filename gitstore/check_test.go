@@ -172,7 +172,7 @@ func TestRepairOfWhatACopyHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st.Size() > 1000 { // it has both files, behind each other
+		if st.Size() > 1000 { // the pack contains both files, one after the other
 			for _, part := range []int64{3, 1} {
 				turnFile(t, pack, st.Size()*part/4)
 			}
@@ -210,7 +210,7 @@ func TestRepairOfWhatACopyHas(t *testing.T) {
 	reopened(t, s, id)
 }
 
-// A letter of the log that changed keeps nobody out: the branch has the commit.
+// A changed letter in the log does not close the space, because the branch has the commit.
 func TestADamagedNameInTheLog(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -236,7 +236,7 @@ func TestADamagedNameInTheLog(t *testing.T) {
 	}
 }
 
-// Commits go on where the branch's file is damaged or gone while the space is open.
+// Commits continue if the branch's file is damaged or removed while the space is open.
 func TestADamagedBranchOfAnOpenSpace(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -257,14 +257,14 @@ func TestADamagedBranchOfAnOpenSpace(t *testing.T) {
 	fsck(t, s, id)
 }
 
-// A check finds no space whole that cannot be opened, and neither does a repair.
+// Neither a check nor a repair finds a space whole that cannot be opened.
 func TestASpaceThatCannotBeOpenedIsNotWhole(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})
 	commit(t, s, id, writes(map[string]string{"b": "b"}))
 	copied := backup(t, s, id)
 	letGo(s, id)
-	// It is said to have a newer commit, whose objects are gone without a trace.
+	// The log names a newer commit, whose objects are completely gone.
 	log := s.unopened(id).logFile()
 	b, err := os.ReadFile(log)
 	if err != nil {
@@ -280,7 +280,7 @@ func TestASpaceThatCannotBeOpenedIsNotWhole(t *testing.T) {
 	}
 }
 
-// A file whose content is gone is damaged, and not one that was never there.
+// A file whose content is gone is damaged, and not missing.
 func TestTheContentOfAFileThatIsGone(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -289,7 +289,7 @@ func TestTheContentOfAFileThatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A newer commit has a pack of its own, so that the older one can go.
+	// A newer commit has its own pack, so that the older pack can be removed.
 	commit(t, s, id, writes(map[string]string{"dir/c": "c"}))
 	h, err := packfile.HashFrom(string(blob))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 // seeds holds the checkouts and the git view for the sandboxes of a space.
 type seeds struct {
 	once sync.Once
-	turn chan struct{} // held to build or update; a context can end a wait for the turn
+	turn chan struct{} // held to build or update; a caller can stop waiting for it
 
 	mu       sync.Mutex
 	manifest *manifest   // of the newest head seen
 	snaps    []*snapshot // the newest last
 	view     *gitView
-	made     int  // number of snapshots made, for their names
+	made     int  // the count of snapshots created, for their names
 	tending  bool // a background run is in progress
 	again    bool // another run is needed
 }

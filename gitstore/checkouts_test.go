@@ -15,8 +15,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// gitIn runs git as a sandbox does: with the view as git directory and a
-// checkout as work tree.
+// gitIn runs git as a sandbox does, with the view as the git directory and a checkout as the
+// work tree.
 func gitIn(t testing.TB, seed *space.Checkout, args ...string) string {
 	t.Helper()
 	cmd := testenv.Git(t, seed.Dir, append([]string{"-c", "safe.directory=*"}, args...)...)
@@ -78,8 +78,8 @@ func TestACheckoutIsOpenToAllUnderAClosedDoor(t *testing.T) {
 	})
 }
 
-// TestGitWorksInside: what people type in a sandbox, after the start and after
-// a commit.
+// TestGitWorksInside runs the git commands that people use in a sandbox, after the start and
+// after a commit.
 func TestGitWorksInside(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a.md": "one\n", "d/b.md": "b\n"})
@@ -90,13 +90,13 @@ func TestGitWorksInside(t *testing.T) {
 	}
 	c := commit(t, s, id, space.ChangeSet{Changes: []space.Change{
 		{Path: "a.md", Content: []byte("two\n"), Base: at(t, s, id, "a.md")}, {Path: "new.md", Content: []byte("n\n")}}})
-	// At once, before anything in the background has run:
+	// At once, before any background work has run:
 	if got := gitIn(t, sd, "log", "-1", "--format=%H %an"); got != string(c.ID)+" Ada Lovelace" {
 		t.Errorf("log: %q", got)
 	}
 	wait(t, s, id)
-	// The checkout in use stayed as it was; the sandbox's own layer holds the
-	// change. Here, it is written down.
+	// The checkout in use does not change. The sandbox's own layer has the change, which the
+	// test writes here.
 	if got := gitIn(t, sd, "status", "--porcelain"); got != " M a.md\n D new.md" {
 		t.Errorf("status: %q", got)
 	}
@@ -125,8 +125,8 @@ func TestGitWorksInside(t *testing.T) {
 	gitIn(t, sd, "fsck", "--full", "--strict")
 }
 
-// TestCheckoutsFollowHead: a checkout in use never changes; an unused one is
-// brought to head; old ones go.
+// TestCheckoutsFollowHead checks that a checkout in use never changes, an unused one moves to
+// head, and old ones are removed.
 func TestCheckoutsFollowHead(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1", "dir/x": "x", "file": "f", "link": "l"})
@@ -167,7 +167,7 @@ func TestCheckoutsFollowHead(t *testing.T) {
 		}
 	}
 	check(first, map[string]string{"a": "1", "dir/x": "x", "file": "f", "link": "l"})
-	// BaseMode Regular over a write of a link: the content's kind changes with it.
+	// A BaseMode of Regular for a write to a link: the kind of the content changes with it.
 	check(third, map[string]string{"a": "2", "dir": "now a file", "file/y": "y", "link": "→file"})
 	if got := gitIn(t, third, "status", "--porcelain"); got != "" {
 		t.Errorf("status: %q", got)
@@ -194,8 +194,8 @@ func TestCheckoutsFollowHead(t *testing.T) {
 	}
 }
 
-// TestAnIdleCheckoutIsWarm: after a commit, a checkout that nobody uses comes
-// to head by itself, so that the next start has nothing to write.
+// TestAnIdleCheckoutIsWarm checks that an unused checkout moves to head by itself after a
+// commit, so that the next start has nothing to write.
 func TestAnIdleCheckoutIsWarm(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1"})
@@ -210,8 +210,8 @@ func TestAnIdleCheckoutIsWarm(t *testing.T) {
 	}
 }
 
-// block puts a directory where a git view's file is, so that nobody can write
-// that file until heal is called, which gives it back as it was.
+// block replaces a file of a git view with a directory, so that nothing can write the file.
+// heal restores the old file.
 func block(t testing.TB, name string) (heal func()) {
 	t.Helper()
 	old, err := os.ReadFile(name)
@@ -231,9 +231,9 @@ func block(t testing.TB, name string) (heal func()) {
 	}
 }
 
-// TestAStartThatFailedUsesNothing: the view's index cannot be written when a
-// sandbox starts. Its checkout is nobody's then, so that later starts, a purge
-// and a deletion go on as if it had not been tried.
+// TestAStartThatFailedUsesNothing starts a sandbox while the view's index cannot be written.
+// The start must not count as a user of the checkout, so that later starts, a purge and a
+// deletion are not affected.
 func TestAStartThatFailedUsesNothing(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1"})
@@ -270,8 +270,8 @@ func TestAStartThatFailedUsesNothing(t *testing.T) {
 	}
 }
 
-// TestAViewThatCouldNotBeMoved: the view's ref cannot be written when head moves.
-// Once it can, the view is brought to head though no other commit comes.
+// TestAViewThatCouldNotBeMoved moves head while the view's ref cannot be written. Later, the
+// view moves to head even without another commit.
 func TestAViewThatCouldNotBeMoved(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -319,8 +319,8 @@ func TestAViewThatCouldNotBeMoved(t *testing.T) {
 	}
 }
 
-// git packs no object again that a large pack has. Packs of which that one has all,
-// such as those of commits that came while it was made, go nevertheless.
+// git does not pack objects again that a large pack contains. Packs whose objects are all in
+// the large pack are removed, such as those of commits made while it was written.
 func TestMaintainDropsWhatALargePackHas(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "start"})
@@ -379,7 +379,7 @@ func TestMaintainKeepsEverythingInUse(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Maintain(t.Context(), id) }()
-	for i := range 20 { // commits and reads go on meanwhile
+	for i := range 20 { // commits and reads continue
 		commit(t, s, id, writes(map[string]string{fmt.Sprint("during", i): "x"}))
 		if _, _, err := s.Open(t.Context(), id, heads[i], space.Path(fmt.Sprint("f", i))); err != nil {
 			t.Error(err)

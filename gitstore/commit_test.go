@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// at returns the blob of a path at head; "" where there is none.
+// at returns the blob of a path at head, or "" if there is none.
 func at(t testing.TB, s *Store, id space.SpaceID, p string) space.BlobID {
 	t.Helper()
 	b, _, _, err := s.Blob(t.Context(), id, "", space.Path(p))
@@ -25,8 +25,8 @@ func at(t testing.TB, s *Store, id space.SpaceID, p string) space.BlobID {
 	return b
 }
 
-// TestStaleBases is the table of what becomes of a change that met a newer
-// head, under both policies. % stands for the short id of that head.
+// TestStaleBases is the table of outcomes of a change with a stale base, under both policies. %
+// is replaced by the short id of head.
 func TestStaleBases(t *testing.T) {
 	base := map[string]string{"a.md": "one", "d/x.md": "x", "d/y.md": "y", ".hidden": "h"}
 	type ch = space.Change
@@ -36,9 +36,9 @@ func TestStaleBases(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		changes   func(blob func(string) space.BlobID) []ch
-		keep      map[string]string // what KeepBoth leaves changed; "" is gone
+		keep      map[string]string // what KeepBoth changes; "" is a deletion
 		conflicts string
-		refuses   bool // RefuseStale answers a conflict
+		refuses   bool // RefuseStale returns a conflict
 		refused   int
 	}{
 		{name: "a fresh write", changes: func(b func(string) space.BlobID) []ch { return []ch{w("a.md", "two", b("a.md"))} },
@@ -139,7 +139,7 @@ func TestAConflictIsKeptOnceHoweverOftenItIsTried(t *testing.T) {
 	if !space.IsConflictCopy(kept) {
 		t.Errorf("IsConflictCopy(%q)", kept)
 	}
-	// Another writer's version of the same head's file gets a name of its own.
+	// A version that another writer made from the same head gets its own name.
 	three := writes(map[string]string{"a.md": "three", string(kept): "taken"})
 	three.Policy = space.KeepBoth
 	commit(t, s, id, three)
@@ -148,7 +148,8 @@ func TestAConflictIsKeptOnceHoweverOftenItIsTried(t *testing.T) {
 	}
 }
 
-// TestRefusedEntries: each attack on a path is told, and the rest is committed.
+// TestRefusedEntries checks that each attack with a path is reported, and that the rest is
+// committed.
 func TestRefusedEntries(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.Limits.File = 100 })
 	id := newSpace(t, s, map[string]string{"a.md": "one"})
@@ -186,12 +187,12 @@ func TestModesMergeByThemselves(t *testing.T) {
 	id := newSpace(t, s, map[string]string{"run": "v1"})
 	v1 := at(t, s, id, "run")
 	commit(t, s, id, space.ChangeSet{Changes: []space.Change{{Path: "run", Content: []byte("v1"), Mode: space.Executable, Base: v1}}})
-	// Someone who saw it before it was executable changes the content.
+	// A writer that read the file before it was executable changes the content.
 	c := commit(t, s, id, space.ChangeSet{Changes: []space.Change{{Path: "run", Content: []byte("v2"), Base: v1}}})
 	if c.Files[0].NewMode != space.Executable || c.Files[0].Status != space.Modified {
 		t.Errorf("%+v", c.Files)
 	}
-	// A link is no version of a file, whatever its target spells.
+	// A link is not a version of a file, even if its target has the same bytes.
 	_, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{
 		{Path: "run", Mode: space.Symlink, Content: []byte("x"), Base: c.Files[0].New, BaseMode: space.Symlink}}}, space.Meta{})
 	if fault.CodeOf(err) != fault.Conflict {
@@ -229,7 +230,7 @@ func TestLimits(t *testing.T) {
 	if st, err := s.Stats(t.Context(), id); err != nil || st.Files != 4 || st.FileBytes != 200 {
 		t.Errorf("%+v %v", st, err)
 	}
-	// A full space still takes deletes, and then writes again.
+	// A full space still accepts deletes, and then accepts writes again.
 	commit(t, s, id, space.ChangeSet{Changes: []space.Change{{Path: "d", Op: space.Delete, Base: at(t, s, id, "d")}}})
 	commit(t, s, id, writes(map[string]string{"e": "e"}))
 	if now, _ := s.Head(t.Context(), id); now == head {

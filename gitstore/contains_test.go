@@ -15,7 +15,7 @@ func TestContains(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := commit(t, s, id, writes(map[string]string{"b.md": "2"})).ID
-	// A commit beside the second, as a rewritten history has it.
+	// A sibling of the second commit, as in a rewritten history.
 	dir := s.repoDir(id)
 	beside := space.CommitID(git(t, dir, "commit-tree", string(first)+"^{tree}", "-p", string(first), "-m", "beside"))
 	merge := space.CommitID(git(t, dir, "commit-tree", string(first)+"^{tree}", "-p", string(second), "-p", string(beside), "-m", "merge"))

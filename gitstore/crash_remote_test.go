@@ -16,7 +16,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// The environment of the process that TestCrashRemote kills.
+// The environment variables for the process that TestCrashRemote kills.
 const (
 	crashRemoteDir   = "SATCHEL_CRASH_REMOTE_DIR"
 	crashRemoteSpace = "SATCHEL_CRASH_REMOTE_SPACE"
@@ -24,11 +24,11 @@ const (
 	crashRemoteStep  = "SATCHEL_CRASH_REMOTE_STEP"
 )
 
-// TestCrashRemote kills a process with SIGKILL at every step of commits,
-// fetches, integrations of every kind, follows and pushes in turn, and then
-// opens the space: it is at its old head or at the new one, whole; what was
-// acknowledged is there; and what is known of the remote is not more than it
-// has. Outside of "just soak", it kills at every eighth step.
+// TestCrashRemote kills a process with SIGKILL at every step of a sequence of commits, fetches,
+// integrations of every kind, follows and pushes, and then opens the space. The space must be
+// whole, at its old head or at the new one, and have everything that was acknowledged. It must
+// not expect more of the remote than the remote has. Outside of "just soak", the test kills at
+// every eighth step.
 func TestCrashRemote(t *testing.T) {
 	for step := 1; ; step += testenv.Stride(8) {
 		done := false
@@ -42,7 +42,7 @@ func TestCrashRemote(t *testing.T) {
 	}
 }
 
-// crashRemote reports whether the process came to its end before the step.
+// crashRemote reports whether the process reached its end before the step.
 func crashRemote(t *testing.T, step int) (done bool) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
@@ -95,7 +95,7 @@ func crashRemote(t *testing.T, step int) (done bool) {
 	if left, _ := filepath.Glob(filepath.Join(repo, "refs", ".tmp-*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	// And it goes on.
+	// The space works afterwards.
 	commit(t, s, id, writes(map[string]string{"after.md": "x"}))
 	receive(t, s, id, o, "main")
 	if _, err := s.Push(t.Context(), id, o.endpoint(), "main", nil); err != nil {
@@ -142,11 +142,11 @@ func TestCrashRemoteChild(t *testing.T) {
 		res, err := s.Integrate(ctx, id, take(branch), m)
 		ack("integrate "+branch, res.Head, err)
 	}
-	bring("main") // adopted
+	bring("main") // an adoption
 	bring("ff")
 	c, err := s.Commit(ctx, id, writes(map[string]string{"o.md": "o"}), m)
 	ack("commit", c.ID, err)
-	bring("diverged") // merged
+	bring("diverged") // a merge
 	pushed, err := s.Push(ctx, id, e, "main", nil)
 	ack("push", pushed, err)
 	c, err = s.ResetToRemote(ctx, id, take("ff"), m)

@@ -13,9 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestCrash kills a process with SIGKILL at every step of a commit in turn, and
-// then opens the space: whatever was acknowledged is there, and git finds the
-// repository whole.
+// TestCrash kills a process with SIGKILL at every step of a commit, and then opens the space.
+// The space must have everything that was acknowledged, and git must find the repository whole.
 func TestCrash(t *testing.T) {
 	t.Run("commits", func(t *testing.T) { crash(t, "", 24, 24) })
 	t.Run("commits, each followed by GC", func(t *testing.T) { crash(t, "tidy", 40, 6) })
@@ -111,8 +110,8 @@ func TestCrashChild(t *testing.T) {
 	}
 }
 
-// TestPowerLoss makes what the disk may hold after power was lost: everything
-// that was synced, and whatever of the rest.
+// TestPowerLoss creates the states of the disk that are possible after a power loss: everything
+// that was synced, and any part of the rest.
 func TestPowerLoss(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		"the index is empty":   func(t *testing.T, d string) { each(t, d, "*.idx", func(p string) error { return os.Truncate(p, 0) }) },

@@ -15,9 +15,9 @@ import (
 	"satchel/internal/space"
 )
 
-// TestALogThatCannotBeSynced: a commit whose line in the reflog may or may not
-// be on disk is refused and leaves no line; where even that cannot be made sure
-// of, the space takes no change until it can.
+// TestALogThatCannotBeSynced checks that a commit is refused and leaves no line if its line in
+// the reflog may or may not be on disk. If the line cannot be removed, the space refuses
+// changes until it can.
 func TestALogThatCannotBeSynced(t *testing.T) {
 	failures := 0
 	s := newStore(t, func(o *Options) {
@@ -37,7 +37,7 @@ func TestALogThatCannotBeSynced(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name     string
-		failures int // of the line itself, then of taking it back
+		failures int // of syncs: of the line, and then of its removal
 		refused  int
 	}{
 		{"taken back at once", 1, 1},
@@ -76,8 +76,8 @@ func TestALogThatCannotBeSynced(t *testing.T) {
 	}
 }
 
-// TestTheLastLineOfALogStays, however small its limit: it is what makes head
-// durable.
+// TestTheLastLineOfALogStays checks that the last line stays even under a tiny limit, because
+// it makes head durable.
 func TestTheLastLineOfALogStays(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.Limits.Reflog = 1 })
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -96,8 +96,8 @@ func TestTheLastLineOfALogStays(t *testing.T) {
 	reopened(t, s, id)
 }
 
-// TestDamageIsNoticed: no object is read as what it is not, wherever a bit of its
-// pack turned over.
+// TestDamageIsNoticed checks that no object is read with wrong content, for a flipped bit
+// anywhere in its pack.
 func TestDamageIsNoticed(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})

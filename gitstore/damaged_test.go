@@ -15,8 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// flip damages an object in every pack that has it: in its content, or in its
-// header.
+// flip damages an object in every pack that contains it: its content or its header.
 func flip(t testing.TB, s *Store, id space.SpaceID, h packfile.Hash, content bool) {
 	t.Helper()
 	if err := damagetest.TurnObject(s.repoDir(id), h.String(), content); err != nil {
@@ -24,8 +23,8 @@ func flip(t testing.TB, s *Store, id space.SpaceID, h packfile.Hash, content boo
 	}
 }
 
-// damagedStore is a store with one space, of which one object is damaged: the
-// blob of a file, or the tree of a directory.
+// damagedStore returns a store with one space, in which one object is damaged: the blob of a
+// file, or the tree of a directory.
 func damagedStore(t *testing.T, files map[string]string, path string, content bool) (*Store, space.SpaceID, packfile.Hash) {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +52,8 @@ func kinds(t *testing.T, f func(t *testing.T, content bool)) {
 	t.Run("in its content", func(t *testing.T) { f(t, true) })
 }
 
-// TestADamagedFileIsLeftOutOfCheckouts, and named; all else works.
+// TestADamagedFileIsLeftOutOfCheckouts checks that the checkout reports the file, and that
+// everything else works.
 func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
 	kinds(t, func(t *testing.T, content bool) {
 		s, id, _ := damagedStore(t, damageFiles, "dir/bad.md", content)
@@ -82,7 +82,7 @@ func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 		sd.Release()
-		// Another commit goes on from there.
+		// Another commit is possible on top.
 		commit(t, s, id, writes(map[string]string{"dir/new.md": "new\n"}))
 		sd = seed(t, s, id)
 		defer sd.Release()
@@ -95,8 +95,8 @@ func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
 	})
 }
 
-// TestWritingADamagedFileHealsIt: with the same content and with another, also
-// after the packs were consolidated and the store was opened again.
+// TestWritingADamagedFileHealsIt writes the same content and another content. The file stays
+// healed after packs are consolidated and the store is opened again.
 func TestWritingADamagedFileHealsIt(t *testing.T) {
 	for name, text := range map[string]string{"the same content": damageFiles["dir/bad.md"], "other content": "new\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestWritingADamagedFileHealsIt(t *testing.T) {
 					}
 				}
 				healed()
-				sd2 := seed(t, s, id) // while the first is in use
+				sd2 := seed(t, s, id) // while the first is still used
 				if got, err := os.ReadFile(filepath.Join(sd2.Dir, "dir/bad.md")); err != nil || string(got) != text || len(sd2.Damaged) > 0 {
 					t.Errorf("checkout: %q, %v, damaged %q", got, err, sd2.Damaged)
 				}
@@ -144,7 +144,8 @@ func TestWritingADamagedFileHealsIt(t *testing.T) {
 	}
 }
 
-// TestContentThatADamagedFileHasIsStored where another path gets it.
+// TestContentThatADamagedFileHasIsStored checks that writing the content to another path stores
+// the content again.
 func TestContentThatADamagedFileHasIsStored(t *testing.T) {
 	s, id, _ := damagedStore(t, damageFiles, "dir/bad.md", true)
 	commit(t, s, id, writes(map[string]string{"copy.md": damageFiles["dir/bad.md"]}))
@@ -153,8 +154,8 @@ func TestContentThatADamagedFileHasIsStored(t *testing.T) {
 	}
 }
 
-// TestADamagedDirectoryIsLeftOut of checkouts and lists, and takes no changes;
-// all else does.
+// TestADamagedDirectoryIsLeftOut checks that checkouts and lists leave out the directory and
+// that it refuses changes, and that everything else works.
 func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 	kinds(t, func(t *testing.T, content bool) {
 		s, id, _ := damagedStore(t, damageFiles, "dir", content)
@@ -186,7 +187,7 @@ func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 	})
 }
 
-// fromEachPack reads an object that several packs have, beginning with each.
+// fromEachPack reads an object that several packs contain from each of these packs first.
 func fromEachPack(t *testing.T, s *Store, id space.SpaceID, h packfile.Hash) {
 	t.Helper()
 	r, release, err := s.acquire(t.Context(), id)
@@ -212,7 +213,8 @@ func fromEachPack(t *testing.T, s *Store, id space.SpaceID, h packfile.Hash) {
 	}
 }
 
-// TestPacksOfACloneRepairASpace, put beside the damaged one.
+// TestPacksOfACloneRepairASpace checks that packs of a clone repair a space when they are put
+// beside the damaged packs.
 func TestPacksOfACloneRepairASpace(t *testing.T) {
 	for _, path := range []string{"dir", "dir/bad.md"} {
 		t.Run(path, func(t *testing.T) {
@@ -249,7 +251,7 @@ func TestPacksOfACloneRepairASpace(t *testing.T) {
 	}
 }
 
-// A space whose newest commit is damaged says so and how it is repaired.
+// The error for a space whose newest commit is damaged says how to repair the space.
 func TestADamagedNewestCommit(t *testing.T) {
 	kinds(t, func(t *testing.T, content bool) {
 		s := newStore(t)

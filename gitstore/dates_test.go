@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// datesLikeGit compares the dates of all files of head with what git says.
+// datesLikeGit compares the dates of all files of head with git's dates.
 func datesLikeGit(t *testing.T, s *Store, id space.SpaceID) map[space.Path]time.Time {
 	t.Helper()
 	dates := must(s.Dates(t.Context(), id, "", ""))(t)
@@ -73,7 +73,7 @@ func TestDatesAreGits(t *testing.T) {
 	}
 }
 
-// What lies further back than the bound has no date, and nothing else changes.
+// Files that changed only before the bound have no date. All other dates stay the same.
 func TestDatesFollowABoundedHistory(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.DateCommits = 3 })
 	id := newSpace(t, s, map[string]string{"first.md": "x"})
@@ -88,9 +88,9 @@ func TestDatesFollowABoundedHistory(t *testing.T) {
 	}
 }
 
-// An imported history keeps the dates at which its authors wrote, not those at
-// which it was rewritten, merged or imported; also where the index comes from a
-// commit that the import took out of the history.
+// The dates of an imported history are the dates at which its authors wrote, and not the dates
+// of a rewrite, a merge or the import. This also holds if the import removes a commit from the
+// history.
 func TestDatesOfAnImportedHistory(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "trunk")

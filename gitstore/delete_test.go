@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// leftOf lists what a store's directory has of a space.
+// leftOf lists the files of a space that are left in a store's directory.
 func leftOf(t *testing.T, dir string, id space.SpaceID) []string {
 	t.Helper()
 	var left []string
@@ -88,7 +88,7 @@ func TestDelete(t *testing.T) {
 	commit(t, s, other, writes(map[string]string{"b": "y"}))
 }
 
-// A damaged space can be deleted, too.
+// A damaged space can be deleted too.
 func TestDeleteOfADamagedSpace(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "x"})
@@ -103,8 +103,8 @@ func TestDeleteOfADamagedSpace(t *testing.T) {
 	}
 }
 
-// A sandbox that has the space keeps its files until it lets go, and nobody else
-// gets any meanwhile.
+// A sandbox of the space keeps its files until it releases them. Meanwhile, no other caller
+// gets files of the space.
 func TestDeleteWaitsForSeeds(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "x"})
@@ -134,7 +134,7 @@ func TestDeleteWaitsForSeeds(t *testing.T) {
 	}
 }
 
-// stuck is a writer that takes one byte and no more until it is let go.
+// stuck is a writer that blocks in each write until on is closed.
 type stuck struct{ began, on chan struct{} }
 
 func (w *stuck) Write(p []byte) (int, error) {
@@ -147,7 +147,7 @@ func (w *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A download under way ends as one of a space that never was.
+// A running download ends as if the space had never existed.
 func TestDeleteEndsBundles(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": strings.Repeat("x", 1<<20)})
@@ -165,8 +165,8 @@ func TestDeleteEndsBundles(t *testing.T) {
 	}
 }
 
-// Commits, reads and sandboxes that begin while a space is deleted are done before
-// it or find no such space.
+// Commits, reads and sandboxes that begin during a deletion either end before it or find no
+// space.
 func TestDeleteBesideEverything(t *testing.T) {
 	s := newStore(t)
 	for range 5 {
@@ -219,8 +219,8 @@ func TestDeleteBesideEverything(t *testing.T) {
 	}
 }
 
-// TestDeleteCrash kills a process at every step of a deletion in turn: what is found
-// then is a whole space, or none, and the deletion can be taken up.
+// TestDeleteCrash kills a process at every step of a deletion. The space must then be whole or
+// gone, and the deletion can be continued.
 func TestDeleteCrash(t *testing.T) {
 	whole, none := 0, 0
 	for step := 1; step <= 3; step++ {

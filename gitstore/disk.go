@@ -41,8 +41,7 @@ func isDiskFull(err error) bool {
 	return false
 }
 
-// probeBytes is the number of bytes that CheckWrite writes, about the size of a small
-// commit.
+// probeBytes is how many bytes CheckWrite writes, about the size of a small commit.
 const probeBytes = 64 << 10
 
 // CheckWrite checks whether commits can be stored now. It writes a small file and

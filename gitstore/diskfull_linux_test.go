@@ -20,7 +20,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// smallDisk mounts a file system with so much room, which the test alone uses.
+// smallDisk mounts a small file system for this test.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func smallDisk(t *testing.T, options string) string {
 	return dir
 }
 
-// fill leaves so many pages free, and returns what makes room again.
+// fill fills the disk up to the given count of free pages. empty makes room again.
 func fill(t *testing.T, disk string, pages int64) (empty func()) {
 	t.Helper()
 	name := filepath.Join(disk, "filler")
@@ -56,7 +56,7 @@ func fill(t *testing.T, disk string, pages int64) (empty func()) {
 	return func() { remove(t, name) }
 }
 
-// filesOf lists everything below a directory, so that leftovers are seen.
+// filesOf lists everything below a directory, so that tests find leftovers.
 func filesOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -72,9 +72,9 @@ func filesOf(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestDiskFull lets the disk run full at every page (every fourth, outside of "just soak")
-// of every way to write: the
-// error says so, the space is as it was with nothing left over, and everything
+// TestDiskFull fills the disk at every page (every fourth, outside of "just soak") of every
+// kind of write. The error must say so, the space must be unchanged with nothing left over, and
+// everything must work when there is room again.
 // works when there is room again.
 func TestDiskFull(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -154,7 +154,7 @@ func TestDiskFull(t *testing.T) {
 					full++
 					var sent *transport.Error
 					said := fault.CodeOf(err) == fault.Unavailable || errors.As(err, &sent) && (sent.Problem == transport.DiskFull ||
-						sent.Problem == transport.Unknown && strings.Contains(err.Error(), "couldn't write")) // git tells no reason
+						sent.Problem == transport.Unknown && strings.Contains(err.Error(), "couldn't write")) // git gives no reason
 					if !said || strings.Contains(fault.PublicOf(err), disk) {
 						t.Errorf("%d pages: %v", pages, err)
 					}
@@ -162,7 +162,7 @@ func TestDiskFull(t *testing.T) {
 					if now != head && !moved {
 						t.Errorf("%d pages: the head moved after %v", pages, err)
 					}
-					// A fetch that went well keeps what it brought, for the next try.
+					// A successful fetch keeps its objects for the next try.
 					if after := filesOf(t, s.repoDir(id)); after != before && !moved && name != "Fetch and Integrate" && name != "Maintain" {
 						t.Errorf("%d pages: left over after %v:\n%s\nbefore:\n%s", pages, err, after, before)
 					}
@@ -197,7 +197,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestNoInodesLeft: a disk that takes no more files is a full one.
+// TestNoInodesLeft checks that a disk without free inodes counts as full.
 func TestNoInodesLeft(t *testing.T) {
 	disk := smallDisk(t, "size=4m,nr_inodes=200")
 	s := newStore(t, func(o *Options) { o.Dir = filepath.Join(disk, "data") })
@@ -221,7 +221,7 @@ func TestNoInodesLeft(t *testing.T) {
 		n--
 		remove(t, filepath.Join(disk, fmt.Sprint("filler", n)))
 	}
-	reopened(t, s, id) // full or not, what there is can be read
+	reopened(t, s, id) // the existing content can be read even on a full disk
 	for n > 0 {
 		n--
 		remove(t, filepath.Join(disk, fmt.Sprint("filler", n)))

@@ -18,8 +18,8 @@ import (
 	"satchel/internal/space"
 )
 
-// decodeChanges makes a change set of fuzzed bytes: small words, so that paths
-// collide often.
+// decodeChanges makes a change set of fuzzed bytes. The words are short, so that paths often
+// collide.
 func decodeChanges(data []byte) (cs space.ChangeSet) {
 	words := []string{"a", "b", "a.md", "d", "D", ".git", "..", "", "x\x00", "a.conflict-0123456789.md", strings.Repeat("l", 255), ".bashrc", "é"}
 	next := func() int {
@@ -42,16 +42,15 @@ func decodeChanges(data []byte) (cs space.ChangeSet) {
 		case 1:
 			c.Base = space.BlobID(strings.Repeat("1", 40))
 		case 2:
-			c.Base = "head" // set to what head has
+			c.Base = "head" // the blob of head
 		}
 		cs.Changes = append(cs.Changes, c)
 	}
 	return cs
 }
 
-// FuzzChangeSets: whatever a writer sends, every entry is accounted for, the
-// space's files obey the rules, and nothing that head had is lost without a
-// fresh base.
+// FuzzChangeSets checks for any change set that every entry has an outcome, that the space's
+// files obey the rules, and that nothing of head is lost without a fresh base.
 //
 //fuzz:slow
 func FuzzChangeSets(f *testing.F) {
@@ -127,7 +126,7 @@ func FuzzChangeSets(f *testing.F) {
 				t.Fatalf("the content for %q is nowhere: %+v", p, cs)
 			}
 		}
-		// What the commit tells is what the trees differ in.
+		// The commit must list exactly the differences of the trees.
 		diff, err := s.Diff(t.Context(), id, c.Parent, c.ID)
 		if c.Changed && (err != nil || fmt.Sprint(diff) != fmt.Sprint(c.Files)) {
 			t.Fatalf("told %v, differs in %v (%v)", c.Files, diff, err)
@@ -139,8 +138,8 @@ func blobOf(data []byte) string {
 	return plumbing.ComputeHash(plumbing.BlobObject, data).String()
 }
 
-// FuzzConflictName: a name is made for every path, obeys the rules, and is
-// known again as a conflict copy's.
+// FuzzConflictName checks for any path that its conflict name obeys the rules, and is
+// recognised as the name of a conflict copy.
 func FuzzConflictName(f *testing.F) {
 	for _, p := range []string{"a.md", ".bashrc", "d/e.tar.gz", strings.Repeat("é", 127), strings.Repeat("d/", 31) + "f", strings.Repeat("abcdefg/", 28) + strings.Repeat("x", 255), "a." + strings.Repeat("e", 250)} {
 		f.Add(p, 1)
@@ -160,8 +159,8 @@ func FuzzConflictName(f *testing.F) {
 	})
 }
 
-// FuzzObjects: trees, commits, packs' entries and deltas from elsewhere are
-// refused, not believed.
+// FuzzObjects checks that foreign trees, commits, pack entries and deltas are refused and not
+// trusted.
 func FuzzObjects(f *testing.F) {
 	f.Add([]byte("100644 a\x00aaaaaaaaaaaaaaaaaaaa40000 d\x00bbbbbbbbbbbbbbbbbbbb"))
 	f.Add([]byte("tree 0123456789012345678901234567890123456789\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 99999999999999999999 +9999\n\nm\n\nSatchel-Tool: x\n"))

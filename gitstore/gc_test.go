@@ -14,7 +14,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestTidy: what accumulates is bounded, and nothing that counts is touched.
+// TestTidy checks that everything that accumulates has a limit, and that nothing that is needed
+// is removed.
 func TestTidy(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.IdlePacks = 10; o.Limits.Reflog = 2000 })
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -32,7 +33,7 @@ func TestTidy(t *testing.T) {
 	for i := range 40 {
 		commit(t, s, id, writes(map[string]string{fmt.Sprint("later-", i): fmt.Sprint("other content ", i)}))
 	}
-	// What died: a day ago, and just now.
+	// Leftovers: a day old, and new.
 	old := time.Now().Add(-25 * time.Hour)
 	var stale, fresh []string
 	for _, name := range []string{"objects/pack/tmp_pack_abc", "objects/pack/.tmp-77-pack-x.pack", "objects/tmp_objdir-incoming-x/pack/y", "objects/ab/tmp_obj_x",
@@ -111,7 +112,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestSweep removes what belongs to no space, once it is old.
+// TestSweep removes old directories that belong to no space.
 func TestSweep(t *testing.T) {
 	s := newStore(t)
 	old := time.Now().Add(-25 * time.Hour)
@@ -143,8 +144,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestAPurgeThatCannotRemoveIsFinishedLater: the new history stands, the error
-// says so, and GC or opening the space finishes it.
+// TestAPurgeThatCannotRemoveIsFinishedLater checks that the new history stays, that the error
+// says so, and that GC or opening the space finishes the purge.
 func TestAPurgeThatCannotRemoveIsFinishedLater(t *testing.T) {
 	real := testenv.NeedProgram(t, "git")
 	for _, how := range []string{"GC", "opening the space"} {
@@ -187,8 +188,8 @@ func TestAPurgeThatCannotRemoveIsFinishedLater(t *testing.T) {
 	}
 }
 
-// TestTidyDropsWhatNothingReaches once a repository is half full of it, and
-// keeps what a ref or the reflog names.
+// TestTidyDropsWhatNothingReaches checks that unreachable objects are removed once they fill
+// half of the repository, and that objects stay if a ref or the reflog names them.
 func TestTidyDropsWhatNothingReaches(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.Limits.Repository = 200 << 10 })
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -198,7 +199,7 @@ func TestTidyDropsWhatNothingReaches(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 9))
 	garbage := strings.TrimSpace(gitStdin(t, dir, noise(r, 60<<10), "hash-object", "-w", "--stdin"))
-	// What a ref keeps, and what only the reflog names: an old head.
+	// A commit that a ref keeps, and an old head that only the reflog names.
 	kept := git(t, dir, "commit-tree", "-m", "kept", git(t, dir, "rev-parse", "main^{tree}"))
 	git(t, dir, "update-ref", keptRefs+kept, kept)
 	tip := git(t, dir, "commit-tree", "-m", "theirs", git(t, dir, "rev-parse", "main^{tree}"))
@@ -207,7 +208,7 @@ func TestTidyDropsWhatNothingReaches(t *testing.T) {
 	if _, err := s.ResetToRemote(t.Context(), id, space.CommitID(tip), space.Meta{Author: ada}); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, "update-ref", "-d", keptRefs+string(c.ID)) // now the log alone knows it
+	git(t, dir, "update-ref", "-d", keptRefs+string(c.ID)) // now only the reflog names it
 	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)

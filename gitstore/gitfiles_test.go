@@ -9,9 +9,9 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestAttackFilesThatGitReads: each of these, once in the history, makes a git
-// server that checks its input refuse every later push. They are refused one by
-// one, by git's judgement; what is ordinary passes.
+// TestAttackFilesThatGitReads commits files that, once in the history, make a git server refuse
+// every later push if it checks its input. Each is refused by the rules of git, and ordinary
+// files pass.
 func TestAttackFilesThatGitReads(t *testing.T) {
 	module := func(name, path, url, more string) string {
 		return "[submodule \"" + name + "\"]\n\tpath = " + path + "\n\turl = " + url + "\n" + more

@@ -11,8 +11,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The attack: a history that is small to send, and that git needs much memory
-// for.
+// Attack: a history is small to send, but git needs much memory for it.
 func TestAnImportThatNeedsTooMuchMemoryIsTooLarge(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.GitMemory = 24 << 20 })
 	dir := sourceRepo(t, func(d string) {

@@ -62,7 +62,7 @@ func TestLogIsGits(t *testing.T) {
 	if fmt.Sprint(paged) != fmt.Sprint(ids(space.LogQuery{})) {
 		t.Errorf("pages: %v", paged)
 	}
-	// Full ids, abbreviations, and what is neither.
+	// Full ids, abbreviations, and inputs that are neither.
 	full := paged[3]
 	for in, want := range map[string]string{"": paged[0], "HEAD": paged[0], full: full, full[:7]: full, full[:12]: full} {
 		if got, err := s.Resolve(t.Context(), id, in); err != nil || string(got) != want {
@@ -152,7 +152,7 @@ func TestRestore(t *testing.T) {
 	if c := restore("a"); c.Changed {
 		t.Error("restored twice")
 	}
-	restore("d/x") // the file that took the directory's place goes
+	restore("d/x") // the file at the directory's path is removed
 	if got := tree(t, s, id); fmt.Sprint(got) != "map[a:1 d/x:x f:f later:l]" {
 		t.Error(got)
 	}

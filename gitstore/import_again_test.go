@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestAnImportAgainMakesNoSecondCopy: what differs from the space's version is
-// kept beside it once for each version, however often it is imported.
+// TestAnImportAgainMakesNoSecondCopy checks that a file that differs from the space's version
+// is kept beside it once for each version, even if it is imported several times.
 func TestAnImportAgainMakesNoSecondCopy(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"seeded": "s"})
@@ -44,8 +44,8 @@ func TestAnImportAgainMakesNoSecondCopy(t *testing.T) {
 	}
 }
 
-// TestASenderLeavesOutWhatTheReceiverRefuses: a file of any size costs nothing
-// when it is too large, and the person is told why it is missing.
+// TestASenderLeavesOutWhatTheReceiverRefuses checks that a file that is too large costs
+// nothing, and that the result says why the file is missing.
 func TestASenderLeavesOutWhatTheReceiverRefuses(t *testing.T) {
 	dir := t.TempDir()
 	overwrite(t, filepath.Join(dir, "small"), "x")

@@ -18,8 +18,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// sourceRepo makes a git repository with a work tree, two commits and what the
-// change function adds before the second.
+// sourceRepo creates a git repository with a work tree and two commits. The change function can
+// add files before the second commit.
 func sourceRepo(t testing.TB, change func(dir string)) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestAHistoryBecomesThatOfAPristineSpace(t *testing.T) {
 			if got := gitIn(t, sd, "log", "--format=%s"); got != "Import a git repository\nSecond\nFirst" {
 				t.Errorf("log inside:\n%s", got)
 			}
-			// What a sandbox of the first commit needs to follow is still there.
+			// The objects that a sandbox of the first commit needs still exist.
 			if ds, err := s.Diff(t.Context(), id, first.ID, res.Commit.ID); err != nil || len(ds) != 2 || len(res.Commit.Files) != 2 {
 				t.Errorf("%v %v", ds, err)
 			}
@@ -96,7 +96,7 @@ func TestAHistoryBecomesThatOfAPristineSpace(t *testing.T) {
 			if len(rec.ids) != 3 {
 				t.Errorf("%d events", len(rec.ids))
 			}
-			// A second import meets a space with a history: nothing is replaced.
+			// The space now has a history, so a second import replaces nothing.
 			again, err := s.Import(t.Context(), id, FromBundle(bundle(t, sourceRepo(t, func(d string) {
 				overwrite(t, filepath.Join(d, "readme.md"), "other\n")
 			}))), space.Meta{Author: ada}, nil)
@@ -171,7 +171,7 @@ func TestFilesAreImportedFromADirectoryAndAStream(t *testing.T) {
 	}
 }
 
-// TestHostileTar: entries that a tar program would follow out of the space.
+// TestHostileTar imports entries that could lead a tar program out of the space.
 func TestHostileTar(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -209,7 +209,8 @@ func TestHostileTar(t *testing.T) {
 	}
 }
 
-// TestHostileRepositories: what must not come in, and that nothing of it runs.
+// TestHostileRepositories checks that dangerous content is refused, and that nothing in it
+// runs.
 func TestHostileRepositories(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -280,8 +281,8 @@ func TestHostileRepositories(t *testing.T) {
 	fsck(t, s, id)
 }
 
-// TestOddHistoriesAreKept: a submodule, links that leave, old modes and large
-// files stay as their owner has them; checkouts go without what is dangerous.
+// TestOddHistoriesAreKept checks that a history keeps submodules, links out of the space, old
+// modes and large files, and that checkouts leave out the dangerous ones.
 func TestOddHistoriesAreKept(t *testing.T) {
 	dir := sourceRepo(t, func(d string) {
 		os.Symlink("/etc/passwd", filepath.Join(d, "out"))

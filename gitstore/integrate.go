@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// How says what Integrate did.
+// How is the relation of a remote's commit to head, and so what Integrate did.
 type How string
 
 // The relation of a remote's commit to head, and the result.

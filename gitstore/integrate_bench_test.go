@@ -12,7 +12,7 @@ import (
 
 const benchFiles = 10_000
 
-// bigOrigin makes an origin with many files.
+// bigOrigin returns an origin with many files.
 func bigOrigin(b testing.TB) *origin {
 	b.Helper()
 	o := newOrigin(b)
@@ -75,8 +75,8 @@ func BenchmarkIntegrate10k(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstClone10k is a new space's first fetch and integration, against
-// git clone of the same directory.
+// BenchmarkFirstClone10k compares a new space's first fetch and integration with a git clone of
+// the same directory.
 func BenchmarkFirstClone10k(b *testing.B) {
 	o := bigOrigin(b)
 	b.Run("satchel", func(b *testing.B) {

@@ -13,8 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestANewSpaceTakesItsRemotesHistory has a space that has only its first
-// commit meet a remote that has a history.
+// TestANewSpaceTakesItsRemotesHistory integrates a remote with a history into a space that only
+// has its first commit.
 func TestANewSpaceTakesItsRemotesHistory(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("", "main", "echo 1 > a.md; mkdir resources; echo theirs > resources/instructions.md")
@@ -76,8 +76,8 @@ func TestASpaceWithoutFilesOfItsOwnBecomesItsRemote(t *testing.T) {
 	}
 }
 
-// TestHistoriesWithNothingInCommon: a space with changes of its own gets a
-// remote that has others.
+// TestHistoriesWithNothingInCommon connects a space with its own changes to a remote with other
+// changes.
 func TestHistoriesWithNothingInCommon(t *testing.T) {
 	o := newOrigin(t)
 	tip := o.commit("", "main", "echo same > same.md; echo t > a.md; echo t > t.md; mkdir d; echo t > d/x")
@@ -98,8 +98,8 @@ func TestHistoriesWithNothingInCommon(t *testing.T) {
 	}
 }
 
-// TestARewrittenRemote: the remote's branch was replaced by another history
-// (force-push). It is merged; no commit of ours, pushed before or not, is lost.
+// TestARewrittenRemote replaces the remote's branch with another history by a force-push. The
+// history is merged, and no commit of ours is lost, pushed or not.
 func TestARewrittenRemote(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md; echo 1 > b.md")
@@ -119,8 +119,7 @@ func TestARewrittenRemote(t *testing.T) {
 	for _, c := range []space.CommitID{old, mine.ID, tip} {
 		git(t, s.repoDir(id), "merge-base", "--is-ancestor", string(c), "main")
 	}
-	// The same history again, rewritten once more with the same files, brings no
-	// second copy.
+	// Another rewritten history with the same files creates no second copy.
 	again := o.commit(string(base), "main", "echo 3 > a.md; echo new > n.md")
 	got = receive(t, s, id, o, "main")
 	if got.How != Merged || toldOf(got.Commit) != "" {
@@ -135,8 +134,8 @@ func TestARewrittenRemote(t *testing.T) {
 	fsck(t, s, id)
 }
 
-// TestARemoteThatWentBack: the remote was reset to an older commit. We have all
-// that it has, and push what it lost again.
+// TestARemoteThatWentBack resets the remote to an older commit. The space has all commits of
+// the remote, and pushes the lost ones again.
 func TestARemoteThatWentBack(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
@@ -156,8 +155,8 @@ func TestARemoteThatWentBack(t *testing.T) {
 	}
 }
 
-// TestACommitDuringAMerge: what is committed while a merge is computed is in
-// the result, however often that happens.
+// TestACommitDuringAMerge checks that the result contains every commit that is made while a
+// merge is computed, even if there are many.
 func TestACommitDuringAMerge(t *testing.T) {
 	for _, times := range []int{1, 3, 10} {
 		o := newOrigin(t)
@@ -174,7 +173,7 @@ func TestACommitDuringAMerge(t *testing.T) {
 				n++
 				file := writes(map[string]string{fmt.Sprintf("during-%d.md", n): "x", "b.md": fmt.Sprint(n)})
 				file.Policy = space.KeepBoth
-				if n > mergeTries { // the commit waits now
+				if n > mergeTries { // now the commit waits
 					done.Go(func() { commit(t, s, id, file) })
 					return
 				}
@@ -205,7 +204,7 @@ func TestACommitDuringAMerge(t *testing.T) {
 	}
 }
 
-// TestARemoteOverTheLimitsMovesNothing, for every way into head.
+// TestARemoteOverTheLimitsMovesNothing tests every way into head.
 func TestARemoteOverTheLimitsMovesNothing(t *testing.T) {
 	for name, over := range map[string]struct {
 		limits Limits
@@ -213,7 +212,7 @@ func TestARemoteOverTheLimitsMovesNothing(t *testing.T) {
 	}{
 		"files": {Limits{Files: 5}, "touch 1 2 3 4 5 6"},
 		"bytes": {Limits{Space: 5000}, "seq 2000 > big"},
-		// What the remote has is within the limits, and too much with ours.
+		// The remote alone is within the limits, but not together with our files.
 		"both": {Limits{Files: 5}, "touch 1 2 3 4"},
 	} {
 		for _, how := range []How{Adopted, FastForward, Merged} {
@@ -279,8 +278,8 @@ func TestARemoteOverTheLimitsMovesNothing(t *testing.T) {
 	})
 }
 
-// TestTotalsAfterIntegrate: the count of files stays right, so that a limit is
-// met when it is reached and not before.
+// TestTotalsAfterIntegrate checks that the count of files stays correct, so that a limit
+// applies exactly when it is reached.
 func TestTotalsAfterIntegrate(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md; echo 1 > b.md; mkdir d; echo 1 > d/c.md")
@@ -322,9 +321,9 @@ func TestTotalsAfterIntegrate(t *testing.T) {
 	check()
 }
 
-// TestPathsOfARemote: those that git calls dangerous are refused with all that
-// came with them; others that break our rules stay in the repository, are told,
-// and are out of checkouts.
+// TestPathsOfARemote checks that a history with paths that git calls dangerous is refused as a
+// whole. Other paths that break our rules stay in the repository, are reported, and are left
+// out of checkouts.
 func TestPathsOfARemote(t *testing.T) {
 	for name, bad := range map[string]string{"dot git": ".GIT", "an HFS form": ".g\u200cit", "an NTFS form": "git~1", "dot dot": ".."} {
 		t.Run(name, func(t *testing.T) {
@@ -370,7 +369,7 @@ func TestPathsOfARemote(t *testing.T) {
 	}
 	defer seed.Release()
 	es, err := os.ReadDir(seed.Dir)
-	if err != nil || len(es) != 2 { // a.md and big
+	if err != nil || len(es) != 2 { // the remaining entries are a.md and big
 		t.Errorf("%v %v", es, err)
 	}
 	id2 := newSpace(t, s, nil)
@@ -380,7 +379,7 @@ func TestPathsOfARemote(t *testing.T) {
 	}
 }
 
-// TestAShallowRemote cannot be fetched from whole; nothing of it is taken.
+// TestAShallowRemote checks that nothing is taken from a remote with an incomplete history.
 func TestAShallowRemote(t *testing.T) {
 	o := newOrigin(t)
 	o.commit("", "main", "echo 1 > a.md")

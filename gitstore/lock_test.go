@@ -12,9 +12,9 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestLockOfAKilledProcess: what a process was about to start when it was
-// killed holds the lock for a moment. The next server waits for it, and for
-// nobody who lives.
+// TestLockOfAKilledProcess checks that the next server waits for a lock whose holder was
+// killed, because a process that the holder was starting may keep the lock for a moment. The
+// server does not wait for a holder that is alive.
 func TestLockOfAKilledProcess(t *testing.T) {
 	ended := exec.Command(testenv.NeedProgram(t, "git"), "version")
 	if err := ended.Run(); err != nil {
@@ -24,7 +24,7 @@ func TestLockOfAKilledProcess(t *testing.T) {
 		holder int
 		waits  bool
 	}{
-		"its holder is gone":   {ended.Process.Pid, runtime.GOOS != "windows"}, // where no other gets its files
+		"its holder is gone":   {ended.Process.Pid, runtime.GOOS != "windows"}, // on Windows, no other process gets the holder's files
 		"its holder lives":     {os.Getpid(), false},
 		"nobody knows of whom": {0, false},
 	} {

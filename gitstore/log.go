@@ -16,8 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// staleClock is the number of consecutive commits older than Since after which Log
-// stops.
+// staleClock is the count of consecutive commits older than Since after which Log stops.
 const staleClock = 20
 
 // Log lists commits without their files, newest first. A commit comes before its parents.

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestLogPageIsGits: the pages of a history together are what git lists, with
-// branches that were merged, whatever their size and how far each looks.
+// TestLogPageIsGits checks that all pages together list the commits that git lists, with merged
+// branches, and for every page size and walk.
 func TestLogPageIsGits(t *testing.T) {
 	s := newStore(t)
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestLogPageIsGits(t *testing.T) {
 	}
 }
 
-// TestLogPageCursors: what is no cursor is not there.
+// TestLogPageCursors checks that an invalid cursor is a fault.NotFound.
 func TestLogPageCursors(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1"})
@@ -141,7 +141,7 @@ func TestLastChanges(t *testing.T) {
 	check("none", 10, nil)
 }
 
-// TestChangesAreThoseOfDiff: the same files, fewer of them.
+// TestChangesAreThoseOfDiff compares the result with the first files of Diff.
 func TestChangesAreThoseOfDiff(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1", "d/x": "1", "d/y": "1", "e/f/g": "1"})

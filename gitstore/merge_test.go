@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// mergeCase is one row of the table of what becomes of two histories. Scripts
-// run in a clone; % stands for the short id of the remote's commit.
+// mergeCase is one row of the table of merges. Scripts run in a clone. % is replaced by the
+// short id of the remote's commit.
 type mergeCase struct {
 	name               string
 	base, ours, theirs string
-	want               string // lines of the listing
+	want               string // the lines of the listing
 	told               string
 }
 
@@ -72,7 +72,8 @@ var mergeCases = []mergeCase{
 		want: "c.conflict-%.md = " + tenText + "\nc.md = " + seq(20, 40), told: "c.md→c.conflict-%.md"},
 	{name: "two files renamed to one name, and edited on the other side", base: ten + "; seq 20 40 > b.md",
 		ours: "mv a.md c.md; sed -i s/^22$/ours/ b.md", theirs: "mv b.md c.md; sed -i s/^2$/theirs/ a.md",
-		// What git would call a side is a mixture of both: the edits stay where they were made.
+		// The content that git would use for a side is a mixture of both files, so the edits
+		// stay at their old paths.
 		want: "a.md = " + strings.Replace(tenText, "2", "theirs", 1) + "\nb.md = " + strings.Replace(seq(20, 40), "22", "ours", 1) +
 			"\nc.conflict-%.md = " + tenText + "\nc.md = " + seq(20, 40),
 		told: "a.md→ b.md→b.md c.md→c.conflict-%.md"},

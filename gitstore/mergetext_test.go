@@ -13,7 +13,7 @@ import (
 )
 
 func TestMergeText(t *testing.T) {
-	// Attack: the store lies within a repository whose settings are somebody's.
+	// Attack: the store is inside a repository with other settings.
 	outer := t.TempDir()
 	for name, text := range map[string]string{
 		"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n[merge]\n\tconflictStyle = diff3\n",

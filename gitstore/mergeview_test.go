@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestAMergeForPeople: the log, what a commit changed, dates and patches follow
-// first parents, and a sandbox sees the whole history and nothing of remotes.
+// TestAMergeForPeople checks that the log, a commit's changes, dates and patches follow first
+// parents. A sandbox sees the whole history, but nothing of remotes.
 func TestAMergeForPeople(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")

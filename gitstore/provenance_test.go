@@ -9,8 +9,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: a push has trailers of a tool and a client, which no answer takes for a proof.
-// What Satchel made is known as such after a restart and a purge, too.
+// Attack: a pushed commit has trailers of a tool and a client, which must not count as proof.
+// Commits that Satchel made are still recognised after a restart and a purge.
 func TestAttackForgedTrailersAreNoProof(t *testing.T) {
 	s := newStore(t, withTransport(t))
 	id := newSpace(t, s, nil)
@@ -89,7 +89,7 @@ func TestAttackForgedTrailersAreNoProof(t *testing.T) {
 	check()
 }
 
-// What is proven stays so while the branch's log grows and is shortened.
+// A proven commit stays proven when the branch's reflog grows and is shortened.
 func TestProofsOutliveTheLogsEnd(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.Limits.Reflog = 4000 })
 	id := newSpace(t, s, nil)

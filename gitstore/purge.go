@@ -159,7 +159,7 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 }
 
 // A purge moves a space to its new history in these steps. If the process dies in
-// between, opening the space does what the steps say:
+// between, opening the space completes the steps:
 //
 //	new objects       packs that no ref reaches; they stay until the next purge
 //	the journal       names the old head and the moves of the other refs; dropped if

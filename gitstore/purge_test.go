@@ -16,18 +16,18 @@ import (
 
 const secret = "s3cr3t-canary-4711"
 
-// redact is what most purges here do.
+// redact is the rewrite function of most purges here.
 func redact(_ space.Path, content []byte) ([]byte, bool) {
 	return bytes.ReplaceAll(content, []byte(secret), []byte("REDACTED")), true
 }
 
-// leaveOut leaves out files with the secret.
+// leaveOut removes files that contain the secret.
 func leaveOut(_ space.Path, content []byte) ([]byte, bool) {
 	return content, !bytes.Contains(content, []byte(secret))
 }
 
-// assertGone searches every file under the data directory, and every object of
-// its repositories, for the secret.
+// assertGone searches every file in the data directory, and every object of its repositories,
+// for the secret.
 func assertGone(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -56,12 +56,12 @@ func assertGone(t *testing.T, dir string) {
 // objectsOf returns every object of a repository, reachable or not.
 func objectsOf(t *testing.T, dir string) string {
 	t.Helper()
-	// A git view is searched too: it is a directory named git.
+	// This also searches git views, because a view is a directory named git.
 	return git(t, dir, "cat-file", "--batch-all-objects", "--batch", "--unordered")
 }
 
-// imported builds a history with the real git, by a script in a directory, and
-// makes it a space's.
+// imported builds a history with the real git, by a script in a directory, and imports it as a
+// new space.
 func imported(t *testing.T, s *Store, script string) space.SpaceID {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ c() { n=$((n+1)); git add -A; GIT_AUTHOR_DATE="$((1700000000+n)) +0200" GIT_COMM
 	return id
 }
 
-// named returns the commit that has a message.
+// named returns the commit with this message.
 func named(t *testing.T, s *Store, id space.SpaceID, message string) space.CommitID {
 	t.Helper()
 	out := git(t, s.repoDir(id), "log", "--all", "--format=%H %s")
@@ -95,8 +95,8 @@ func named(t *testing.T, s *Store, id space.SpaceID, message string) space.Commi
 	return ""
 }
 
-// history renders every commit of the branch, the oldest first, with its
-// parents' subjects and its files.
+// history renders every commit of the branch, the oldest first, with the subjects of its
+// parents and its files.
 func history(t *testing.T, s *Store, id space.SpaceID) string {
 	t.Helper()
 	dir := s.repoDir(id)
@@ -123,7 +123,7 @@ func history(t *testing.T, s *Store, id space.SpaceID) string {
 	return b.String()
 }
 
-// TestPurge is the specification of what becomes of commits.
+// TestPurge specifies what a purge changes in commits.
 func TestPurge(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -333,14 +333,14 @@ join <first,other> a=a k=REDACTED
 			if dangling := git(t, s.repoDir(id), "fsck", "--full", "--no-reflogs", "--unreachable"); head != before && dangling != "" {
 				t.Errorf("left behind: %s", dangling)
 			}
-			// The space takes changes, and is the same after it is opened again.
+			// The space accepts changes, and is the same after it is opened again.
 			commit(t, s, id, writes(map[string]string{"later": "x"}))
 			reopened(t, s, id)
 		})
 	}
 }
 
-// reopened checks that a space says the same when it is opened from disk.
+// reopened checks that a space has the same content when it is opened from disk.
 func reopened(t *testing.T, s *Store, id space.SpaceID) {
 	t.Helper()
 	want, err := s.Head(t.Context(), id)
@@ -356,8 +356,8 @@ func reopened(t *testing.T, s *Store, id space.SpaceID) {
 	}
 }
 
-// TestPurgeKeepsWhoAndWhen: authors, dates, messages and trailers are those of
-// the old commits; signatures are gone.
+// TestPurgeKeepsWhoAndWhen checks that commits keep their authors, dates, messages and
+// trailers, but not their signatures.
 func TestPurgeKeepsWhoAndWhen(t *testing.T) {
 	s := newStore(t)
 	id := imported(t, s, `echo a >a; c -m first; echo SECRET >k; c -m 'leak
@@ -388,7 +388,8 @@ Satchel-Client: claude'
 	}
 }
 
-// TestPurgeOfMessagesAndNames: all else of the commits stays, trees and dates among it.
+// TestPurgeOfMessagesAndNames checks that the rest of the commits stays the same, including
+// trees and dates.
 func TestPurgeOfMessagesAndNames(t *testing.T) {
 	s := newStore(t)
 	id := imported(t, s, `echo a >a; c -m first; echo b >b; c -m 'leak SECRET

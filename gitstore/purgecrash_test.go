@@ -11,9 +11,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestPurgeCrash kills a process with SIGKILL at every step of a purge in turn:
-// the space then has its old history whole, or the new one and nothing of the
-// old.
+// TestPurgeCrash kills a process with SIGKILL at every step of a purge. The space must then
+// have its whole old history, or the new one and nothing of the old.
 func TestPurgeCrash(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(Options{Dir: dir})

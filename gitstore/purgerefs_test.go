@@ -9,15 +9,14 @@ import (
 	"satchel/internal/space"
 )
 
-// TestPurgeMovesRefs: what becomes of tags, kept refs, tracking refs and their
-// logs.
+// TestPurgeMovesRefs checks tags, kept refs, tracking refs and their reflogs.
 func TestPurgeMovesRefs(t *testing.T) {
 	s := newStore(t)
 	id := imported(t, s, `echo a >a; c -m first; echo SECRET >k; c -m leak; echo b >b; c -m last`)
 	dir := s.repoDir(id)
 	leak := string(named(t, s, id, "leak"))
 	first := string(named(t, s, id, "first"))
-	// A kept head, which main does not reach.
+	// A kept commit that main does not reach.
 	tree := git(t, dir, "rev-parse", leak+"^{tree}")
 	kept := git(t, dir, "commit-tree", "-p", leak, "-m", "kept", tree)
 	git(t, dir, "update-ref", keptRefs+kept, kept)

@@ -12,9 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestPurgeLeavesNothingInCaches: no checkout, git view, loose object, leftover
-// or cached object has the secret, and a search of the whole directory finds
-// none.
+// TestPurgeLeavesNothingInCaches checks that no checkout, git view, loose object, leftover or
+// cached object contains the secret, and searches the whole directory.
 func TestPurgeLeavesNothingInCaches(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "a"})
@@ -53,7 +52,7 @@ func TestPurgeLeavesNothingInCaches(t *testing.T) {
 	fsck(t, s, id)
 }
 
-// TestPurgeIsRefused: what stops a purge changes nothing.
+// TestPurgeIsRefused checks that a refused purge changes nothing.
 func TestPurgeIsRefused(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"k": secret})
@@ -101,8 +100,8 @@ func TestPurgeIsRefused(t *testing.T) {
 	assertGone(t, s.o.Dir)
 }
 
-// TestPurgeBesideReadsAndCommits: readers never notice, and commits that waited
-// are on the new history.
+// TestPurgeBesideReadsAndCommits checks that readers don't notice a purge, and that waiting
+// commits are made on the new history.
 func TestPurgeBesideReadsAndCommits(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "stays"})

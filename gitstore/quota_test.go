@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestQuotasAtTheirEdges: what is exactly at a limit passes, one more does not,
-// and what is over a limit that was lowered may shrink.
+// TestQuotasAtTheirEdges checks that a change exactly at a limit passes, that one more does
+// not, and that content above a lowered limit may shrink.
 func TestQuotasAtTheirEdges(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {
@@ -50,9 +50,8 @@ func TestQuotasAtTheirEdges(t *testing.T) {
 	}
 }
 
-// TestTheHistoryHasItsOwnLimit: replacing one file fills the packs, at which
-// writing stops with what to do, deleting and restoring go on, and a higher
-// limit helps.
+// TestTheHistoryHasItsOwnLimit replaces one file until the packs are full. Writing then fails
+// with an error that says what to do. Deletes and restores continue, and a higher limit helps.
 func TestTheHistoryHasItsOwnLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	dir := t.TempDir()
@@ -92,8 +91,8 @@ func TestTheHistoryHasItsOwnLimit(t *testing.T) {
 	fsck(t, s, id)
 }
 
-// TestALoweredLimitLetsASpaceShrink: a space over its limit takes what makes it
-// smaller, and nothing that makes it larger.
+// TestALoweredLimitLetsASpaceShrink checks that a space above its limit only accepts changes
+// that make it smaller.
 func TestALoweredLimitLetsASpaceShrink(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, func(o *Options) { o.Dir = dir })
@@ -123,7 +122,7 @@ func TestALoweredLimitLetsASpaceShrink(t *testing.T) {
 	}
 }
 
-// noise cannot be compressed.
+// noise returns bytes that cannot be compressed.
 func noise(r *rand.Rand, n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -132,8 +131,8 @@ func noise(r *rand.Rand, n int) string {
 	return string(b)
 }
 
-// TestWhatTakesASpaceOverItsLimitIsRefusedAlone: the largest writes of a change
-// that need not be whole are refused until the rest fits.
+// TestWhatTakesASpaceOverItsLimitIsRefusedAlone checks that the largest writes of a change are
+// refused until the rest fits, if the change need not be complete.
 func TestWhatTakesASpaceOverItsLimitIsRefusedAlone(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {

@@ -35,7 +35,7 @@ var _ Transport = (*transport.Client)(nil)
 // Fetched is the result of Fetch.
 type Fetched struct {
 	Tip   space.CommitID // of the remote's branch
-	Bytes int64          // size of the packs received
+	Bytes int64          // the size of the packs received
 }
 
 var errNoTransport = fault.New(fault.Unavailable, "This server has no remotes.")

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// origin is a bare repository that spaces of a test have as their remote, with
-// a person's clone of it.
+// origin is a bare repository that is the remote of spaces in a test, with a person's clone of
+// it.
 type origin struct {
 	t    testing.TB
 	dir  string
@@ -33,8 +33,8 @@ func newOrigin(t testing.TB) *origin {
 
 func (o *origin) endpoint() transport.Endpoint { return transport.Endpoint{URL: o.dir, Trusted: true} }
 
-// commit runs a script in the clone, at a commit or branch of it ("" where it
-// is), commits what that changed, pushes it as a branch and returns the commit.
+// commit runs a script in the clone at a commit or a branch ("" for the current one). It
+// commits the changes, pushes them as a branch and returns the commit.
 func (o *origin) commit(at, as, script string) space.CommitID {
 	o.t.Helper()
 	if at != "" {
@@ -80,8 +80,8 @@ func integrate(t testing.TB, s *Store, id space.SpaceID, tip space.CommitID) Int
 	return res
 }
 
-// listing renders the tree of a commit by the real git: a line for each file,
-// with its mode where that is not a plain file's.
+// listing renders the tree of a commit with the real git: a line for each file, with its mode
+// unless it is that of a plain file.
 func listing(t testing.TB, dir, rev string) string {
 	t.Helper()
 	var out []string
@@ -115,13 +115,13 @@ func toldOf(c space.Commit) string {
 	return strings.Join(told, " ")
 }
 
-// sorted joins lines in order.
+// sorted sorts lines and joins them.
 func sorted(lines ...string) string {
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
 
-// sameFiles compares two spaces' files.
+// sameFiles compares the files of two spaces.
 func sameFiles(t testing.TB, what string, a, b map[string]string) {
 	t.Helper()
 	if !maps.Equal(a, b) {

@@ -81,8 +81,8 @@ type repo struct {
 // damage is a write that failed halfway, such as on a full disk.
 type damage struct {
 	err error
-	// logSize is the number of bytes to which the reflog must be cut. It is negative if
-	// the reflog is whole, and only the branch's file is not at head.
+	// logSize is the size in bytes to which the reflog must be cut. It is negative if the
+	// reflog is whole, and only the branch's file is not at head.
 	logSize int64
 }
 

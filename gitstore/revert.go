@@ -243,8 +243,8 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 	return true, nil
 }
 
-// revertMessage says what a revert undoes, and whether it undoes all of it. Pages read
-// the message to show what is undone.
+// revertMessage returns a message that says what a revert undoes, and whether it undoes all of
+// it. Pages read the message to show what is undone.
 func revertMessage(order []rawAt, whole bool) string {
 	subject := func(c rawAt) string {
 		read, _, _ := c.Read(c.id)

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// change commits what files become; "" deletes one.
+// change commits the new contents of files; "" deletes a file.
 func change(t testing.TB, s *Store, id space.SpaceID, files map[string]string) space.CommitID {
 	t.Helper()
 	var cs space.ChangeSet
@@ -39,9 +39,9 @@ func TestRevert(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		commits []map[string]string
-		undo    []int // of the commits
+		undo    []int // indexes of commits
 		want    map[string]string
-		kept    string // what is told as not undone
+		kept    string // what is reported as not undone
 		same    bool   // nothing changes
 	}{
 		{name: "the last change", commits: []map[string]string{{"a": "2", "new": "n", "b": ""}}, undo: []int{0}, want: start},
@@ -110,7 +110,7 @@ func TestRevert(t *testing.T) {
 	}
 }
 
-// Attack: ids that are no commits of this history.
+// Attack: the ids do not name commits of this history.
 func TestRevertTakesOnlyCommitsOfTheHistory(t *testing.T) {
 	s := newStore(t)
 	id, other := newSpace(t, s, map[string]string{"a": "1"}), newSpace(t, s, map[string]string{"b": "1"})
@@ -141,7 +141,7 @@ func TestRevertTakesOnlyCommitsOfTheHistory(t *testing.T) {
 	}
 }
 
-// A file's patch is the same whether the whole trees are compared or the file alone.
+// The patch of a file is the same whether the whole trees or only the file is compared.
 func TestPatchOfOneFile(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"d/a": "1", "d/b": "1", "dir/x": "1", "gone": "1"})
@@ -184,7 +184,7 @@ func TestLogOfATime(t *testing.T) {
 	id := newSpace(t, s, map[string]string{"a": "0"})
 	at := func(hour int) time.Time { return time.Date(2030, 1, 1, hour, 0, 0, 0, time.UTC) }
 	var ids []space.CommitID
-	for _, hour := range []int{1, 5, 3, 7} { // one clock is late
+	for _, hour := range []int{1, 5, 3, 7} { // one clock is slow
 		c, err := s.Commit(t.Context(), id, writes(map[string]string{fmt.Sprint(hour): "x"}), space.Meta{Author: ada, Time: at(hour)})
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestLogOfATime(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		o     space.LogQuery
-		wants []int // of ids
+		wants []int // indexes of ids
 	}{
 		{"since, with a late clock between", space.LogQuery{Since: at(5)}, []int{3, 1}},
 		{"until", space.LogQuery{Since: at(1), Until: at(5)}, []int{2, 0}},

@@ -13,14 +13,14 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: an undo that takes long to work out keeps everybody else's commits
-// waiting. They are made meanwhile, and a path that they touch is looked at again.
+// Attack: computing a revert takes long, and makes all other commits wait. Instead, the commits
+// are made meanwhile, and a path that they change is computed again.
 func TestAttackRevertHoldsNobodyUp(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		meanwhile map[string]string // what somebody commits once it is worked out
-		always    bool              // each time
-		want      string            // of a
+		meanwhile map[string]string // what another person commits once the revert is computed
+		always    bool              // on every try
+		want      string            // the content of a
 		kept      bool
 		code      fault.Code
 	}{
@@ -47,7 +47,7 @@ func TestAttackRevertHoldsNobodyUp(t *testing.T) {
 						}
 						files[p] = c
 					}
-					change(t, s, id, files) // waits for ever where the revert holds the lock
+					change(t, s, id, files) // blocks for ever if the revert holds the lock
 				}
 			})
 			id = newSpace(t, s, map[string]string{"a": "1", "b": "1"})
@@ -72,7 +72,7 @@ func TestAttackRevertHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// Attack: what is undone was purged while it was worked out; nothing of it comes
+// Attack: the content to restore is purged while the revert is computed. It must not come back.
 // back.
 func TestAttackRevertBesideAPurge(t *testing.T) {
 	var s *Store
@@ -98,7 +98,8 @@ func TestAttackRevertBesideAPurge(t *testing.T) {
 	fsck(t, s, id)
 }
 
-// numbers is a file of many lines that another file has too, in another order.
+// numbers returns lines of random numbers. Another seed returns about the same lines in another
+// order.
 func numbers(seed uint64, lines int) string {
 	r := rand.New(rand.NewPCG(seed, seed))
 	var b strings.Builder
@@ -108,8 +109,8 @@ func numbers(seed uint64, lines int) string {
 	return b.String()
 }
 
-// Attack: files whose comparison takes very long. There is an end to it, which
-// says what to do, and it heeds who went away.
+// Attack: files take very long to compare. The comparison has a time limit, whose error says
+// what to do, and it ends when the caller's context ends.
 func TestAttackRevertHasAnEnd(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.RevertTime = time.Millisecond })
 	id := newSpace(t, s, map[string]string{"a": numbers(0, 30_000)})
@@ -132,7 +133,7 @@ func TestAttackRevertHasAnEnd(t *testing.T) {
 	}
 }
 
-// Attack: a revert of more than one change may hold.
+// Attack: a revert is larger than one change may be.
 func TestAttackRevertOfTooMuch(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.Limits.Entries = 3 })
 	id := newSpace(t, s, map[string]string{"a": "1"})

@@ -17,11 +17,11 @@ import (
 	"satchel/internal/space"
 )
 
-// screener refuses what holds the word SECRET, unless it was there before.
+// screener refuses content with the word SECRET, unless the file contained it before.
 type screener struct {
 	mu    sync.Mutex
 	asked []string
-	err   error // in place of a refusal
+	err   error // returned instead of a refusal
 }
 
 func (s *screener) screen(_ context.Context, _ space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
@@ -118,7 +118,7 @@ func TestScreeningIsAskedForNewContentAlone(t *testing.T) {
 }
 
 func TestScreeningSeesWhatHeadHas(t *testing.T) {
-	screening := false // as of a space that gets a remote later
+	screening := false // false for a space that gets a remote later
 	sc := &screener{}
 	s := newStore(t, func(o *Options) {
 		o.Screen = func(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
@@ -177,7 +177,7 @@ func TestImportsOfFilesAreScreened(t *testing.T) {
 	}
 }
 
-// warned has a store whose Screen lets everything pass with a word on it.
+// warned returns a store whose Screen accepts everything, and warns about secrets.
 func warned(t *testing.T) *Store {
 	return newStore(t, func(o *Options) {
 		o.Screen = func(_ context.Context, _ space.SpaceID, p space.Path, content []byte, _ func() ([]byte, error)) error {
@@ -222,7 +222,7 @@ func TestAnImportTellsItsWarnings(t *testing.T) {
 	}
 }
 
-// TestAnImportedHistoryIsScreenedWhole: a file that is gone and a message count too.
+// TestAnImportedHistoryIsScreenedWhole checks that deleted files and messages are screened too.
 func TestAnImportedHistoryIsScreenedWhole(t *testing.T) {
 	from := newStore(t)
 	history := GitSource{URL: from.repoDir(imported(t, from, `echo a >a; c -m 'a SECRET'; echo SECRET >k; c -m leak; echo gone >k; c -m clean`)), AllowLocal: true}

@@ -44,8 +44,7 @@ type starters struct {
 	seed  map[string]packfile.TreeEntry
 }
 
-// startingTool is the tool that the first commits of spaces name; see admin and
-// the pages.
+// startingTool is the tool in the trailers of spaces' first commits.
 const startingTool = "satchel"
 
 // startersOf follows the first parents of a history to its first commit.

@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// begun is a space as people get it, with what it began with changed so, and some
-// commits of its owner's on top.
+// begun returns a space as people get it, with other starting files if seed is set, and with
+// some commits of its owner.
 func begun(t *testing.T, s *Store, seed map[string]string, tool string, commits ...map[string]string) space.SpaceID {
 	t.Helper()
 	id := space.NewSpaceID()
@@ -43,12 +43,11 @@ func seedOf(t *testing.T, path string) string {
 	return ""
 }
 
-// TestWhatNobodyChangedGivesWay: a file that is still as the space began is nobody's
-// word, and makes no conflict with a file from elsewhere; one that somebody
-// changed is kept.
+// TestWhatNobodyChangedGivesWay checks that an unchanged starting file makes no conflict with a
+// file from elsewhere, because nobody's work is lost. A changed one is kept.
 func TestWhatNobodyChangedGivesWay(t *testing.T) {
 	for name, c := range map[string]struct {
-		seed     map[string]string // nil: what all spaces begin with
+		seed     map[string]string // nil: the files of StartingTree
 		tool     string
 		commits  []map[string]string
 		replaced string
@@ -125,8 +124,8 @@ func TestWhatNobodyChangedGivesWay(t *testing.T) {
 	}
 }
 
-// TestOnlyAFileTakesTheStartingFilesPlace: a directory of a remote's has the name,
-// and the file is kept beside it, as any other is.
+// TestOnlyAFileTakesTheStartingFilesPlace checks that a starting file is kept beside a
+// directory of a remote with the same name, like any other file.
 func TestOnlyAFileTakesTheStartingFilesPlace(t *testing.T) {
 	o := newOrigin(t)
 	tip := o.commit("", "main", "mkdir README.md; echo t > README.md/x")
@@ -141,8 +140,8 @@ func TestOnlyAFileTakesTheStartingFilesPlace(t *testing.T) {
 	}
 }
 
-// TestAnAdoptedHistoryKeepsStartingFilesReplaceable: they are on top of it, and
-// still nobody's.
+// TestAnAdoptedHistoryKeepsStartingFilesReplaceable checks that starting files on top of an
+// adopted history can still be replaced.
 func TestAnAdoptedHistoryKeepsStartingFilesReplaceable(t *testing.T) {
 	o := newOrigin(t)
 	o.commit("", "main", "echo t > t.md")

@@ -17,8 +17,8 @@ import (
 	"satchel/internal/space"
 )
 
-// What follows shows that any sequence of change sets makes the tree that git
-// makes of the same edits in a directory.
+// These tests check that any sequence of change sets creates the tree that git creates from the
+// same edits in a directory.
 
 // modelFile is a file of a directory.
 type modelFile struct {
@@ -26,18 +26,18 @@ type modelFile struct {
 	content string
 }
 
-// model is a directory's files by path.
+// model maps the paths of a directory to files.
 type model map[string]modelFile
 
-// sequenceNames collide in case, in Unicode form, with one another as file and
-// directory, and in git's order of names.
+// sequenceNames collide in case, in Unicode normal form, as a file and a directory, and in
+// git's order of names.
 var sequenceNames = []string{"a", "A", "b", "a.b", "a-b", "a0", "a b", "\u00e9", "e\u0301", "日本語.md", ".x", "-rf", "c.md", "\U0001f600", "~", "a\\b"}
 
-// chooser makes decisions: of a seed, or of fuzzed bytes.
+// chooser makes decisions from a seed or from fuzzed bytes.
 type chooser func(n int) int
 
-// edit makes a few edits, as a person does in a directory: what is in the way of
-// a new file goes.
+// edit makes a few edits, as a person does in a directory. A new file replaces everything that
+// is in its way.
 func (m model) edit(choose chooser) {
 	name := func() string {
 		p := sequenceNames[choose(len(sequenceNames))]
@@ -67,21 +67,21 @@ func (m model) edit(choose chooser) {
 			write(name(), modelFile{space.Mode(choose(2)), fmt.Sprint(choose(20))})
 		case what == 4: // a link, perhaps to nothing
 			write(name(), modelFile{space.Symlink, sequenceNames[choose(len(sequenceNames))]})
-		case what == 5: // the mode alone
+		case what == 5: // only the mode
 			if f := m[p]; f.mode != space.Symlink {
 				f.mode = 1 - f.mode
 				m[p] = f
 			}
-		case what == 6: // the content alone
+		case what == 6: // only the content
 			f := m[p]
 			f.content = sequenceNames[choose(len(sequenceNames))]
 			m[p] = f
 		case what == 7:
 			delete(m, p)
-		case what == 8: // a directory, with all in it
+		case what == 8: // a directory with everything in it
 			top, _, _ := strings.Cut(p, "/")
 			maps.DeleteFunc(m, func(q string, _ modelFile) bool { return under(q, top) })
-		case what == 9: // a rename, perhaps below itself or above
+		case what == 9: // a rename, perhaps to a path below or above
 			f := m[p]
 			delete(m, p)
 			write(name(), f)
@@ -93,8 +93,8 @@ func (m model) edit(choose chooser) {
 	}
 }
 
-// changes is the change set that leads from one model to another, in any order,
-// with entries in it that later ones replace.
+// changes returns a change set that turns one model into another. The order is random, and
+// later entries replace some entries.
 func (m model) changes(from model, base func(path string) space.BlobID, choose chooser) (cs space.ChangeSet) {
 	cs.Policy = space.Policy(choose(2))
 	for _, p := range slices.Sorted(maps.Keys(from)) {
@@ -106,7 +106,7 @@ func (m model) changes(from model, base func(path string) space.BlobID, choose c
 		f, was := m[p], from[p]
 		old := base(p)
 		if old != "" && f == was && choose(10) > 0 {
-			continue // mostly, what did not change is not sent
+			continue // usually, unchanged files are not sent
 		}
 		cs.Changes = append(cs.Changes, space.Change{Path: p, Mode: f.mode, Content: []byte(f.content), Base: old, BaseMode: was.mode})
 	}
@@ -122,7 +122,7 @@ func (m model) changes(from model, base func(path string) space.BlobID, choose c
 	return cs
 }
 
-// Tree computes git's name of a directory, without git.
+// tree computes git's hash of a directory, without git.
 func (m model) tree() packfile.Hash {
 	below := map[string]model{}
 	var es []packfile.TreeEntry
@@ -142,7 +142,7 @@ func (m model) tree() packfile.Hash {
 	return plumbing.ComputeHash(plumbing.TreeObject, packfile.EncodeTree(es))
 }
 
-// apply brings a directory from one model to another.
+// apply changes a directory from one model to another.
 func (m model) apply(t testing.TB, dir string, from model) {
 	t.Helper()
 	for p, f := range from {
@@ -154,7 +154,7 @@ func (m model) apply(t testing.TB, dir string, from model) {
 		}
 		for d := path.Dir(p); d != "."; d = path.Dir(d) {
 			if os.Remove(filepath.Join(dir, d)) != nil {
-				break // it is not empty
+				break // the directory is not empty
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (m model) apply(t testing.TB, dir string, from model) {
 	}
 }
 
-// Step commits an edit of the model and checks what came of it.
+// step commits an edit of the model and checks the result.
 func (m model) step(t testing.TB, s *Store, id space.SpaceID, choose chooser) (next model, cs space.ChangeSet) {
 	t.Helper()
 	next = maps.Clone(m)
@@ -201,9 +201,9 @@ func (m model) step(t testing.TB, s *Store, id space.SpaceID, choose chooser) (n
 	return next, cs
 }
 
-// TestChangeSetsAreWhatADirectoryWouldBe: any sequence of change sets with fresh
-// bases gives the tree that git makes of the same edits in a directory, by
-// git add -A and git write-tree.
+// TestChangeSetsAreWhatADirectoryWouldBe checks that any sequence of change sets with fresh
+// bases gives the tree that git add -A and git write-tree create from the same edits in a
+// directory.
 func TestChangeSetsAreWhatADirectoryWouldBe(t *testing.T) {
 	s := newStore(t)
 	for seed := range uint64(8) {
@@ -232,8 +232,8 @@ func TestChangeSetsAreWhatADirectoryWouldBe(t *testing.T) {
 	}
 }
 
-// FuzzSequences does the same for fuzzed edits, with the tree computed from the
-// model: the test above shows that git computes the same.
+// FuzzSequences does the same for fuzzed edits, with a tree computed from the model. The test
+// above shows that git computes the same tree.
 //
 //fuzz:slow
 func FuzzSequences(f *testing.F) {

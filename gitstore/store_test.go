@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ada = space.Person{Name: "Ada Lovelace", Email: "ada@example.org"}
 
-// newStore opens a store in a directory of the test's own.
+// newStore opens a store in a new directory.
 func newStore(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()
 	o := Options{Dir: t.TempDir()}
@@ -34,7 +34,7 @@ func newStore(t testing.TB, change ...func(*Options)) *Store {
 	return s
 }
 
-// newSpace makes a space that holds the files.
+// newSpace creates a space that contains the files.
 func newSpace(t testing.TB, s *Store, files map[string]string) space.SpaceID {
 	t.Helper()
 	id := space.NewSpaceID()
@@ -76,7 +76,7 @@ func fsck(t testing.TB, s *Store, id space.SpaceID) {
 	git(t, s.repoDir(id), "fsck", "--full", "--strict")
 }
 
-// Tree returns a space's files at head by the real git, path to content.
+// tree returns the contents of a space's files at head by path, from the real git.
 func tree(t testing.TB, s *Store, id space.SpaceID) map[string]string {
 	t.Helper()
 	out := map[string]string{}

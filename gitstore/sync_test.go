@@ -12,7 +12,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// writer is a server with a space that has the origin as its remote.
+// writer is a server with a space whose remote is the origin.
 type writer struct {
 	t     testing.TB
 	name  string
@@ -23,8 +23,8 @@ type writer struct {
 	n     int
 }
 
-// syncOnce does what a push queue does: fetch, integrate, push, again where the
-// remote moved meanwhile.
+// syncOnce does what a push queue does: it fetches, integrates and pushes, and starts again if
+// the remote has moved meanwhile.
 func (w *writer) syncOnce() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -63,7 +63,7 @@ func (w *writer) head() space.CommitID {
 	return h
 }
 
-// change commits some random changes, each with a content of its own.
+// change commits some random changes. Each has unique content.
 func (w *writer) change(rnd *rand.Rand) {
 	w.t.Helper()
 	paths := []string{"a.md", "b.md", "d/x.md", "d/y.md", "d", "a.md/z", "e/f/g.md", "e", "e/f", "A.md"}
@@ -77,7 +77,7 @@ func (w *writer) change(rnd *rand.Rand) {
 		w.n++
 		content := []byte(fmt.Sprintf("%s-%d", w.name, w.n))
 		switch kind := rnd.IntN(10); {
-		case kind < 3: // delete whatever is at or below it
+		case kind < 3: // delete everything at or below the path
 			for _, f := range files {
 				cs.Changes = append(cs.Changes, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 			}
@@ -92,7 +92,7 @@ func (w *writer) change(rnd *rand.Rand) {
 		case len(files) == 1 && string(files[0].Path) == p:
 			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: content, Base: files[0].Blob, Mode: space.Mode(rnd.IntN(2)), BaseMode: files[0].Mode})
 		default:
-			for _, f := range files { // a file in place of a directory
+			for _, f := range files { // a file replaces a directory
 				cs.Changes = append(cs.Changes, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 			}
 			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: content})
@@ -114,13 +114,13 @@ func (w *writer) blobs(at space.CommitID) map[space.BlobID]bool {
 	return out
 }
 
-// nothingLost checks a merge: what either side has and no common ancestor had
-// is in the result. Contents have one line, so that none is mixed from two.
+// nothingLost checks that the result of a merge has every content that a side has and no common
+// ancestor has. Contents have one line, so that no content is a mixture.
 func nothingLost(w *writer, ours, theirs, result space.CommitID) {
 	w.t.Helper()
 	dir := w.s.repoDir(w.id)
 	old := map[space.BlobID]bool{}
-	bases, _ := testenv.Git(w.t, dir, "merge-base", "--all", string(ours), string(theirs)).Output() // fails where there is none
+	bases, _ := testenv.Git(w.t, dir, "merge-base", "--all", string(ours), string(theirs)).Output() // fails if there is none
 	for base := range strings.FieldsSeq(string(bases)) {
 		for b := range w.blobs(space.CommitID(base)) {
 			old[b] = true
@@ -143,9 +143,8 @@ func nothingLost(w *writer, ours, theirs, result space.CommitID) {
 	}
 }
 
-// TestTwoWritersComeToOne has two servers change one remote at the same time:
-// whatever they do, nothing of it is lost, and a few rounds after the last
-// change both and the remote have the same head.
+// TestTwoWritersComeToOne has two servers change one remote at the same time. No change may be
+// lost. A few rounds after the last change, both servers and the remote have the same head.
 func TestTwoWritersComeToOne(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -200,8 +199,7 @@ func TestTwoWritersComeToOne(t *testing.T) {
 	}
 }
 
-// edit commits random changes to files of many lines: a new line in place of
-// another, and renames and deletions.
+// edit commits random changes to files of many lines: replaced lines, renames and deletions.
 func (w *writer) edit(rnd *rand.Rand) {
 	w.t.Helper()
 	files, err := w.s.Files(w.t.Context(), w.id, "", "")
@@ -238,8 +236,8 @@ func (w *writer) edit(rnd *rand.Rand) {
 	commit(w.t, w.s, w.id, cs)
 }
 
-// noLineLost checks a merge: every line that a side has and no common ancestor
-// had is in some file of the result, and no file has git's marks in it.
+// noLineLost checks that the files of a merge contain every line that a side has and no common
+// ancestor has, and no conflict markers of git.
 func noLineLost(w *writer, ours, theirs, result space.CommitID) {
 	w.t.Helper()
 	lines := func(at space.CommitID) map[string]bool {
@@ -277,8 +275,8 @@ func noLineLost(w *writer, ours, theirs, result space.CommitID) {
 	}
 }
 
-// TestLinesOfTwoWriters is TestTwoWritersComeToOne with files whose lines can be
-// merged, and which are renamed while they are edited.
+// TestLinesOfTwoWriters is like TestTwoWritersComeToOne, but the files can be merged by lines,
+// and are renamed while they are edited.
 func TestLinesOfTwoWriters(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -316,8 +314,8 @@ func TestLinesOfTwoWriters(t *testing.T) {
 	}
 }
 
-// TestTheSameConflictOnBothSidesEndsThere has two servers meet the same remote
-// change with the same conflict, each by a merge of its own.
+// TestTheSameConflictOnBothSidesEndsThere has two servers that get the same conflict with the
+// same remote change. Each server makes its own merge.
 func TestTheSameConflictOnBothSidesEndsThere(t *testing.T) {
 	for name, content := range map[string][2]string{"the same edit": {"x", "x"}, "different edits": {"x", "y"}} {
 		t.Run(name, func(t *testing.T) {
@@ -361,7 +359,7 @@ func TestTheSameConflictOnBothSidesEndsThere(t *testing.T) {
 	}
 }
 
-// TestARemoteThatMovedOnRefusesThePush shows whom to ask.
+// TestARemoteThatMovedOnRefusesThePush checks the error that asks for a fetch.
 func TestARemoteThatMovedOnRefusesThePush(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo b > a.md")

@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// TestResetToRemote: by a person's explicit wish the remote's rewritten history becomes
-// the space's, and what was head before can be had back.
+// TestResetToRemote checks that a person can make the remote's rewritten history the history of
+// the space, and can restore the old head.
 func TestResetToRemote(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
@@ -33,7 +33,7 @@ func TestResetToRemote(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	// Back to a commit that head has: an older commit in the log is newer now.
+	// Go back to a commit of head: a commit in the log is now newer than head.
 	check(base, "a.md = 1")
 	if got := git(t, s.repoDir(id), "rev-parse", "refs/satchel/kept/"+string(mine.ID)); got != string(mine.ID) {
 		t.Error(got)
@@ -56,8 +56,8 @@ func TestResetToRemote(t *testing.T) {
 	fsck(t, s2, id)
 }
 
-// TestARefBehindAReset: the process died after the log had the remote's commit
-// and before the branch's file had it, or the machine lost the file's change.
+// TestARefBehindAReset covers a process that died after the log named the remote's commit and
+// before the branch's file did, and a power loss of the file's change.
 func TestARefBehindAReset(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
@@ -106,7 +106,7 @@ func TestWhatIsKnownOfRemotes(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	// A branch whose name is a directory of another's takes its place.
+	// A branch whose name is a directory of another branch replaces it.
 	for _, b := range []string{"topic", "topic/one", "topic/one/two", "topic"} {
 		git(t, o.dir, "for-each-ref", "--format=delete %(refname)", "refs/heads/topic")
 		for old := range strings.FieldsSeq(git(t, o.dir, "for-each-ref", "--format=%(refname)", "refs/heads/topic")) {
@@ -128,7 +128,7 @@ func TestWhatIsKnownOfRemotes(t *testing.T) {
 	if _, err := s.Push(t.Context(), id, o.endpoint(), "main", nil); err != nil {
 		t.Fatal(err)
 	}
-	// Power was lost while a ref was written.
+	// The power failed while a ref was written.
 	s.Close()
 	overwrite(t, filepath.Join(s.repoDir(id), "refs/remotes/origin/main"), "")
 	overwrite(t, filepath.Join(s.repoDir(id), "refs/.tmp-1"), "")

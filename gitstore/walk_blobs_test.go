@@ -51,7 +51,8 @@ func TestContentsAreEachWrittenOneOnce(t *testing.T) {
 	}
 }
 
-// TestContentsHaveWhatPeopleWroteInCommits: messages, and each name once.
+// TestContentsHaveWhatPeopleWroteInCommits checks that messages are visited, and each name
+// once.
 func TestContentsHaveWhatPeopleWroteInCommits(t *testing.T) {
 	s := newStore(t)
 	id := imported(t, s, `echo a >a; c -m 'first SECRET'; echo b >b; c --author "SECRET <s@example.org>" -m second`)
