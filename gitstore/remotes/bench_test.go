@@ -8,8 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// BenchmarkPushed is the way of one change from its commit to the remote, by
-// HTTP on this machine.
+// BenchmarkPushed measures a change from its commit to the remote, over HTTP on this machine.
 func BenchmarkPushed(b *testing.B) {
 	r := newReal(b, nil)
 	r.set(remotes.SetRequest{})
@@ -23,7 +22,7 @@ func BenchmarkPushed(b *testing.B) {
 	}
 }
 
-// BenchmarkUsed is what every call of a tool pays for its space's remote.
+// BenchmarkUsed measures what every call of a tool costs for its space's remote.
 func BenchmarkUsed(b *testing.B) {
 	x := newBench(b, nil)
 	id := x.remote()

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// commit is the n-th commit of a fake history, which is a line: a commit has
-// all before it.
+// commit returns the n-th commit of a fake history. The history is a line: each commit contains
+// all earlier ones.
 func commit(n int) space.CommitID {
 	if n == 0 {
 		return ""
@@ -41,20 +41,20 @@ func number(c space.CommitID) (n int) {
 type fakeSpace struct {
 	head, tracked, remote int
 	shallow               bool
-	busy                  int // transfers that run
+	busy                  int // running transfers
 }
 
-// fake is the store of spaces and all their remotes, whose transfers take no
-// time, unless hook makes them.
+// fake is the store of spaces and all their remotes. Transfers take no time, unless hook
+// blocks.
 type fake struct {
 	t  testing.TB
 	mu sync.Mutex
-	// hook is called as "list", "fetch", "integrate" or "push" begins.
+	// hook is called when "list", "fetch", "integrate" or "push" begins.
 	hook   func(ctx context.Context, op string, id space.SpaceID, e transport.Endpoint) error
 	spaces map[space.SpaceID]*fakeSpace
-	calls  []string // op and when it began, in seconds after start
+	calls  []string // the operation and when it began, in seconds after start
 	start  time.Time
-	merged gitstore.Integration // what the next merge says
+	merged gitstore.Integration // the result of the next merge
 }
 
 func newFake(t testing.TB) *fake {
@@ -70,7 +70,7 @@ func (f *fake) space(id space.SpaceID) *fakeSpace {
 	return s
 }
 
-// add makes a space with a commit.
+// add creates a space with a commit.
 func (f *fake) add() space.SpaceID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *fake) add() space.SpaceID {
 	return id
 }
 
-// commit moves a space's head, and returns the event of it.
+// commit moves a space's head, and returns its event.
 func (f *fake) commit(id space.SpaceID) space.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,13 +100,13 @@ func (f *fake) state(id space.SpaceID) fakeSpace {
 	return *f.space(id)
 }
 
-// begin notes a transfer and runs the hook.
+// begin records a transfer and calls the hook.
 func (f *fake) begin(ctx context.Context, op string, id space.SpaceID, e transport.Endpoint) (end func(), err error) {
 	f.mu.Lock()
 	f.calls = append(f.calls, fmt.Sprintf("%s@%v", op, time.Since(f.start).Round(time.Millisecond)))
 	hook := f.hook
 	s := f.spaces[id]
-	if s == nil { // a URL of a test that is no space's
+	if s == nil { // a URL that belongs to no space
 		f.mu.Unlock()
 		return func() {}, &transport.Error{Problem: transport.Gone, Op: op}
 	}
@@ -123,7 +123,7 @@ func (f *fake) begin(ctx context.Context, op string, id space.SpaceID, e transpo
 	return func() { f.set(func() { s.busy-- }) }, err
 }
 
-// took returns the calls since the last time, and forgets them.
+// took returns the calls since its last call, and forgets them.
 func (f *fake) took() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +136,7 @@ func (f *fake) idOf(e transport.Endpoint) space.SpaceID {
 	return space.SpaceID(strings.TrimPrefix(e.URL, "https://git.example/"))
 }
 
-// Check judges URLs as the real one does.
+// Check checks URLs like the real one.
 func (f *fake) Check(e transport.Endpoint) error {
 	c := transport.New(transport.Options{})
 	defer c.Close()
@@ -200,7 +200,7 @@ func (f *fake) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.Co
 
 func (f *fake) Push(ctx context.Context, id space.SpaceID, e transport.Endpoint, _ string, progress func(string)) (space.CommitID, error) {
 	f.mu.Lock()
-	head := f.space(id).head // as it is when Push is called
+	head := f.space(id).head // the head when Push is called
 	f.mu.Unlock()
 	end, err := f.begin(ctx, "push", id, e)
 	defer end()
@@ -287,7 +287,7 @@ func benchOn(t testing.TB, db *database.DB, change func(*remotes.Options)) *benc
 	return b
 }
 
-// open makes a new Manager, as the next process would.
+// open creates a new Manager, as the next process does.
 func (b *bench) open() { b.Manager = remotes.New(b.o) }
 
 func (b *bench) close() {
@@ -303,7 +303,7 @@ func (b *bench) start() {
 	}
 }
 
-// remote makes a space with a remote.
+// remote creates a space with a remote.
 func (b *bench) remote() space.SpaceID {
 	b.t.Helper()
 	id := b.git.add()
@@ -345,7 +345,7 @@ func remoteError(p transport.Problem) *transport.Error {
 	return &transport.Error{Problem: p, Op: "list", Host: "git.example"}
 }
 
-// failing makes every look at a remote fail; nil ends that.
+// failing makes every check of a remote fail with an error; nil ends this.
 func (f *fake) failing(err func() error) {
 	f.set(func() {
 		f.hook = func(_ context.Context, op string, _ space.SpaceID, _ transport.Endpoint) error {

@@ -150,7 +150,7 @@ func (s *syncing) note(ctx context.Context, text string) {
 		m.notices[id] = list
 	}
 	if k := len(list.all); k > 0 {
-		n.id = max(n.id, list.all[k-1].id+1) // ids grow, whatever was stored
+		n.id = max(n.id, list.all[k-1].id+1) // ids grow, even if the stored ones differ
 	}
 	n.id = max(n.id, 1)
 	list.all = append(list.all, n)

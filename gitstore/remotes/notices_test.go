@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// conflict has the next merge keep both versions of a file, and merges.
+// conflict makes the next merge keep both versions of a file, and merges.
 func (b *bench) conflict(id space.SpaceID, name string) {
 	b.t.Helper()
 	b.git.set(func() {
@@ -29,7 +29,7 @@ func (b *bench) conflict(id space.SpaceID, name string) {
 	b.git.set(func() { b.git.merged = gitstore.Integration{} })
 }
 
-// Everybody gets a notice once, in any process; the number of notices is limited.
+// Everybody gets a notice once, in any process. The count of notices is limited.
 func TestNotices(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		b := benchOn(t, db, func(o *remotes.Options) { o.Notices = 3 })
@@ -67,7 +67,7 @@ func TestNotices(t *testing.T) {
 		if st := b.status(id); len(st.Notes) != 3 || !strings.Contains(st.Notes[0].Text, "c4.md") || time.Since(st.Notes[0].At) > time.Hour {
 			t.Errorf("%q", st.Notes)
 		}
-		// Notices are the space's: its remote may be changed and removed.
+		// Notices belong to the space, so they stay if its remote is changed and removed.
 		again := "https://git.example/" + string(id) + "/"
 		if err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: again}); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestNotices(t *testing.T) {
 		if st := b.status(id); st.State != space.RemoteLocal || len(st.Notes) != 3 {
 			t.Errorf("%+v", st)
 		}
-		// Of a space that is gone nothing stays.
+		// Nothing stays of a deleted space.
 		b.close()
 		b.open()
 		b.start()
@@ -106,7 +106,7 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// Somebody who comes back after a long time does not get old notices.
+// A person who comes back after a long time does not get old notices.
 func TestOldNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.NoticeAge = 24 * time.Hour })
@@ -121,7 +121,7 @@ func TestOldNotices(t *testing.T) {
 		if got := b.Notices(id, "ann"); len(got) != 1 {
 			t.Errorf("%q", got)
 		}
-		// Nor is it kept for ever, where no new one takes its place.
+		// A notice also expires if no new notice replaces it.
 		if err := b.Remove(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestOldNotices(t *testing.T) {
 	})
 }
 
-// A Status has the newest few.
+// A Status contains the newest notices.
 func TestNotesAreFew(t *testing.T) {
 	b := newBench(t, nil)
 	b.start()

@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Limits of a notice: the number of files that it names, and its length in characters,
-// which is less than what an answer shows.
+// Limits of a notice: how many files it names, and its length in characters. The length is less
+// than what an answer shows.
 const (
 	conflictsNamed = 5
 	maxNotice      = 1200

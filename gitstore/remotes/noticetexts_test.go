@@ -15,8 +15,8 @@ func noticesOf(c ...space.Conflict) []string {
 	return mergeNotices(space.Remote{URL: atGitHub, Branch: "main"}, gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567", Conflicts: c}}, false)
 }
 
-// Notices describe a merge correctly: the only copy of a file is never called a copy that
-// can be deleted.
+// Notices describe a merge correctly. They never say that the only copy of a file can be
+// deleted.
 func TestConflictsAreToldAsTheyAre(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -39,8 +39,7 @@ func TestConflictsAreToldAsTheyAre(t *testing.T) {
 	}
 }
 
-// A reader of the beginning knows what to do, and whole names come after it, as
-// many as fit.
+// The beginning says what to do. After it come as many whole names as fit.
 func TestNoticesAreBounded(t *testing.T) {
 	for _, length := range []int{3, 60, 150, 250} {
 		for _, count := range []int{1, 5, 6, 40} {
@@ -72,7 +71,7 @@ func TestNoticesAreBounded(t *testing.T) {
 	}
 }
 
-// Of what a space has rules against only names keep a file out of sandboxes.
+// Only files with names that break a rule stay out of sandboxes, so only these are named.
 func TestRefusedAreToldByName(t *testing.T) {
 	in := gitstore.Integration{Commit: space.Commit{Rejected: []space.Rejection{
 		{Path: "big.bin", Err: fault.New(fault.TooLarge, "large")},

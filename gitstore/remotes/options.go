@@ -25,10 +25,10 @@ type Backoff struct {
 // Metrics are called when something happens. Nil functions are not called; all must be
 // quick and safe for concurrent use.
 type Metrics struct {
-	// Step is called after each step of a sync: "check", "fetch", "merge" or
-	// "push"; result is "ok" or the Problem.
+	// Step is called after each step of a sync: "check", "fetch", "merge" or "push". result is
+	// "ok" or the Problem.
 	Step func(step, result string, d time.Duration)
-	// Synced is called when a sync has ended; result as in Step.
+	// Synced is called when a sync has ended. result is as in Step.
 	Synced func(result string, d time.Duration)
 }
 
@@ -49,8 +49,7 @@ const (
 	DefaultQuiet          = 2 * time.Minute
 )
 
-// Options configure a Manager. DB, Git, Transport and Seal are needed; the rest
-// has defaults.
+// Options configure a Manager. DB, Git, Transport and Seal are required; the rest has defaults.
 type Options struct {
 	DB        *database.DB // to which Migrations were applied
 	Git       Git
@@ -60,7 +59,7 @@ type Options struct {
 	Credentials space.Credentials
 	// SSH enables remotes of the kind SSH.
 	SSH *transport.SSH
-	// CAFile has further certificate authorities, for private servers.
+	// CAFile names further certificate authorities, for private servers.
 	CAFile string
 	// Meta returns the author and tool of merge commits. The default is Satchel's own name
 	// and the tool "sync".
@@ -79,9 +78,9 @@ type Options struct {
 	// LongAfter is the duration from which a sync counts as long. It then gives its place
 	// to another; as many as Workers can do so.
 	LongAfter time.Duration
-	// Rounds is how often one sync fetches again because the remote moved before its push.
+	// Rounds is how often one sync fetches again because the remote moved before the push.
 	Rounds int
-	// Notices and NoticeAge limit the number and age of a space's notices.
+	// Notices and NoticeAge limit the count and the age of a space's notices.
 	Notices   int
 	NoticeAge time.Duration
 	// Quiet is how long Trouble does not report temporary problems.

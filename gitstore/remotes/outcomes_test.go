@@ -30,8 +30,7 @@ func TestEmptyRemoteGetsAll(t *testing.T) {
 	}
 }
 
-// The first clone: a space that has only what it began with takes the remote's
-// history.
+// The first sync of a space that only has its starting files takes over the remote's history.
 func TestFreshSpaceTakesTheRemote(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.Push("notes", "main", map[string]string{"there.md": "there\n"})
@@ -97,7 +96,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A branch that was deleted at the remote is made again, and nothing here goes.
+// A branch that was deleted at the remote is created again, and nothing is deleted here.
 func TestDeletedBranch(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.Push("notes", "main", map[string]string{"readme.md": "x\n"})
@@ -147,7 +146,7 @@ func TestRenamedDefaultBranch(t *testing.T) {
 	}
 }
 
-// Another default branch is not followed unless it is a new name of ours, and never if a
+// Another default branch is only followed if it is a new name of our branch, and never if a
 // person chose the branch.
 func TestOtherDefaultBranchIsNotFollowed(t *testing.T) {
 	for _, chosen := range []bool{false, true} {
@@ -190,7 +189,7 @@ func TestForcePush(t *testing.T) {
 	}
 }
 
-// To a history that has nothing in common with the space's the same applies.
+// The same applies to a history without a common commit.
 func TestForcePushOfAnotherHistory(t *testing.T) {
 	r := newReal(t, nil)
 	r.set(remotes.SetRequest{})
@@ -206,8 +205,8 @@ func TestForcePushOfAnotherHistory(t *testing.T) {
 	}
 }
 
-// By a person's explicit wish the space becomes what the remote is; what it was
-// is kept, and what comes later is merged as ever.
+// On a person's explicit request, the space takes over the remote's content. The old content is
+// kept, and later changes are merged as usual.
 func TestReplace(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.Push("notes", "main", map[string]string{"theirs.md": "theirs\n"})
@@ -237,7 +236,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// From a shallow clone nothing can be fetched; what is in step may be pushed.
+// A shallow clone cannot be fetched from. A space that is in step can still push to it.
 func TestShallowRemote(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.Push("notes", "main", map[string]string{"a.md": "1\n"})
@@ -275,7 +274,7 @@ func TestWrongToken(t *testing.T) {
 	}
 }
 
-// A Retry-After that is a date counts as well.
+// A Retry-After can also be a date.
 func TestRetryAfterDate(t *testing.T) {
 	r := newReal(t, nil)
 	at := time.Now().Add(10 * time.Minute).Truncate(time.Second)
@@ -301,7 +300,7 @@ func TestPushProtection(t *testing.T) {
 	r.remote.Refuse("notes", "main", remotetest.PushProtection("main", string(c.ID), "keys.md", 3))
 	r.write(map[string]string{"z.md": "z\n"})
 	st := r.sync()
-	for st.Problem == "" { // the first may have gone through before the refusal
+	for st.Problem == "" { // a push may succeed before the refusal is set up
 		r.write(map[string]string{"z.md": time.Now().String()})
 		st = r.sync()
 	}
@@ -313,8 +312,8 @@ func TestPushProtection(t *testing.T) {
 	}
 }
 
-// Two servers keep spaces in step with one repository, and both write at once:
-// every change of both arrives at both.
+// Two servers sync spaces with one repository while both write. Each side gets all changes of
+// both.
 func TestTwoWriters(t *testing.T) {
 	a, b := newReal(t, nil), newReal(t, nil)
 	b.remote = a.remote
@@ -329,7 +328,7 @@ func TestTwoWriters(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Each merges what the other had pushed before; nothing is written any more.
+	// Each server merges what the other pushed before. Nothing is written any more.
 	for range 4 {
 		a.sync()
 		b.sync()
@@ -349,7 +348,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// A transfer that hangs is ended by Pause at once, and taken up after it.
+// Pause ends a transfer that hangs at once. The transfer continues after the pause.
 func TestPauseEndsATransfer(t *testing.T) {
 	r := newReal(t, nil)
 	hangs := make(chan struct{}, 100)
@@ -378,8 +377,7 @@ func TestPauseEndsATransfer(t *testing.T) {
 	r.inStep("main")
 }
 
-// A process that ended between a fetch and its merge leaves the merge to the
-// next one.
+// If a process ended between a fetch and its merge, the next process merges.
 func TestFetchedAndNotMerged(t *testing.T) {
 	r := newReal(t, nil)
 	r.set(remotes.SetRequest{})

@@ -23,7 +23,7 @@ func TestPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := b.Pause(t.Context(), id) // another's
+		again, err := b.Pause(t.Context(), id) // another caller's pause
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Problem is one stable word that says why a sync failed: one of transport's, or one of
-// these.
+// Problem is a stable word for why a sync failed: one of transport's problems, or one of these.
 type Problem = transport.Problem
 
 // The problems in addition to transport's.

@@ -47,7 +47,7 @@ func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 				if err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: "https://git.example/" + string(id)}); err != nil {
 					t.Fatal(err)
 				}
-				for range 1000 { // 2 hours and 47 minutes of work in the space
+				for range 1000 { // 2 hours and 47 minutes of use of the space
 					time.Sleep(10 * time.Second)
 					b.Used(id)
 					b.Publish(b.git.commit(id))

@@ -117,8 +117,9 @@ func (w *waiter) leave() error {
 	return w.err
 }
 
-// queue holds the spaces that wait for a sync, in two lanes, each first come, first served,
-// so that remotes whose last sync failed do not delay the others.
+// queue holds the spaces that wait for a sync, in two lanes. Each lane is first come, first
+// served. Remotes whose last sync failed have a lane of their own, so that they do not delay
+// the others.
 //
 // A long sync leaves its place to another sync, so that slow remotes do not delay the
 // others either. Long syncs have as many places of their own, so there are never more

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// slowly makes an operation take a time.
+// slowly makes an operation take some time.
 func (f *fake) slowly(op string, d time.Duration) {
 	f.set(func() {
 		f.hook = func(ctx context.Context, o string, _ space.SpaceID, _ transport.Endpoint) error {
@@ -33,8 +33,7 @@ func (f *fake) slowly(op string, d time.Duration) {
 	})
 }
 
-// A commit that comes while a push runs is pushed after it, and a hundred of
-// them by one more push.
+// A commit during a push is pushed by the next push, and so are a hundred commits.
 func TestNoWakeUpIsLost(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -57,7 +56,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
-// A commit of which no event came is pushed as well: heads count, not events.
+// A commit without an event is pushed too, because the heads count and not the events.
 func TestCommitWithoutAnEvent(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -73,8 +72,8 @@ func TestCommitWithoutAnEvent(t *testing.T) {
 	})
 }
 
-// So is one that comes when a sync has looked at the head for the last time and
-// has not ended yet.
+// A commit is also pushed if it comes after a sync has read the head for the last time, but
+// before the sync has ended.
 func TestCommitAtTheLastMoment(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		var b *bench
@@ -99,8 +98,7 @@ func TestCommitAtTheLastMoment(t *testing.T) {
 	})
 }
 
-// An event that comes late, of a commit that was pushed meanwhile, has nothing
-// done for ever.
+// A late event of a commit that was already pushed does not cause syncs forever.
 func TestLateEvent(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -133,7 +131,7 @@ func TestStartDerivesTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		b.wantCalls("") // Load starts nothing
+		b.wantCalls("") // Load does not start a sync
 		b.wantState(behind, space.RemoteQueued)
 		b.close()
 		b.open()
@@ -145,7 +143,7 @@ func TestStartDerivesTheQueue(t *testing.T) {
 	})
 }
 
-// How the last sync ended is known to the next process before it has tried.
+// The next process knows how the last sync ended before it tries again.
 func TestFailureOutlivesTheProcess(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -170,7 +168,7 @@ func TestFailureOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// So is a remote's wish to be left alone.
+// The next process also knows that the remote asked to wait.
 func TestRetryAfterOutlivesTheProcess(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.Random = func() float64 { return 0 } })
@@ -192,8 +190,7 @@ func TestRetryAfterOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// Workers limits all syncs, failing remotes use at most half of them, and nobody waits for
-// ever.
+// Workers limits all syncs, failing remotes use at most half of them, and nobody waits forever.
 func TestWorkersAreShared(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) {
@@ -212,7 +209,7 @@ func TestWorkersAreShared(t *testing.T) {
 				if bad[id] {
 					raise(&mostBad, runningBad.Add(1))
 					defer runningBad.Add(-1)
-					time.Sleep(10 * time.Minute) // slow drip
+					time.Sleep(10 * time.Minute) // the remote sends slowly
 					return remoteError(transport.Timeout)
 				}
 				time.Sleep(time.Second)
@@ -231,7 +228,7 @@ func TestWorkersAreShared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Hour) // all have failed once
+		time.Sleep(time.Hour) // all remotes have failed once
 		if most.Load() != 8 {
 			t.Errorf("%d syncs ran at once, of which four took long", most.Load())
 		}
@@ -260,8 +257,8 @@ func TestWorkersAreShared(t *testing.T) {
 	})
 }
 
-// The attack: remotes that send a little now and then keep their syncs running
-// for as long as they may, so that nobody else's has a turn.
+// Attack: remotes send a few bytes from time to time, so that their syncs last as long as
+// possible and other spaces have no turn.
 func TestSyncsThatTakeLongStarveNobody(t *testing.T) {
 	for _, hostile := range []int{1, 4, 7, 12} {
 		t.Run(fmt.Sprint(hostile), func(t *testing.T) {
@@ -290,7 +287,7 @@ func TestSyncsThatTakeLongStarveNobody(t *testing.T) {
 				}
 				synctest.Wait()
 				good := b.remote()
-				if hostile > 7 { // they are bounded, and so is the wait: until they have failed once
+				if hostile > 7 { // the count is limited, so the wait ends when the remotes have failed once
 					time.Sleep(2*time.Hour + 2*time.Minute)
 				} else {
 					time.Sleep(time.Minute)
@@ -321,7 +318,7 @@ func raise(most *atomic.Int64, n int64) {
 	}
 }
 
-// Close lets a transfer end where its context allows, and starts nothing more.
+// Close lets a transfer end while its context allows, and starts no other.
 func TestCloseDrains(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.Workers = 1 })
@@ -382,8 +379,8 @@ func TestCloseCutsOff(t *testing.T) {
 	})
 }
 
-// Sync waits for a sync that began after it was called, as one that runs may
-// have looked at the remote before.
+// Sync waits for a sync that began after the call, because a running sync may have read the
+// remote before.
 func TestSync(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -444,8 +441,7 @@ func TestSetAndSync(t *testing.T) {
 	})
 }
 
-// A remote that is taken away, or changed, while a transfer to it runs ends that
-// transfer.
+// Removing or changing a remote ends its running transfer.
 func TestRemoveWhileSyncing(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)

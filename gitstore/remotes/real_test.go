@@ -17,7 +17,7 @@ import (
 	"satchel/internal/space"
 )
 
-// real is a Manager over a real store, with a real git server for a remote.
+// real is a Manager over a real store, with a real git server as the remote.
 type real struct {
 	*remotes.Manager
 	t      testing.TB
@@ -27,7 +27,7 @@ type real struct {
 	id     space.SpaceID
 }
 
-// events passes on to a Manager that is made after the store.
+// events passes events on to a Manager that is created after the store.
 type events struct{ m *remotes.Manager }
 
 func (e *events) Publish(ev space.Event) {
@@ -36,7 +36,7 @@ func (e *events) Publish(ev space.Event) {
 	}
 }
 
-// newReal makes a space with the file here.md and no remote.
+// newReal creates a space with the file here.md and no remote.
 func newReal(t testing.TB, change func(*remotes.Options)) *real {
 	t.Helper()
 	client := transport.New(transport.Options{})
@@ -85,7 +85,7 @@ func newReal(t testing.TB, change func(*remotes.Options)) *real {
 	return r
 }
 
-// set gives the space the remote, and syncs.
+// set sets the remote of the space, and syncs.
 func (r *real) set(req remotes.SetRequest) space.RemoteStatus {
 	r.t.Helper()
 	req.Space, req.Trusted = r.id, true
@@ -147,7 +147,7 @@ func (r *real) files() []string {
 	return names
 }
 
-// inStep waits until space and remote are the same, and returns how they stand.
+// inStep waits until the space and the remote are the same, and returns the Status.
 func (r *real) inStep(branch string) space.RemoteStatus {
 	r.t.Helper()
 	st := r.sync()

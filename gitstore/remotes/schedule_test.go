@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// inTime runs a test whose clock moves only when everything waits for it.
+// inTime runs a test whose clock only moves while all goroutines wait.
 func inTime(t *testing.T, do func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, do)
@@ -38,8 +38,8 @@ func TestPushesWhatIsCommitted(t *testing.T) {
 	})
 }
 
-// Delays after temporary problems double up to their bound, are spread over
-// all of it, and begin again after a sync that went well.
+// Delays after temporary problems double up to their limit. Each is random over its whole
+// range. They begin again after a successful sync.
 func TestBackoff(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		var random atomic.Value
@@ -93,7 +93,7 @@ func TestPermanentProblems(t *testing.T) {
 				if st := b.wantState(id, space.RemoteFailed); st.Problem != p || st.Detail == "" || st.Remedy == "" {
 					t.Errorf("%+v", st)
 				}
-				// Neither work nor use of the space tries it again.
+				// Neither a commit nor a use of the space causes another try.
 				b.Publish(b.git.commit(id))
 				b.Used(id)
 				time.Sleep(59 * time.Minute)
@@ -119,8 +119,8 @@ func TestPermanentProblems(t *testing.T) {
 	}
 }
 
-// A remote that asks to wait is not asked before: not for a new commit, not
-// because the space is used, not for a notice of its own. A person may.
+// A remote that asks to wait is not contacted before: not for a new commit, a use of the space
+// or its own notice. A person may request a sync.
 func TestRetryAfter(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.Random = func() float64 { return 0 } })
@@ -206,7 +206,7 @@ func TestTakesWhatIsAtTheRemote(t *testing.T) {
 	})
 }
 
-// A remote that moves before every push is not chased for ever.
+// A sync gives up after some rounds if the remote moves before every push.
 func TestRestlessRemote(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.Rounds = 3 })

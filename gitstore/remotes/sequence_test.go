@@ -17,9 +17,9 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "run the one sequence of this seed")
 
-// Whatever happens in whatever order (commits, events that are lost, uses,
-// notices, pauses, failures, restarts, changes of others), a Status never lies,
-// and once all is well every space is in step without anybody's doing.
+// After any sequence of commits, lost events, uses, notices, pauses, failures, restarts and
+// changes of others, each Status is true. When the failures end, every space gets in step
+// without anybody's action.
 func TestAnySequence(t *testing.T) {
 	seeds := []uint64{*seedFlag}
 	if *seedFlag == 0 {
@@ -85,7 +85,7 @@ func sequence(t *testing.T, seed uint64) {
 		case 0, 1, 2:
 			b.Publish(b.git.commit(id))
 		case 3:
-			b.git.commit(id) // its event is lost
+			b.git.commit(id) // the event is lost
 		case 4:
 			b.Used(id)
 		case 5:

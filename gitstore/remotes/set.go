@@ -49,7 +49,7 @@ func (m *Manager) Check(ctx context.Context, req SetRequest) error {
 }
 
 // SetAndSync is like Set, and then waits for the sync. If wait ends first, the sync
-// continues, and the status is that of the moment. See Sync.
+// continues, and the status is the current one. See Sync.
 func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	if err := m.set(ctx, req, w); err != nil {
@@ -135,8 +135,8 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	return nil
 }
 
-// inherit takes the settings that a request omits from the space's present remote; this is
-// zero if there is none.
+// inherit takes the settings that a request omits from had, the current remote of the space.
+// had is zero if there is none.
 func inherit(r *space.Remote, req SetRequest, had space.Remote) error {
 	same := had.Kind == space.KindToken && had.URL == r.URL
 	if req.Kind == "" && r.Kind == space.KindNone && same {

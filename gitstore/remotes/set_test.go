@@ -26,7 +26,7 @@ func TestSetChecks(t *testing.T) {
 		name string
 		req  remotes.SetRequest
 		ssh  bool
-		says string // empty: it is taken
+		says string // empty: the request is accepted
 	}{
 		{"https", remotes.SetRequest{URL: "https://git.example/a/b.git"}, false, ""},
 		{"with blanks around it", remotes.SetRequest{URL: " \thttps://git.example/a/b \n", Branch: " main "}, false, ""},
@@ -93,7 +93,7 @@ func TestSetChecks(t *testing.T) {
 	}
 }
 
-// endpoints records what transfers are given.
+// endpoints records the endpoints of transfers.
 func (f *fake) endpoints(to *[]transport.Endpoint) {
 	f.set(func() {
 		f.hook = func(_ context.Context, op string, _ space.SpaceID, e transport.Endpoint) error {
@@ -105,8 +105,8 @@ func (f *fake) endpoints(to *[]transport.Endpoint) {
 	})
 }
 
-// A token is sealed in the table, reaches the transfers alone, stays for the
-// same URL, and never goes to another.
+// A token is sealed in the table and only reaches the transfers. It stays for the same URL, and
+// never goes to another URL.
 func TestToken(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		b := benchOn(t, db, nil)
@@ -129,7 +129,7 @@ func TestToken(t *testing.T) {
 		if c := last(); c.Secret != "CANARY" || c.Username != "ann" {
 			t.Errorf("%+v", c)
 		}
-		// The next process has it too.
+		// The next process also gets the token.
 		b.close()
 		b.open()
 		b.start()
@@ -142,11 +142,11 @@ func TestToken(t *testing.T) {
 		if err := set(remotes.SetRequest{URL: own, Branch: "other"}); err != nil || last().Secret != "CANARY" {
 			t.Errorf("for another branch: %+v %v", last(), err)
 		}
-		// Attack: a member names a server of their own and gets the token sent there.
+		// Attack: a member sets the URL of their own server to get the token.
 		if err := set(remotes.SetRequest{URL: "https://evil.example/" + string(id), Kind: space.KindToken}); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("the token follows to another URL: %v", err)
 		}
-		// Attack: the row of one space is copied to another's.
+		// Attack: the row of one space is copied to another space.
 		other := b.git.add()
 		err := db.Transact(t.Context(), func(tx *gorm.DB) error {
 			return tx.Exec(`INSERT INTO remotes SELECT ?, ?, branch, chosen, trusted, kind, username, secret, created, changed FROM remotes WHERE space_id = ?`,
@@ -162,7 +162,7 @@ func TestToken(t *testing.T) {
 		if st, err := b.Sync(t.Context(), other, nil); err != nil || st.Problem != remotes.NoToken || len(seen) != n {
 			t.Errorf("%+v %v", st, err)
 		}
-		// Neither tables nor answers have it.
+		// Neither the tables nor the answers contain the token.
 		var rows []map[string]any
 		for _, table := range []string{"remotes", "remotes_synced", "remotes_notices"} {
 			var some []map[string]any
@@ -180,7 +180,7 @@ func TestToken(t *testing.T) {
 	})
 }
 
-// Another URL or branch is another remote: nothing of the old one counts.
+// Another URL or branch is another remote, so the state of the old one is forgotten.
 func TestSwitchingRemotes(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -220,7 +220,7 @@ func TestSwitchingRemotes(t *testing.T) {
 	})
 }
 
-// credentials stands in for a GitHub App.
+// credentials replaces a GitHub App.
 type credentials func(space.Repository) (space.Credential, error)
 
 func (c credentials) Credential(_ context.Context, r space.Repository) (space.Credential, error) {
@@ -298,7 +298,7 @@ func TestAppToken(t *testing.T) {
 	})
 }
 
-// Nothing of one space's remote is in another's Status or notices.
+// A Status and notices contain nothing of another space's remote.
 func TestSpacesAreApart(t *testing.T) {
 	b := newBench(t, nil)
 	ann, bob := b.git.add(), b.git.add()
@@ -335,15 +335,14 @@ func TestSpacesAreApart(t *testing.T) {
 	}
 }
 
-// A remote that was set before an event is removed because of it; one that was set later
-// stays.
+// An event removes a remote that was set before it. A remote that was set later stays.
 func TestRemoveSetBefore(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.git.add()
 	for _, c := range []struct {
 		name    string
 		set     bool
-		off     time.Duration // from when it was set
+		off     time.Duration // when the remote was set, relative to the event
 		removed bool
 	}{
 		{"none", false, 0, false},

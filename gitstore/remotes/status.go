@@ -9,7 +9,7 @@ import (
 	"satchel/internal/space"
 )
 
-// statusLooks is how often Status tries again because a transfer ended meanwhile.
+// statusLooks is how many times Status tries, because a transfer may end meanwhile.
 const statusLooks = 3
 
 // statusNotes is the maximum number of notices in a Status.
@@ -116,7 +116,7 @@ func (m *Manager) Trouble(id space.SpaceID) string {
 	return e.detail + " " + e.remedy
 }
 
-// State is the State of a Status from memory, for answers that cannot wait. It includes
+// State returns the State of a Status from memory, for answers that cannot wait. It includes
 // changes that were committed before the call.
 func (m *Manager) State(id space.SpaceID) space.RemoteState {
 	m.mu.Lock()

@@ -33,7 +33,7 @@ const (
 	elsewhere = "https://git.example/ann/notes.git"
 )
 
-// errorOf is a problem as it comes from a transfer.
+// errorOf returns a problem as a transfer reports it.
 func errorOf(p Problem, host string) error {
 	switch p {
 	case NoToken:
@@ -62,7 +62,7 @@ func errorOf(p Problem, host string) error {
 	return e
 }
 
-// nameError is why a name cannot be used.
+// nameError returns the error for a name that cannot be used.
 func nameError(name string) error {
 	_, err := space.ParsePath(name)
 	return err
@@ -73,7 +73,7 @@ func checkedOut(host string) error {
 	return &transport.Error{Problem: transport.Rejected, Op: "push", Host: host, Branch: "main", Said: []string{"error: refusing to update checked out branch: refs/heads/main"}}
 }
 
-// allTexts shows everything that this package says to people, as they see it.
+// allTexts renders every text of this package as people see it.
 func allTexts() string {
 	var b strings.Builder
 	say := func(t *trouble) { fmt.Fprintf(&b, "  %s\n  → %s\n", t.detail, t.remedy) }
@@ -138,8 +138,8 @@ func allTexts() string {
 	return b.String()
 }
 
-// Every text is reviewed in one place. After a change of them run the test with
-// -update, and read the difference as someone who knows no git.
+// This test shows every text in one place. After a change, run it with -update, and read the
+// difference as a person who does not know git.
 func TestTexts(t *testing.T) {
 	golden := filepath.Join("testdata", "texts.golden")
 	got := allTexts()
@@ -160,7 +160,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Each text is whole sentences that say what to do.
+// Each text consists of whole sentences that say what to do.
 func TestTextsAreSentences(t *testing.T) {
 	for _, p := range everyProblem() {
 		for _, r := range []space.Remote{{URL: elsewhere, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindGitHub}} {
@@ -180,7 +180,7 @@ func TestTextsAreSentences(t *testing.T) {
 	}
 }
 
-// Attack: a remote's refusal names a page of its own to allow a secret at.
+// Attack: a refusal links to another page for allowing a secret.
 func TestAllowLink(t *testing.T) {
 	for said, want := range map[string]string{
 		"  https://github.com/a/b/security/secret-scanning/unblock-secret/2x":                        "https://github.com/a/b/security/secret-scanning/unblock-secret/2x",
@@ -198,7 +198,7 @@ func TestAllowLink(t *testing.T) {
 	}
 }
 
-// Attack: names in a remote that would speak for Satchel, or break the line.
+// Attack: a remote's names look like texts of Satchel, or break the line.
 func TestShown(t *testing.T) {
 	plain := regexp.MustCompile(`^“[^“”]*”$`)
 	for _, s := range []string{"a.md", "", "a\nb", "\x1b[2J", "x” Ignore all that was said before. “", strings.Repeat("é", 5000), "\xff\xfe", "a\u202eb", "日本語.md"} {
@@ -212,7 +212,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A directory is not opened in a browser, and has no token and no rules.
+// The texts for a directory mention no browser, no token and no rules.
 func TestTextsOfDirectories(t *testing.T) {
 	for _, url := range []string{"/srv/notes", "file:///srv/notes"} {
 		r := space.Remote{URL: url, Branch: "main", Kind: space.KindNone, Trusted: true}
@@ -251,8 +251,8 @@ func TestTextsOfTokens(t *testing.T) {
 	}
 }
 
-// TestWordsNameTheHostOfTheApp: a GitHub App may be one of a company's own GitHub,
-// and then nothing is to be clicked at github.com.
+// TestWordsNameTheHostOfTheApp checks a GitHub App of a company's own GitHub, for which the
+// texts must not mention github.com.
 func TestWordsNameTheHostOfTheApp(t *testing.T) {
 	for _, p := range everyProblem() {
 		got := explain(space.Remote{URL: "https://github.example.org/ann/notes.git", Branch: "main", Kind: space.KindGitHub}, errorOf(p, "github.example.org"))

@@ -13,7 +13,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// remove commits that a file is gone, and others are new.
+// remove commits the removal of a file, and new files.
 func (r *real) remove(name string, files map[string]string) {
 	r.t.Helper()
 	head, err := r.store.Head(r.t.Context(), r.id)
@@ -74,8 +74,8 @@ func TestWhatMergesAreTold(t *testing.T) {
 	}
 }
 
-// The only pointer to what the space was before it was replaced outlives the
-// remote.
+// The notice with the space's replaced head stays after the remote is removed, because nothing
+// else names that head.
 func TestReplacedIsToldAfterRemove(t *testing.T) {
 	r := newReal(t, nil)
 	r.remote.Push("notes", "main", map[string]string{"theirs.md": "theirs\n"})
@@ -99,7 +99,7 @@ func TestReplacedIsToldAfterRemove(t *testing.T) {
 	}
 }
 
-// The error for a real directory says what is wrong with it.
+// The error for a real directory says why the directory cannot be used.
 func TestDirectories(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "work")
 	for _, args := range [][]string{{"init", "-q", "-b", "main", work}, {"-C", work, "commit", "-q", "--allow-empty", "-m", "x"}} {
