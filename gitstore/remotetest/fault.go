@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Stage says which step of git's protocol a request is.
+// Stage is the step of git's protocol to which a request belongs.
 type Stage string
 
-// The stages. A client that fetches over protocol 2 sends two requests in StageFetch: for
-// the refs, and for the objects.
+// The stages. In protocol 2, a client that fetches sends two requests in StageFetch: for the
+// refs and for the objects.
 const (
 	StageFetchRefs Stage = "fetch-refs" // GET info/refs?service=git-upload-pack
 	StageFetch     Stage = "fetch"      // POST git-upload-pack
@@ -37,8 +37,8 @@ type Request struct {
 	Status         int
 	Received, Sent int64 // bytes of the bodies that passed
 
-	Fault string // Fault.Name
-	Fired bool   // the fault's point was reached
+	Fault string // the name of the fault
+	Fired bool   // the point of the fault was reached
 }
 
 func newRequest(r *http.Request) *Request {
@@ -61,7 +61,7 @@ func newRequest(r *http.Request) *Request {
 	return q
 }
 
-// Fault is what goes wrong with one request. Nothing goes wrong with the zero Fault.
+// Fault describes what goes wrong with one request. The zero Fault changes nothing.
 type Fault struct {
 	Name     string  // for the list of requests
 	Answer   *Answer // sent instead of calling the repository
@@ -76,27 +76,27 @@ type Answer struct {
 	Body   string // text/plain, which git prints, unless Header sets another type
 }
 
-// Trouble is what happens to a body after its first After bytes, or at its end if it is
+// Trouble describes what happens to a body after its first After bytes, or at its end if it is
 // shorter.
 type Trouble struct {
 	After int64
-	// Do is called at that point, before anything else happens there, by the goroutine
-	// that serves the request.
+	// Do is called at that point, before anything else happens there. The goroutine that serves
+	// the request calls it.
 	Do func()
 	// Cut closes the connection. The repository receives nothing further from the client,
 	// but still carries out complete requests.
 	Cut bool
 	// Reset makes Cut a reset of the connection.
 	Reset bool
-	// Truncate ends the body there, as if it were whole.
+	// Truncate ends the body there, as if it were complete.
 	Truncate bool
 	// Corrupt changes the next byte.
 	Corrupt bool
 	// Stall passes nothing more until the client gives up or the server is closed. The
-	// connection is then cut.
+	// connection is then closed.
 	Stall bool
-	// From that point on, Drip is the number of bytes that pass at a time, with a pause
-	// of Every between them. Zero means no drip.
+	// Drip is how many bytes pass at a time from that point on, with a pause of Every between
+	// them. Zero means no drip.
 	Drip  int
 	Every time.Duration
 }
@@ -160,7 +160,7 @@ type stream struct {
 	rec    *Request // under s.mu
 	f      Trouble
 	conn   net.Conn
-	done   <-chan struct{} // the client has gone
+	done   <-chan struct{} // closed when the client has gone
 	passed int64
 	fired  bool
 	ended  bool // nothing more passes

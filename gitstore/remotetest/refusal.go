@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Refusal is how a hosting service refuses a push that it received completely.
+// Refusal describes how a hosting service refuses a push that it received completely.
 type Refusal struct {
-	Text string // what it says, shown by git as "remote: …"
+	Text string // the service's message, which git shows as "remote: …"
 	// Reason appears beside the ref ("! [remote rejected] main -> main (reason)"). If it
 	// is empty, git prints its own "pre-receive hook declined".
 	Reason string

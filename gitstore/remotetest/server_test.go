@@ -17,14 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client runs git as a person would.
+// client runs git as a person does.
 func client(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	out, err := testenv.Git(t, dir, args...).CombinedOutput()
 	return string(out), err
 }
 
-// clone gives a clone of "notes" with a commit that was not pushed.
+// clone returns a clone of "notes" with a commit that is not pushed.
 func clone(t *testing.T, s *remotetest.Server) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
@@ -51,8 +51,8 @@ func notes(t *testing.T, o remotetest.Options) *remotetest.Server {
 	return s
 }
 
-// TestFaults has each fault at each stage: the push fails, or it landed and
-// git does not know; a push without the fault mends it; nothing is damaged.
+// TestFaults tries each fault at each stage. The push fails, or it succeeds and git does not
+// notice. A push without the fault then succeeds, and nothing is damaged.
 func TestFaults(t *testing.T) {
 	for _, stage := range []remotetest.Stage{remotetest.StagePushRefs, remotetest.StagePush} {
 		for name, f := range map[string]remotetest.Fault{
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 			"request truncated": {Request: remotetest.Trouble{After: 200, Truncate: true}},
 		} {
 			if stage == remotetest.StagePush && name == "answer truncated" {
-				continue // git push waits for ever then: whoever runs it must end it
+				continue // git push then waits forever: the caller of git must end it
 			}
 			t.Run(string(stage)+" "+name, func(t *testing.T) {
 				s := notes(t, remotetest.Options{})
@@ -106,8 +106,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSlow: a body that drips still arrives, one that stalls lasts as long as
-// the client has patience, and the server ends with neither.
+// TestSlow checks that a slow body arrives, that a stalled one lasts until the client gives up,
+// and that the server ends in both cases.
 func TestSlow(t *testing.T) {
 	s := notes(t, remotetest.Options{})
 	s.Inject(func(remotetest.Request) remotetest.Fault {
@@ -125,7 +125,7 @@ func TestSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-at
-	s.Close() // must not wait for ever
+	s.Close() // must not block
 	if cmd.Wait() == nil {
 		t.Error("a stalled answer was whole")
 	}
