@@ -19,7 +19,7 @@ var errNoGit = errors.New("not git's smart protocol")
 var errContradiction = errors.New("HEAD names a branch that the list has not")
 
 // remoteError is an ERR line, with which a remote explains a refusal.
-type remoteError struct{ text string } // as it came: up to maxPacket bytes
+type remoteError struct{ text string } // as received: up to maxPacket bytes
 
 func (e *remoteError) Error() string { return "the remote says: " + e.text }
 
@@ -129,7 +129,7 @@ func (r *Refs) add(name string, commit space.CommitID) {
 	if !ok || CheckBranch(branch) != nil {
 		return
 	}
-	// git's own names are unique: ignore a second line for a name.
+	// git's own names are unique, so ignore a second line for a name.
 	if _, has := r.Heads[branch]; !has {
 		r.Heads[branch] = commit
 		r.Empty = false

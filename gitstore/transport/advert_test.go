@@ -90,7 +90,7 @@ func TestParseListed(t *testing.T) {
 	}
 }
 
-// FuzzParseAdvertised reads what any server may send.
+// FuzzParseAdvertised reads arbitrary answers of a server.
 func FuzzParseAdvertised(f *testing.F) {
 	service := packet("# service=git-upload-pack\n") + "0000"
 	f.Add([]byte(service + packet(one+" HEAD\x00symref=HEAD:refs/heads/main\n") + packet(one+" refs/heads/main\n") + packet("shallow "+one+"\n") + "0000"))
@@ -110,7 +110,7 @@ func FuzzParseAdvertised(f *testing.F) {
 				t.Errorf("a branch is %q at %q", name, id)
 			}
 		}
-		// Each branch stands in the stream as it is told.
+		// Each branch must be in the stream as returned.
 		for name, id := range refs.Heads {
 			if !bytes.Contains(data, []byte(string(id)+" "+headsPrefix+name)) {
 				t.Errorf("%s at %s is not in the stream", name, id)
@@ -119,7 +119,7 @@ func FuzzParseAdvertised(f *testing.F) {
 	})
 }
 
-// endless is an advertisement without an end.
+// endless is an advertisement that never ends.
 type endless struct{ n int }
 
 func (e *endless) Read(p []byte) (int, error) {

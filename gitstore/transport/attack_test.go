@@ -19,8 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// everyCall makes the three calls to an endpoint, each of which must fail with
-// the problem.
+// everyCall makes all three calls to an endpoint. Each must fail with the problem.
 func everyCall(t *testing.T, c *transport.Client, e transport.Endpoint, want transport.Problem) {
 	t.Helper()
 	dir := repo(t)
@@ -31,7 +30,7 @@ func everyCall(t *testing.T, c *transport.Client, e transport.Endpoint, want tra
 	fails(t, c.Push(t.Context(), e, dir, id, "main", nil), want)
 }
 
-// The attack: URLs that CheckURL refuses, given all the same.
+// Attack: calls with URLs that CheckURL refuses.
 func TestWhatCheckURLRefusesReachesNothing(t *testing.T) {
 	trap := filepath.Join(t.TempDir(), "trap")
 	r := newRig(t, remotetest.Options{}, transport.Options{})
@@ -55,14 +54,14 @@ func TestWhatCheckURLRefusesReachesNothing(t *testing.T) {
 	}
 }
 
-// The attack: branches that git would take for options or other refs.
+// Attack: branches that git could read as options or other refs.
 func TestABranchIsJudgedBeforeGitSeesIt(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{})
 	dir := repo(t)
 	id := space.CommitID(commit(t, dir, "", "a.md", "mine\n"))
 	for _, b := range []string{"--upload-pack=touch", "+main", "main:refs/heads/other", "a b", "../x", "refs/heads/main", "HEAD", "a\nb", "@{-1}"} {
 		if b == "+main" {
-			continue // a sound name: nothing is forced by it, which is tested below
+			continue // a valid name, which does not force the push; tested below
 		}
 		fails(t, r.c.Fetch(t.Context(), r.endpoint(), dir, b, "refs/heads/x", 0, nil), transport.BadURL)
 		fails(t, r.c.Push(t.Context(), r.endpoint(), dir, id, b, nil), transport.BadURL)
@@ -83,8 +82,8 @@ func TestABranchIsJudgedBeforeGitSeesIt(t *testing.T) {
 	}
 }
 
-// The attack: a name that leads into the server's own network, at once or at
-// the second look-up, for the check in Go and for git behind the proxy.
+// Attack: a name resolves to the server's own network, at once or at the second lookup. Both
+// the check in Go and git behind the proxy must refuse it.
 func TestANameThatLeadsInsideIsRefused(t *testing.T) {
 	r := newRig(t, remotetest.Options{TLS: true, Names: []string{"loop.example.org", "rebind.example.org"}}, transport.Options{})
 	_, portText, _ := strings.Cut(r.Host(), ":")
@@ -92,7 +91,7 @@ func TestANameThatLeadsInsideIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In each round, the name "rebind" is public once, for the first lookup.
+	// In each round, the name "rebind" is public only for the first lookup.
 	resolver := egresstest.Resolver(t, egresstest.Answers{
 		"loop.example.org":     {egresstest.Addrs("127.0.0.1")},
 		"mapped.example.org":   {egresstest.Addrs("::ffff:127.0.0.1", "64:ff9b::7f00:1", "::1")},
@@ -116,11 +115,11 @@ func TestANameThatLeadsInsideIsRefused(t *testing.T) {
 	if n := len(r.Requests()); n != 0 {
 		t.Errorf("%d requests reached the server", n)
 	}
-	// Without egress nothing that a user names is reached at all.
+	// Without egress, no host of a user can be reached.
 	everyCall(t, transport.New(transport.Options{}), transport.Endpoint{URL: "https://loop.example.org/notes.git"}, transport.BlockedAddress)
 }
 
-// The attack: a remote that redirects into the server's network.
+// Attack: a remote redirects into the server's network.
 func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { t.Errorf("%s was reached", q.URL) }))
 	defer inside.Close()
@@ -133,13 +132,13 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		"//" + insideHost + "/notes.git" + query:              "127.0.0.1",
 		"http://169.254.169.254/latest/meta-data/" + query:    "169.254.169.254",
 		"http://[::1]:1/notes.git" + query:                    "::1",
-		"http://me:pw@" + r.Host() + "/other.git" + query:     "127.0.0.1", // the same host, with a user
+		"http://me:pw@" + r.Host() + "/other.git" + query:     "127.0.0.1", // the same host, with a user name
 		"http://evil.example/" + query:                        "evil.example",
 		"file:///etc/passwd":                                  "",
 		"ext::touch /tmp/x":                                   "",
 		"gopher://127.0.0.1:25/":                              "127.0.0.1",
 		r.URL("notes") + "/../../../etc" + query:              "127.0.0.1",
-		"/login?return_to=notes":                              "127.0.0.1", // the same host, and no repository
+		"/login?return_to=notes":                              "127.0.0.1", // the same host, but not a repository
 		"/notes.git/info/refs?service=git-upload-pack&x=y":    "127.0.0.1",
 		"/notes.git?a=b#" + query:                             "127.0.0.1",
 		"http://evil.example\x00.127.0.0.1/notes.git" + query: "",
@@ -154,7 +153,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		}
 		fails(t, r.c.Fetch(t.Context(), r.endpoint(), repo(t), "main", "refs/heads/x", 0, nil), transport.Moved)
 	}
-	// A circle.
+	// A redirect loop.
 	r.Inject(func(remotetest.Request) remotetest.Fault {
 		return remotetest.Redirect(http.StatusMovedPermanently, r.URL("notes")+query)
 	})
@@ -191,7 +190,7 @@ func TestARedirectOnTheSameHostIsFollowedAndTold(t *testing.T) {
 	}
 }
 
-// The attack: a remote that sends more than a space may hold.
+// Attack: a remote sends more than a space may hold.
 func TestAFetchIsLimited(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{SizeEvery: time.Millisecond})
 	files := map[string]string{}
@@ -201,7 +200,7 @@ func TestAFetchIsLimited(t *testing.T) {
 	r.Push("notes", "main", files)
 	var posts atomic.Int64
 	r.Inject(func(q remotetest.Request) remotetest.Fault {
-		if q.Stage != remotetest.StageFetch || posts.Add(1) == 1 { // the first lists the refs
+		if q.Stage != remotetest.StageFetch || posts.Add(1) == 1 { // the first request lists the refs
 			return remotetest.Fault{}
 		}
 		return remotetest.Fault{Response: remotetest.Trouble{After: 1 << 20, Stall: true}}
@@ -219,7 +218,7 @@ func TestAFetchIsLimited(t *testing.T) {
 	}
 }
 
-// noise does not compress.
+// noise returns text that cannot be compressed.
 func noise(n int, seed byte) string {
 	b := make([]byte, n)
 	x := uint32(seed) + 1
@@ -232,7 +231,7 @@ func noise(n int, seed byte) string {
 	return string(b)
 }
 
-// The attack: an advertisement without an end.
+// Attack: an advertisement that never ends.
 func TestTheAdvertisementIsLimited(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{MaxAdvertised: 64 << 10})
 	id := strings.Repeat("a", 40)
@@ -254,8 +253,7 @@ func TestTheAdvertisementIsLimited(t *testing.T) {
 	fails(t, err, transport.Malformed)
 }
 
-// The attack: objects that would write into .git, or break programs that read
-// them.
+// Attack: objects that would write into .git, or break programs that read them.
 func TestDangerousObjectsAreNotTaken(t *testing.T) {
 	for name, entry := range map[string]string{
 		"a tree with .git":  ".git",

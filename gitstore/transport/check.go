@@ -14,18 +14,18 @@ import (
 	"satchel/internal/fault"
 )
 
-// Longest URL and longest branch name, in bytes.
+// The longest URL and branch name, in bytes.
 const (
 	maxURL    = 2048
 	maxBranch = 200
 )
 
-// policy says which URLs are allowed.
+// policy determines which URLs are allowed.
 type policy struct {
 	trusted bool // the operator trusts the URL
 	ssh     bool
-	ports   []uint16               // of https URLs that users give
-	address func(netip.Addr) error // judges an address in a URL that a user gave
+	ports   []uint16               // the ports of https URLs that users set
+	address func(netip.Addr) error // checks an address in a URL that a user set
 }
 
 // CheckURL returns an error if a remote's URL is not allowed; trusted means that the

@@ -11,8 +11,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// urls are remotes' URLs, with whether a user may give them and whether the
-// operator may. Each that a user may not give is named after its attack.
+// urls lists URLs of remotes, with whether a user and whether the operator may use them. A URL
+// that a user may not use has the name of its attack.
 var urls = []struct {
 	attack, url    string
 	user, operator bool
@@ -54,7 +54,7 @@ var urls = []struct {
 	{"an option of git", "--upload-pack=touch", false, false},
 	{"an option of ssh", "ssh://-oProxyCommand=touch/x", false, false},
 	{"an option of ssh", "ssh://-oProxyCommand=touch%20x/octo/notes", false, false},
-	{"another protocol", "ssh://git@github.com/octo/notes.git", false, false}, // by a knob
+	{"another protocol", "ssh://git@github.com/octo/notes.git", false, false}, // only with the configuration of SSH
 	{"another protocol", "git@github.com:octo/notes.git", false, false},
 	{"another protocol", "github.com:octo/notes.git", false, false},
 	{"another protocol", "git://github.com/octo/notes.git", false, false},
@@ -247,8 +247,8 @@ func TestCheckBranchIsAsStrictAsGit(t *testing.T) {
 		if mine && err != nil {
 			t.Errorf("%q is allowed, and git refuses it", b)
 		}
-		// Stricter than git on purpose: what would be read otherwise, too long,
-		// or not UTF-8.
+		// CheckBranch is stricter than git for names that could be misread, are too long, or
+		// are not UTF-8.
 		strict := strings.HasPrefix(b, "refs/") || len(b) > 200 || strings.Contains(b, "\xff") || b == "@" || b == "HEAD"
 		if !mine && err == nil && !strict {
 			t.Errorf("%q is refused, and git allows it", b)
@@ -264,8 +264,8 @@ func FuzzCheckURL(f *testing.F) {
 		if transport.CheckURL(raw, false) != nil {
 			return
 		}
-		// A user may only give an https URL of a host on the internet that all programs
-		// read in the same way.
+		// A user may only set an https URL of a host on the internet that all programs read in
+		// the same way.
 		low := strings.ToLower(raw)
 		if !strings.HasPrefix(low, "https://") || strings.ContainsAny(raw, "\\?# \t\r\n\x00") {
 			t.Errorf("%q is allowed", raw)

@@ -165,8 +165,8 @@ var chatter = expression(`^(Enumerating|Counting|Compressing|Receiving|Writing|U
 // OUTPUT).
 var rejectedLine = expression(`(?m)^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?$`)
 
-// refusal returns why a push of the one ref was refused, and whether git
-// ("rejected") or the remote ("remote rejected") did.
+// refusal returns why a push of the one ref was refused. by is "rejected" if git refused it,
+// and "remote rejected" if the remote did.
 func refusal(stdout string) (reason, by string) {
 	m := rejectedLine().FindStringSubmatch(stdout)
 	if m == nil {

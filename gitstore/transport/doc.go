@@ -1,5 +1,5 @@
-// Package transport talks to git remotes: what they have, fetching from them
-// and pushing to them. It knows git directories and URLs, but no spaces.
+// Package transport lists the refs of git remotes, fetches from them and pushes to them. It
+// works on git directories and URLs, and does not know spaces.
 //
 // A credential reaches only the one git process (through its environment) or the one
 // request that needs it, and never an argument, a URL, a file, a log or an error. A user's

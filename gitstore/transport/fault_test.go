@@ -15,8 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// pushing prepares a push of a new commit to a remote's main, on top of what it
-// has.
+// pushing prepares the push of a new commit on top of a remote's main.
 func (r *rig) pushing(dir string) func() error {
 	base := r.Head("notes", "main")
 	if err := r.c.Fetch(r.t.Context(), r.endpoint(), dir, "main", "refs/remotes/origin/main", 0, nil); err != nil {
@@ -40,7 +39,7 @@ func TestEachStatusIsItsProblem(t *testing.T) {
 		name      string
 		fault     remotetest.Fault
 		want      transport.Problem
-		retry     time.Duration // of List, which alone sees the header; within a minute
+		retry     time.Duration // only List sees the header; within a minute
 		temporary bool
 	}{
 		{"401", remotetest.Unauthorized(), transport.Auth, 0, false},
@@ -113,12 +112,12 @@ func TestABrokenTransferIsOneOfTheNetwork(t *testing.T) {
 		} {
 			t.Run(string(stage)+" "+name, func(t *testing.T) {
 				t.Parallel()
-				// A server of its own: one whose answer was cut may still be at work.
+				// A new server, because a server whose answer was cut may still be busy.
 				r := newRig(t, remotetest.Options{}, transport.Options{})
 				r.Push("notes", "main", map[string]string{"large.bin": noise(100<<10, 1)})
 				push := r.pushing(repo(t))
-				// Of the answers that have no end alone, since a good one takes its
-				// time on a busy machine.
+				// A limit only for answers that never end, since a good one takes its time on a
+				// busy machine.
 				o := transport.Options{LowSpeed: 1000}
 				switch {
 				case c.fault.Response.Stall:
@@ -141,7 +140,7 @@ func TestABrokenTransferIsOneOfTheNetwork(t *testing.T) {
 					err = push()
 				}
 				if c.fault.Request.Cut && strings.HasSuffix(string(stage), "refs") && err == nil {
-					return // a GET sends nothing that could be cut
+					return // a GET has no body that could be cut
 				}
 				got := transport.ProblemOf(err)
 				for _, w := range c.want {
@@ -191,14 +190,14 @@ func TestWhatIsNoGitRemote(t *testing.T) {
 	}
 }
 
-// packet is a pkt-line.
+// packet returns a pkt-line.
 func packet(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
 
 func TestTheNetworksFailures(t *testing.T) {
 	r := newRig(t, remotetest.Options{TLS: true}, transport.Options{})
 	e := r.endpoint()
 	e.CAFile = ""
-	everyCall(t, r.c, e, transport.TLS) // an authority that nobody knows
+	everyCall(t, r.c, e, transport.TLS) // an unknown certificate authority
 	e.CAFile = filepath.Join(t.TempDir(), "missing.pem")
 	_, err := r.c.List(t.Context(), e)
 	fails(t, err, transport.TLS)
@@ -208,11 +207,11 @@ func TestTheNetworksFailures(t *testing.T) {
 	e = r.endpoint()
 	e.URL = strings.Replace(e.URL, "https:", "http:", 1)
 	_, err = r.c.List(t.Context(), e)
-	if p := transport.ProblemOf(err); p != transport.Unknown && p != transport.Network { // 400, as Go's server says
+	if p := transport.ProblemOf(err); p != transport.Unknown && p != transport.Network { // 400 is the answer of Go's server
 		t.Errorf("http to a TLS port: %v", err)
 	}
 	e.URL = "https://127.0.0.1:1/notes.git"
-	everyCall(t, r.c, e, transport.Network) // refused
+	everyCall(t, r.c, e, transport.Network) // the connection is refused
 	r.Close()
 	everyCall(t, r.c, r.endpoint(), transport.Network)
 	c := transport.New(transport.Options{Git: gitcmd.Runner{Program: "git-that-is-not-installed"}})
@@ -267,7 +266,7 @@ func TestRemotesOfEachShape(t *testing.T) {
 		fails(t, r.c.Fetch(t.Context(), e, dir, "main", "refs/heads/x", 0, nil), transport.NoBranch)
 	}
 
-	// HEAD of no branch.
+	// HEAD does not name a branch.
 	r.Git("renamed", "update-ref", "--no-deref", "-d", "HEAD")
 	os.WriteFile(filepath.Join(r.Dir("renamed"), "HEAD"), []byte(tip+"\n"), 0o644)
 	for _, e := range ends("renamed") {
@@ -276,7 +275,7 @@ func TestRemotesOfEachShape(t *testing.T) {
 		}
 	}
 
-	// A shallow clone as a remote.
+	// The remote is a shallow clone.
 	r.Push("notes", "main", map[string]string{"a.md": "two\n"})
 	run(t, "", "clone", "-q", "--bare", "--depth", "1", "file://"+r.Dir("notes"), r.Dir("shallow"))
 	for _, e := range ends("shallow") {
@@ -308,7 +307,7 @@ func TestARemoteThatMovesDuringAPushIsStale(t *testing.T) {
 		if q.Stage != remotetest.StagePush {
 			return remotetest.Fault{}
 		}
-		// Between what the remote advertised and what it is asked to do.
+		// Push between the remote's advertisement and the client's request.
 		return remotetest.Fault{Request: remotetest.Trouble{Do: func() { r.Push("notes", "main", map[string]string{"c.md": "theirs\n"}) }}}
 	})
 	if e := fails(t, push(), transport.Stale); !e.Temporary() {

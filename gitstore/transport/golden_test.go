@@ -9,13 +9,12 @@ import (
 	"testing"
 )
 
-// golden is a file of testdata/refusals: what git printed when a hosting
-// service refused, with names and hashes replaced, and what is to be read in
-// it.
+// golden is a file of testdata/refusals: the output of git when a hosting service refused a
+// push, with names and hashes replaced, and the expected reading of the output.
 //
-//	<what git printed on standard output, for push --porcelain>
+//	<git's standard output, for push --porcelain>
 //	--- stderr
-//	<what it printed on standard error>
+//	<git's standard error>
 //	--- want
 //	<JSON of want>
 type want struct {

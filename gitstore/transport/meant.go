@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// People paste other things instead of a repository's URL: the address of one of its pages,
-// a URL with a token, the SSH form, or a part of an address. None of these is allowed, even
-// for the operator, and the error says what to enter instead.
+// People paste other texts instead of a repository's URL: the address of one of its pages, a
+// URL with a token, the SSH form, or a part of an address. None of these is allowed, not even
+// for the operator. The error says what to enter instead.
 
 // untrusted is the error for a URL that is only allowed if the operator trusts it.
 type untrusted struct{ error }

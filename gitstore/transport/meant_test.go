@@ -8,7 +8,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// What people paste instead of a repository's URL, and the errors that they get.
+// These texts are what people paste instead of a repository's URL, with the errors that they
+// get.
 func TestWhatWasMeant(t *testing.T) {
 	none := transport.New(transport.Options{})
 	for _, c := range []struct{ url, says string }{
@@ -34,7 +35,7 @@ func TestWhatWasMeant(t *testing.T) {
 		for _, trusted := range []bool{false, true} {
 			err := none.CheckURL(c.url, trusted)
 			if c.url == "ann/notes" && trusted {
-				continue // of the operator's it may be a directory
+				continue // for the operator, the text may be a directory
 			}
 			if err == nil || !strings.Contains(fault.PublicOf(err), c.says) || strings.Contains(err.Error(), "CANARY") {
 				t.Errorf("%q, trusted %t: says %v, want %q", c.url, trusted, err, c.says)
@@ -46,8 +47,8 @@ func TestWhatWasMeant(t *testing.T) {
 	}
 }
 
-// Nothing is guessed where a guess may mislead, repeat what is secret, or could
-// not be used either.
+// There is no guess if it could mislead, repeat a secret, or be a URL that is not allowed
+// either.
 func TestNoGuess(t *testing.T) {
 	c := transport.New(transport.Options{})
 	for _, url := range []string{
@@ -64,7 +65,7 @@ func TestNoGuess(t *testing.T) {
 	}
 }
 
-// Repositories whose URLs look like pages are none.
+// Repositories whose URLs look like pages are not refused as pages.
 func TestNoPages(t *testing.T) {
 	for _, url := range []string{
 		"https://gitlab.com/group/sub/deeper/notes", "https://git.example/a/b/src/branch", "https://git.example/a/b/src/main/x",

@@ -13,8 +13,8 @@ import (
 	"satchel/gitstore/transport"
 )
 
-// The attack: a remote that answers List as it should, and git with little that
-// unpacks to more than the machine has.
+// Attack: a remote answers List correctly, and sends git little data that unpacks to more than
+// the machine's memory.
 func TestABombInTheAdvertisementIsOverTheLimit(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{Git: gitcmd.Runner{Memory: 128 << 20}})
 	dir := repo(t)
@@ -50,8 +50,8 @@ func TestABombInTheAdvertisementIsOverTheLimit(t *testing.T) {
 	}
 }
 
-// What is usual needs far less than the default: many files, and a file of many
-// megabytes that does not compress.
+// Ordinary repositories need far less than the default: many files, and a file of many
+// megabytes that cannot be compressed.
 func TestUsualRepositoriesNeedLittleMemory(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{Git: gitcmd.Runner{Memory: 256 << 20}})
 	files := map[string]string{"large.bin": noise(20<<20, 1), "text.txt": strings.Repeat("a line of some text\n", 1<<20)}

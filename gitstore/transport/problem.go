@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Problem says why a remote could not be used. The words are stable: metrics, scripts and
-// the database use them.
+// Problem is the reason why a remote could not be used. The words are stable: metrics, scripts
+// and the database use them.
 type Problem = space.RemoteProblem
 
 // The problems.
@@ -42,7 +42,7 @@ const (
 	Unknown         Problem = "unknown"          // none of these
 )
 
-// Error is a failed call. It holds no credential.
+// Error is a failed call. It contains no credential.
 type Error struct {
 	Problem Problem
 	Op      string // "list", "fetch" or "push"
@@ -51,7 +51,7 @@ type Error struct {
 	Status int
 	// RetryAfter is how long the remote asks us to wait; zero if it did not say.
 	RetryAfter time.Duration
-	// Target is the host of a Moved repository, as the remote says; it may be empty.
+	// Target is the host to which a repository has Moved, as the remote says. It may be empty.
 	Target string
 	// Branch is the branch of a fetch or push.
 	Branch string

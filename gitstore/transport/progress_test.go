@@ -13,12 +13,11 @@ import (
 	"satchel/internal/space"
 )
 
-// says answers a fetch with what a remote says beside the pack, which never
-// comes.
+// says answers a fetch with messages of a remote beside the pack. The pack never comes.
 func (r *rig) says(lines string, drip remotetest.Trouble) {
 	var posts atomic.Int64
 	r.Inject(func(q remotetest.Request) remotetest.Fault {
-		if q.Stage != remotetest.StageFetch || posts.Add(1) == 1 { // the first lists the refs
+		if q.Stage != remotetest.StageFetch || posts.Add(1) == 1 { // the first request lists the refs
 			return remotetest.Fault{}
 		}
 		f := remotetest.Status(http.StatusOK, packet("packfile\n")+lines)
@@ -28,7 +27,7 @@ func (r *rig) says(lines string, drip remotetest.Trouble) {
 	})
 }
 
-// The attack: a remote that says a little now and then, and sends nothing.
+// Attack: a remote sends a message from time to time, but no data.
 func TestWhatARemoteSaysIsNoProgress(t *testing.T) {
 	for name, line := range map[string]string{
 		"the same line":       "Counting objects:   1% (1/100)",
@@ -46,8 +45,8 @@ func TestWhatARemoteSaysIsNoProgress(t *testing.T) {
 	}
 }
 
-// The attack: a remote that puts what it was sent, or what a terminal obeys,
-// behind what looks like git's progress.
+// Attack: a remote puts the credential or control sequences of a terminal after text that looks
+// like git's progress.
 func TestProgressHasNothingOfARemotesOwn(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{})
 	e := r.endpoint()
@@ -68,7 +67,7 @@ func TestProgressHasNothingOfARemotesOwn(t *testing.T) {
 	}
 }
 
-// git's own progress comes through.
+// git's own progress is passed on.
 func TestProgressIsTold(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{})
 	r.Push("notes", "main", map[string]string{"large.bin": noise(100<<10, 1)})

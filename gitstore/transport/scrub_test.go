@@ -13,10 +13,10 @@ import (
 	"satchel/internal/space"
 )
 
-// token looks like nothing else, and is the name of a host as well.
+// token looks like no other text, and is also the name of a host.
 const token = "cnry9d1b8e2f7a6c5b4d3e2f"
 
-// leaks asserts that nothing of an error shows the token: not even most of it.
+// leaks checks that an error shows neither the token nor most of it.
 func leaks(t *testing.T, how string, err error) {
 	t.Helper()
 	e := fails(t, err, transport.ProblemOf(err))
@@ -37,8 +37,7 @@ func tokenRig(t *testing.T) (*rig, transport.Endpoint) {
 	return r, e
 }
 
-// The attack: a remote that repeats what it was sent where something is cut
-// off, or in a form that is not compared.
+// Attack: a remote repeats the credential at a place where text is cut, or in another form.
 func TestARepeatedCredentialIsSeenBeforeTheCut(t *testing.T) {
 	r, e := tokenRig(t)
 	header := base64.StdEncoding.EncodeToString([]byte("me:" + token))
@@ -63,7 +62,7 @@ func TestARepeatedCredentialIsSeenBeforeTheCut(t *testing.T) {
 			r.Refuse("notes", "other", remotetest.Refusal{Text: lines})
 			leaks(t, "a refusal with "+how, r.c.Push(t.Context(), e, dir, mine, "other", nil))
 			if strings.HasPrefix(how, "the ") && !strings.HasPrefix(lines, "error: GH013") {
-				break // once is enough where the same is cut
+				break // one line is enough for the same cut
 			}
 		}
 		r.Inject(func(remotetest.Request) remotetest.Fault { return remotetest.Status(http.StatusForbidden, text+"\n") })
@@ -78,7 +77,7 @@ func TestARepeatedCredentialIsSeenBeforeTheCut(t *testing.T) {
 		leaks(t, "an ERR line with "+how, err)
 		r.Inject(nil)
 	}
-	for kept := 1; kept <= len(token); kept++ { // of a body's 4 KiB
+	for kept := 1; kept <= len(token); kept++ { // the limit of a body is 4 KiB
 		body := strings.Repeat(strings.Repeat("=", 398)+"\n", 9)
 		body += strings.Repeat("=", 4096-len(body)-kept-1) + "\n" + token
 		r.Inject(func(remotetest.Request) remotetest.Fault { return remotetest.Status(http.StatusForbidden, body) })
@@ -87,7 +86,7 @@ func TestARepeatedCredentialIsSeenBeforeTheCut(t *testing.T) {
 	}
 }
 
-// The attack: a redirect to a host whose name is the token.
+// Attack: a remote redirects to a host whose name is the token.
 func TestTheHostOfARedirectIsNotTheCredential(t *testing.T) {
 	r, e := tokenRig(t)
 	header := strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("me:"+token)), "=")

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// forms are how the secret could show itself.
+// forms returns the forms in which the secret could appear.
 func forms(user string) []string {
 	both := []byte(user + ":" + secret)
 	return []string{
@@ -38,8 +38,8 @@ func show(t *testing.T, where, text, user string) {
 	}
 }
 
-// recordingGit runs git, and notes the argv and the environment of every
-// process of git's that it starts, through a directory put before git's own.
+// recordingGit runs git from a directory before git's own. It records the arguments and the
+// environment of every process that git starts.
 func recordingGit(t *testing.T) (r gitcmd.Runner, argv, environ func() string) {
 	t.Helper()
 	real := testenv.NeedProgram(t, "git")
@@ -133,7 +133,7 @@ func TestTheCredentialIsNowhereButInTheEnvironmentOfTheTransfer(t *testing.T) {
 			t.Errorf("no argv of %s was seen: the test would prove nothing", program)
 		}
 	}
-	// The remote repeats what it was sent, in its words and its body.
+	// The remote repeats the credential in its messages and its body.
 	r.Refuse("notes", "main", remotetest.Refusal{Text: "error: the token " + secret + " may not push\nerror: Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+secret)) + "\n"})
 	note(r.c.Push(t.Context(), e, dir, space.CommitID(commit(t, dir, string(mine), "c.md", "again\n")), "main", tell))
 	r.Refuse("notes", "main", remotetest.Refusal{})
@@ -171,7 +171,7 @@ func TestTheCredentialIsNowhereButInTheEnvironmentOfTheTransfer(t *testing.T) {
 			t.Errorf("%s shows the proxy's credential", where)
 		}
 	}
-	// The repository has no trace of it, nor of the URL.
+	// The repository contains neither the credential nor the URL.
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -188,7 +188,7 @@ func TestTheCredentialIsNowhereButInTheEnvironmentOfTheTransfer(t *testing.T) {
 	}
 }
 
-// The attack: a remote on the same server that wants another's credential.
+// Attack: a remote on the same server tries to get another remote's credential.
 func TestACredentialIsForItsURLAlone(t *testing.T) {
 	r := newRig(t, remotetest.Options{}, transport.Options{})
 	other := remotetest.New(t, remotetest.Options{})

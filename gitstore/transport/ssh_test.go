@@ -15,9 +15,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// fakeSSH stands in for the network and the server behind it: it lets the real
-// client say what it would do with the options (ssh -G), notes that, and runs
-// the command here.
+// fakeSSH replaces the network and the server. It asks the real client how it reads the options
+// (ssh -G), records the answer, and runs the command here.
 func fakeSSH(t *testing.T) (ssh *transport.SSH, would func() string) {
 	t.Helper()
 	real := testenv.NeedProgram(t, "ssh")
@@ -27,7 +26,7 @@ func fakeSSH(t *testing.T) (ssh *transport.SSH, would func() string) {
 	}
 	log := filepath.Join(t.TempDir(), "log")
 	program := filepath.Join(dir, "ssh")
-	// The last argument is the command; git is not run by its path.
+	// The last argument is the command, in which git has no path.
 	script := fmt.Sprintf("#!/bin/sh\n%s -G \"$@\" >> %s 2>&1 || exit 255\nenv >> %s\nwhile [ $# -gt 1 ]; do shift; done\nexec sh -c \"$1\"\n", real, log, log)
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -75,7 +74,7 @@ func TestSSHDoesOnlyWhatItMust(t *testing.T) {
 			t.Errorf("ssh has %q: %s", bad, got)
 		}
 	}
-	// ssh -G shows the key's name before it replaces %%.
+	// ssh -G prints the key's name before it replaces %%.
 	for _, line := range []string{"identityfile " + strings.ReplaceAll(ssh.KeyFile, "%", "%%"), "userknownhostsfile " + ssh.KnownHosts} {
 		if !strings.Contains(got, "\n"+line+"\n") {
 			t.Errorf("ssh would not have %q", line)
@@ -83,8 +82,7 @@ func TestSSHDoesOnlyWhatItMust(t *testing.T) {
 	}
 }
 
-// The attack: a host that is public for the check and inside for ssh, or only
-// inside.
+// Attack: a host is public for the check and private for ssh, or only private.
 func TestSSHIsGivenTheAddressThatWasJudged(t *testing.T) {
 	ssh, _ := fakeSSH(t)
 	resolver := egresstest.Resolver(t, egresstest.Answers{"loop.example.org": {egresstest.Addrs("127.0.0.1", "::1", "10.0.0.1")}})

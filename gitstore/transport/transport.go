@@ -96,10 +96,10 @@ type SSH struct {
 
 // Refs are the refs of a remote.
 type Refs struct {
-	// Heads are the branches' tips by their names, without refs/heads/.
-	// Branches whose names git refuses are left out.
+	// Heads maps branch names, without refs/heads/, to the branches' tips. It leaves out
+	// branches whose names git refuses.
 	Heads map[string]space.CommitID
-	// Default is the branch that HEAD names, even if it has no commit yet; empty if
+	// Default is the branch that HEAD names, even if it has no commit yet. It is empty if it is
 	// unknown.
 	Default string
 	// Shallow means that the remote is a shallow clone, which cannot be fetched
@@ -107,12 +107,12 @@ type Refs struct {
 	Shallow bool
 	// Empty means that the remote has no branch.
 	Empty bool
-	// URL is where the remote answered: the Endpoint's URL, or the target of a redirect on
-	// the same host.
+	// URL is the address that answered: the Endpoint's URL, or the target of a redirect on the
+	// same host.
 	URL string
 }
 
-// Client talks to remotes. Its methods may be called concurrently.
+// Client communicates with remotes. Its methods may be called concurrently.
 type Client struct {
 	o Options
 

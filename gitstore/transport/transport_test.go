@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// secret looks like nothing else, so that it can be searched for.
+// secret looks like no other text, so that tests can search for it.
 const secret = "canary+7/f3:9%d1b8 e2"
 
 // rig is a remote and a client that may reach it.
@@ -43,8 +43,8 @@ func newRig(t *testing.T, so remotetest.Options, o transport.Options) *rig {
 	return r
 }
 
-// proxy makes an egress proxy that lets the remote be reached as if it were on
-// the public internet.
+// proxy returns an egress proxy that allows the remote's address as if it were on the public
+// internet.
 func proxy(t *testing.T, o egress.Options) *egress.Proxy {
 	t.Helper()
 	p, err := egress.NewProxy(t.Context(), o)
@@ -72,7 +72,7 @@ func (r *rig) endpoint() transport.Endpoint {
 	return transport.Endpoint{URL: r.URL("notes"), Trusted: true, CAFile: r.CAFile()}
 }
 
-// repo makes an empty repository here.
+// repo creates an empty repository.
 func repo(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "repo.git")
@@ -92,8 +92,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes a commit on parent (none if empty) whose one change is a
-// file's content.
+// commit creates a commit on parent (none if empty) that changes the content of one file.
 func commit(t *testing.T, dir, parent, name, content string) string {
 	t.Helper()
 	cmd := testenv.Git(t, dir, "hash-object", "-w", "--stdin")
@@ -115,7 +114,7 @@ func commit(t *testing.T, dir, parent, name, content string) string {
 	return run(t, dir, args...)
 }
 
-// fails asserts that a call failed with a problem, and returns it.
+// fails checks that a call failed with a problem, and returns the error.
 func fails(t *testing.T, err error, want transport.Problem) *transport.Error {
 	t.Helper()
 	var e *transport.Error
@@ -202,7 +201,7 @@ func TestListsFetchesAndPushes(t *testing.T) {
 	}
 }
 
-// git compares URLs in a normal form; a credential must be found in each.
+// git normalises URLs, and must find the credential for each form.
 func TestTheCredentialIsSentHoweverTheURLIsWritten(t *testing.T) {
 	r := newRig(t, remotetest.Options{Username: "me", Password: secret}, transport.Options{})
 	for _, url := range []string{
@@ -259,14 +258,14 @@ func TestAPushIsNeverForced(t *testing.T) {
 	mine := commit(t, dir, base, "b.md", "mine\n")
 	theirs := r.Push("notes", "main", map[string]string{"c.md": "theirs\n"})
 
-	// What the remote has is not here: "fetch first".
+	// The remote's commit is not here: "fetch first".
 	fails(t, r.c.Push(t.Context(), e, dir, space.CommitID(mine), "main", nil), transport.Stale)
-	// It is here, and still not in ours: "non-fast-forward".
+	// The remote's commit is here, but not in our history: "non-fast-forward".
 	if err := r.c.Fetch(t.Context(), e, dir, "main", "refs/remotes/origin/main", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, r.c.Push(t.Context(), e, dir, space.CommitID(mine), "main", nil), transport.Stale)
-	// Unrelated history, and an older commit of its own.
+	// An unrelated history, and an older commit of the remote.
 	fails(t, r.c.Push(t.Context(), e, dir, space.CommitID(commit(t, dir, "", "d.md", "alone\n")), "main", nil), transport.Stale)
 	fails(t, r.c.Push(t.Context(), e, dir, space.CommitID(base), "main", nil), transport.Stale)
 	if got := r.Head("notes", "main"); got != theirs {
@@ -300,7 +299,7 @@ func TestAnEndedContextIsTheReason(t *testing.T) {
 	}
 }
 
-// rawTree writes a tree with one entry that git itself would not write.
+// rawTree writes a tree with one entry that git would refuse to write.
 func rawTree(t *testing.T, dir, name, blob string) string {
 	t.Helper()
 	id, err := hex.DecodeString(blob)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Public returns one sentence that says what is wrong, for people and for AIs, so the
+// Public returns one sentence that says what is wrong. People and AIs read the sentence, so the
 // remote's own words in it are quoted and cut.
 func (e *Error) Public() string {
 	host, branch := cmp.Or(e.Host, "the remote"), "the branch"
