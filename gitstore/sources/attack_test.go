@@ -64,14 +64,14 @@ func TestAttackAUserWithoutAName(t *testing.T) {
 	}
 }
 
-// What a purge takes out of a space's history is nowhere in the library.
+// The library contains nothing that a purge removed from a space's history.
 func TestPurgedContentLeavesSnapshots(t *testing.T) {
 	w := newWorld(t, sqlite(t), map[string]string{"knowledge/a.md": "alpha", "knowledge/key.md": "hunter2"})
 	s := w.add()
 	dir, release, err := w.Library(t.Context(), bob)
 	must(t, err)
 	defer release()
-	// It is in an older snapshot and in the one that is shown.
+	// The secret is in an older snapshot and in the current one.
 	w.write(map[string]string{"knowledge/b.md": "beta"})
 	w.synced("team-notes")
 	_, err = w.git.Purge(t.Context(), w.id, "", func(p space.Path, b []byte) ([]byte, bool) {
@@ -121,7 +121,7 @@ func TestSandboxesSeeFilesThatNobodyCanWrite(t *testing.T) {
 		t.Error("two sandboxes of a user have two libraries")
 	}
 	release()
-	release() // again has no effect
+	release() // a second call has no effect
 	if tree(t, dir) == "" {
 		t.Error("the library went with the first of two sandboxes")
 	}

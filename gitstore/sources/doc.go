@@ -1,10 +1,10 @@
-// Package sources keeps the library: directories that are shared with other people on the
-// server, read-only. A source is a published directory of a space. The library shows it as
-// of one commit, the snapshot, under /library/docs/<id>.
+// Package sources keeps the library: directories that people share with others on the server,
+// read-only. A source is a published directory of a space. The library shows the directory at
+// one commit, the snapshot, under /library/docs/<id>.
 //
 // Call New, Load and then Start. Visible returns the sources that a person may read.
 //
-// The package promises:
+// The package guarantees:
 //
 //   - Only the audience of a source can read it. Each call checks that the publisher
 //     still owns the space. So giving the space away, removing its owner, narrowing

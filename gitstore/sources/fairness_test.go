@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// watchedStore counts the listings of a store, and holds those of one space up.
+// watchedStore counts the listings of a store, and blocks those of one space.
 type watchedStore struct {
 	sources.Store
 	listed atomic.Int64
@@ -30,7 +30,7 @@ func (s *watchedStore) Files(ctx context.Context, id space.SpaceID, at space.Com
 	return s.Store.Files(ctx, id, at, under)
 }
 
-// watched puts a watchedStore before the world's.
+// watched puts a watchedStore in front of the world's store.
 func watched(st *watchedStore) func(*sources.Options) {
 	return func(o *sources.Options) {
 		st.Store, o.Store = o.Store, st
@@ -58,7 +58,7 @@ func TestAttackManySourcesOfOneHugeDirectory(t *testing.T) {
 	if got := st.listed.Load() - before; got != 1 {
 		t.Errorf("the directory was listed %d times, want once", got)
 	}
-	// What fits again is shown at once.
+	// A directory that fits again is shown at once.
 	w.write(map[string]string{"knowledge/b.md": "DELETE"})
 	if s := w.synced("s0"); s.State != space.SourceReady {
 		t.Errorf("when it fits again: %+v", s)
@@ -87,7 +87,7 @@ func TestAttackSlowSourcesHoldUpNobodyElse(t *testing.T) {
 	if got := <-w.changes; got != other.Collection {
 		t.Errorf("the first snapshot is of %s, want %s", got, other.Collection)
 	}
-	// Nor is anything kept that somebody lost.
+	// A lost space does not stay in memory.
 	w.own(eve)
 	w.Look(t.Context())
 	if got := w.sees(bob); got != "team-notes" {

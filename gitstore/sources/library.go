@@ -64,8 +64,8 @@ func (m *Manager) release(l *lib) {
 	if !last {
 		return
 	}
-	// Removed in the background, so that nobody who waits for the sandbox's slot waits for
-	// this.
+	// Remove in the background, so that nobody who waits for the sandbox's slot waits for the
+	// removal.
 	gone := m.scratch()
 	if err := os.Rename(l.dir, gone); err != nil {
 		m.o.Logger.Warn("a sandbox's library was not removed", "error", err)
@@ -206,7 +206,7 @@ func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) err
 			if err := l.clear(); err != nil {
 				return err
 			}
-			l.retired = append(l.retired, made) // has the old one now
+			l.retired = append(l.retired, made) // retired is now the path of the old tree
 		}
 		l.shown[id], l.of[id] = w.tree, w.src.Collection
 	}
@@ -216,7 +216,7 @@ func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) err
 // take removes a source and its older snapshots from a library.
 func (m *Manager) take(l *lib, id string) error {
 	gone := m.scratch()
-	// Hidden at once, however long removing it takes.
+	// Hide it at once, because the removal may take long.
 	if err := os.Rename(filepath.Join(l.dir, "docs", id), gone); err != nil {
 		return err
 	}

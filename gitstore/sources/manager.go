@@ -33,7 +33,7 @@ type Manager struct {
 	closed   bool
 	entries  map[string]*entry // by id
 	libs     map[space.UserID]*lib
-	made     int // trees so far, for their names
+	made     int // count of trees so far, for their names
 	// busy holds the publishers whose sources are being processed. Sources of one
 	// publisher are processed one after the other, so that a publisher with many sources
 	// does not delay others. places limits the publishers processed at a time.
@@ -44,11 +44,11 @@ type Manager struct {
 
 // entry is a source with its snapshots. All but turn are under Manager.mu.
 type entry struct {
-	turn  chan struct{} // held by the one run that makes a snapshot
+	turn  chan struct{} // held by the only run that creates a snapshot
 	src   space.Source
 	dirty bool // its space has changed
-	// failed is the head of which no snapshot could be made, why is the error, and
-	// again is when it is tried again; failures counts the tries.
+	// failed is the head whose snapshot failed, why is the error, and again is when it is tried
+	// again. failures counts the tries.
 	failed   space.CommitID
 	why      error
 	again    time.Time
@@ -131,7 +131,7 @@ func (m *Manager) Close() {
 	m.work.Wait()
 }
 
-// Publish implements space.Events: a snapshot is made of the new head.
+// Publish implements space.Events. It requests a snapshot of the new head.
 func (m *Manager) Publish(ev space.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,11 +146,11 @@ func (m *Manager) Publish(ev space.Event) {
 func (m *Manager) rouse() {
 	select {
 	case m.wake <- struct{}{}:
-	default: // it is already awake
+	default: // it already has a request
 	}
 }
 
-// publishersAtOnce is the number of publishers whose snapshots are made at the same time.
+// publishersAtOnce is how many publishers' snapshots are created at the same time.
 const publishersAtOnce = 2
 
 func (m *Manager) run() {
@@ -343,8 +343,8 @@ func (m *Manager) All() []space.Source {
 	return out
 }
 
-// Sync makes a snapshot, now, of a source that the user may read. A failure is not returned
-// as an error: the Source has it.
+// Sync creates a snapshot of a source that the user may read, and waits for it. A failure is
+// not returned as an error: the Source contains it.
 func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, false)
 }

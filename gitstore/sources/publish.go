@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Preview shows what readers of a source would see.
+// Preview is what readers of a source would see.
 type Preview struct {
 	Dir   space.Path    `json:"dir"`
 	Files []space.Entry `json:"files"` // at most as many as the caller asked for
@@ -21,7 +21,7 @@ type Preview struct {
 	Memory bool `json:"memory"`
 }
 
-// Preview shows what publishing a directory of a space would show.
+// Preview returns what readers would see if a directory of a space were published.
 func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, limit int) (Preview, error) {
 	src, err := checked(space.Source{ID: "preview", Space: id, Dir: space.Path(dir)}, true)
 	if err != nil {
@@ -139,7 +139,7 @@ func (m *Manager) begin(ctx context.Context, s space.Source) (space.Source, erro
 	return m.source(e), nil
 }
 
-// again makes a source be checked again soon.
+// again requests another check of a source soon.
 func (m *Manager) again(e *entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,7 +216,7 @@ func (m *Manager) end(ctx context.Context, e *entry) error {
 	if tree == "" {
 		return nil
 	}
-	// Moved away at once, however long removing it takes.
+	// Move it away at once, because the removal may take long.
 	gone := m.scratch()
 	if err := os.Rename(tree, gone); err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestAPublishedDirectoryIsShownAndFollowed(t *testing.T) {
 		if got, want := tree(t, dir), "docs/team-notes/deep/b.md=beta docs/team-notes/new.md=gamma"; got != want {
 			t.Errorf("the running sandbox has %q, want %q", got, want)
 		}
-		// A call that began before reads on.
+		// A call that began before continues with its snapshot.
 		if list, err := w.Files(t.Context(), s.Collection, old, ""); err != nil || len(list) != 2 || list[0].Path != "a.md" {
 			t.Errorf("the snapshot before: %v, %v", list, err)
 		}
@@ -55,8 +55,7 @@ func TestAPublishedDirectoryIsShownAndFollowed(t *testing.T) {
 	})
 }
 
-// Reset writes again what sandboxes have of a source, also where the space has not
-// changed.
+// Reset writes the files in sandboxes again, even if the space has not changed.
 func TestResetMakesTheSnapshotAgain(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		w := newWorld(t, db, files)
@@ -65,8 +64,8 @@ func TestResetMakesTheSnapshotAgain(t *testing.T) {
 		must(t, err)
 		defer release()
 		want := tree(t, dir)
-		// Every link to the file, in the tree of the source and in the library, loses
-		// its text at once.
+		// Every link to the file, in the tree of the source and in the library, loses its text
+		// at once.
 		must(t, os.WriteFile(filepath.Join(dir, "docs", "team-notes", "a.md"), nil, 0o600))
 		w.synced("team-notes")
 		if got := tree(t, dir); got == want {
@@ -112,7 +111,7 @@ func TestWhoSeesASource(t *testing.T) {
 			if c.then != nil {
 				c.then(w)
 			}
-			// Reads end at once. Who took the right away then has sandboxes looked at.
+			// Reads end at once. The caller that removed the right then updates the sandboxes.
 			for u, want := range map[space.UserID]string{bob: c.bob, eve: c.eve} {
 				if got := w.sees(u); got != want {
 					t.Errorf("%s sees %q, want %q", u, got, want)
@@ -155,7 +154,7 @@ func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
 	if got := w.paths(second); got != "theirs.md" {
 		t.Errorf("the new source has %q", got)
 	}
-	// Another directory is another publication too: no index may mix them.
+	// Another directory is also another publication, because no index may mix them.
 	third := w.add(func(r *request) { r.ID, r.Dir = "mine", "knowledge2" })
 	must(t, w.Remove(t.Context(), w.id, "mine"))
 	fourth := w.add(func(r *request) { r.ID, r.Dir = "mine", "knowledge" })
@@ -164,8 +163,8 @@ func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
 	}
 }
 
-// What somebody publishes is never lost, nor shown to others than they chose,
-// because they publish something else under its name.
+// A published source is never lost, and never shown to a larger audience, because the publisher
+// uses its name again.
 func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -271,14 +270,14 @@ func TestLimits(t *testing.T) {
 	if s = w.synced("team-notes"); s.State != space.SourceReady || s.Problem != "" {
 		t.Errorf("when it fits again: %+v", s)
 	}
-	// Who empties the directory wants nothing of it to be shown.
+	// Emptying the directory means that nothing in it should be shown.
 	w.write(map[string]string{"knowledge/a.md": "DELETE", "knowledge/deep/b.md": "DELETE"})
 	if s = w.synced("team-notes"); s.State != space.SourceReady || w.paths(s) != "" {
 		t.Errorf("an empty directory: %+v shows %q", s, w.paths(s))
 	}
 }
 
-// Each text has a column.
+// Each text has its own column.
 func TestTheTextsOfASourceAreStored(t *testing.T) {
 	w := newWorld(t, sqlite(t), files)
 	var want space.SourceText
@@ -295,7 +294,7 @@ func TestTheTextsOfASourceAreStored(t *testing.T) {
 
 func TestTextsOfPeopleAreOneLine(t *testing.T) {
 	w := newWorld(t, sqlite(t), files)
-	// What cannot be seen makes no label of its own.
+	// Invisible characters do not make a title different.
 	s := w.add(func(r *request) { r.Title, r.Description = "a\nb\u202e\u200b c", "x\x00y  z" })
 	if s.Title != "a b c" || s.Description != "x y z" {
 		t.Errorf("got %q and %q", s.Title, s.Description)

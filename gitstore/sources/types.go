@@ -14,7 +14,7 @@ import (
 
 // Consent is what a publisher agrees to besides the source itself.
 type Consent struct {
-	// WithMemory allows the space's memory to be in the source.
+	// WithMemory allows files of the space's memory in the source.
 	WithMemory bool `json:"with_memory"`
 	// New refuses an ID that exists, even one of the publisher's own sources. Without
 	// it, publishing the same directory again changes that source.
@@ -85,7 +85,7 @@ func checked(s space.Source, withMemory bool) (space.Source, error) {
 	return s, nil
 }
 
-// hasMemory reports whether a directory may hold files of the space's memory.
+// hasMemory reports whether a directory can contain files of the space's memory.
 func hasMemory(dir space.Path) bool {
 	return dir == "" || dir == memoryDir || strings.HasPrefix(string(dir), memoryDir+"/")
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a store of spaces with a Manager over it. ada owns the space.
+// world is a store of spaces with a Manager over it. The user ada owns the space.
 type world struct {
 	*sources.Manager
 	t   *testing.T
@@ -65,7 +65,7 @@ func newWorld(t *testing.T, db *database.DB, files map[string]string, with ...fu
 
 func sqlite(t *testing.T) *database.DB { return databasetest.Open(t, databasetest.SQLite(t)) }
 
-// open makes a Manager, as a start of the server does.
+// open creates a Manager, as a start of the server does.
 func (w *world) open(with ...func(*sources.Options)) {
 	w.t.Helper()
 	o := sources.Options{
@@ -111,7 +111,7 @@ func changes(files map[string]string) space.ChangeSet {
 	return cs
 }
 
-// write commits files; DELETE deletes one.
+// write commits files; the content DELETE deletes a file.
 func (w *world) write(files map[string]string) space.Commit {
 	w.t.Helper()
 	cs := changes(files)
@@ -126,13 +126,13 @@ func (w *world) write(files map[string]string) space.Commit {
 	return c
 }
 
-// request is what a test publishes.
+// request is the input of a test's publication.
 type request struct {
 	space.Source
 	sources.Consent
 }
 
-// add publishes knowledge/ for everybody, with changes.
+// add publishes knowledge/ for everybody, after changing the request.
 func (w *world) add(change ...func(*request)) space.Source {
 	w.t.Helper()
 	r := request{Source: space.Source{ID: "team-notes", SourceText: space.SourceText{Title: "Team notes"}, Space: w.id, Dir: "knowledge", Everybody: true, By: ada}}
@@ -148,7 +148,7 @@ func only(users ...space.UserID) func(*request) {
 	return func(r *request) { r.Everybody, r.Users = false, users }
 }
 
-// sees reports which sources a user may read.
+// sees returns the sources that a user may read.
 func (w *world) sees(u space.UserID) string {
 	w.t.Helper()
 	all, err := w.Visible(w.ctx, u)
@@ -168,7 +168,7 @@ func (w *world) synced(id string) space.Source {
 	return s
 }
 
-// paths lists a snapshot.
+// paths lists the files of a snapshot.
 func (w *world) paths(s space.Source) string {
 	w.t.Helper()
 	at, err := w.Head(w.ctx, s.Collection)
@@ -182,7 +182,7 @@ func (w *world) paths(s space.Source) string {
 	return strings.Join(out, " ")
 }
 
-// tree lists what a sandbox would see, with contents.
+// tree lists the files that a sandbox sees, with their contents.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var out []string
