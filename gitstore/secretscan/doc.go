@@ -2,7 +2,7 @@
 // formats of keys and tokens. Once a key is in the history, a remote with push protection
 // refuses that push and every later one.
 //
-// It promises:
+// It guarantees:
 //
 //   - No finding, error, log record or row holds a secret: only the rule, the place
 //     and a fingerprint.

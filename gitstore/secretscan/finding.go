@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// Finding is the place of a secret in a content. It does not hold the secret.
+// Finding is the place of a secret in a content. It does not contain the secret.
 type Finding struct {
 	Rule        string // the rule's ID, such as "aws-access-token"
 	Description string // what the rule finds, in a few words for people

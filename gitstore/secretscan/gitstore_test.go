@@ -13,8 +13,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TestASpaceKeepsKeysOutAndGetsRidOfThem goes the way of a person: a key is
-// refused, allowed, found by the remote and purged.
+// TestASpaceKeepsKeysOutAndGetsRidOfThem follows a key that is refused, allowed, found by the
+// remote and purged.
 func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
 	scanner := migrated(t, databasetest.Open(t, databasetest.SQLite(t)))
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
 			t.Errorf("%s: %q %v", p, got, err)
 		}
 	}
-	// Nothing that git can reach or list has it.
+	// No object that git can reach or list contains the key.
 	repo := filepath.Join(dir, string(id)+".git")
 	out, err := testenv.Git(t, repo, "cat-file", "--batch-all-objects", "--batch").Output()
 	if err != nil || len(out) == 0 || bytes.Contains(out, []byte(secret)) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The alphabets that keys are made of.
+// The alphabets of keys.
 const (
 	digits  = "0123456789"
 	hexes   = "0123456789abcdef"
@@ -32,9 +32,9 @@ func newScanner(t testing.TB) *Scanner {
 	return s
 }
 
-// from returns n characters of an alphabet, as random as a key's: the same for
-// every run, and never a real key's. Keys in these tests are put together as
-// they run, so that no scanner finds one in the source.
+// from returns n random characters of an alphabet. They are the same in every run, and never
+// those of a real key. Tests build keys at run time, so that no scanner finds one in the
+// source.
 func from(r *rand.Rand, alphabet string, n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -43,10 +43,10 @@ func from(r *rand.Rand, alphabet string, n int) string {
 	return string(b)
 }
 
-// join puts a key together.
+// join builds a key from its parts.
 func join(parts ...string) string { return strings.Join(parts, "") }
 
-// pem returns a private key of made-up base64.
+// pem returns a private key of invented base64.
 func pem(r *rand.Rand, kind string, lines int) string {
 	var b strings.Builder
 	b.WriteString(join("-----", "BEGIN ", kind, "PRIVATE", " KEY-----\n"))
@@ -57,7 +57,7 @@ func pem(r *rand.Rand, kind string, lines int) string {
 	return b.String()
 }
 
-// secrets returns what each finding covers.
+// secrets returns the text of each finding.
 func secrets(content []byte, found []Finding) []string {
 	var out []string
 	for _, f := range found {
@@ -66,7 +66,7 @@ func secrets(content []byte, found []Finding) []string {
 	return out
 }
 
-// check holds what every finding promises.
+// check checks the guarantees of every finding.
 func check(t testing.TB, content []byte, found []Finding) {
 	t.Helper()
 	end := 0
@@ -84,7 +84,7 @@ func check(t testing.TB, content []byte, found []Finding) {
 	}
 }
 
-// eachInArchive visits the files of a .tar.gz.
+// eachInArchive calls a function with each file of a .tar.gz.
 func eachInArchive(t testing.TB, name string, visit func(name string, content []byte)) {
 	t.Helper()
 	f, err := os.Open(name)

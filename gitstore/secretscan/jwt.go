@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxJWT    = 8 << 10 // bytes: longer than fits in a request's header
-	minJWTSig = 43      // base64 digits of the shortest signature, of HS256
+	maxJWT    = 8 << 10 // in bytes: a longer token does not fit in a request's header
+	minJWTSig = 43      // base64 digits of the shortest signature, which is that of HS256
 )
 
 // jwtPlaceholders are values in the claims of example tokens, in lower case.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// key is a key of one of the formats that remotes refuse.
+// key is a key in one of the formats that remotes refuse.
 type key struct{ rule, text string }
 
 // realKeys returns a key of every kind, in the real formats.
@@ -129,13 +129,13 @@ func realKeys(r *rand.Rand) []key {
 	}
 }
 
-// webToken returns a JSON Web Token with a signature of so many digits.
+// webToken returns a JSON Web Token with a signature of the given count of digits.
 func webToken(r *rand.Rand, header, claims string, sig int) string {
 	b := base64.RawURLEncoding
 	return join(b.EncodeToString([]byte(header)), ".", b.EncodeToString([]byte(claims)), ".", from(r, urlSafe, sig-1), "k")
 }
 
-// surroundings are how people and AIs write a key down.
+// surroundings are the ways in which people and AIs write a key.
 var surroundings = []string{
 	"%s", "%s\n", "The key is %s.", "use `%s` here", "(%s)", "<%s>", "[%s](https://example.org)", "- **Token:** %s, valid until May\n",
 	"export TOKEN=%s\n", `{"token": "%s"}`, "token: '%s'\n", "| prod | %s | yes |\n", "https://x:%s@host/repo.git", "curl -H \"Authorization: Bearer %s\" https://api.test\r\n",
@@ -185,7 +185,7 @@ func TestWhatIsNoSecretPasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	picture := make([]byte, 200_000)
 	for i := range picture {
-		if i%7 > 2 { // with runs of zeros, as real ones have
+		if i%7 > 2 { // with runs of zeros, as in real pictures
 			picture[i] = byte(r.Uint32())
 		}
 	}

@@ -26,7 +26,7 @@ const (
 // rule's expression.
 type matcher struct {
 	rules []compiled
-	pairs [1 << 16 / 64]uint64 // a bit for each pair that some text has
+	pairs [1 << 16 / 64]uint64 // a bit for each pair in some text
 	texts map[uint16][]text    // by their pair
 }
 
@@ -120,9 +120,9 @@ type match struct {
 type search struct {
 	m    *matcher
 	work int         // bytes that expressions may still read
-	stop func() bool // called now and then; true ends the search early
+	stop func() bool // called from time to time; true ends the search early
 	last []int       // where each rule's last match ends
-	buf  []byte      // what was decoded last
+	buf  []byte      // the last decoded base64
 }
 
 func (m *matcher) search(size int, stop func() bool) *search {
@@ -169,7 +169,7 @@ const minEncoded = 27
 func (s *search) encoded(content []byte, found func(match)) int {
 	var inside []match
 	for i := 0; i+minEncoded <= len(content); {
-		// From the far end of the shortest text back: prose is skipped in steps.
+		// Step back from the far end of the shortest base64, so that prose is skipped in steps.
 		j := i + minEncoded - 1
 		for j >= i && isBase64(content[j]) {
 			j--
@@ -184,7 +184,7 @@ func (s *search) encoded(content []byte, found func(match)) int {
 		}
 		run := content[i:end]
 		s.buf = slices.Grow(s.buf[:0], base64.RawStdEncoding.DecodedLen(len(run)))
-		n, _ := base64.RawStdEncoding.Decode(s.buf[:cap(s.buf)], run) // as far as it goes
+		n, _ := base64.RawStdEncoding.Decode(s.buf[:cap(s.buf)], run) // decode as much as possible
 		for end < len(content) && content[end] == '=' {
 			end++
 		}
@@ -193,7 +193,7 @@ func (s *search) encoded(content []byte, found func(match)) int {
 		inside = inside[:0]
 		stopped := s.text(s.buf[:n], func(m match) { inside = append(inside, m) })
 		if inside = apart(inside); len(inside) > 0 {
-			// No single secret represents several: use the base64 itself.
+			// No single secret stands for several, so use the base64 itself.
 			m := match{rule: inside[0].rule, start: start, end: end, decoded: run}
 			if len(inside) == 1 {
 				m.decoded = bytes.Clone(s.buf[inside[0].start:inside[0].end])

@@ -4,7 +4,7 @@ import "bytes"
 
 const (
 	minKeyDigits = 64 // base64 digits of the shortest private key (an Ed25519 one has 64)
-	minKeyLine   = 16 // of every line of a key but the last
+	minKeyLine   = 16 // digits of every line of a key except the last
 	maxKeyLabels = 8  // lines before the digits, such as Proc-Type: and Comment:
 )
 

@@ -36,7 +36,7 @@ type Scanner struct {
 	published map[string]bool
 
 	mu      sync.Mutex
-	refused map[refusedKey]place // recently
+	refused map[refusedKey]place // recent refusals
 }
 
 // New returns a scanner. The error names a rule in Options.Without that does
@@ -69,7 +69,7 @@ func New(o Options) (*Scanner, error) {
 func (s *Scanner) Scan(p space.Path, content []byte) []Finding {
 	found, err := s.scan(context.Background(), content)
 	if err != nil {
-		return nil // the context never ends
+		return nil // the context never ends, so there is no error
 	}
 	return found
 }

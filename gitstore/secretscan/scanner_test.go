@@ -96,7 +96,7 @@ func TestTextInUTF16(t *testing.T) {
 			if mark {
 				all = append([]uint16{0xfeff}, units...)
 			} else {
-				all = units[3:] // no sign of the order but the zeros
+				all = units[3:] // only the zeros show the byte order
 			}
 			if err := binary.Write(&b, order, all); err != nil {
 				t.Fatal(err)
@@ -135,7 +135,7 @@ func TestKeysInBase64AreFound(t *testing.T) {
 			found := s.Scan("x", content)
 			check(t, content, found)
 			if len(found) != 1 || found[0].Rule != k.rule || found[0].Line != 3 || string(content[found[0].Start:found[0].End]) != code {
-				// What looks like a key in the code itself is as well.
+				// The base64 itself may also look like a key.
 				t.Errorf("%s: %+v %q", k.rule, found, secrets(content, found))
 				continue
 			}
@@ -160,9 +160,8 @@ func TestSecretsInBinaryFilesAreFound(t *testing.T) {
 	}
 }
 
-// TestHostileContent holds that time grows with the content alone: each is 1 MB
-// of what a matcher could be slow on. The test's own limit would end one that is
-// not linear.
+// TestHostileContent checks that the time only grows with the content. Each content is 1 MB
+// that could make a matcher slow. The limit of the test would end a search that is not linear.
 func TestHostileContent(t *testing.T) {
 	s := newScanner(t)
 	const size = 1 << 20
@@ -205,8 +204,8 @@ func TestHostileContent(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSearchedIsTold: a file may not hide a key behind so much that it
-// is never looked at.
+// TestWhatIsNotSearchedIsTold checks that a file cannot hide a key behind so much text that the
+// key is never searched for.
 func TestWhatIsNotSearchedIsTold(t *testing.T) {
 	s := newScanner(t)
 	r := rand.New(rand.NewPCG(14, 9))
@@ -247,7 +246,7 @@ func TestThisRepositoryHasNoFindings(t *testing.T) {
 	for _, name := range files {
 		content, err := os.ReadFile(name)
 		if err != nil {
-			continue // testdata
+			continue // a directory
 		}
 		if found := s.Scan("x", content); len(found) > 0 {
 			t.Errorf("%s: %+v", name, found)
@@ -277,7 +276,7 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte("\xff\xfe"+strings.Join(strings.Split(k.text, ""), "\x00")+"\x00"), 0)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, at int) {
-		// A key that the rules describe in the middle of anything.
+		// The input may contain a key in any place.
 		found := s.Scan("x", data)
 		check(t, data, found)
 		out := Redact(data, found)
@@ -307,7 +306,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzAKeyIsFoundAnywhere: whatever stands around a key does not hide it.
+// FuzzAKeyIsFoundAnywhere checks that the text around a key does not hide it.
 func FuzzAKeyIsFoundAnywhere(f *testing.F) {
 	s, err := New(Options{})
 	if err != nil {
@@ -350,7 +349,7 @@ func BenchmarkScan(b *testing.B) {
 			}
 		})
 	}
-	b.Run("first", func(b *testing.B) { // what the first search costs
+	b.Run("first", func(b *testing.B) { // the cost of the first search
 		b.ReportAllocs()
 		for b.Loop() {
 			newScanner(b).Scan("x", []byte("text"))
@@ -359,7 +358,7 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func TestManyScanAtOnce(t *testing.T) {
-	s := newScanner(t) // whose first searches these are
+	s := newScanner(t) // the searches below are its first
 	r := rand.New(rand.NewPCG(20, 9))
 	keys := realKeys(r)
 	var wg sync.WaitGroup

@@ -83,7 +83,7 @@ func (s *Scanner) Screen(ctx context.Context, id space.SpaceID, p space.Path, co
 // built-in rules.
 const MaxSentence = 700
 
-// shownFindings is the number of findings that a sentence names.
+// shownFindings is how many findings a sentence names.
 const shownFindings = 3
 
 // sentence explains a refusal to the AI that wrote the file and to its user. It is shown
@@ -173,7 +173,7 @@ func (s *Scanner) shownPath(p space.Path) string {
 	return string(Redact([]byte(p), s.Scan("", []byte(p))))
 }
 
-// maxRefused is the number of refused secrets that are remembered for Allow.
+// maxRefused is how many refused secrets are remembered for Allow.
 const maxRefused = 1000
 
 // place is where a secret was refused, for the list of allowances.

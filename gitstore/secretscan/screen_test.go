@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// token is put together here so that no scanner finds one in this file.
+// token is built here, so that no scanner finds a token in this file.
 func token(c string) string { return "gh" + "p_" + c + "4bQ9zX1mK7vR2tY8wP5nL3cJ6hG0dF7sA9" }
 
 func migrated(t *testing.T, db *database.DB) *secretscan.Scanner {
@@ -136,7 +136,7 @@ func TestAllowances(t *testing.T) {
 		screen := func(id space.SpaceID) error { return s.Screen(ctx, id, "a.md", content, nil) }
 		fingerprint := s.Scan("a.md", content)[0].Fingerprint
 		a := space.SecretAllowance{Space: mine, Fingerprint: fingerprint, Rule: "github-pat", Path: "a.md", By: "u_ada", At: time.UnixMilli(1_000_000).UTC()}
-		for range 2 { // again is the same
+		for range 2 { // the second call has the same result
 			if err := s.Allow(ctx, a); err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestAllowances(t *testing.T) {
 }
 
 func TestADatabaseThatDoesNotAnswerKeepsTheFileWaiting(t *testing.T) {
-	db := databasetest.Open(t, databasetest.SQLite(t)) // without the table
+	db := databasetest.Open(t, databasetest.SQLite(t)) // the table is missing
 	s, err := secretscan.New(secretscan.Options{DB: db})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestAPurge(t *testing.T) {
 	s := migrated(t, databasetest.Open(t, databasetest.SQLite(t)))
 	id := space.NewSpaceID()
 	allowed, known := token("a6"), token("b6")
-	const only = "Zq8-vTr5_mXw2LpKd9" // what the remote's rules know and ours do not
+	const only = "Zq8-vTr5_mXw2LpKd9" // the remote's rules find this text, and ours do not
 	if err := s.Allow(t.Context(), space.SecretAllowance{Space: id, Fingerprint: s.Scan("", []byte(allowed))[0].Fingerprint}); err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +208,8 @@ func TestAPurge(t *testing.T) {
 			t.Errorf("line %d: learnt %d secrets", line, n)
 		}
 	}
-	// A line of nothing but a sign or a word would be taken out of every file.
-	// Attack: a remote that names lines of prose has them taken out.
+	// Attack: a remote names lines of prose, so that they are removed from every file. A line
+	// that is only a sign or a word must not be removed either.
 	if n := u.LearnNamed([]byte("Dear diary, it was a long day.\n"), 1); n != 0 {
 		t.Errorf("a line of prose is taken for a secret on a remote's word: %d", n)
 	}
@@ -241,7 +241,7 @@ func TestAPurge(t *testing.T) {
 	if n := u.Removed()["a.md"]; n != 3 {
 		t.Errorf("%d secrets were removed", n)
 	}
-	// Told by line, a secret goes although someone allowed it.
+	// A secret on a line that a person names is removed even if it is allowed.
 	if n := u.Learn([]byte(allowed), 1); n != 1 {
 		t.Errorf("learnt %d secrets", n)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheLongestSentenceHasItsWholeCommand: whoever shows a refusal may rely on
-// MaxSentence, and then cuts no fingerprint.
+// TestTheLongestSentenceHasItsWholeCommand checks that callers can rely on MaxSentence and
+// never cut a fingerprint.
 func TestTheLongestSentenceHasItsWholeCommand(t *testing.T) {
 	var about, id string
 	for _, r := range append(gitleaksRules(), own()...) {
@@ -40,7 +40,7 @@ func TestTheLongestSentenceHasItsWholeCommand(t *testing.T) {
 	}
 }
 
-// A purge leaves the names of files, so that a secret in one goes another way.
+// A purge does not change the names of files, so a secret in a name needs another remedy.
 func TestTheWarningOfASecretInAName(t *testing.T) {
 	in := &Refusal{Findings: []Finding{{Line: 3, Description: "key", Fingerprint: "1"}}}
 	if said := in.Warning(); !strings.Contains(said, "Line 3 ") || strings.Contains(said, "--file") {
