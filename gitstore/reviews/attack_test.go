@@ -11,7 +11,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: what an AI wrote becomes the person's, by an edit of the rest of the file.
+// Attack: an AI's text counts as the person's after the person edits the rest of the file.
 func TestAttackAnEditKeepsWhatAPersonKnew(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	known := w.write("web", skill, "mine\n")
@@ -30,7 +30,8 @@ func TestAttackAnEditKeepsWhatAPersonKnew(t *testing.T) {
 	}
 }
 
-// Attack: a merge drops what waits, and a person keeps what is not there.
+// Attack: a merge drops the waiting content, and a person keeps content that is no longer
+// there.
 func TestAttackWhatAMergeDroppedIsNotKept(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	start := w.head()
@@ -46,8 +47,8 @@ func TestAttackWhatAMergeDroppedIsNotKept(t *testing.T) {
 	}
 }
 
-// Attack: what waits is moved, so that undoing it deletes what a person wrote, and
-// they are named as who changed it.
+// Attack: a waiting file is moved, so that undoing the move deletes a person's text in the name
+// of that person.
 func TestAttackAMoveForgetsWhatAPersonKnew(t *testing.T) {
 	for _, tool := range []string{"web-move", ""} {
 		w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
@@ -83,8 +84,7 @@ func TestAttackAMoveForgetsWhatAPersonKnew(t *testing.T) {
 	}
 }
 
-// Attack: something else is put in the place of what a person knows, so that undoing
-// fails for ever.
+// Attack: something else replaces a file that a person knows, so that undoing always fails.
 func TestAttackSomethingIsInTheWay(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -137,8 +137,8 @@ func (w *world) purge(rewrite func(space.Path, []byte) ([]byte, bool)) {
 	}
 }
 
-// Attack: after a purge an older version comes back unasked, or what a person did is
-// asked about.
+// Attack: after a purge, an older version comes back without a review, or a person's own change
+// waits for one.
 func TestAttackAPurgeBringsBackOlderVersions(t *testing.T) {
 	without := func(p space.Path, b []byte) ([]byte, bool) { return b, p != "knowledge/x.md" }
 	for _, tc := range []struct {
@@ -189,8 +189,8 @@ func TestAttackAPurgeBringsBackOlderVersions(t *testing.T) {
 	}
 }
 
-// A person still knows what they wrote, as a purge rewrites it. What they kept is in no
-// commit of theirs: where the purge rewrites that, they are asked again.
+// After a purge, a person still knows the rewritten version of what they wrote. Content that
+// they kept is not in a commit of theirs, so they are asked again if the purge rewrites it.
 func TestAPurgeOfWhatAPersonKnew(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", instructions, "ai, secret\n")
@@ -214,8 +214,8 @@ func TestAPurgeOfWhatAPersonKnew(t *testing.T) {
 	}
 }
 
-// A space that is filled with the history of another is filled with what its person
-// wrote on the pages there, and asked about what an AI did.
+// If a space imports the history of another, its person's texts from the pages are known, and
+// an AI's changes wait.
 func TestImportOfASpace(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("web", instructions, "mine\n")
@@ -245,7 +245,7 @@ func TestImportOfASpace(t *testing.T) {
 	}
 }
 
-// Attack: a push names a tool and a client that are not its own.
+// Attack: a pushed commit names a tool and a client that did not make it.
 func TestAttackAPushNamesNobody(t *testing.T) {
 	for _, tool := range []string{"bash", "web-revert", "web-restore", "web-undo", "restore", "web", "satchel", "web-move"} {
 		t.Run(tool, func(t *testing.T) {

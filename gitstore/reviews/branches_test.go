@@ -13,7 +13,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// integrate has the server take in a commit from elsewhere, which it merges.
+// integrate merges a commit from elsewhere, as the server does.
 func (w *world) integrate(c space.CommitID) {
 	w.t.Helper()
 	w.clock = w.clock.Add(time.Minute)
@@ -28,8 +28,8 @@ func (w *world) integrate(c space.CommitID) {
 	}
 }
 
-// A merge waits where it has what an AI made, and not where people wrote both sides,
-// whoever merges them.
+// A merged file waits if it contains an AI's text, but not if people wrote both sides,
+// regardless of who merges.
 func TestMerges(t *testing.T) {
 	const page = "1\n2\n3\n4\n5\n"
 	changed := func(old, now string) string { return strings.Replace(page, old, now, 1) }
@@ -90,8 +90,8 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-// Attack: a merge writes what an AI wrote to another path, beside a person's version or
-// into a file that a person renamed.
+// Attack: a merge writes an AI's text to another path, beside a person's version or into a file
+// that a person renamed.
 func TestMergesToOtherPathsWait(t *testing.T) {
 	const page = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	evil, mine := strings.Replace(page, "9", "evil", 1), strings.Replace(page, "9", "mine", 1)

@@ -15,13 +15,13 @@
 // is a person's, because an AI that uses Satchel cannot push. Its trailers prove nothing:
 // if they name the tool of an AI, it waits, but they never exempt it from review.
 //
-// For every path, the package keeps the baseline: the content that a person last knew
-// there, which Undo restores. A path whose content at head differs waits. A baseline moves
-// when a person keeps exactly the content that they were shown, or writes the file. It does
-// not move if a person changes, moves, restores or merges a waiting file, since nobody was
+// For every path, the package keeps the baseline: the content that a person last knew there.
+// Undo restores it. A path whose content at head differs from its baseline waits. A baseline
+// moves when a person keeps exactly the content that they were shown, or writes the file. It
+// does not move if a person changes, moves, restores or merges a waiting file, since nobody was
 // shown the whole result. So further changes cannot hide an earlier one.
 //
-// The history is read in the background, from the last commit that was read, and saved in
-// parts, between which other spaces have their turn. So no commit is missed, and a server
-// that was down catches up. Commits are not held up meanwhile.
+// The history is read in the background, from the last commit that was read. The state is saved
+// in parts, and other spaces have their turn between the parts. So no commit is missed, a
+// server that was down catches up, and commits never wait.
 package reviews

@@ -143,7 +143,7 @@ func (r *Reviews) Publish(e space.Event) {
 	r.look(e.Space, r.state(e.Space))
 }
 
-// maxSpaces is the number of spaces whose reviews are kept in memory.
+// maxSpaces is how many spaces' reviews are kept in memory.
 const maxSpaces = 1000
 
 func (r *Reviews) state(id space.SpaceID) *state {

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/space"
 )
 
-// history is what is done in a space, and what waits then.
+// history is a sequence of actions in a space, and what waits afterwards.
 type history struct {
 	name string
 	do   func(w *world)
@@ -33,8 +33,8 @@ func (tc history) run(t *testing.T) {
 	})
 }
 
-// TestWaiting is the specification of what waits. It is the same whether somebody
-// looked in between, or the server began again.
+// TestWaiting specifies what waits. The result must not depend on earlier reads or a restart of
+// the server.
 func TestWaiting(t *testing.T) {
 	for _, tc := range []history{
 		{"nothing at the start", func(*world) {}, ""},
@@ -296,7 +296,7 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// Attack: a person confirms what they were shown while an AI writes something else.
+// Attack: a person confirms the content that they were shown, while an AI writes other content.
 func TestOnlyWhatWasSeenIsDecided(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", skill, "harmless\n")

@@ -17,15 +17,15 @@ type row struct {
 	SpaceID string `gorm:"primaryKey"`
 	Path    string `gorm:"primaryKey"`
 
-	Blob string // of the baseline; empty if a person knows that there is no file, or knows nothing
+	Blob string // of the baseline; empty if a person knows that there is no file, or if nobody knows the file
 	Mode int
 	Base string // a commit with the baseline at the path
 
-	CommitID     string // that changed it last
+	CommitID     string // the commit that changed it last
 	Tool, Client string
 	Changed      int64
 
-	now content // in the last commit that was read
+	now content // the content in the last commit that was read
 }
 
 // maker is a commit with its author.

@@ -25,7 +25,7 @@ func (r *Reviews) stepper(id space.SpaceID, st *state) *stepper {
 	return &stepper{Reviews: r, id: id, rows: st.rows, dirty: st.dirty, waited: &st.waited, turn: st.walker}
 }
 
-// breathe is called at each commit and now and then lets others read their histories.
+// breathe is called at each commit. From time to time it lets others read their histories.
 func (w *stepper) breathe(ctx context.Context) error {
 	if w.since++; w.since < partSteps || w.turn == nil {
 		return ctx.Err()
@@ -136,7 +136,7 @@ type verdict struct {
 	from  *row // the row of the moved file, if it waited
 }
 
-// judge decides whether a file waits after a commit with this number of parents.
+// judge decides whether a file waits after a commit with this count of parents.
 func (w *stepper) judge(ctx context.Context, f change, by author, parents int, gone map[content][]space.Path) (v verdict, err error) {
 	var known content
 	if x := w.rows[f.path]; x != nil {

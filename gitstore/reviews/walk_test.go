@@ -20,8 +20,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// Attack: a change is buried under so many further ones that the review shows only
-// the last, and undoing puts an AI's version back as the person's.
+// Attack: so many changes follow a change that the review only shows the last, and undoing
+// restores an AI's version as the person's.
 func TestAttackAChangeIsBuried(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	known := w.write("web", instructions, "mine\n")
@@ -43,7 +43,7 @@ func TestAttackAChangeIsBuried(t *testing.T) {
 	}
 }
 
-// Attack: a file becomes a program with the content that is shown.
+// Attack: a file with the shown content becomes executable.
 func TestAttackAModeIsNotKeptUnseen(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", skill, "ai\n")
@@ -60,9 +60,9 @@ func TestAttackAModeIsNotKeptUnseen(t *testing.T) {
 	}
 }
 
-// Attack: one command makes so many files in a space with a long history that every
-// page of the space hangs. A page asks the store for as much whatever there is, and
-// waits for nothing.
+// Attack: one command creates so many files in a space with a long history that every page of
+// the space hangs. The count of calls to the store must not grow with the files, and a page
+// must not wait.
 func TestAttackManyFilesHoldUpNoPage(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	for i := range 60 {
@@ -74,7 +74,7 @@ func TestAttackManyFilesHoldUpNoPage(t *testing.T) {
 	}
 	w.commit("bash", many...)
 	held := make(chan struct{})
-	w.git.before = func() { <-held } // the history takes for ever
+	w.git.before = func() { <-held } // reading the history blocks
 	w.begin(reviews.Options{Patience: time.Nanosecond})
 	for range 3 {
 		list, behind, err := w.r.Waiting(t.Context(), w.id)
@@ -104,7 +104,7 @@ func TestAttackManyFilesHoldUpNoPage(t *testing.T) {
 	}
 }
 
-// What was read of a long history is not read again after it was broken off.
+// An interrupted read of a long history continues where it was saved.
 func TestWhatWasReadIsSaved(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	for i := range 250 {
@@ -131,8 +131,8 @@ func TestWhatWasReadIsSaved(t *testing.T) {
 	}
 }
 
-// Both sides of a merge are read, and it confirms nothing itself. A history from
-// elsewhere that takes the place of a space's own is read from its beginning.
+// Both sides of a merge are read, and the merge itself confirms nothing. A foreign history that
+// replaces a space's own is read from its beginning.
 func TestMergesOfAnImportedHistory(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.id = space.NewSpaceID()
@@ -181,7 +181,7 @@ git merge -q --no-edit side
 	}
 }
 
-// A purge makes another history, and people know what they knew.
+// A purge creates another history, in which people still know what they knew.
 func TestAPurgeForgetsNoDecision(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", skill, "kept\n")
@@ -211,8 +211,8 @@ func TestAPurgeForgetsNoDecision(t *testing.T) {
 	}
 }
 
-// Who looks at many spaces has no time left for the last of them: what is known of
-// those is told without asking the store, and the rest is found out meanwhile.
+// A caller that reads many spaces has no time left for the last ones. It gets their known
+// reviews without a call to the store, and they are read in the background.
 func TestWaitingWithoutTime(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", skill, "ai\n")
@@ -225,7 +225,7 @@ func TestWaitingWithoutTime(t *testing.T) {
 	}
 	testenv.Receive(t, "the look", begun)
 	w.waiting()
-	w.r.Close() // what looked asks once more, at its end
+	w.r.Close() // the background read makes one more call at its end
 	w.git.calls()
 	if list, behind, err := w.r.Waiting(over, w.id); err != nil || !behind || len(list) != 1 {
 		t.Error("of what is known", list, behind, err)

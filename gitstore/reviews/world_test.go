@@ -23,12 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const person = space.UserID("u_ada")
 
-// counted counts what is asked of the store.
+// counted counts the calls to the store.
 type counted struct {
 	*gitstore.Store
 	mu        sync.Mutex
 	ways, all int
-	before    func() // each commit that is looked into
+	before    func() // called for each commit that is read
 }
 
 func (c *counted) count(n *int) {
@@ -112,7 +112,7 @@ func newWorld(t *testing.T, db *database.DB) *world {
 	return w
 }
 
-// restart forgets all that is not in the database.
+// restart forgets everything that is not in the database.
 func (w *world) restart() {
 	w.t.Helper()
 	w.begin(reviews.Options{Patience: time.Minute})
@@ -132,13 +132,13 @@ func (w *world) begin(o reviews.Options) {
 	w.t.Cleanup(r.Close)
 }
 
-// write commits a file by a tool; "" deletes it.
+// write commits a file with a tool; "" deletes the file.
 func (w *world) write(tool, path, content string) space.CommitID {
 	w.t.Helper()
 	return w.commit(tool, path, content)
 }
 
-// commit commits files by a tool, each with its content; "" deletes one.
+// commit commits files with a tool. Each path is followed by its content; "" deletes the file.
 func (w *world) commit(tool string, files ...string) space.CommitID {
 	w.t.Helper()
 	w.clock = w.clock.Add(time.Minute)
@@ -164,22 +164,21 @@ func (w *world) commit(tool string, files ...string) space.CommitID {
 	return c.ID
 }
 
-// push makes a commit as somebody's own git does, and integrates it as what a
-// remote had.
+// push commits a file as a person's own git does, and integrates the commit as one of a remote.
 func (w *world) push(path, content, message string) {
 	w.t.Helper()
 	w.elsewhere(message, nil, path, content)
 }
 
-// mergeOurs merges, elsewhere, what is at head into a commit on top of an older one,
-// of which it drops all that is not in that.
+// mergeOurs merges head into an older commit, outside of Satchel. The merge drops everything
+// that the older commit does not contain.
 func (w *world) mergeOurs(older space.CommitID) {
 	w.t.Helper()
 	w.elsewhere("Merge\n", []space.CommitID{older, w.head()}, "knowledge/y.md", "y\n")
 }
 
-// elsewhere commits files, each with its content or deleted by "", on what the first
-// of parents has; nil is head.
+// elsewhere commits files on top of the first of parents, or head if parents is nil, and
+// integrates the commit. Each path is followed by its content; "" deletes the file.
 func (w *world) elsewhere(message string, parents []space.CommitID, files ...string) {
 	w.t.Helper()
 	if parents == nil {
@@ -191,7 +190,7 @@ func (w *world) elsewhere(message string, parents []space.CommitID, files ...str
 	}
 }
 
-// foreign makes a commit as elsewhere does, and leaves it aside.
+// foreign creates a commit outside of Satchel, but does not integrate it.
 func (w *world) foreign(message string, parents []space.CommitID, files ...string) space.CommitID {
 	w.t.Helper()
 	w.clock = w.clock.Add(time.Minute)
