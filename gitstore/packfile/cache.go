@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Cache keeps decoded objects of all spaces and evicts the least recently used. Keys
-// include the repository, so that an object is visible only through a space that has it.
+// Cache keeps decoded objects of all spaces and evicts the least recently used. Keys include
+// the repository, so an object is only visible through a space that contains it.
 type Cache struct {
 	Mu    sync.Mutex
 	max   int64
@@ -29,7 +29,7 @@ func costOf(o Object) int64 { return int64(len(o.Data)) + cacheOverhead }
 // NewCache returns a cache of at most max bytes.
 func NewCache(max int64) *Cache {
 	c := &Cache{max: max}
-	// Its own bound counts entries; ours are bytes.
+	// The LRU counts entries, but the limit of this cache is in bytes.
 	c.Items, _ = simplelru.NewLRU(math.MaxInt, func(_ cacheKey, o Object) { c.size -= costOf(o) })
 	return c
 }

@@ -47,8 +47,8 @@ type Location struct {
 	Offset int64
 }
 
-// smallPack is the largest number of objects in a pack whose index is merged into one map,
-// so that a lookup among a thousand packs of commits takes one step.
+// smallPack is the largest count of objects in a pack whose index is merged into one map. With
+// the map, a lookup among a thousand packs of commits takes one step.
 const smallPack = 2048
 
 // Open returns the objects of a repository, whose directory of objects is dir.
@@ -200,8 +200,8 @@ func (db *DB) Sound(h Hash) bool {
 	return err == nil
 }
 
-// find calls use with the object's location. It searches again if the pack was replaced
-// or a new pack has the object.
+// find calls use with the object's location. It searches again if the pack was replaced, or if
+// a new pack contains the object.
 func (db *DB) find(h Hash, use func(Location) error) error {
 	var err error
 	for range 3 {
@@ -245,8 +245,8 @@ func (db *DB) elsewhere(h Hash, bad *Pack, use func(Location) error, err error) 
 	return err
 }
 
-// Read returns an object: ErrNotFound if there is none, ErrDamaged if it does not match its
-// name, for example after damage to the disk.
+// Read returns an object. The error is ErrNotFound if there is none, and ErrDamaged if the
+// object does not match its name, for example after damage to the disk.
 func (db *DB) Read(h Hash) (Object, error) {
 	if db.lends(h) {
 		return db.Lender.Read(h)
@@ -298,7 +298,7 @@ func (db *DB) ReadStart(h Hash, max int64) (o Object, size int64, err error) {
 			return o, size, nil
 		}
 	}
-	o, err = db.Read(h) // which also searches again, and reports the error
+	o, err = db.Read(h) // Read also searches again, and reports the error
 	return o, int64(len(o.Data)), err
 }
 

@@ -19,7 +19,7 @@ import (
 // Hash is the name of an object.
 type Hash = plumbing.Hash
 
-// Kind is what an object is: plumbing.BlobObject, TreeObject, CommitObject.
+// Kind is the type of an object: plumbing.BlobObject, TreeObject or CommitObject.
 type Kind = plumbing.ObjectType
 
 // ErrNotFound is returned for an object that the repository does not have.

@@ -15,16 +15,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// Limits on the claims of a pack, which may come from elsewhere.
+// Limits for the claims of a pack, which may come from elsewhere.
 const (
 	maxDeltaChain  = 4096    // git's own maximum is 4095
-	maxObjectBytes = 1 << 30 // of one inflated object
+	maxObjectBytes = 1 << 30 // bytes of one inflated object
 )
 
 // Pack is a pack with its index in memory. Reads are by offset, so any number of readers
 // may share it.
 type Pack struct {
-	Base string // path without .pack or .idx
+	Base string // the path without .pack or .idx
 	N    int
 	size int64 // bytes of the pack file
 	idx  []byte
@@ -137,7 +137,7 @@ func (p *Pack) Find(h Hash) (int64, bool) {
 	return off, err == nil
 }
 
-// open returns the pack's file and a function to call when done with it.
+// open returns the pack's file, and a function to call after use.
 func (p *Pack) open() (*os.File, func(), error) {
 	p.mu.Lock()
 	f := p.keep
@@ -168,8 +168,8 @@ type rawEntry struct {
 	kind    Kind
 	Size    int64 // of the stored content, inflated
 	data    int64 // offset of the deflated content
-	baseOff int64 // of an offset delta
-	baseRef Hash  // of a reference delta
+	baseOff int64 // for an offset delta
+	baseRef Hash  // for a reference delta
 }
 
 // ReadEntry reads the head of the entry at an offset of a pack.

@@ -56,7 +56,7 @@ func NewWriter(d Disk, dir string) (*Writer, error) {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	w := &Writer{Disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, Have: map[Hash]struct{}{}, pos: 12}
-	w.w.Write(make([]byte, 12)) // the header, written by finish, when the count is known
+	w.w.Write(make([]byte, 12)) // the header; Finish writes it again with the count of objects
 	return w, nil
 }
 
