@@ -14,7 +14,7 @@ type layer struct {
 	r     trees.Reader
 	tree  packfile.Hash
 	set   map[string]packfile.TreeEntry // by path; a zero mode removes the file
-	below map[string]int                // the number of files of set in each directory
+	below map[string]int                // how many files of set are in each directory
 }
 
 func newLayer(r trees.Reader, tree packfile.Hash) *layer {

@@ -200,8 +200,8 @@ type placement struct {
 	packfile.TreeEntry
 }
 
-// conflict is a path on which the sides disagree. A zero mode means that a side has no
-// entry there.
+// conflict is a path on which the sides disagree. A zero mode means that a side has no entry at
+// the path.
 type conflict struct {
 	path               string
 	base, ours, theirs packfile.TreeEntry

@@ -40,7 +40,7 @@ func TestMergeOutput(t *testing.T) {
 	}
 }
 
-// FuzzMergeOutput: paths in git's output are a remote's bytes.
+// FuzzMergeOutput reads paths of a remote, which may be any bytes, in git's output.
 func FuzzMergeOutput(f *testing.F) {
 	f.Add([]byte(oneHash + "\x00100644 " + oneHash + " 1\ta\x00\x003\x00A\x00B\x00C\x00CONFLICT (rename/rename)\x00m\x00"))
 	f.Add([]byte(oneHash + "\x00\x00"))
