@@ -36,8 +36,8 @@ type Options struct {
 	Old  map[packfile.Hash]bool
 }
 
-// Rewriter writes a new history into packs. No ref reaches the new history until the
-// caller moves one to it.
+// Rewriter writes a new history into packs. No ref reaches the new history until the caller
+// moves a ref.
 type Rewriter struct {
 	o       Options
 	db      *packfile.DB
@@ -99,8 +99,7 @@ type verdict struct {
 	keep bool
 }
 
-// manyChanges is the number of changes in one commit above which an index of names pays
-// off.
+// manyChanges is the count of changes in one commit above which an index of names is faster.
 const manyChanges = 32
 
 // batch is the size in bytes at which new objects in memory are written as a pack.
