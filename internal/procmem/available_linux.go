@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Available returns how many bytes of memory processes can still take before
-// the kernel has to kill one: what the machine has left, or the cgroups that
-// this process is in, whichever is less.
+// Available returns how many bytes of memory processes can still take before the kernel must
+// kill one: the least of what is left in the machine and in each cgroup of this process.
 func Available() (int64, error) { return available("/proc", "/sys/fs/cgroup") }
 
 func available(proc, cgroups string) (int64, error) {
@@ -55,8 +54,8 @@ func available(proc, cgroups string) (int64, error) {
 	return max(0, least), nil
 }
 
-// leftIn reports what one cgroup has left, file pages that the kernel can drop
-// included; ok is false if it has no limit or does not tell.
+// leftIn returns the memory that is left in one cgroup, including file pages that the kernel
+// can drop. ok is false if the cgroup has no limit or does not report it.
 func leftIn(dir string, v1 bool) (left int64, ok bool) {
 	limit, usage, inactive := "memory.max", "memory.current", "inactive_file"
 	if v1 {
@@ -79,10 +78,10 @@ func number(file string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64) // "max" is no number
+	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64) // "max" is not a number
 }
 
-// fields reads a file of lines with a name and a number.
+// fields reads a file in which each line is a name and a number.
 func fields(file string) (map[string]int64, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of measures processes. An address space that several of them share, as gVisor's do,
-// counts once, although each process reports all of it. A process that has ended counts as
-// zero.
+// Of measures processes. An address space that several of them share, as in gVisor, counts
+// once, although each process reports all of it. A process that has ended counts as zero.
 func Of(pids ...int) Usage {
 	var u Usage
 	var counted []int
@@ -80,7 +79,7 @@ func parentOf(pid int) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	// The name, in parentheses, may hold anything.
+	// The name, in parentheses, may contain any bytes.
 	i := bytes.LastIndexByte(b, ')')
 	if i < 0 {
 		return 0, false
@@ -93,8 +92,8 @@ func parentOf(pid int) (int, bool) {
 	return ppid, err == nil
 }
 
-// sharesMemory reports whether two processes have one address space. Where the
-// kernel does not say, they have not.
+// sharesMemory reports whether two processes have one address space. It returns false if the
+// kernel does not say.
 func sharesMemory(a, b int) bool {
 	const kcmpVM = 1 // KCMP_VM, include/uapi/linux/kcmp.h
 	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
@@ -110,8 +109,7 @@ func rollup(pid int) (pss, shmem int64, ok bool) {
 	return parseRollup(f)
 }
 
-// parseRollup reads the figures, in bytes, of a smaps_rollup file
-// (proc_pid_smaps(5)).
+// parseRollup reads a smaps_rollup file (proc_pid_smaps(5)). The values are in bytes.
 func parseRollup(r io.Reader) (pss, shmem int64, ok bool) {
 	s := bufio.NewScanner(r)
 	for s.Scan() {

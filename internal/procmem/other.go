@@ -7,20 +7,19 @@ import (
 	"runtime/debug"
 )
 
-// Of tells nothing here.
+// Of returns zero on this system.
 func Of(...int) Usage { return Usage{} }
 
-// Descendants tells nothing here.
+// Descendants returns none on this system.
 func Descendants(int) []int { return nil }
 
-// Available returns how many bytes of memory processes can still take; here
-// nobody knows.
+// Available fails on this system.
 func Available() (int64, error) { return 0, errors.ErrUnsupported }
 
-// Reclaimer gives back memory of the process that made it.
+// Reclaimer returns memory of this process to the system.
 type Reclaimer struct{}
 
-// NewReclaimer fails here.
+// NewReclaimer fails on this system.
 func NewReclaimer() (*Reclaimer, error) { return nil, errors.ErrUnsupported }
 
 // Reclaim returns the heap's free pages to the system.

@@ -31,8 +31,8 @@ func TestParseRollup(t *testing.T) {
 	}
 }
 
-// Only the program's own read-only pages are dropped: all else may be written, or go away
-// meanwhile.
+// Only the program's own read-only pages are dropped. Other pages may be written to, or their
+// mappings may end meanwhile.
 func TestMappingsOfTheProgram(t *testing.T) {
 	const maps = `00400000-01000000 r-xp 00000000 fe:00 12 /opt/satchel (deleted)
 01000000-02000000 r--p 00c00000 fe:00 12 /opt/satchel
@@ -71,14 +71,14 @@ func TestIsStatic(t *testing.T) {
 	}
 }
 
-// A process that gave memory back runs on, and has less of it.
+// A process continues to run after Reclaim, and has less memory.
 func TestGiveBack(t *testing.T) {
 	g, err := NewReclaimer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Close(g.maps)
-	// Pages of the program that nothing else here uses.
+	// Nothing else in this test uses these pages of the program.
 	exe, err := os.Open("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// Two processes with one address space count once, two with their own twice.
+// Two processes with one address space count once, and two with separate ones twice.
 func TestOfCountsAnAddressSpaceOnce(t *testing.T) {
 	self := os.Getpid()
 	one := Of(self)
@@ -127,7 +127,7 @@ func TestOfCountsAnAddressSpaceOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// sh and the cat below it.
+	// Start sh with cat as its child.
 	sh := exec.Command("sh", "-c", filepath.Clean(cat)+"; true")
 	in, err := sh.StdinPipe()
 	if err != nil {
@@ -143,7 +143,7 @@ func TestOfCountsAnAddressSpaceOnce(t *testing.T) {
 	if _, err := in.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1)); err != nil { // cat runs
+	if _, err := out.Read(make([]byte, 1)); err != nil { // cat is running
 		t.Fatal(err)
 	}
 	below := Descendants(self)

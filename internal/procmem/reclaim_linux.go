@@ -16,21 +16,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reclaimer gives back memory of the process that made it. Its methods may be
-// called at once by many.
+// Reclaimer returns memory of this process to the system. Its methods may be called
+// concurrently.
 type Reclaimer struct {
-	maps int    // /proc/self/maps
-	file string // the program, as maps names it; "" if it may have written to its pages
+	maps int    // the open /proc/self/maps
+	file string // the program, as named in maps; "" if its pages may have been written to
 }
 
 const program = "/proc/self/exe"
 
-// NewReclaimer opens what Reclaim reads later, when this process may be in an
-// empty root directory and behind a filter that lets it open nothing. The
-// descriptor leads nowhere else, and stays open.
+// NewReclaimer opens the file that Reclaim reads later. By then, this process may be in an
+// empty root directory and behind a filter that refuses to open anything. The descriptor gives
+// access to nothing else, and stays open.
 //
-// It is not for a process within gVisor, which writes jumps into the text of
-// programs and needs them to stay.
+// NewReclaimer is not for a process in gVisor, which writes jumps into the text of programs and
+// needs them to stay.
 func NewReclaimer() (*Reclaimer, error) {
 	static, err := isStatic(program)
 	if err != nil {
@@ -47,12 +47,11 @@ func NewReclaimer() (*Reclaimer, error) {
 	return g, nil
 }
 
-// read reads the list of mappings.
+// read returns a reader of the current list of mappings.
 func (g *Reclaimer) read() io.Reader { return io.NewSectionReader(fdReader(g.maps), 0, 1<<24) }
 
-// isStatic reports whether a program is loaded by the kernel alone. A dynamic
-// loader, and a program that relocates itself, write to pages that are
-// read-only later.
+// isStatic reports whether the kernel alone loads a program. A dynamic loader, and a program
+// that relocates itself, write to pages that later become read-only.
 func isStatic(exe string) (bool, error) {
 	f, err := elf.Open(exe)
 	if err != nil {
@@ -65,16 +64,16 @@ func isStatic(exe string) (bool, error) {
 	return f.Type == elf.ET_EXEC && !relocated, nil
 }
 
-// Reclaim collects the heap's garbage, returns its free pages to the system, and drops the
-// pages of a static program's text and read-only data. The pages that are used again are
-// mapped again from the page cache, at a few microseconds a fault. The rest, mostly what
-// ran at the start only, stays away. It takes some milliseconds of processor time. A nil
-// Reclaimer gives back the heap alone.
+// Reclaim collects the heap's garbage and returns its free pages to the system. It also drops
+// the pages of a static program's text and read-only data. Pages that are used again come from
+// the page cache, at a few microseconds each. The others, mostly code that only ran at the
+// start, stay away. Reclaim takes some milliseconds of processor time. With a nil Reclaimer, it
+// only frees heap pages.
 //
-// Other files' pages stay: their mappings may go while this runs, and other memory may
-// take their addresses.
+// The pages of other files stay. Their mappings may end while Reclaim runs, and other memory
+// may then take their addresses.
 func (g *Reclaimer) Reclaim() {
-	runtime.GC() // the second collection frees what a sync.Pool holds
+	runtime.GC() // the second collection frees the content of each sync.Pool
 	debug.FreeOSMemory()
 	if g == nil || g.file == "" {
 		return
@@ -96,11 +95,11 @@ func (fd fdReader) ReadAt(b []byte, off int64) (int, error) {
 	return max(n, 0), err
 }
 
-// mapping is a part of memory that shows a file.
+// mapping is a part of memory that contains a file.
 type mapping struct {
 	start, end uintptr
 	readOnly   bool
-	file       string // its device and inode number; a path changes with the root directory
+	file       string // the device and inode numbers, because a path changes with the root directory
 }
 
 // mappings returns the mappings of files in a maps file (proc_pid_maps(5)).
@@ -126,7 +125,7 @@ func mappings(r io.Reader) iter.Seq[mapping] {
 	}
 }
 
-// fileAt returns the file of the mapping with an address; "" if there is none.
+// fileAt returns the file of the mapping at an address, or "" if there is none.
 func fileAt(maps io.Reader, address uintptr) string {
 	for m := range mappings(maps) {
 		if m.start <= address && address < m.end {

@@ -9,13 +9,13 @@ import (
 // checkEvery is how often Watch checks whether the process is idle.
 const checkEvery = time.Second
 
-// Idle says when a process is idle.
+// Idle defines when a process is idle.
 type Idle struct {
-	// Bytes is how much an idle process allocates at most between two checks, a second apart.
+	// Bytes is the most that an idle process allocates between two checks, a second apart.
 	Bytes uint64
-	// Start is how many checks in a row must find the process idle at its start.
+	// Start is how many checks in a row must find the process idle after its start.
 	Start int
-	// Checks is the same after later work.
+	// Checks is the same for later periods of work.
 	Checks int
 }
 
@@ -32,18 +32,18 @@ func (g *Reclaimer) Watch(ctx context.Context, idle Idle) {
 		}
 		if w.idles(workDone()) {
 			g.Reclaim()
-			w.last = workDone() // without the collections of Reclaim
+			w.last = workDone() // so that the collections of Reclaim don't count
 		}
 	}
 }
 
-// work is what a process has ever done.
+// work is the total work of a process so far.
 type work struct {
 	allocated   uint64 // bytes
-	collections uint64 // of garbage
+	collections uint64 // garbage collections
 }
 
-// workDone returns the work of this process. Reading the numbers stops no thread.
+// workDone returns the work of this process so far. It stops no thread.
 func workDone() work {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(s)
@@ -53,15 +53,15 @@ func workDone() work {
 // watch detects when a process becomes idle.
 type watch struct {
 	Idle
-	last    work // until the last check
+	last    work // at the last check
 	quiet   int  // checks in a row that found the process idle
-	started bool // reported before
-	done    bool // reported since the last work
+	started bool // the start was reported
+	done    bool // the last period of work was reported
 }
 
-// idles gets the work so far at each check. It returns true once after each period of work,
-// and after each collection, which loads most of the program's tables. An idle process
-// collects every two minutes.
+// idles gets the work so far at each check. It returns true once after each period of work, and
+// after each garbage collection, because a collection loads most of the program's tables again.
+// An idle process collects every two minutes.
 func (w *watch) idles(now work) bool {
 	if now.allocated-w.last.allocated > w.Bytes {
 		w.quiet, w.done = 0, false

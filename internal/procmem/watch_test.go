@@ -2,9 +2,9 @@ package procmem
 
 import "testing"
 
-// The few allocations of an idle process do not count as work. Each period of work ends
-// once: the start and later periods each after their own number of idle checks, and a
-// collection without a further wait.
+// The few allocations of an idle process do not count as work. idles reports each period of
+// work once: the start and later periods after their own counts of idle checks, and a
+// collection at once.
 func TestIdle(t *testing.T) {
 	const bytes = 64 << 10
 	w := watch{Idle: Idle{Bytes: bytes, Start: 1, Checks: 2}}
