@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// BlockedError is a refusal to reach an address.
+// BlockedError is the error for an address that may not be reached.
 type BlockedError struct {
-	Host   string // as it was asked for; empty if only the address is known
+	Host   string // as requested; empty if only the address is known
 	Addr   netip.Addr
 	Reason string // such as "loopback"
 }
@@ -27,15 +27,15 @@ type block struct {
 	reason string
 }
 
-// blocks4 and blocks6 follow IANA's special-purpose address registries
-// (RFC 6890 and its updates), with what clouds use for metadata besides.
+// blocks4 and blocks6 follow IANA's special-purpose address registries (RFC 6890 and its
+// updates). They also contain the addresses of clouds' metadata services.
 func blocks4() []block {
 	return []block{
 		{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
 		{netip.MustParsePrefix("10.0.0.0/8"), "private"},
 		{netip.MustParsePrefix("100.64.0.0/10"), "carrier-grade NAT"},
 		{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-		{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata"}, // Azure's, a public address
+		{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata"}, // Azure's service, at a public address
 		{netip.MustParsePrefix("169.254.0.0/16"), "link-local or cloud metadata"},
 		{netip.MustParsePrefix("172.16.0.0/12"), "private"},
 		{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments or cloud metadata"},
@@ -77,9 +77,9 @@ func newGuard(allow []netip.Prefix) *guard {
 	}
 }
 
-// Check returns nil if an address is the public internet's or is in allow,
-// else a *BlockedError. The machine's own addresses are refused at dialling
-// alone.
+// Check returns nil if an address is on the public internet or in allow, and otherwise a
+// *BlockedError. It does not refuse the machine's own public addresses; the proxy refuses these
+// when it dials.
 func Check(addr netip.Addr, allow ...netip.Prefix) error { return newGuard(allow).check(addr) }
 
 func (g *guard) check(addr netip.Addr) error {
@@ -93,7 +93,7 @@ func (g *guard) check(addr netip.Addr) error {
 			return nil
 		}
 	}
-	if g.nat64.Contains(a) { // the translator reaches what the last four bytes say
+	if g.nat64.Contains(a) { // the translator connects to the last four bytes
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}
@@ -128,8 +128,8 @@ func (g *guard) check(addr netip.Addr) error {
 	return nil
 }
 
-// checkDial judges an address that is about to be dialled: one of the
-// machine's own would go past its firewall.
+// checkDial checks an address that is about to be dialled. A connection to the machine's own
+// address would bypass its firewall.
 func (g *guard) checkDial(addr netip.Addr) error {
 	if err := g.check(addr); err != nil {
 		return err

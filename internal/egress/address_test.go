@@ -21,7 +21,7 @@ func TestOnlyThePublicInternetsAddressesPass(t *testing.T) {
 		{"2606:50c0:8000::153", ""},
 		{"2001:200::1", ""},
 		{"::ffff:140.82.112.3", ""},
-		{"64:ff9b::8c52:7003", ""}, // NAT64 of a public address, as IPv6-only networks have it
+		{"64:ff9b::8c52:7003", ""}, // NAT64 of a public address, as in IPv6-only networks
 
 		{"127.0.0.1", "loopback"},
 		{"127.255.255.254", "loopback"},
@@ -29,7 +29,7 @@ func TestOnlyThePublicInternetsAddressesPass(t *testing.T) {
 		{"::ffff:127.0.0.1", "loopback"},
 		{"64:ff9b::7f00:1", "loopback"}, // NAT64
 		{"64:ff9b::a9fe:a9fe", "link-local or cloud metadata"},
-		{"64:ff9b:1::7f00:1", "not a global address"}, // NAT64 of one's own
+		{"64:ff9b:1::7f00:1", "not a global address"}, // a private NAT64 prefix
 		{"2002:7f00:1::", "6to4"},
 		{"2002:8c52:7003::1", "6to4"},
 		{"2001:0:4136:e378:8000:63bf:3fff:fdd2", "Teredo or protocol assignments"},
@@ -106,8 +106,8 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What the standard library knows to be special is never let through,
-		// in any form of it.
+		// An address that the standard library recognises as special must be refused, in every
+		// form.
 		for _, form := range []netip.Addr{a, a.Unmap()} {
 			if egress.Check(form) == nil && (form.IsLoopback() || form.IsPrivate() || form.IsUnspecified() || form.IsMulticast() ||
 				form.IsLinkLocalUnicast() || form.IsInterfaceLocalMulticast() || !form.IsGlobalUnicast()) {

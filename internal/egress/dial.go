@@ -21,14 +21,14 @@ type Options struct {
 	// Allow lists the networks outside the public internet that the operator lets users
 	// reach.
 	Allow []netip.Prefix
-	// Ports that may be dialled; default 443.
+	// Ports lists the ports that may be dialled; default 443.
 	Ports []uint16
 	// Resolver finds the addresses of names; default the machine's.
 	Resolver *net.Resolver
 	// DialTimeout bounds the resolution of a name and the connection; default
 	// 15 seconds.
 	DialTimeout time.Duration
-	// IdleTimeout ends a tunnel in which nothing moves; default 5 minutes.
+	// IdleTimeout ends a tunnel without traffic; default 5 minutes.
 	IdleTimeout time.Duration
 	// MaxTunnels bounds the open tunnels; default 256.
 	MaxTunnels int
@@ -54,7 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// dialer dials what a guard lets through.
+// dialer dials the addresses that a guard allows.
 type dialer struct {
 	guard *guard
 	ports []uint16
@@ -67,8 +67,7 @@ func newDialer(o Options) *dialer {
 	return d
 }
 
-// control runs between the resolution of a name and the connection, once for
-// each address that is tried.
+// control runs between the resolution of a name and the connection, once for each address.
 func (d *dialer) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return fmt.Errorf("egress: %s is not dialled", network)
@@ -80,7 +79,7 @@ func (d *dialer) control(_ context.Context, network, address string, _ syscall.R
 	return d.guard.checkDial(ap.Addr())
 }
 
-// PortError is a refusal to dial a port.
+// PortError is the error for a port that may not be dialled.
 type PortError struct{ Port uint16 }
 
 // Error names the port.
@@ -109,8 +108,8 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// Resolve returns an address of a host that may be dialled, for a program that
-// must be given one. It fails with a *BlockedError where there is none.
+// Resolve returns an address of a host that may be dialled, for a program that must get an
+// address. The error is a *BlockedError if there is none.
 func (p *Proxy) Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.DialTimeout)
 	defer cancel()
@@ -136,14 +135,14 @@ func (p *Proxy) Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	return netip.Addr{}, refused
 }
 
-// Transport returns a new transport that dials by the package's rules, through
-// no other proxy. The caller closes its idle connections.
+// Transport returns a new transport that dials by the package's rules and uses no other proxy.
+// The caller closes its idle connections.
 func (p *Proxy) Transport(config *tls.Config) *http.Transport {
 	return newTransport(p.o, p.d, config)
 }
 
-// HTTPClient returns a client that dials by the package's rules. It follows no
-// redirect: the answer that is one is returned.
+// HTTPClient returns a client that dials by the package's rules. It does not follow redirects,
+// but returns the redirecting answer.
 func (p *Proxy) HTTPClient() *http.Client { return p.client }
 
 // NewClient returns a client like Proxy.HTTPClient, but without a proxy, for requests of

@@ -22,7 +22,7 @@ func TestAPublicAddressOfTheMachineIsRefusedAtDialling(t *testing.T) {
 	}
 	for addr, want := range map[string]bool{
 		"140.82.112.3": false, "::ffff:140.82.112.3": false, "2606:50c0:8000::153": false,
-		"140.82.112.4": true, "140.82.113.3": true, // the operator's exception
+		"140.82.112.4": true, "140.82.113.3": true, // allowed by the operator
 	} {
 		if err := g.checkDial(netip.MustParseAddr(addr)); (err == nil) != want {
 			t.Errorf("%s: %v", addr, err)

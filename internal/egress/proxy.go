@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// What the proxy answers where it makes no tunnel. git prints the number; so
-// whoever runs git can tell why.
+// The statuses of the proxy when it opens no tunnel. git prints the status, so the caller of
+// git can see the reason.
 const (
 	StatusBlocked  = http.StatusForbidden          // the address or the port is refused
 	StatusNoHost   = http.StatusNotFound           // the name does not resolve
 	StatusNetwork  = http.StatusBadGateway         // the host cannot be reached
-	StatusTimeout  = http.StatusGatewayTimeout     // it did not answer in time
+	StatusTimeout  = http.StatusGatewayTimeout     // the host did not answer in time
 	StatusTooMany  = http.StatusServiceUnavailable // MaxTunnels are open
 	proxyUser      = "satchel"
 	maxProxyHeader = 16 << 10
@@ -41,10 +41,10 @@ type Proxy struct {
 	listener net.Listener
 	server   *http.Server
 	url      *url.URL
-	want     [sha256.Size]byte // of the Proxy-Authorization that is let in
+	want     [sha256.Size]byte // the hash of the required Proxy-Authorization
 	tunnels  chan struct{}
-	cancel   context.CancelFunc // ends what is being dialled
-	stop     func() bool        // forgets the context of NewProxy
+	cancel   context.CancelFunc // ends dials that are under way
+	stop     func() bool        // releases the context of NewProxy
 
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
@@ -52,7 +52,7 @@ type Proxy struct {
 	wg     sync.WaitGroup
 }
 
-// NewProxy listens on a loopback port until Close, or until ctx ends.
+// NewProxy starts a proxy on a loopback port. It runs until Close, or until ctx ends.
 func NewProxy(ctx context.Context, o Options) (*Proxy, error) {
 	o = o.withDefaults()
 	var lc net.ListenConfig
@@ -91,21 +91,21 @@ func NewProxy(ctx context.Context, o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// URL returns where the proxy listens, with its credential: for the environment
-// of a child process, never for argv, a file or a log.
+// URL returns the proxy's address with its credential. Pass it only in the environment of a
+// child process, and never in an argument, a file or a log.
 func (p *Proxy) URL() *url.URL { u := *p.url; return &u }
 
-// Options returns what the proxy was made with, defaults filled in.
+// Options returns the proxy's options, with the defaults filled in.
 func (p *Proxy) Options() Options {
 	o := p.o
 	o.Allow, o.Ports = slices.Clone(o.Allow), slices.Clone(o.Ports)
 	return o
 }
 
-// Allowed returns nil if the rules let an address be dialled.
+// Allowed returns nil if the rules allow an address to be dialled.
 func (p *Proxy) Allowed(addr netip.Addr) error { return p.d.guard.check(addr) }
 
-// Close ends the proxy and every tunnel, and returns when they are gone.
+// Close ends the proxy and every tunnel, and waits until they have ended.
 func (p *Proxy) Close() error {
 	p.stop()
 	p.shut()
@@ -113,8 +113,7 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// shut closes the listener first: whoever sees a tunnel end may rely on it that no
-// other begins.
+// shut closes the listener first, so that no tunnel begins after another has ended.
 func (p *Proxy) shut() {
 	p.mu.Lock()
 	p.closed = true
@@ -129,7 +128,7 @@ func (p *Proxy) shut() {
 	p.client.CloseIdleConnections()
 }
 
-// enter counts a request, so that Close can wait for it; leave undoes it.
+// enter counts a request, so that Close can wait for it. leave ends the count.
 func (p *Proxy) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +141,7 @@ func (p *Proxy) enter() bool {
 
 func (p *Proxy) leave() { p.wg.Done() }
 
-// hold makes connections end with the proxy; release undoes it.
+// hold makes connections end with the proxy. release undoes this.
 func (p *Proxy) hold(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,8 +220,8 @@ func statusOf(err error) int {
 	return StatusNetwork
 }
 
-// tunnel copies both ways until one side ends or nothing moves for the idle
-// timeout.
+// tunnel copies in both directions until one side ends, or until there is no traffic for the
+// idle timeout.
 func (p *Proxy) tunnel(up, down net.Conn, rest *bufio.ReadWriter) {
 	down.SetDeadline(time.Time{})
 	if _, err := io.WriteString(down, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
@@ -241,11 +240,11 @@ func (p *Proxy) tunnel(up, down net.Conn, rest *bufio.ReadWriter) {
 	<-done
 }
 
-// pipe copies from, which reads src, to dst, and closes dst's writing side.
+// pipe copies from, which reads src, to dst, and then closes dst for writing.
 func (p *Proxy) pipe(dst, src net.Conn, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
-		// Any movement keeps both directions alive: a long upload has no answer.
+		// Traffic in one direction keeps both alive, because a long upload has no answer.
 		until := time.Now().Add(p.o.IdleTimeout)
 		dst.SetDeadline(until)
 		src.SetDeadline(until)

@@ -35,7 +35,7 @@ func newProxy(t *testing.T, o egress.Options) *egress.Proxy {
 	return p
 }
 
-// here lets this machine be reached, at the ports of the servers given.
+// here returns options that allow this machine, at the ports of the given servers.
 func here(servers ...string) egress.Options {
 	o := egress.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	for _, s := range servers {
@@ -48,7 +48,7 @@ func here(servers ...string) egress.Options {
 	return o
 }
 
-// through is a client that uses the proxy as git does.
+// through returns a client that uses the proxy as git does.
 func through(t *testing.T, p *url.URL) *http.Client {
 	tr := &http.Transport{Proxy: http.ProxyURL(p), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	t.Cleanup(tr.CloseIdleConnections)
@@ -126,7 +126,7 @@ func TestOnlyCONNECTIsServed(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") }))
 	defer s.Close()
 	p := newProxy(t, here(s.URL))
-	resp, err := through(t, p.URL()).Get(s.URL) // plain http asks the proxy for the whole URL
+	resp, err := through(t, p.URL()).Get(s.URL) // for plain http, a client sends the whole URL to the proxy
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,11 +162,11 @@ func TestAttackTargetsAreRefused(t *testing.T) {
 		"mapped.example:443":     egress.StatusBlocked,
 		"nat64.example:443":      egress.StatusBlocked,
 		"localhost:443":          egress.StatusBlocked,
-		"140.82.112.3:22":        egress.StatusBlocked, // the port
+		"140.82.112.3:22":        egress.StatusBlocked, // refused for the port
 		"140.82.112.3:8443":      egress.StatusBlocked,
 		"140.82.112.3:0":         egress.StatusBlocked,
 		"unknown.example:443":    egress.StatusNoHost,
-		"2130706433:443":         egress.StatusNoHost, // no resolver of ours takes it for an address
+		"2130706433:443":         egress.StatusNoHost, // our resolvers must not read it as an address
 		"0x7f000001:443":         egress.StatusNoHost,
 		"0177.0.0.1:443":         egress.StatusNoHost,
 		"127.1:443":              egress.StatusNoHost,
@@ -177,8 +177,7 @@ func TestAttackTargetsAreRefused(t *testing.T) {
 	}
 }
 
-// The attack: a name that is public when it is judged and loopback when it is
-// dialled (DNS rebinding).
+// Attack: a name is public when it is checked and loopback when it is dialled (DNS rebinding).
 func TestANameThatChangesItsAddressGainsNothing(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") }))
 	defer s.Close()
@@ -214,7 +213,7 @@ func TestOfMixedAnswersOnlyThePublicOneIsUsed(t *testing.T) {
 	}
 }
 
-// The attack: this machine by its own public address, past its firewall.
+// Attack: connect to this machine by its own public address, to bypass its firewall.
 func TestTheMachinesOwnAddressesAreRefused(t *testing.T) {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
@@ -260,7 +259,7 @@ func TestTunnelsAreBounded(t *testing.T) {
 	}
 }
 
-// silent is a server that takes connections and says nothing.
+// silent returns a server that accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -310,7 +309,7 @@ func TestTunnelsEndWithTheProxy(t *testing.T) {
 		}
 		c := dialTunnel(t, p, s)
 		end(p, cancel)
-		io.ReadAll(c) // returns only when the tunnel has ended
+		io.ReadAll(c) // returns only after the tunnel has ended
 		if _, err := net.Dial("tcp", p.URL().Host); err == nil {
 			t.Errorf("%s: the proxy still listens", name)
 		}

@@ -1,5 +1,5 @@
-// Package egresstest has a name server for tests of what the server reaches:
-// one that lies, and changes its mind.
+// Package egresstest provides a name server for tests. It can return false addresses, and
+// change its answers.
 package egresstest
 
 import (
@@ -18,12 +18,12 @@ type server struct {
 	asked   map[string]int
 }
 
-// Answers has for each name a list of answers. Each question takes the next;
-// the last one stays. Other names do not exist.
+// Answers maps each name to a list of answers. Each question gets the next answer, and the last
+// one repeats. Other names do not exist.
 type Answers map[string][][]netip.Addr
 
-// Resolver starts a name server on loopback, which ends with the test, and
-// returns a resolver that asks it alone.
+// Resolver starts a name server on loopback that runs until the test ends. It returns a
+// resolver that only asks this server.
 func Resolver(t testing.TB, answers Answers) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -71,7 +71,7 @@ func (d *server) answer(question []byte) []byte {
 	if !ok {
 		out.RCode = dnsmessage.RCodeNameError
 	} else {
-		// The two questions of one look-up, A and AAAA, get the same turn.
+		// The two questions of one lookup, A and AAAA, get the same answer.
 		turn := d.asked[name+"/"+q.Type.String()]
 		d.asked[name+"/"+q.Type.String()]++
 		for _, a := range list[min(turn, len(list)-1)] {
@@ -91,7 +91,7 @@ func (d *server) answer(question []byte) []byte {
 	return b
 }
 
-// Addrs is one answer.
+// Addrs returns one answer.
 func Addrs(list ...string) []netip.Addr {
 	var out []netip.Addr
 	for _, s := range list {
