@@ -1,10 +1,9 @@
 // Package telemetry makes the server observable: structured logs with a request id
 // and without secrets, and Prometheus metrics.
 //
-// It promises that a log record that passes its handler holds no API key, bearer
-// token, password in a URL or value of an attribute that is named like a
-// secret, anywhere in the record; that a request id is never one that
-// a client chose; and that no metric has a label of unbounded values. It keeps
-// no state: main makes loggers and registries and passes them on. It is the only
-// package that imports the Prometheus client.
+// Guarantees: no log record that passes its handler contains an API key, a bearer token, a
+// password in a URL, or the value of an attribute with the name of a secret, anywhere in the
+// record. A client never chooses a request id. No metric has a label with unbounded values. The
+// package keeps no state: main creates loggers and registries and passes them on. Only this
+// package imports the Prometheus client.
 package telemetry

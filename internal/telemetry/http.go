@@ -16,9 +16,9 @@ type HTTP struct {
 	inFlight Gauge
 }
 
-// NewHTTP registers the metrics of a server's requests: satchel_http_request_
-// duration_seconds by method, route and status, and satchel_http_requests_in_
-// flight. log receives one debug record for each request; nil discards.
+// NewHTTP registers the metrics of a server's requests: satchel_http_request_duration_seconds
+// by method, route and status, and satchel_http_requests_in_flight. log receives a debug record
+// for each request; nil discards them.
 func NewHTTP(m *Metrics, log *slog.Logger) *HTTP {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -32,11 +32,11 @@ func NewHTTP(m *Metrics, log *slog.Logger) *HTTP {
 	}
 }
 
-// Wrap gives each request an id (see RequestID), and measures and logs it. next
-// is best the http.ServeMux itself: the route is the pattern that it matched, and
-// stays unknown where something between gives the mux another request.
+// Wrap gives each request an id (see RequestID), measures it and logs it. next should be the
+// http.ServeMux itself, because the route is the pattern that it matched. The route is unknown
+// if a handler in between passes another request to the mux.
 //
-// The http.ResponseWriter that next gets is an http.Flusher and works with
+// The http.ResponseWriter that next receives is an http.Flusher, and works with
 // http.ResponseController.
 func (h *HTTP) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func (h *HTTP) Wrap(next http.Handler) http.Handler {
 		defer func() {
 			h.inFlight.Add(-1)
 			if !ended && rec.status == 0 {
-				rec.status = http.StatusInternalServerError // a panic, which net/http turns into a broken connection
+				rec.status = http.StatusInternalServerError // net/http turns the panic into a broken connection
 			}
 			h.done(r, rec, time.Since(begin))
 		}()
@@ -60,31 +60,31 @@ func (h *HTTP) Wrap(next http.Handler) http.Handler {
 func (h *HTTP) done(r *http.Request, rec *recorder, took time.Duration) {
 	status := rec.status
 	if status == 0 {
-		status = http.StatusOK // a handler that wrote nothing
+		status = http.StatusOK // the handler wrote nothing
 	}
 	method, route := r.Method, r.Pattern
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 	default:
-		method = "other" // a client may send any word
+		method = "other" // a client may send any method
 	}
 	if route == "" {
 		route = "unmatched"
 	}
-	// How long a client listens says nothing of the server.
+	// How long a client listens says nothing about the server.
 	if !(method == "GET" && strings.HasPrefix(rec.Header().Get("Content-Type"), "text/event-stream")) {
 		h.latency.Observe(took.Seconds(), method, route, strconv.Itoa(status))
 	}
 	if !h.log.Enabled(r.Context(), slog.LevelDebug) {
 		return
 	}
-	// The request's context may have ended; its values are what is wanted.
+	// The request's context may have ended, but its values are needed.
 	h.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelDebug, "request",
 		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
 		slog.Int64("bytes", rec.bytes), slog.Duration("took", took))
 }
 
-// recorder notes the status and the size of an answer.
+// recorder records the status and the size of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -94,7 +94,7 @@ type recorder struct {
 var _ http.Flusher = (*recorder)(nil)
 
 func (r *recorder) WriteHeader(status int) {
-	// 1xx come before the answer, but for 101, which is one.
+	// A 1xx status comes before the answer, except 101, which is the answer.
 	if r.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		r.status = status
 	}
@@ -110,13 +110,13 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written, where the connection can.
+// Flush sends what was written, if the connection can.
 func (r *recorder) Flush() {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	_ = http.NewResponseController(r.ResponseWriter).Flush() // it fails only where nothing can be flushed
+	_ = http.NewResponseController(r.ResponseWriter).Flush() // fails only if the connection cannot flush
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scrape returns the lines of ours that the metrics page has.
+// scrape returns our own lines of the metrics page.
 func scrape(t *testing.T, m *telemetry.Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -81,7 +81,7 @@ func TestRequestsAreMeasuredByRoute(t *testing.T) {
 	do("GET", "/nothing")
 	do("POST", "/panic")
 	do("GET", "/no/such/page")
-	do("PWN", "/nothing") // Attack: a label for each word that a client makes up
+	do("PWN", "/nothing") // Attack: a client creates a label for each word that it invents
 	srv.Close()           // waits for the handlers
 
 	page := scrape(t, m)
@@ -130,8 +130,8 @@ func TestRequestIDIsOurs(t *testing.T) {
 	}
 }
 
-// An event stream arrives as it is written, with deadlines that work, and is in
-// flight but not in the latency.
+// An event stream arrives as it is written, with working deadlines. It counts as in flight, but
+// not in the latency.
 func TestStreamsFlowThrough(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	release := make(chan struct{})
@@ -194,7 +194,7 @@ func TestMetrics(t *testing.T) {
 	if page := scrape(t, m); !strings.Contains(page, "go_goroutines") {
 		t.Error("the runtime's metrics are missing")
 	}
-	// Two registries know nothing of each other.
+	// Two registries are independent.
 	telemetry.NewMetrics("v1").Counter("pushes_total", "Pushes.", "result")
 }
 

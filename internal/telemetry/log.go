@@ -7,15 +7,15 @@ import (
 	"log/slog"
 )
 
-// LogOptions say how records are written.
+// LogOptions describe how records are written.
 type LogOptions struct {
-	Writer io.Writer // standard error, in the server
+	Writer io.Writer // in the server, standard error
 	Level  string    // debug, info, warn or error; empty: info
 	Format string    // text or json; empty: text
 }
 
-// NewLogger returns a logger that adds the request id of the context to each
-// record and redacts what Redact and the names of attributes tell to be secret.
+// NewLogger returns a logger that adds the request id of the context to each record. It redacts
+// what Redact finds, and values of attributes with the names of secrets.
 func NewLogger(o LogOptions) (*slog.Logger, error) {
 	var level slog.Level
 	if o.Level != "" {
@@ -33,10 +33,10 @@ func NewLogger(o LogOptions) (*slog.Logger, error) {
 	return nil, fmt.Errorf("log format: unknown format %q", o.Format)
 }
 
-// handler redacts records on their way to next, and adds the request id.
+// handler redacts records, adds the request id, and passes them to next.
 type handler struct{ next slog.Handler }
 
-// NewHandler wraps a handler as NewLogger does.
+// NewHandler wraps a handler in the way of NewLogger.
 func NewHandler(next slog.Handler) slog.Handler { return &handler{next: next} }
 
 func (h *handler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }

@@ -15,7 +15,7 @@ import (
 	"satchel/internal/telemetry"
 )
 
-// Secrets of every form; each has a word that must not be in a log.
+// Secrets of every form. Each contains a word that must not be in a log.
 var canaries = []struct{ name, text, word string }{
 	{"API key", "key satchel_CANARYxAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA was refused", "CANARY"},
 	{"API key, cut", "satchel_CANARYxAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "CANARY"},
@@ -62,7 +62,7 @@ type valuer struct{ s string }
 
 func (v valuer) LogValue() slog.Value { return slog.GroupValue(slog.String("in", v.s)) }
 
-// Attack: a secret reaches the log in whatever place of a record it can stand.
+// Attack: a secret reaches the log in any place of a record.
 func TestNoSecretPassesTheHandler(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		for _, c := range canaries {
@@ -142,7 +142,7 @@ func FuzzRedact(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		once := telemetry.Redact(s)
-		// Wherever a key stands, it is taken out.
+		// A key is removed in any place.
 		key := "satchel_" + strings.Repeat("K", 49)
 		if strings.Contains(telemetry.Redact(s+key), strings.Repeat("K", 49)) {
 			t.Fatalf("a key after %q is kept", s)

@@ -8,14 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// prefix begins the names of all our metrics.
+// prefix is the beginning of the names of all our metrics.
 const prefix = "satchel_"
 
-// Metrics is one registry of metrics. A server makes one; tests make their own.
+// Metrics is a registry of metrics. A server has one, and each test creates its own.
 //
-// Its methods that register panic where a name is registered twice or is not
-// a valid one: names are constants of the program, and the first start of the
-// server shows it.
+// The methods that register a metric panic if its name is invalid or already registered. Names
+// are constants of the program, so the first start of the server finds such errors.
 type Metrics struct{ reg *prometheus.Registry }
 
 // NewMetrics returns a registry with the metrics of the Go runtime and of the
@@ -27,22 +26,22 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// Handler serves the metrics in Prometheus' format. It asks for no
-// authentication, so it belongs on an address of its own.
+// Handler serves the metrics in the format of Prometheus. It requires no authentication, so
+// serve it at a separate address.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.reg, promhttp.HandlerOpts{Registry: m.reg, MaxRequestsInFlight: 4})
 }
 
-// Counter is a number that only grows, one for each combination of label
-// values. Label values must come from a small fixed set: never from a request.
+// Counter is a number that only grows, one for each combination of label values. Label values
+// must come from a small fixed set, and never from a request.
 type Counter struct{ vec *prometheus.CounterVec }
 
-// Counter registers satchel_NAME; by custom NAME ends in _total.
+// Counter registers satchel_NAME. By convention, NAME ends in _total.
 func (m *Metrics) Counter(name, help string, labels ...string) Counter {
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	m.reg.MustRegister(vec)
 	if len(labels) == 0 {
-		vec.WithLabelValues() // shown as 0 before the first event
+		vec.WithLabelValues() // so that the page shows 0 before the first event
 	}
 	return Counter{vec}
 }
@@ -54,7 +53,7 @@ func (c Counter) Add(n float64, values ...string) { c.vec.WithLabelValues(values
 // Inc adds 1.
 func (c Counter) Inc(values ...string) { c.vec.WithLabelValues(values...).Inc() }
 
-// Gauge is a number that goes up and down; see Counter for labels.
+// Gauge is a number that grows and shrinks; see Counter for labels.
 type Gauge struct{ vec *prometheus.GaugeVec }
 
 // Gauge registers satchel_NAME.
@@ -79,7 +78,7 @@ func (m *Metrics) GaugeFunc(name, help string, f func() float64) {
 	m.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, f))
 }
 
-// CounterFunc is GaugeFunc for a number that only grows.
+// CounterFunc is like GaugeFunc, for a number that only grows.
 func (m *Metrics) CounterFunc(name, help string, f func() float64) {
 	m.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + name, Help: help}, f))
 }
@@ -87,8 +86,8 @@ func (m *Metrics) CounterFunc(name, help string, f func() float64) {
 // Histogram counts observations by size; see Counter for labels.
 type Histogram struct{ vec *prometheus.HistogramVec }
 
-// Histogram registers satchel_NAME with upper bounds of its buckets, ascending;
-// by custom NAME ends in its unit, _seconds or _bytes.
+// Histogram registers satchel_NAME with the ascending upper bounds of its buckets. By
+// convention, NAME ends in its unit, _seconds or _bytes.
 func (m *Metrics) Histogram(name, help string, buckets []float64, labels ...string) Histogram {
 	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets}, labels)
 	m.reg.MustRegister(vec)
@@ -101,8 +100,8 @@ func (m *Metrics) Histogram(name, help string, buckets []float64, labels ...stri
 // Observe counts one observation.
 func (h Histogram) Observe(v float64, values ...string) { h.vec.WithLabelValues(values...).Observe(v) }
 
-// LatencyBuckets reach from half a millisecond, under a token check and a read,
-// to the ten minutes that a command may take, in seconds.
+// LatencyBuckets returns bounds in seconds. They reach from half a millisecond, which is less
+// than a token check and a read take, to the ten minutes that a command may take.
 func LatencyBuckets() []float64 {
 	return []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 600}
 }

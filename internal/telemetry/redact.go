@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// hidden stands for what was taken out.
+// hidden replaces a secret.
 const hidden = "[redacted]"
 
-// secrets are the forms of secrets in text, each with what to put in its place.
+// secrets lists the patterns of secrets in text, each with its replacement.
 var secrets = []struct {
 	form *regexp.Regexp
 	put  string
 }{
-	// Our API keys, cut ones too.
+	// Our API keys, also incomplete ones.
 	{regexp.MustCompile(`satchel_[A-Za-z0-9_-]{32,}`), "satchel_" + hidden},
 	// GitHub's tokens: installation, user, personal.
 	{regexp.MustCompile(`\b(gh[a-z]_|github_pat_)[A-Za-z0-9_.-]{16,}`), "${1}" + hidden},
 	// JSON web tokens.
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)*`), hidden},
-	// Credentials of an Authorization header; shorter words are prose.
+	// Credentials of an Authorization header. Shorter words are prose.
 	{regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/-]{16,}=*`), "${1}${2}" + hidden},
 	// The user and password of a URL.
 	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/?#\s]*@`), "${1}" + hidden + "@"},
@@ -31,7 +31,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)`), hidden},
 }
 
-// Redact takes out of s what looks like a secret.
+// Redact replaces everything in s that looks like a secret.
 func Redact(s string) string {
 	if len(s) < 8 {
 		return s
@@ -79,8 +79,8 @@ func redactAttr(a slog.Attr) slog.Attr {
 	return a
 }
 
-// redactAny turns a value of any type into text, since what a handler would
-// make of it cannot be looked through otherwise.
+// redactAny turns a value of any type into text, because it cannot search the output that a
+// handler would create from the value.
 func redactAny(v any) slog.Value {
 	switch v := v.(type) {
 	case nil:
@@ -106,8 +106,8 @@ func redactAny(v any) slog.Value {
 	return slog.StringValue(Redact(fmt.Sprintf("%+v", v)))
 }
 
-// text calls a method that spells a value out. One of a nil pointer may panic,
-// and a log line must not end the server.
+// text calls a method that returns a value as text. The method of a nil pointer may panic, and
+// a log record must not end the server.
 func text(spell func() string) (s string) {
 	defer func() {
 		if recover() != nil {

@@ -6,29 +6,28 @@ import (
 	"net/http"
 )
 
-// RequestIDHeader is the header in which an answer carries its request's id, so
-// that a person can name it when they ask about it.
+// RequestIDHeader is the header of an answer with the id of its request, so that people can
+// name the id in questions.
 const RequestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// NewRequestID returns a fresh random id.
+// NewRequestID returns a random id.
 func NewRequestID() string { return rand.Text() }
 
-// WithRequestID returns a context whose log records carry the id.
+// WithRequestID returns a context whose log records contain the id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID returns the id of the request that ctx belongs to, or "".
+// RequestID returns the id of the request to which ctx belongs, or "".
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// withRequestID gives a request a fresh id, in its context and in the answer.
-// One that the client sent is dropped: it could repeat another's, or carry text
-// into logs.
+// withRequestID gives a request a new id, in its context and in the answer. It ignores an id
+// from the client, which could repeat another id or add text to logs.
 func withRequestID(w http.ResponseWriter, r *http.Request) *http.Request {
 	id := NewRequestID()
 	w.Header().Set(RequestIDHeader, id)
