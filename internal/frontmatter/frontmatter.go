@@ -1,10 +1,10 @@
 // Package frontmatter reads the YAML block at the start of a Markdown document: a page's
 // title and description, a skill's name, a memory fact's value.
 //
-// The document may come from an AI, a stranger or a sandbox, so the package reads only
-// plain data. It refuses aliases, anchors and duplicate keys. The size, the depth and the
-// number of values are limited, and no content chooses a Go type. A document with an
-// unreadable block still has a body.
+// The document may come from an AI, a stranger or a sandbox, so the package reads only plain
+// data. It refuses aliases, anchors and duplicate keys. The size, the depth and the count of
+// values are limited, and the content never chooses a Go type. A document with an unreadable
+// block still has a body.
 package frontmatter
 
 import (
@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of one block. A longer one is an error, never a cut one.
+// Limits of one block. A longer block is an error and is never cut.
 const (
 	MaxBytes  = 64 << 10
 	MaxDepth  = 16
@@ -27,22 +27,21 @@ const (
 
 // Document is a document, split into its block and its body.
 type Document struct {
-	// Fields holds the block's keys. Values are string, bool, int64, float64,
-	// nil, []any and map[string]any, so that they can be written as JSON; dates
-	// stay as they were written. It is nil if there is no block or it cannot
-	// be read.
+	// Fields holds the block's keys. Values are string, bool, int64, float64, nil, []any and
+	// map[string]any, so that they can be written as JSON. Dates stay as they are written.
+	// Fields is nil if there is no block or if it cannot be read.
 	Fields map[string]any
-	// Body is what follows the block; the whole document where there is none.
-	// It shares the document's memory.
+	// Body is the text after the block, or the whole document if there is no block. It shares
+	// the document's memory.
 	Body []byte
-	// BodyLine is the line of the document, from 1, on which Body begins.
+	// BodyLine is the line of the document, counted from 1, at which Body begins.
 	BodyLine int
-	// written holds what Written answers, by key in lower case.
+	// written holds the texts that Written returns, by key in lower case.
 	written map[string][]string
 }
 
-// Parse splits a document. The error says, in words for the author, why the block cannot be
-// read. The Document then still has its Body.
+// Parse splits a document. The error says why the block cannot be read, in words for the
+// author. The Document then still has its Body.
 func Parse(doc []byte) (Document, error) {
 	block, d := split(doc)
 	if block == nil {
@@ -53,9 +52,8 @@ func Parse(doc []byte) (Document, error) {
 	return d, err
 }
 
-// String returns the text of a field that holds one: a string, a number or a
-// truth value as it is written in YAML. Line breaks become spaces. It is empty
-// for every other field.
+// String returns the text of a field that is a string, a number or a truth value, as it is
+// written in YAML. Line breaks become spaces. String returns "" for every other field.
 func (d Document) String(key string) string {
 	switch v := d.Fields[key].(type) {
 	case string:
@@ -66,8 +64,8 @@ func (d Document) String(key string) string {
 	return ""
 }
 
-// Strings returns the texts of a field that holds a list, or one text, or
-// several separated by commas ("tags: a, b").
+// Strings returns the texts of a field that is a list, one text, or several texts separated by
+// commas ("tags: a, b").
 func (d Document) Strings(key string) []string {
 	switch v := d.Fields[key].(type) {
 	case string:
@@ -99,7 +97,7 @@ func (d Document) Bool(key string) bool {
 	return b
 }
 
-// Number returns the field as a number; ok is false if it is none.
+// Number returns the field as a number. ok is false if it is not a number.
 func (d Document) Number(key string) (f float64, ok bool) {
 	switch v := d.Fields[key].(type) {
 	case int64:
@@ -110,8 +108,8 @@ func (d Document) Number(key string) (f float64, ok bool) {
 	return 0, false
 }
 
-// split finds the block between a first line "---" and the next line "---" or
-// "...". Without both lines there is no block: a document may begin with a rule.
+// split finds the block between a first line "---" and the next line "---" or "...". There is
+// no block without both lines, because a document may begin with a rule.
 func split(doc []byte) (block []byte, d Document) {
 	whole := Document{Body: doc, BodyLine: 1}
 	rest := bytes.TrimPrefix(doc, []byte("\ufeff"))
@@ -137,8 +135,8 @@ func split(doc []byte) (block []byte, d Document) {
 	}
 }
 
-// cutLine returns the first line without its end and trailing blanks; more is
-// false if it was the last one.
+// cutLine returns the first line without its end and trailing spaces. more is false if it is
+// the last line.
 func cutLine(b []byte) (line, rest []byte, more bool) {
 	line, rest, more = bytes.Cut(b, []byte("\n"))
 	return bytes.TrimRight(line, " \t\r"), rest, more
@@ -172,8 +170,8 @@ func parseBlock(block []byte) (fields map[string]any, written map[string][]strin
 	return nil, nil, errors.New("the front matter is not a list of “key: value” lines")
 }
 
-// decode parses into a node tree, in which aliases are not expanded, so that
-// no document can grow; a panic of the parser counts as malformed.
+// decode parses into a tree of nodes, in which aliases are not expanded, so that no document
+// can grow. A panic of the parser counts as malformed YAML.
 func decode(block []byte, into *yaml.Node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -230,8 +228,8 @@ func (c *converter) value(n *yaml.Node, depth int) (any, error) {
 	return scalar(n), nil
 }
 
-// scalar gives a number or a truth value its type and leaves the rest, dates
-// and unknown tags too, as the text that was written.
+// scalar returns a number or a truth value with its type. For everything else, including dates
+// and unknown tags, it returns the written text.
 func scalar(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":

@@ -139,8 +139,8 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever the bytes, the body is a suffix of the document, the
-// fields are plain data, and the line number is right.
+// FuzzParse checks for any bytes that the body is a suffix of the document, that the fields are
+// plain data, and that the line number is right.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "---\n", "---\na: b\n---\nx", "---\r\na: [1, {b: c}]\r\n...\r\n", "---\n&a a: *a\n---\n", "---\n!!int x: .nan\n---\n", "---\n? ? a\n---\n"} {
 		f.Add([]byte(s))

@@ -7,8 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Skip returns the byte at which a document's body begins, without reading the
-// block.
+// Skip returns the byte at which a document's body begins. It does not read the block.
 func Skip(doc []byte) int {
 	_, d := split(doc)
 	return len(doc) - len(d.Body)
@@ -45,7 +44,7 @@ func ParseLoosely(doc []byte) Document {
 // key may have any case. If several keys differ only in case, the first counts.
 func (d Document) Written(key string) []string { return d.written[strings.ToLower(key)] }
 
-// texts collects what Written answers of a block's mapping.
+// texts collects the texts of a block's mapping for Written.
 func texts(m *yaml.Node) map[string][]string {
 	all := make(map[string][]string, len(m.Content)/2)
 	for i := 0; i+1 < len(m.Content); i += 2 {
