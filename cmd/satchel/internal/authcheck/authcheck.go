@@ -14,10 +14,10 @@ import (
 
 // Options configure a check.
 type Options struct {
-	// URL is what a person types into their client: https://satchel.example.com/mcp.
+	// URL is the address that a person enters in a client: https://satchel.example.com/mcp.
 	URL string
-	// HTTP is the client whose transport is used; nil: one with a timeout of Slow for each
-	// request. Redirects are judged, not followed.
+	// HTTP is the client whose transport is used. If it is nil, the check uses a client with a
+	// timeout of Slow for each request. Redirects are examined, but not followed.
 	HTTP *http.Client
 	// Register makes the check register a client, and delete it if the server can.
 	Register bool
@@ -25,14 +25,15 @@ type Options struct {
 	Progress func(Finding)
 	// Lookup resolves a host name; nil: the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to one address, to check IPv4; nil: a net.Dialer's, unless requests go
-	// through a proxy, which alone may know addresses and reach them.
+	// Dial connects to one address, to check IPv4. If it is nil, the check uses a net.Dialer,
+	// unless requests go through a proxy: then only the proxy may be able to resolve and reach
+	// addresses.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Now is the clock to compare the server's with; nil: time.Now.
+	// Now is the clock that is compared with the server's; nil: time.Now.
 	Now func() time.Time
 }
 
-// Limits: Slow is Claude's on one request.
+// The limits of requests. Slow is Claude's limit for one request.
 const (
 	Slow        = 10 * time.Second
 	sluggish    = 3 * time.Second
@@ -41,35 +42,35 @@ const (
 	expiresSoon = 14 * 24 * time.Hour
 )
 
-// Fixes that several checks name.
+// Fixes for several checks.
 const (
 	passWellKnown = "Configure the proxy in front to pass " + wellKnownResource + " and the paths below it to the server."
 	passChallenge = "Configure the proxy in front to pass the header WWW-Authenticate unchanged."
 	waitAMinute   = "Wait a minute and check again. Behind a proxy, name it in server.trusted_proxies, so that not all clients count as one."
 )
 
-// Status is how a check ended.
+// Status is the result of a check.
 type Status string
 
 // The statuses of a [Finding].
 const (
 	OK      Status = "ok"
-	Warning Status = "warning" // works, but not for everybody, or not for long
+	Warning Status = "warning" // works, but not for every client, or not for long
 	Failed  Status = "failed"
 	Skipped Status = "skipped"
 )
 
-// Finding is what one check saw.
+// Finding is the result of one check.
 type Finding struct {
-	Name   string `json:"name"` // of the check: "certificate"
+	Name   string `json:"name"` // the name of the check, such as "certificate"
 	Status Status `json:"status"`
-	What   string `json:"what"`          // what was seen
+	What   string `json:"what"`          // the observation
 	Fix    string `json:"fix,omitempty"` // what to do, if it failed or warns
-	// Clients are those that cannot or may not connect; empty: all or none.
+	// Clients are the clients that cannot or may not connect; empty: all or none.
 	Clients []string `json:"clients,omitempty"`
 }
 
-// Verdict says whether a client can connect.
+// Verdict is whether a client can connect.
 type Verdict string
 
 // The verdicts of a [Client].
@@ -83,13 +84,13 @@ const (
 type Client struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	Reason  string  `json:"reason,omitempty"` // the first one against it
+	Reason  string  `json:"reason,omitempty"` // the first reason against it
 }
 
-// Report has all findings, in the order of the steps of a client.
+// Report contains all findings, in the order of a client's steps.
 type Report struct {
 	URL      string    `json:"url"`
-	OK       bool      `json:"ok"` // whether nothing failed
+	OK       bool      `json:"ok"` // no check failed
 	Findings []Finding `json:"findings"`
 	Clients  []Client  `json:"clients"`
 }
@@ -97,7 +98,7 @@ type Report struct {
 // ErrURL is the error of Check for a URL that no client accepts.
 var ErrURL = errors.New("the URL must be of the form https://satchel.example.com/mcp")
 
-// Check checks a deployment. The error is ErrURL or that of ctx: problems of the deployment are
+// Check checks a deployment. The error is ErrURL or that of ctx. Problems of the deployment are
 // in the report.
 func Check(ctx context.Context, o Options) (Report, error) {
 	u, err := url.Parse(o.URL)
@@ -128,7 +129,7 @@ func Check(ctx context.Context, o Options) (Report, error) {
 	return c.report, nil
 }
 
-// checker makes the report.
+// checker creates the report.
 type checker struct {
 	o       Options
 	url     *url.URL
@@ -139,10 +140,10 @@ type checker struct {
 	slowest answer        // the request that took longest
 	off     time.Duration // between the server's clock and ours, if dated
 	dated   bool
-	proto   string // of the first answer
+	proto   string // the protocol of the first answer
 	tls     *tlsState
 
-	named    string            // URL of the metadata in the challenge
+	named    string            // the URL of the metadata in the challenge
 	scope    string            // in the challenge
 	metadata *resourceMetadata // nil if there is none
 	server   *serverMetadata   // nil if there is none
@@ -152,7 +153,7 @@ func (c *checker) run(ctx context.Context) {
 	c.checkURL()
 	c.checkAddress(ctx)
 	if !c.checkChallenge(ctx) {
-		return // nothing answers there
+		return // no server answers there
 	}
 	c.checkTLS()
 	c.checkBadToken(ctx)
@@ -173,8 +174,8 @@ func (c *checker) run(ctx context.Context) {
 	c.skip("event streams", "only a call with a token can show whether a proxy delays events: make a call that takes a while, and see whether its progress arrives meanwhile")
 }
 
-// pass, warn, fail and skip add a finding. hinders names the clients that cannot connect (fail;
-// none named: all) or may not (warn; none named: none).
+// pass, warn, fail and skip add a finding. hinders names the clients that cannot connect (for
+// fail; none means all) or may not (for warn; none means none).
 func (c *checker) pass(name, format string, args ...any) {
 	c.add(Finding{Name: name, Status: OK, What: fmt.Sprintf(format, args...)})
 }
@@ -197,7 +198,7 @@ func (c *checker) fail(name, what, fix string, hinders ...client) {
 	c.add(Finding{Name: name, Status: Failed, What: what, Fix: fix, Clients: names(hinders)})
 }
 
-// danger is a failure with which every client can still connect.
+// danger adds a failure with which every client can still connect.
 func (c *checker) danger(name, what, fix string) {
 	c.add(Finding{Name: name, Status: Failed, What: what, Fix: fix})
 }

@@ -85,8 +85,8 @@ func text(t *testing.T, r Report) string {
 	return "\n" + b.String()
 }
 
-// Each way to be wrong: which check says so, what it says to do, and which clients
-// it keeps out, or may keep out.
+// For each fault of a deployment, the table has the check that finds it, its fix, and the
+// clients that cannot or may not connect.
 func TestWhatIsWrong(t *testing.T) {
 	page := answers(200, "text/html", "<!doctype html><title>Log in to the proxy</title>")
 	everybody := allClients()
@@ -95,8 +95,8 @@ func TestWhatIsWrong(t *testing.T) {
 		change func(*deployment)
 		check  string
 		status Status
-		what   string // in what it says
-		fix    string // in what it says to do
+		what   string // a part of the observation
+		fix    string // a part of the fix
 		out    []client
 		maybe  []client
 	}{
@@ -342,7 +342,8 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What keeps a client out counts before what may, and of each the first.
+// A reason why a client cannot connect counts before a reason why it may not. The first of each
+// kind counts.
 func TestTheReasonThatCounts(t *testing.T) {
 	d := right()
 	d.dial = errors.New("refused")
@@ -362,8 +363,8 @@ func TestURLsThatAreNone(t *testing.T) {
 	}
 }
 
-// Where only a proxy of the environment's leads out, the name may have no address
-// here, and that says nothing.
+// If only a proxy of the environment leads to the internet, the name may have no address here.
+// This is not a problem.
 func TestThroughAProxyOfTheEnvironment(t *testing.T) {
 	c := &checker{o: Options{URL: mcp, Lookup: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") }}, reasons: map[client]reason{}}
 	c.url, _ = url.Parse(mcp)
@@ -404,7 +405,7 @@ func TestSlowAnswers(t *testing.T) {
 	}
 }
 
-// What the server says goes to a terminal.
+// Attack: the server's answers contain control sequences for the terminal.
 func TestAttackAnswersThatWriteToTheTerminal(t *testing.T) {
 	d := right()
 	d.resource["resource"] = "\x1b]0;pwned\x07\u009b31m\u202ehttps://evil\n\nok       all is well"

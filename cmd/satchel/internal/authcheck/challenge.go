@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// bearerChallenge reads the parameters of the first Bearer challenge in
-// WWW-Authenticate (RFC 9110 section 11.6.1); several challenges may share a line.
-// Names are in lower case.
+// bearerChallenge returns the parameters of the first Bearer challenge in WWW-Authenticate (RFC
+// 9110 section 11.6.1), with names in lower case. Several challenges may share a line.
 func bearerChallenge(h http.Header) (params map[string]string, ok bool) {
 	for _, line := range h.Values("WWW-Authenticate") {
 		for s := line; s != ""; {
@@ -26,7 +25,7 @@ func bearerChallenge(h http.Header) (params map[string]string, ok bool) {
 	return nil, false
 }
 
-// parameters reads name=value pairs up to the next scheme, and returns what is left.
+// parameters reads name=value pairs up to the next scheme, and returns the rest.
 func parameters(s string) (map[string]string, string) {
 	found := map[string]string{}
 	for {
@@ -49,7 +48,7 @@ func parameters(s string) (map[string]string, string) {
 	}
 }
 
-// token reads a token (RFC 9110 section 5.6.2), with what a token68 has besides.
+// token reads a token (RFC 9110 section 5.6.2), including the further characters of a token68.
 func token(s string) (tok, rest string) {
 	i := 0
 	for i < len(s) && s[i] > ' ' && s[i] < 0x7f && !strings.ContainsRune(`"(),;<=>?@[\]{}`, rune(s[i])) {
@@ -58,7 +57,7 @@ func token(s string) (tok, rest string) {
 	return s[:i], s[i:]
 }
 
-// quoted reads what follows an opening quote.
+// quoted reads the text after an opening quote.
 func quoted(s string) (value, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -10,7 +10,7 @@ func TestChallengesAreRead(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		lines []string
-		want  map[string]string // nil for no challenge
+		want  map[string]string // nil if there is no challenge
 	}{
 		{"quoted", []string{`Bearer resource_metadata="https://a/b", scope="read write"`}, map[string]string{"resource_metadata": "https://a/b", "scope": "read write"}},
 		{"as tokens", []string{`bearer error=invalid_token,scope=read`}, map[string]string{"error": "invalid_token", "scope": "read"}},

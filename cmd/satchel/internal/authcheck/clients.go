@@ -10,7 +10,7 @@ const (
 	cursor
 	vsCode
 	tools
-	clients // how many
+	clients // the count of clients
 )
 
 func allClients() (all []client) {
@@ -20,8 +20,8 @@ func allClients() (all []client) {
 	return all
 }
 
-// hosted are the clients that run on their vendor's machines, so the server must be on the
-// public internet.
+// hosted returns the clients that run on their vendor's machines. For these, the server must be
+// on the public internet.
 func hosted() []client { return []client{claude, chatGPT} }
 
 func (c client) name() string {
@@ -35,13 +35,14 @@ func names(cs []client) (all []string) {
 	return all
 }
 
-// reason is why a client may not connect.
+// reason is the reason why a client may not connect.
 type reason struct {
 	verdict Verdict
 	why     string
 }
 
-// blame keeps the first reason against each client; Cannot replaces Doubtful.
+// blame records the first reason against each client. A reason with Cannot replaces one with
+// Doubtful.
 func (c *checker) blame(v Verdict, why string, who []client) {
 	for _, id := range who {
 		if r, ok := c.reasons[id]; !ok || v == Cannot && r.verdict != Cannot {
@@ -50,15 +51,15 @@ func (c *checker) blame(v Verdict, why string, who []client) {
 	}
 }
 
-// known is a client with a metadata document, and therefore with the same id everywhere, and a
+// known is a client with a metadata document. Its id is the same everywhere. redirect is a
 // redirect URI that it sends.
 type known struct {
 	client       client
 	id, redirect string
 }
 
-// knownClients are from the vendors' documents. ChatGPT uses this one address for all its
-// connectors if answers name their issuer (RFC 9207).
+// knownClients returns clients from the vendors' documents. ChatGPT uses this one address for
+// all its connectors if answers name their issuer (RFC 9207).
 func knownClients() []known {
 	return []known{
 		{claude, "https://claude.ai/oauth/mcp-oauth-client-metadata", "https://claude.ai/api/mcp/auth_callback"},

@@ -30,22 +30,22 @@ const (
 
 func now() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
 
-// deployment is a server that does everything right, but for what a test changes.
+// deployment is a server without faults, except those that a test adds.
 type deployment struct {
 	url       string
-	challenge string         // WWW-Authenticate to who has no token
-	resource  map[string]any // metadata; nil for none
+	challenge string         // WWW-Authenticate for requests without a token
+	resource  map[string]any // metadata; nil: none
 	server    map[string]any
 	serverAt  []string // paths of the metadata, on any host
-	// instead answers in place of the right thing: by "METHOD /path", or "/path".
+	// instead replaces right answers, by "METHOD /path" or "/path".
 	instead  map[string]http.HandlerFunc
-	redirect func(id, redirect string) string // where an authorization request leads; "" for a page
+	redirect func(id, redirect string) string // the target of an authorization request; "" for a page
 	refuse   func(id, redirect string) bool
 	tokenErr string
 	noStore  bool
 	cors     bool
 	follows  string // which metadata follows X-Forwarded-Host: "resource" or "issuer"
-	ca       bool   // whether the certificate's authority is trusted
+	ca       bool   // the certificate's authority is trusted
 	names    []string
 	notAfter time.Time
 	life     time.Duration // of the certificate
@@ -156,7 +156,7 @@ func (d *deployment) authorize(w http.ResponseWriter, r *http.Request) {
 	redirects("/signin")(w, r)
 }
 
-// check runs the check against the deployment, over real TLS under its names.
+// check checks the deployment over real TLS, under its names.
 func (d *deployment) check(t *testing.T) Report {
 	t.Helper()
 	s := httptest.NewUnstartedServer(d)

@@ -1,10 +1,10 @@
-// Package authcheck checks a deployment from outside, as the clients that people connect do. It
-// reports what each client would meet and how to fix problems. It checks the requirements of the
+// Package authcheck checks a deployment from outside, like the clients that people connect. It
+// reports the problems of each client and how to fix them. It checks the requirements of the
 // specifications (MCP authorization, RFC 9728, 8414, 7591, 6749, 7636 and 9207) and the known
 // behaviour of each client.
 //
 // It changes nothing: it signs nobody in, and registers a client only if [Options] says so. It
 // works with any server that speaks MCP over HTTP, with its own authorization server or another
-// issuer. It follows metadata to private networks too: the operator runs it, where they may see
-// what it sees.
+// issuer. It follows metadata to private networks too, because the operator runs it and may see
+// what is there.
 package authcheck

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// maxBody limits how much of an answer is read.
+// maxBody limits how many bytes of an answer are read.
 const maxBody = 1 << 20
 
-// tlsState is from the first connection over TLS.
+// tlsState describes the first connection over TLS.
 type tlsState struct{ leaf *x509.Certificate }
 
 // answer is the answer to one request.
@@ -28,10 +28,10 @@ type answer struct {
 	header      http.Header
 	body        []byte
 	took        time.Duration
-	err         error // if there is no answer
+	err         error // the error if there is no answer
 }
 
-// clientOf returns a client that follows no redirect.
+// clientOf returns a client that does not follow redirects.
 func clientOf(h *http.Client) *http.Client {
 	c := http.Client{Timeout: Slow + 5*time.Second}
 	if h != nil {
@@ -42,7 +42,7 @@ func clientOf(h *http.Client) *http.Client {
 	return &c
 }
 
-// ask makes one request. Header fields come in pairs.
+// ask sends one request. Header fields are in pairs of name and value.
 func (c *checker) ask(ctx context.Context, method, target, body string, header ...string) answer {
 	a := answer{method: method, url: target}
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
@@ -72,7 +72,7 @@ func (c *checker) ask(ctx context.Context, method, target, body string, header .
 	return a
 }
 
-// notice records what every answer shows.
+// notice records what each answer shows about the server.
 func (c *checker) notice(a answer, res *http.Response) {
 	if a.took > c.slowest.took {
 		c.slowest = a
@@ -107,7 +107,7 @@ func (a answer) html() bool {
 	return a.is("text/html") || bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(a.body)), []byte("<!doctype html"))
 }
 
-// location returns the target of a redirect; nil if the answer is none.
+// location returns the target of a redirect, or nil if the answer is not a redirect.
 func (a answer) location() *url.URL {
 	if a.status < 300 || a.status > 399 {
 		return nil
@@ -123,7 +123,7 @@ func (a answer) location() *url.URL {
 	return u
 }
 
-// object decodes the answer as a JSON object; why says why it is none.
+// object decodes the answer as a JSON object. If the answer is not one, why says so.
 func (a answer) object(into any) (why string) {
 	switch {
 	case a.err != nil:
@@ -157,7 +157,7 @@ func (a answer) said() string {
 	return s
 }
 
-// oauthError is the error of RFC 6749 section 5.2.
+// oauthError returns the error code of RFC 6749 section 5.2.
 func (a answer) oauthError() (code string) {
 	var e struct {
 		Error string `json:"error"`

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// challengeS256 and verifier are a pair of RFC 7636. Nothing is ever granted for them.
+// challengeS256 and verifier are a pair of RFC 7636. No server ever grants a token for them.
 const (
 	verifier      = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challengeS256 = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// authorize makes the authorization request of a client.
+// authorize sends the authorization request of a client.
 func (c *checker) authorize(ctx context.Context, id, redirect string) answer {
 	u, err := url.Parse(c.server.AuthorizationEndpoint)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *checker) authorize(ctx context.Context, id, redirect string) answer {
 	}
 	u.RawQuery = q.Encode()
 	a := c.ask(ctx, http.MethodGet, u.String(), "", "Accept", "text/html")
-	a.url = c.server.AuthorizationEndpoint // without the query, which nobody reads
+	a.url = c.server.AuthorizationEndpoint // without the query, which is useless to readers
 	return a
 }
 
@@ -43,7 +43,7 @@ func sentTo(a answer, redirect string) bool {
 	return l != nil && err == nil && l.Scheme == r.Scheme && l.Host == r.Host && l.Path == r.Path
 }
 
-// checkUnknownClient makes a request for an unknown client. A redirect would make the server an
+// checkUnknownClient sends a request for an unknown client. A redirect would make the server an
 // open redirector (RFC 6749 section 4.1.2.1).
 func (c *checker) checkUnknownClient(ctx context.Context) {
 	const name, redirect = "unknown client", "https://satchel-auth-check.invalid/callback"
@@ -63,8 +63,8 @@ func (c *checker) checkUnknownClient(ctx context.Context) {
 	}
 }
 
-// checkKnownClients makes the request of each client with a metadata document, which must lead to
-// a page for sign-in or consent.
+// checkKnownClients sends the request of each client with a metadata document. The request must
+// lead to a page for sign-in or consent.
 func (c *checker) checkKnownClients(ctx context.Context) {
 	if !c.server.documents() {
 		c.skip("sign-in", "clients cannot name metadata documents here, so the result depends on how they are registered")
@@ -87,7 +87,7 @@ func (c *checker) checkKnownClients(ctx context.Context) {
 	}
 }
 
-// refused says why the request of a client does not lead to a page.
+// refused returns why the request of a client does not lead to a page.
 func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix string) {
 	a := c.authorize(ctx, id, redirect)
 	switch {
@@ -111,8 +111,8 @@ func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix st
 	return why, "Make sure that the authorization server can fetch that document, whose host refuses some networks, or preset the client."
 }
 
-// checkToken requests tokens with an invalid code and an invalid refresh token. After
-// invalid_grant clients start again (RFC 6749 section 5.2).
+// checkToken requests tokens with an invalid code and an invalid refresh token. Clients only
+// start again after invalid_grant (RFC 6749 section 5.2).
 func (c *checker) checkToken(ctx context.Context) {
 	const name = "token endpoint"
 	if c.server.TokenEndpoint == "" {

@@ -102,7 +102,7 @@ func (c *checker) checkIPv4(ctx context.Context, addrs []string) {
 }
 
 // initialize is the first request of clients from before 2026-07-28. Later servers require a
-// token before they read it.
+// token before they read the request.
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"satchel-auth-check","version":"1"}}}`
 
 func (c *checker) call(ctx context.Context, header ...string) answer {
@@ -111,7 +111,7 @@ func (c *checker) call(ctx context.Context, header ...string) answer {
 	}, header...)...)
 }
 
-// checkChallenge makes a client's first request, without a token. It returns false if nothing
+// checkChallenge sends a client's first request, without a token. It returns false if no server
 // answers.
 func (c *checker) checkChallenge(ctx context.Context) bool {
 	const name = "first request"
@@ -164,7 +164,8 @@ func (c *checker) checkChallengeHeader(a answer) {
 	}
 }
 
-// checkBadToken sends an invalid token: a client must learn that its own has expired.
+// checkBadToken sends an invalid token, because a client must notice that its token has
+// expired.
 func (c *checker) checkBadToken(ctx context.Context) {
 	const name = "bad token"
 	a := c.call(ctx, "Authorization", "Bearer satchel-auth-check-not-a-token")
@@ -180,7 +181,7 @@ func (c *checker) checkBadToken(ctx context.Context) {
 	}
 }
 
-// unreachable says why nothing answers.
+// unreachable adds a finding that says why no server answers.
 func (c *checker) unreachable(a answer) {
 	const name = "connection"
 	host := c.url.Hostname()
@@ -212,7 +213,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// checkTLS checks how long the certificate of the connection, which is valid, still lasts.
+// checkTLS checks how long the valid certificate of the connection still lasts.
 func (c *checker) checkTLS() {
 	const name = "certificate"
 	if c.tls == nil {
@@ -230,7 +231,7 @@ func (c *checker) checkTLS() {
 	c.pass(name, "valid until %s; %s", end.UTC().Format(time.DateOnly), c.proto)
 }
 
-// checkTimes checks the time that answers took, and the server's clock.
+// checkTimes checks how long answers took, and the server's clock.
 func (c *checker) checkTimes() {
 	took := c.slowest.took.Round(10 * time.Millisecond)
 	where := c.slowest.method + " " + short(c.slowest.url)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes a finding as text: its status, name and text, and below what to do.
+// Write writes a finding as text: its status, name and observation, and below them the fix.
 func (f Finding) Write(w io.Writer) error {
 	mark := map[Status]string{OK: "ok", Warning: "warning", Failed: "FAILED", Skipped: "skipped"}[f.Status]
 	b := bufio.NewWriter(w)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// resourceMetadata is the used part of RFC 9728 section 2.
+// resourceMetadata is the part of RFC 9728 section 2 that the checks use.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
 	ScopesSupported      []string `json:"scopes_supported"`
 
-	at string // where it was found
+	at string // the URL where it was found
 }
 
 const wellKnownResource = "/.well-known/oauth-protected-resource"
@@ -85,7 +85,7 @@ func (c *checker) checkNamed(name string) bool {
 	return false
 }
 
-// checkResource compares the resource with the URL. Claude requires the same bytes; the SDKs
+// checkResource compares the resource with the URL. Claude requires the same bytes. The SDKs
 // require a prefix of the path at the same origin.
 func (c *checker) checkResource() {
 	const name = "resource"
@@ -134,8 +134,8 @@ func (c *checker) checkServers() {
 	}
 }
 
-// checkForwarded makes requests with a forged host, as anybody can. An answer that follows it can
-// poison a cache and redirect the clients of others.
+// checkForwarded sends requests with a forged host, as any attacker can. If an answer uses that
+// host, it can poison a cache and redirect the clients of others.
 func (c *checker) checkForwarded(ctx context.Context) {
 	const name, evil = "forwarded host", "forwarded.invalid"
 	forged := []string{"X-Forwarded-Host", evil, "X-Forwarded-Proto", "http", "X-Forwarded-Prefix", "/" + evil, "X-Original-Host", evil, "X-Host", evil, "Forwarded", "host=" + evil + ";proto=http"}
@@ -162,7 +162,7 @@ func (c *checker) checkForwarded(ctx context.Context) {
 	c.pass(name, "a forged X-Forwarded-Host changes nothing")
 }
 
-// checkBrowsers makes the requests of a web page, such as the Inspector's in direct mode.
+// checkBrowsers sends the requests of a web page, such as the Inspector in direct mode.
 func (c *checker) checkBrowsers(ctx context.Context) {
 	const name = "browser clients"
 	page := "http://localhost:6274"

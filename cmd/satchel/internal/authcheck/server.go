@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// serverMetadata is the used part of RFC 8414 section 2.
+// serverMetadata is the part of RFC 8414 section 2 that the checks use.
 type serverMetadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -22,11 +22,11 @@ type serverMetadata struct {
 	Documents             bool     `json:"client_id_metadata_document_supported"`
 	Iss                   bool     `json:"authorization_response_iss_parameter_supported"`
 
-	at string // where it was found
+	at string // the URL where it was found
 }
 
-// documents reports whether clients may name a metadata document. Claude does only if it also
-// needs no secret.
+// documents reports whether clients may use a metadata document as their id. Claude only does
+// so if the server also requires no secret.
 func (s *serverMetadata) documents() bool {
 	return s.Documents && slices.Contains(s.AuthMethods, "none")
 }
@@ -43,7 +43,7 @@ func places(issuer *url.URL) []string {
 	return all
 }
 
-// checkServerMetadata looks for the metadata of the first authorization server.
+// checkServerMetadata finds the metadata of the first authorization server.
 func (c *checker) checkServerMetadata(ctx context.Context) {
 	const name = "server metadata"
 	if c.metadata == nil || len(c.metadata.AuthorizationServers) == 0 {
@@ -83,8 +83,8 @@ func (c *checker) checkServerMetadata(ctx context.Context) {
 	}
 }
 
-// checkIdentification checks in the metadata how clients identify themselves, and what they
-// require.
+// checkIdentification checks in the metadata how clients identify themselves, and whether the
+// server supports what they require.
 func (c *checker) checkIdentification() {
 	s := c.server
 	switch {
@@ -124,13 +124,13 @@ func (c *checker) checkIdentification() {
 	}
 }
 
-// secure reports whether a URL may carry secrets.
+// secure reports whether secrets may be sent to a URL.
 func secure(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && local(u))
 }
 
-// checkRegistration registers a client, with Options.Register.
+// checkRegistration registers a client if Options.Register is set.
 func (c *checker) checkRegistration(ctx context.Context) {
 	const name = "registration"
 	switch {
@@ -174,7 +174,7 @@ func (c *checker) checkRegistration(ctx context.Context) {
 	}
 }
 
-// registering returns the clients that must register here; nil: all.
+// registering returns the clients that must register at this server; nil: all.
 func (c *checker) registering() []client {
 	if c.server.documents() {
 		return []client{cursor, tools}
