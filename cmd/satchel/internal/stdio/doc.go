@@ -1,10 +1,9 @@
-// Package stdio carries MCP between standard input and output and a Satchel
-// server's streamable HTTP endpoint, for clients that only start commands
-// (Claude Desktop refuses URLs on localhost).
+// Package stdio connects standard input and output with the streamable HTTP endpoint of a
+// Satchel server. It is for clients that only start commands (Claude Desktop refuses URLs on
+// localhost).
 //
-// It passes JSON-RPC messages through as they are and adds what the HTTP
-// transport wants: the key, the session, and the headers of both protocol eras
-// (2025-11-25 with sessions, 2026-07-28 without). Every request gets exactly
-// one answer: where the server cannot be reached it is an error that says so.
-// Standard output carries protocol messages and nothing else.
+// It passes JSON-RPC messages through unchanged, and adds what the HTTP transport requires: the
+// key, the session, and the headers of both protocol versions (2025-11-25 with sessions,
+// 2026-07-28 without). Every request gets exactly one answer. If the server cannot be reached,
+// the answer is an error that says so. Standard output only contains protocol messages.
 package stdio

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client is what starts `satchel stdio`: it writes and reads lines.
+// client is the program that starts `satchel stdio`. It writes and reads lines.
 type client struct {
 	t     *testing.T
 	in    *io.PipeWriter
@@ -56,7 +56,7 @@ func connect(t *testing.T, o Options) *client {
 		cancel()
 		inW.Close()
 		<-c.ended
-		for range c.lines { // until it is closed
+		for range c.lines { // until the channel is closed
 		}
 	})
 	return c
@@ -71,7 +71,7 @@ func (c *client) send(lines ...string) {
 	}
 }
 
-// next is the next line.
+// next returns the next line.
 func (c *client) next() string {
 	c.t.Helper()
 	l := testenv.Receive(c.t, "a line", c.lines)
@@ -90,7 +90,7 @@ func (c *client) wants(lines ...string) {
 	}
 }
 
-// end ends the input and returns what is still said and Run's error.
+// end ends the input. It returns the remaining lines and the error of Run.
 func (c *client) end() ([]string, error) {
 	c.t.Helper()
 	c.in.Close()
@@ -101,7 +101,7 @@ func (c *client) end() ([]string, error) {
 	return rest, testenv.Receive(c.t, "the end of the proxy", c.ended)
 }
 
-// endpoint is a server of a test. It notes what it is asked.
+// endpoint is a test server that records its requests.
 type endpoint struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -164,8 +164,8 @@ const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocol
 
 const welcome = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`
 
-// sessions is a server of the era with sessions: initialize begins s1, s2, …,
-// and only the newest is known. Other requests go to h.
+// sessions is a server with sessions: initialize begins s1, s2 and so on, and only the newest
+// is valid. It passes other requests to h.
 type sessions struct {
 	mu  sync.Mutex
 	n   int

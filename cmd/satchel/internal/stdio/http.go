@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// post sends m, waiting for a server that refuses connections, and once with
-// another key where this one is refused.
+// post sends m. It waits if the server refuses connections, and tries once more with another
+// key if the server refuses the key.
 func (p *proxy) post(ctx context.Context, m message) (*http.Response, error) {
 	deadline := time.Now().Add(p.Patience)
 	rekeyed := false
@@ -48,8 +48,8 @@ func (p *proxy) post(ctx context.Context, m message) (*http.Response, error) {
 	}
 }
 
-// wsaRefused is Windows' ECONNREFUSED, which package syscall does not map to
-// its own; elsewhere no error has this number.
+// wsaRefused is ECONNREFUSED on Windows, which package syscall does not map to its own error.
+// On other systems, no error has this number.
 const wsaRefused = syscall.Errno(10061)
 
 func isRefused(err error) bool {
@@ -62,7 +62,7 @@ func (p *proxy) target() Target {
 	return p.at
 }
 
-// reconnect reports whether there is another target now than the one that failed.
+// reconnect reports whether there is now another target than the failed one.
 func (p *proxy) reconnect(ctx context.Context, failed Target, keyRefused bool) bool {
 	if p.Reconnect == nil {
 		return false
@@ -70,7 +70,7 @@ func (p *proxy) reconnect(ctx context.Context, failed Target, keyRefused bool) b
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
 	if p.target() != failed {
-		return true // another request was quicker
+		return true // another request has already reconnected
 	}
 	next, err := p.Reconnect(ctx, failed, keyRefused)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *proxy) header(h http.Header, to Target, m message) {
 		return
 	}
 	if m.Method == "initialize" {
-		return // it begins a session
+		return // initialize begins a session
 	}
 	if version != "" {
 		h.Set("MCP-Protocol-Version", version)
@@ -109,8 +109,8 @@ func (p *proxy) header(h http.Header, to Target, m message) {
 	}
 }
 
-// copyAnswers writes the messages of a response. It returns why none of them
-// answers m, and nothing where one does.
+// copyAnswers writes the messages of a response. why is empty if one of them answers m, and
+// otherwise says why none does.
 func (p *proxy) copyAnswers(m message, res *http.Response) (why string) {
 	why = explainStatus(res)
 	emit := func(data []byte) {
@@ -144,7 +144,7 @@ func (p *proxy) copyAnswers(m message, res *http.Response) (why string) {
 	return why
 }
 
-// readAll reads at most most bytes; more are errTooLong.
+// readAll reads at most most bytes. If there are more, the error is errTooLong.
 func readAll(r io.Reader, most int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err == nil && len(body) > most {
@@ -153,7 +153,7 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 	return body, err
 }
 
-// explainError says to the client why the server could not be reached.
+// explainError returns, for the client, why the server could not be reached.
 func (p *proxy) explainError(err error) string {
 	switch {
 	case errors.Is(err, errTooLong):
@@ -164,7 +164,7 @@ func (p *proxy) explainError(err error) string {
 	return "The connection to Satchel broke before its answer came. Look whether what was asked for has happened before asking again."
 }
 
-// explainStatus says to the client what an answer without a message means.
+// explainStatus returns, for the client, what an answer without a message means.
 func explainStatus(res *http.Response) string {
 	switch s := res.StatusCode; {
 	case s == http.StatusUnauthorized:

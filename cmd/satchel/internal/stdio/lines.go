@@ -11,8 +11,7 @@ import (
 // line is one line of In.
 type line struct {
 	data []byte
-	// long is what is known of a line that is longer than the proxy takes; data
-	// is empty then.
+	// long describes a line that is longer than the proxy accepts. data is then empty.
 	long *outline
 }
 
@@ -22,8 +21,8 @@ type lineReader struct {
 	most int
 }
 
-// next returns the next line that is not empty, without white space around it.
-// An unfinished last line counts, as the client may have ended right after it.
+// next returns the next line that is not empty, without white space around it. It also returns
+// an unfinished last line, because the client may have ended right after it.
 func (l lineReader) next() (line, error) {
 	for {
 		var data []byte
@@ -33,7 +32,7 @@ func (l lineReader) next() (line, error) {
 			switch {
 			case long != nil:
 				long.feed(part)
-			case len(data)+len(part) > l.most+1: // and its end
+			case len(data)+len(part) > l.most+1: // plus the line's end
 				long = &outline{}
 				long.feed(data)
 				long.feed(part)
@@ -61,18 +60,18 @@ func (l lineReader) next() (line, error) {
 // maxScalar bounds the id and the method that an outline keeps, in bytes.
 const maxScalar = 512
 
-// outline finds the id and the method of a JSON-RPC message of any length
-// without keeping it, so that a request which is too large can still be
-// answered. What it finds in bytes that are no JSON means nothing.
+// outline finds the id and the method of a JSON-RPC message of any length without keeping the
+// message. So even a request that is too large gets an answer. The result for invalid JSON is
+// meaningless.
 type outline struct {
 	id     json.RawMessage // nil if there is none
-	method bool            // whether it has a method
+	method bool            // the message has a method
 
 	depth    int
 	inString bool
 	escaped  bool
-	key      string // the member that is being read, with its quotes
-	token    []byte // what was read of a key or a value at depth 1
+	key      string // the current member's name, with its quotes
+	token    []byte // the part of a key or a value at depth 1 that was read
 }
 
 func (o *outline) feed(b []byte) {
@@ -95,7 +94,7 @@ func (o *outline) feed(b []byte) {
 			o.inString = true
 			o.keep(c)
 		case '{', '[':
-			o.keep(c) // no value that is wanted begins so
+			o.keep(c) // an id or a method never begins like this
 			o.depth++
 		case '}', ']':
 			if o.depth == 1 {
@@ -134,9 +133,8 @@ func (o *outline) endMember() {
 	o.key, o.token = "", nil
 }
 
-// readEvents calls emit with the data of every server-sent event (HTML
-// Standard, section 9.2) that carries a JSON-RPC message. An event may have
-// most bytes.
+// readEvents calls emit with the data of every server-sent event (HTML Standard, section 9.2)
+// that carries a JSON-RPC message. An event may have at most most bytes.
 func readEvents(r io.Reader, most int, emit func([]byte)) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, most+len("data: \r\n"))

@@ -69,7 +69,7 @@ func FuzzWithID(f *testing.F) {
 	})
 }
 
-// An outline finds in any JSON object what a decoder finds, however it is cut.
+// An outline finds in any JSON object what a decoder finds, wherever the text is cut.
 func FuzzOutline(f *testing.F) {
 	f.Add([]byte(`{"id":1,"method":"x","params":{"id":2,"s":"}\"],"}}`), 3)
 	f.Add([]byte(` {"method" : "a", "id" : "q,}\\\"" } `), 1)
@@ -87,8 +87,8 @@ func FuzzOutline(f *testing.F) {
 		if o.id != nil && !json.Valid(o.id) {
 			t.Fatalf("id %q", o.id)
 		}
-		// Names that are not ASCII or escaped are other names here, and of two
-		// equal ones a decoder takes the last.
+		// An outline does not decode escapes in names. Of two equal names, a decoder uses the
+		// last.
 		var want map[string]json.RawMessage
 		if bytes.Contains(text, []byte(`\u`)) || json.Unmarshal(text, &want) != nil || bytes.Count(text, []byte(`"id"`)) > 1 {
 			return

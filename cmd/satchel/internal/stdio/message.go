@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// metaVersion is the key under which a 2026-07-28 request names its protocol
-// version (specification, "Request metadata").
+// metaVersion is the key of the protocol version in a 2026-07-28 request (specification,
+// "Request metadata").
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
-// The codes of JSON-RPC 2.0, section 5.1. -32000 is the first of those that it
-// leaves to implementations.
+// The codes of JSON-RPC 2.0, section 5.1. -32000 is the first code that is reserved for
+// implementations.
 const (
 	codeParse   = -32700
 	codeInvalid = -32600
 	codeServer  = -32000
 )
 
-// message is what the proxy must know of a JSON-RPC message.
+// message holds what the proxy needs to know of a JSON-RPC message.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -33,16 +33,16 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 
 	raw   []byte
-	batch []message // of protocol version 2025-03-26; nil for a single message
+	batch []message // a batch of protocol version 2025-03-26; nil for a single message
 }
 
-// parse reads one line of valid JSON. A message that is odd in another way is
-// still carried: the server answers it better than the proxy could.
+// parse reads one line of valid JSON. It accepts a message with other defects, because the
+// server can answer it better than the proxy.
 func parse(line []byte) message {
 	m := message{raw: line}
 	if bytes.HasPrefix(line, []byte("[")) {
 		var parts []json.RawMessage
-		_ = json.Unmarshal(line, &parts) // valid JSON that begins so is an array
+		_ = json.Unmarshal(line, &parts) // valid JSON that begins with [ is an array
 		m.batch = make([]message, len(parts))
 		for i, p := range parts {
 			m.batch[i] = message{raw: p}
@@ -50,7 +50,7 @@ func parse(line []byte) message {
 		}
 		return m
 	}
-	_ = json.Unmarshal(line, &m) // a field of another type is as good as none
+	_ = json.Unmarshal(line, &m) // a field of another type counts as missing
 	return m
 }
 
@@ -60,9 +60,9 @@ func (m message) isResponse() bool {
 	return m.Method == "" && m.batch == nil && (m.Result != nil || m.Error != nil)
 }
 
-// wantsAnswer reports whether what the server says to m is for the client:
-// notifications and responses have none in JSON-RPC, all else does, be it that
-// it makes no sense.
+// wantsAnswer reports whether the client gets the server's answer to m. In JSON-RPC,
+// notifications and responses have no answer. Everything else has one, even if it makes no
+// sense.
 func (m message) wantsAnswer() bool {
 	if m.batch != nil {
 		for _, part := range m.batch {
@@ -75,15 +75,15 @@ func (m message) wantsAnswer() bool {
 	return !m.isNotification() && !m.isResponse()
 }
 
-// version is the protocol version that a 2026-07-28 message names; empty for
-// the older revisions, which name it once in initialize.
+// version returns the protocol version that a 2026-07-28 message names. It is empty for older
+// versions, which only name it in initialize.
 func (m message) version() string {
 	var v string
 	_ = json.Unmarshal(m.Params.Meta[metaVersion], &v)
 	return v
 }
 
-// target is what the Mcp-Name header repeats of the body.
+// target returns the value of the body that the Mcp-Name header repeats.
 func (m message) target() string {
 	if m.Params.Name != "" {
 		return m.Params.Name
@@ -91,8 +91,8 @@ func (m message) target() string {
 	return m.Params.URI
 }
 
-// headerValue encodes s as the specification's custom headers want it: plain
-// where it is visible ASCII, else =?base64?…?=.
+// headerValue encodes s for the specification's custom headers: plain if it is visible ASCII,
+// and otherwise as =?base64?…?=.
 func headerValue(s string) string {
 	plain := s != "" && strings.TrimSpace(s) == s && !strings.HasPrefix(s, "=?base64?")
 	for i := range len(s) {
@@ -104,8 +104,7 @@ func headerValue(s string) string {
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 }
 
-// failures are the errors that answer m where the server did not: one for each
-// request in it.
+// failures returns the errors that answer m if the server did not: one for each request in m.
 func failures(m message, code int, text string) [][]byte {
 	if len(m.batch) == 0 {
 		return [][]byte{failure(m.ID, code, text)}
@@ -131,10 +130,9 @@ func failure(id json.RawMessage, code int, text string) []byte {
 	return b
 }
 
-// withID returns a JSON-RPC message on one line, and nil if body is none. An
-// error without an id (the server refused the request before it read it) gets
-// the request's, since standard output has no other way to tell which one it
-// answers.
+// withID returns a JSON-RPC message on one line, or nil if body is not a message. If the server
+// refused a request before it read the id, its error has no id. withID adds the request's id,
+// because standard output has no other way to show which request the error answers.
 func withID(body []byte, id json.RawMessage) []byte {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(body, &m) != nil || m["jsonrpc"] == nil {

@@ -17,32 +17,31 @@ import (
 	"time"
 )
 
-// Target is where messages go: a server's MCP endpoint and an API key for it.
+// Target is where messages are sent: a server's MCP endpoint, with an API key.
 type Target struct{ URL, Token string }
 
-// Options says between what a proxy carries messages.
+// Options describe the two ends of a proxy.
 type Options struct {
 	Target
 	In  io.Reader
 	Out io.Writer
 	Log *slog.Logger
 
-	// Reconnect is asked where to go on when the server refuses connections, or
-	// the key (keyRefused). It may be called again and again, but not at once
-	// from several goroutines; it may return what failed. nil: Target is all
-	// there is.
+	// Reconnect returns the target to try next when the server refuses connections, or refuses
+	// the key (keyRefused). It may be called many times, but never concurrently. It may return
+	// the failed target. If Reconnect is nil, only Target is used.
 	Reconnect func(ctx context.Context, failed Target, keyRefused bool) (Target, error)
 
-	// MaxMessage bounds one message in either direction, in bytes. Default
-	// 64 MiB, well above what a server takes.
+	// MaxMessage limits one message in either direction, in bytes. Default 64 MiB, well above
+	// what a server accepts.
 	MaxMessage int
-	// Patience is how long a request waits for a server that refuses
-	// connections (it may be restarting) before it fails. Default 10 s.
+	// Patience is how long a request waits for a server that refuses connections, because the
+	// server may be restarting. Default 10 s.
 	Patience time.Duration
-	// Drain is how long requests may still run once In has ended. Default 30 s.
+	// Drain is how long requests may still run after In has ended. Default 30 s.
 	Drain time.Duration
-	// Client makes the requests. Default: a client without a time limit, since
-	// a command may take minutes.
+	// Client sends the requests. Default: a client without a time limit, because a command may
+	// take minutes.
 	Client *http.Client
 }
 
@@ -58,25 +57,25 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 16 // one client's calls beside each other
-		// Over HTTP/1 a request that meets the end of a kept connection may have been
-		// processed or not. On a connection of its own it is refused when the server
-		// has ended, and can be sent again. HTTP/2 says which requests it took.
+		t.MaxIdleConnsPerHost = 16 // one client's concurrent calls
+		// If a kept HTTP/1 connection ends during a request, nobody knows whether the server
+		// processed the request. A new connection is refused if the server has ended, so the
+		// request can be sent again. HTTP/2 says which requests the server accepted.
 		t.DisableKeepAlives = strings.HasPrefix(o.URL, "http:")
 		o.Client = &http.Client{Transport: t}
 	}
 	if o.Client.CheckRedirect == nil {
 		c := *o.Client
-		// To follow one would make a POST a GET, and send the key elsewhere.
+		// Following a redirect would turn a POST into a GET, and send the key elsewhere.
 		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		o.Client = &c
 	}
 	return o
 }
 
-// Run carries messages until In ends or ctx does, and returns after every
-// goroutine of its own but the one that reads In, which cannot be interrupted
-// and ends when In does. Its error is In's or Out's.
+// Run passes messages on until In or ctx ends. It returns after all its goroutines have ended,
+// except the one that reads In: a read cannot be interrupted, so that goroutine ends with In.
+// The error is that of In or Out.
 func Run(ctx context.Context, o Options) error {
 	o = o.withDefaults()
 	defer o.Client.CloseIdleConnections()
@@ -115,8 +114,8 @@ type proxy struct {
 	mu         sync.Mutex
 	at         Target
 	session    string
-	version    string // that initialize agreed on
-	initialize []byte // the client's, to begin a session again
+	version    string // agreed by initialize
+	initialize []byte // the client's own message, to begin another session
 	listening  bool
 	inflight   map[string]*exchange // by request id
 }
@@ -124,14 +123,14 @@ type proxy struct {
 // exchange is a request that waits for its answer.
 type exchange struct {
 	cancel   context.CancelFunc
-	canceled atomic.Bool   // the client wants no answer any more
-	sent     chan struct{} // closed once the server has it, or it is over
+	canceled atomic.Bool   // the client no longer wants an answer
+	sent     chan struct{} // closed when the server has the request, or when the request is over
 	sentOnce sync.Once
 }
 
 func (e *exchange) wasSent() { e.sentOnce.Do(func() { close(e.sent) }) }
 
-// reason is Run's error: nil if it was asked to end.
+// reason returns the error of Run: nil if it was asked to end.
 func (p *proxy) reason(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -139,8 +138,8 @@ func (p *proxy) reason(ctx context.Context) error {
 	return nil
 }
 
-// readLines reads In in a goroutine of its own, since a read of standard input
-// cannot be interrupted.
+// readLines reads In in a separate goroutine, because a read of standard input cannot be
+// interrupted.
 func (p *proxy) readLines(ctx context.Context) <-chan line {
 	lines := make(chan line)
 	go func() {
@@ -164,7 +163,7 @@ func (p *proxy) readLines(ctx context.Context) <-chan line {
 	return lines
 }
 
-// take answers what no server need see, and passes the rest on.
+// take answers lines that need no server, and passes the rest on.
 func (p *proxy) take(ctx context.Context, l line) {
 	switch {
 	case l.long != nil && l.long.method && l.long.id == nil, l.long != nil && l.long.id != nil && !l.long.method:
@@ -178,8 +177,8 @@ func (p *proxy) take(ctx context.Context, l line) {
 	}
 }
 
-// handle passes one message on. Requests run beside each other; initialize
-// and notifications keep their order.
+// handle passes one message on. Requests run concurrently. initialize and notifications keep
+// their order.
 func (p *proxy) handle(ctx context.Context, m message) {
 	switch {
 	case m.Method == "initialize":
@@ -220,21 +219,21 @@ func (p *proxy) end(id string, e *exchange) {
 	e.wasSent()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inflight[id] == e { // else the client has used the id again
+	if p.inflight[id] == e { // otherwise, the client has used the id again
 		delete(p.inflight, id)
 	}
 }
 
-// cancelRequest ends a request. In a session the server is told, after it was
-// told of the request. Without one a cancellation is the end of the request's
-// connection (2026-07-28, "Cancellation"): the server must not believe an id
-// that any client may use.
+// cancelRequest ends a request. In a session, it notifies the server, but only after the server
+// has the request. Without a session, the end of the request's connection is the cancellation
+// (2026-07-28, "Cancellation"), because the server must not trust an id that any client may
+// use.
 func (p *proxy) cancelRequest(ctx context.Context, m message) {
 	p.mu.Lock()
 	e, inSession := p.inflight[string(m.Params.RequestID)], p.session != ""
 	p.mu.Unlock()
 	if e == nil {
-		return // it has its answer
+		return // it already has an answer
 	}
 	e.canceled.Store(true)
 	if !inSession || m.version() != "" {
@@ -246,14 +245,14 @@ func (p *proxy) cancelRequest(ctx context.Context, m message) {
 	select {
 	case <-e.sent:
 		p.request(ctx, m, nil)
-	case <-late.C: // no server answers, so that none has it
+	case <-late.C: // no server answers, so none has the request
 		e.cancel()
 	case <-ctx.Done():
 	}
 }
 
-// request posts one message and writes every message that answers it, or the
-// error that does where none came. e is nil for what cannot be cancelled.
+// request posts one message and writes every message that answers it. If there is none, it
+// writes an error. e is nil if m cannot be cancelled.
 func (p *proxy) request(ctx context.Context, m message, e *exchange) {
 	res, err := p.post(ctx, m)
 	if err == nil && res.StatusCode == http.StatusNotFound && m.Method != "initialize" && p.renew(ctx, res) {
@@ -275,7 +274,7 @@ func (p *proxy) request(ctx context.Context, m message, e *exchange) {
 	}
 }
 
-// write puts one message on a line of Out. A client that is gone ends Run.
+// write writes one message on a line of Out. If the client is gone, this ends Run.
 func (p *proxy) write(data []byte) {
 	p.out.Lock()
 	defer p.out.Unlock()
@@ -284,7 +283,7 @@ func (p *proxy) write(data []byte) {
 	}
 }
 
-// drain waits for requests that still run, but not for ever.
+// drain waits for running requests, at most for Drain.
 func (p *proxy) drain(ctx context.Context) {
 	done := make(chan struct{})
 	p.wg.Go(func() { p.busy.Wait(); close(done) })

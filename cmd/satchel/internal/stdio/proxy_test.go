@@ -22,7 +22,7 @@ import (
 
 const ask = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 
-// Whatever a server does, a request has exactly one answer, with its id.
+// A request has exactly one answer with its id, whatever the server does.
 func TestEveryRequestHasOneAnswer(t *testing.T) {
 	plain := func(status int, kind, body string) func(w http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
@@ -90,13 +90,13 @@ func TestEveryRequestHasOneAnswer(t *testing.T) {
 	}
 }
 
-// What is no request is never answered, and what is no message always is.
+// A message that is not a request is never answered. A line that is not a message always is.
 func TestWhatIsNoRequest(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	for name, c := range map[string]struct {
 		line    string
-		want    string // in the answer; empty: there is none
-		reaches bool   // the server
+		want    string // a part of the answer; empty: there is none
+		reaches bool   // the line reaches the server
 	}{
 		"a notification":            {`{"jsonrpc":"2.0","method":"notifications/x"}`, "", true},
 		"a response":                {`{"jsonrpc":"2.0","id":1,"result":{}}`, "", true},
@@ -143,7 +143,7 @@ func TestWhatIsNoRequest(t *testing.T) {
 	}
 }
 
-// Every request of a batch that no server answers has its answer.
+// If no server answers, every request of a batch gets an error.
 func TestABatchWithoutAServer(t *testing.T) {
 	p := connect(t, Options{Target: Target{URL: closedPort(t)}, Patience: time.Millisecond})
 	p.send(`[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":"b","method":"a"}]`)
@@ -186,7 +186,7 @@ func TestASession(t *testing.T) {
 	}
 }
 
-// The server's own messages come over the stream that GET opens.
+// The server's own messages arrive on the stream that GET opens.
 func TestTheServersOwnMessages(t *testing.T) {
 	var ss sessions
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
@@ -209,7 +209,7 @@ func TestTheServersOwnMessages(t *testing.T) {
 	}
 }
 
-// A slow request holds up no other.
+// A slow request does not delay others.
 func TestRequestsRunBesideEachOther(t *testing.T) {
 	second := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
@@ -229,8 +229,8 @@ func TestRequestsRunBesideEachOther(t *testing.T) {
 	}
 }
 
-// A restarted server has forgotten the session: one new one is begun, however
-// many requests notice.
+// A restarted server has forgotten the session. The proxy begins one new session, even if many
+// requests notice.
 func TestAForgottenSessionIsBegunAnew(t *testing.T) {
 	var ss sessions
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
@@ -265,7 +265,7 @@ func TestAForgottenSessionIsBegunAnew(t *testing.T) {
 	}
 }
 
-// A 404 for which no session is to blame is the answer.
+// A 404 that is not about a session is the answer.
 func TestASessionThatCannotBeBegunAnew(t *testing.T) {
 	first := true
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
@@ -303,7 +303,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// refusals tells of each refused connection.
+// refusals reports each refused connection on a channel.
 type refusals struct {
 	http.RoundTripper
 	refused chan struct{}
@@ -320,7 +320,7 @@ func (r refusals) RoundTrip(q *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// A server that restarts is waited for.
+// The proxy waits for a server that restarts.
 func TestAServerThatComesBack(t *testing.T) {
 	url := closedPort(t)
 	transport := &http.Transport{}
@@ -341,8 +341,8 @@ func TestAServerThatComesBack(t *testing.T) {
 	p.wants(result(json.RawMessage("7"), "back"))
 }
 
-// A server that ends closes the connections it kept, perhaps just when the next
-// request is written to one of them. Nobody could say then whether it got that.
+// A server that ends closes its kept connections, perhaps exactly when the next request is
+// written to one. Then nobody could know whether the server got the request.
 func TestARequestUsesNoKeptConnection(t *testing.T) {
 	var used sync.Map
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
@@ -358,8 +358,8 @@ func TestARequestUsesNoKeptConnection(t *testing.T) {
 	}
 }
 
-// Where the server went elsewhere, or the key ended, Reconnect tells the next
-// one, once for all requests.
+// If the server has another address, or the key has expired, Reconnect returns the next target,
+// once for all requests.
 func TestReconnect(t *testing.T) {
 	for name, at := range map[string]Target{
 		"the server has moved": {URL: closedPort(t), Token: "good"},
@@ -400,7 +400,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// A key that is refused again is told, not asked for without end.
+// The proxy reports a key that is refused again, and does not ask for keys without end.
 func TestAKeyThatIsNoGood(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) { w.WriteHeader(http.StatusUnauthorized) })
 	var n atomic.Int32
@@ -413,7 +413,7 @@ func TestAKeyThatIsNoGood(t *testing.T) {
 	}
 }
 
-// The headers of 2026-07-28 repeat what the body says.
+// The headers of 2026-07-28 repeat values of the body.
 func TestModernHeaders(t *testing.T) {
 	for _, c := range []struct{ method, params, name string }{
 		{"tools/list", ``, ""},
@@ -484,7 +484,7 @@ func TestCancellation(t *testing.T) {
 	t.Run("in a session the server is told", func(t *testing.T) {
 		s, p := run(t, []string{hello}, `{"jsonrpc":"2.0","id":7,"method":"slow"}`)
 		p.send(`{"jsonrpc":"2.0","id":8,"method":"m"}`)
-		p.wants(result(json.RawMessage("8"), "next")) // the cancelled one has no answer
+		p.wants(result(json.RawMessage("8"), "next")) // the cancelled request has no answer
 		if s.count("POST notifications/cancelled s1") != 1 {
 			t.Errorf("the server saw %q", s.asked())
 		}
@@ -515,7 +515,7 @@ func TestCancellation(t *testing.T) {
 	})
 }
 
-// What was asked before the input ended is still answered, but not for ever.
+// Requests from before the end of the input are still answered, but only for a limited time.
 func TestTheEndOfTheInput(t *testing.T) {
 	begun, finish := make(chan struct{}, 1), make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
@@ -528,7 +528,7 @@ func TestTheEndOfTheInput(t *testing.T) {
 	})
 	t.Run("drains", func(t *testing.T) {
 		p := connect(t, Options{Target: Target{URL: s.URL}})
-		// The last line may lack its end.
+		// The last line may have no line end.
 		if _, err := io.WriteString(p.in, ask); err != nil {
 			t.Fatal(err)
 		}
@@ -553,7 +553,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// A client that no longer reads has gone.
+// The client no longer reads, so it is gone.
 func TestABrokenOutput(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) { answerJSON(w, result(m.ID, "")) })
 	in, w := io.Pipe()
@@ -568,7 +568,7 @@ func TestABrokenOutput(t *testing.T) {
 	}
 }
 
-// An interrupted run ends its session too.
+// An interrupted Run also ends its session.
 func TestAnInterruption(t *testing.T) {
 	var ss sessions
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) { ss.handle(w, r, m, func() {}) })

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// initialized is what a client says after initialize.
+// initialized is the notification that follows initialize.
 var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 
-// agreedVersion is the protocol version that an answer to initialize names.
+// agreedVersion returns the protocol version in an answer to initialize.
 func agreedVersion(a message) string {
 	var r struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(a.Result, &r) // any other result names none
+	_ = json.Unmarshal(a.Result, &r) // any other result names no version
 	return r.ProtocolVersion
 }
 
-// renew begins a new session where the server no longer knows the old one (it
-// was restarted), with the client's own initialize. It reports whether there is
-// one now, and closes res's body then.
+// renew begins a new session with the client's own initialize if the server no longer knows the
+// old one, for example after a restart. It reports whether there is a session now, and then
+// closes the body of res.
 func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -40,7 +40,7 @@ func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	return true
 }
 
-// begins asks for a session and reports whether the server gave one.
+// begins requests a session and reports whether the server created one.
 func (p *proxy) begins(ctx context.Context, initialize []byte) bool {
 	res, err := p.post(ctx, parse(initialize))
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *proxy) begins(ctx context.Context, initialize []byte) bool {
 	return true
 }
 
-// listen opens the stream on which a server with sessions sends messages of
-// its own. There is one for the whole Run.
+// listen opens the stream on which a server with sessions sends its own messages. There is one
+// stream for the whole Run.
 func (p *proxy) listen(ctx context.Context) {
 	p.mu.Lock()
 	skip := p.listening || p.session == ""
@@ -104,8 +104,7 @@ func (p *proxy) listen(ctx context.Context) {
 	})
 }
 
-// listenOnce reads the stream to its end and reports whether another may be
-// opened.
+// listenOnce reads the stream to its end, and reports whether another stream may be opened.
 func (p *proxy) listenOnce(ctx context.Context) bool {
 	to := p.target()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to.URL, nil)
@@ -121,19 +120,19 @@ func (p *proxy) listenOnce(ctx context.Context) bool {
 	defer res.Body.Close()
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		// 405: the server sends nothing of its own. 404 and 401: the session or
-		// the key is gone, and the next request renews it.
+		// 405: the server sends no messages of its own. 404 and 401: the session or the key is
+		// gone, and the next request renews it.
 		switch s := res.StatusCode; {
 		case s == http.StatusNotFound, s == http.StatusUnauthorized, s == http.StatusTooManyRequests, s >= 500:
 			return true
 		}
 		return false
 	}
-	_ = readEvents(res.Body, p.MaxMessage, p.write) // however it ended, another is opened
+	_ = readEvents(res.Body, p.MaxMessage, p.write) // another stream is opened, even after an error
 	return ctx.Err() == nil
 }
 
-// endSession ends the session at the server when the client is gone.
+// endSession ends the session at the server after the client has gone.
 func (p *proxy) endSession() {
 	p.mu.Lock()
 	session := p.session
