@@ -75,7 +75,6 @@ func filesOf(t *testing.T, dir string) string {
 // TestDiskFull fills the disk at every page (every fourth, outside of "just soak") of every
 // kind of write. The error must say so, the space must be unchanged with nothing left over, and
 // everything must work when there is room again.
-// works when there is room again.
 func TestDiskFull(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	source := t.TempDir()

@@ -73,7 +73,6 @@ func TestAttackRevertHoldsNobodyUp(t *testing.T) {
 }
 
 // Attack: the content to restore is purged while the revert is computed. It must not come back.
-// back.
 func TestAttackRevertBesideAPurge(t *testing.T) {
 	var s *Store
 	var id space.SpaceID
