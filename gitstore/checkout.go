@@ -125,7 +125,7 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 // link.
 type treeWriter struct {
 	r    *repo
-	path []string   // of the open directories
+	path []string   // the names of the open directories
 	dirs []*os.Root // dirs[0] is the tree's root; dirs[i+1] belongs to path[i]
 }
 

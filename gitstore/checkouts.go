@@ -19,7 +19,7 @@ type seeds struct {
 	turn chan struct{} // held to build or update; a caller can stop waiting for it
 
 	mu       sync.Mutex
-	manifest *manifest   // of the newest head seen
+	manifest *manifest   // the manifest of the newest head that was seen
 	snaps    []*snapshot // the newest last
 	view     *gitView
 	made     int  // the count of snapshots created, for their names

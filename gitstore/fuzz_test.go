@@ -42,7 +42,7 @@ func decodeChanges(data []byte) (cs space.ChangeSet) {
 		case 1:
 			c.Base = space.BlobID(strings.Repeat("1", 40))
 		case 2:
-			c.Base = "head" // the blob of head
+			c.Base = "head" // replaced by the blob of head
 		}
 		cs.Changes = append(cs.Changes, c)
 	}

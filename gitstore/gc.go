@@ -283,7 +283,7 @@ func hasLoose(objects string) (bool, error) {
 // Stats describes a space on disk.
 type Stats struct {
 	Packs     int   // one more with every commit, until Maintain
-	PackBytes int64 // of all packs
+	PackBytes int64 // the size of all packs
 	Files     int   // at head
 	FileBytes int64 // at head
 }

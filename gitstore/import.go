@@ -45,7 +45,7 @@ type importReader interface {
 type importFile struct {
 	path string
 	mode space.Mode
-	size int64 // as the source claims
+	size int64 // the size, as the source claims
 	open func() (io.ReadCloser, error)
 }
 

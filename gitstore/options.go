@@ -98,7 +98,7 @@ type Options struct {
 
 	// probe is called at each named step of a commit, for crash tests.
 	probe func(step string)
-	disk  packfile.Disk // of Sync and probe
+	disk  packfile.Disk // writes with Sync and probe
 }
 
 func (o *Options) committer() space.Person {

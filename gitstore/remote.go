@@ -34,7 +34,7 @@ var _ Transport = (*transport.Client)(nil)
 
 // Fetched is the result of Fetch.
 type Fetched struct {
-	Tip   space.CommitID // of the remote's branch
+	Tip   space.CommitID // the tip of the remote's branch
 	Bytes int64          // the size of the packs received
 }
 

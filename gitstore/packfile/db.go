@@ -30,7 +30,7 @@ type DB struct {
 	Packs map[string]*Pack // by base name
 	large []*Pack          // searched one after the other
 	Small map[Hash]Location
-	bytes int64 // of all packs
+	bytes int64 // the size of all packs
 
 	// Pending, if not nil, holds objects that are not in a pack yet. Only one goroutine may
 	// use such a database.

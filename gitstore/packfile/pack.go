@@ -166,7 +166,7 @@ func (p *Pack) Close() {
 // rawEntry is an object as stored: complete, or a delta to a base.
 type rawEntry struct {
 	kind    Kind
-	Size    int64 // of the stored content, inflated
+	Size    int64 // the size of the stored content, inflated
 	data    int64 // offset of the deflated content
 	baseOff int64 // for an offset delta
 	baseRef Hash  // for a reference delta

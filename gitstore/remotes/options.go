@@ -51,7 +51,7 @@ const (
 
 // Options configure a Manager. DB, Git, Transport and Seal are required; the rest has defaults.
 type Options struct {
-	DB        *database.DB // to which Migrations were applied
+	DB        *database.DB // the database, to which Migrations were applied
 	Git       Git
 	Transport Transport
 	Seal      *seal.Box

@@ -13,9 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// The attack: a remote with content that is expensive to check and then rejected. The
-// problem is reported with a remedy, and the remote is not checked again at every use of
-// the space.
+// Attack: a remote has content that is expensive to check and is then rejected. The problem is
+// reported with a remedy, and the remote is not checked again at every use of the space.
 func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 	memory := remoteError(transport.OverLimit)
 	memory.Op, memory.Memory = "fetch", true

@@ -32,8 +32,8 @@ type entry struct {
 
 	phase   phase
 	want    want
-	waiters []*waiter // of the next sync
-	current []*waiter // of the one that runs
+	waiters []*waiter // the callers that wait for the next sync
+	current []*waiter // the callers that wait for the running sync
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the sync that runs has ended
 	transit bool          // the sync does more than check the remote
@@ -53,7 +53,7 @@ type entry struct {
 	nextTry   time.Time
 	waitAsked bool // the remote set nextTry, with Retry-After
 	timer     *time.Timer
-	syncs     int // that have ended
+	syncs     int // the count of syncs that have ended
 	// rewritten means that the remote's history was rewritten, and nobody was notified yet.
 	rewritten bool
 	replace   bool // SetRequest.Replace, until it is done

@@ -33,8 +33,8 @@ func theApp(r space.Remote) string {
 	return "At " + hostOf(r.URL) + " open Settings → Applications → Installed GitHub Apps → Configure"
 }
 
-// wordsOf has the texts that differ from transport's. They are reviewed
-// together: testdata/texts.golden shows all of them as people see them.
+// wordsOf returns the texts that differ from transport's. They are reviewed together:
+// testdata/texts.golden shows all of them as people see them.
 func wordsOf(p Problem, r space.Remote) words {
 	if isDirectory(r) {
 		switch p {

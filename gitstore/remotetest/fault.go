@@ -63,7 +63,7 @@ func newRequest(r *http.Request) *Request {
 
 // Fault describes what goes wrong with one request. The zero Fault changes nothing.
 type Fault struct {
-	Name     string  // for the list of requests
+	Name     string  // the name in the list of requests
 	Answer   *Answer // sent instead of calling the repository
 	Request  Trouble // applied to the body that the client sends
 	Response Trouble // applied to the body of the answer

@@ -64,7 +64,7 @@ type Reviews struct {
 
 // state is the state of a space.
 type state struct {
-	turn chan struct{} // of capacity 1; its holder may read the history
+	turn chan struct{} // has capacity 1; its holder may read the history
 
 	// The fields below belong to the holder of the turn. rows are nil if they must be
 	// loaded.
@@ -72,7 +72,7 @@ type state struct {
 	dirty         map[space.Path]bool // rows that are not saved
 	waited        waited              // changes of the waitedRows that are not saved
 	cursor, saved space.CommitID      // the commits of rows, and of the saved rows
-	walker        *walker             // in the background; nil otherwise
+	walker        *walker             // the walker in the background; nil otherwise
 
 	mu      sync.Mutex // guards the rest; never held for long
 	head    space.CommitID

@@ -17,7 +17,7 @@ type row struct {
 	SpaceID string `gorm:"primaryKey"`
 	Path    string `gorm:"primaryKey"`
 
-	Blob string // of the baseline; empty if a person knows that there is no file, or if nobody knows the file
+	Blob string // the blob of the baseline; empty if a person knows that there is no file, or if nobody knows the file
 	Mode int
 	Base string // a commit with the baseline at the path
 

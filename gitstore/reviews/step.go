@@ -15,7 +15,7 @@ type stepper struct {
 	*Reviews
 	id     space.SpaceID
 	rows   map[space.Path]*row
-	dirty  map[space.Path]bool // what the commits touched
+	dirty  map[space.Path]bool // the paths that the commits changed
 	waited *waited
 	turn   *walker // nil if it does not read in the background
 	since  int     // commits since the last pause
@@ -37,7 +37,7 @@ func (w *stepper) breathe(ctx context.Context) error {
 // change is a file that a commit changed.
 type change struct {
 	path space.Path
-	was  []content // in the parents that differ
+	was  []content // the contents in the parents that differ
 	now  content
 }
 

@@ -29,8 +29,8 @@ type at struct {
 	content
 }
 
-// waited has the contents that began to wait (true) or were confirmed (false) since the
-// last save.
+// waited holds the contents that began to wait (true) or were confirmed (false) since the last
+// save.
 type waited struct {
 	is    map[at]bool
 	again bool // the saved rows belong to another history

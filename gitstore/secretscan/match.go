@@ -27,7 +27,7 @@ const (
 type matcher struct {
 	rules []compiled
 	pairs [1 << 16 / 64]uint64 // a bit for each pair in some text
-	texts map[uint16][]text    // by their pair
+	texts map[uint16][]text    // the texts with each pair
 }
 
 // text is a literal of a rule.
@@ -35,7 +35,7 @@ type text struct {
 	rule   int
 	lit    []byte
 	fold   bool
-	offset int // of the pair in lit
+	offset int // the offset of the pair in lit
 }
 
 // compiled is a rule with its expression, compiled when it is first needed.

@@ -176,7 +176,7 @@ func (m *Manager) run() {
 	}
 }
 
-// follow makes the snapshots of a publisher's sources until none is due.
+// follow creates the snapshots of a publisher's sources until none is due.
 func (m *Manager) follow(by space.UserID) {
 	for {
 		due := m.due(by)

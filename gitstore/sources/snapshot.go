@@ -20,7 +20,7 @@ type snapshot struct {
 	blobs  map[space.BlobID]bool
 }
 
-// read makes the snapshot of a source at a commit of its space.
+// read returns the snapshot of a source at a commit of its space.
 func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (*snapshot, error) {
 	all, err := m.o.Store.Files(ctx, s.Space, at, s.Dir)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// sync makes a snapshot of a source at its space's head. If that fails, the previous
-// snapshot stays, and the source has the error. With reset, sync reuses nothing of the old
-// snapshot.
+// sync creates a snapshot of a source at its space's head. If that fails, the previous snapshot
+// stays, and the source has the error. With reset, sync reuses nothing of the old snapshot.
 func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	select {
 	case e.turn <- struct{}{}:
@@ -48,7 +47,7 @@ func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	return err
 }
 
-// advance makes the snapshot of head and shows it. The caller holds e's turn.
+// advance creates the snapshot of head and shows it. The caller holds e's turn.
 func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bool, err error) {
 	m.mu.Lock()
 	s, old, oldTree, started := e.src, e.cur, e.tree, m.started

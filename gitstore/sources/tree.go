@@ -43,7 +43,7 @@ func (m *Manager) writeTree(ctx context.Context, s space.Source, sn *snapshot, d
 	})
 }
 
-// linkTree makes a tree for a sandbox's library, of hard links to another tree's files.
+// linkTree creates a tree for a sandbox's library, of hard links to another tree's files.
 func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
 	return makeTree(ctx, sn, to, func(f space.Entry, name string) error {
 		src := filepath.Join(from, filepath.FromSlash(string(f.Path)))
@@ -59,7 +59,7 @@ func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
 	})
 }
 
-// makeTree makes directories and symbolic links, and calls put to make each file. Every
+// makeTree creates directories and symbolic links, and calls put to create each file. Every
 // name must be new, and only this process writes below dir, so no link is ever followed.
 func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f space.Entry, to string) error) error {
 	if err := mkdir(dir); err != nil {

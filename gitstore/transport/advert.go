@@ -54,8 +54,8 @@ func readPacket(r io.Reader, buf []byte) (line []byte, flush bool, err error) {
 	return line, false, nil
 }
 
-// parseAdvertised reads what a remote answers to info/refs?service=
-// git-upload-pack in protocol 0 (gitprotocol-pack(5)). The caller bounds r.
+// parseAdvertised reads the answer of a remote to info/refs?service=git-upload-pack in protocol
+// 0 (gitprotocol-pack(5)). The caller limits r.
 func parseAdvertised(r io.Reader) (Refs, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	buf := make([]byte, maxPacket)

@@ -61,8 +61,8 @@ func (c *Client) policy(e Endpoint) policy {
 
 // place is a checked URL.
 type place struct {
-	url      string // for git: an absolute path for a directory
-	protocol string // allowed for git: https, http, ssh or file
+	url      string // the argument for git; for a directory, an absolute path
+	protocol string // the protocol that git may use: https, http, ssh or file
 	host     string // without port; "this machine" for a directory
 	port     uint16 // 0 if the URL names none
 	base     string // scheme://host[:port], lower-case; empty for a directory

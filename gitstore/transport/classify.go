@@ -104,7 +104,7 @@ func classifyHTTP(resp *http.Response, body string, now time.Time, scrub scrubbe
 	if resp.StatusCode == http.StatusForbidden && (out.RetryAfter > 0 || classifyWords(body) == RateLimited) {
 		out.Problem = RateLimited
 	}
-	if out.Problem == TooLarge { // of a request without a body
+	if out.Problem == TooLarge { // the request had no body
 		out.Problem = Server
 	}
 	return out

@@ -155,8 +155,8 @@ func (s scrubber) error(err error) error {
 	return errors.New(cutText(strings.Join(lines, "; "), maxCause))
 }
 
-// cleanLine makes one line of a remote's text, without control characters and repeated
-// blanks.
+// cleanLine returns a remote's text on one line, without control characters and repeated
+// spaces.
 func cleanLine(s string) string { return strings.Join(strings.Fields(visible(s)), " ") }
 
 // cutText shortens s to at most limit bytes, at a rune's edge.

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// golden is a file of testdata/refusals: the output of git when a hosting service refused a
-// push, with names and hashes replaced, and the expected reading of the output.
+// want is the last part of a file of testdata/refusals: the expected reading of git's output
+// when a hosting service refused a push. The files have this format, with names and hashes
+// replaced:
 //
 //	<git's standard output, for push --porcelain>
 //	--- stderr

@@ -33,9 +33,9 @@ const (
 	agent         = "git/2.39 satchel" // some servers only answer clients that call themselves git
 )
 
-// List reports what a remote has. For http(s) it makes one request. It follows a redirect
-// on the same host, and Refs.URL is then the target. A redirect to another host is Moved.
-// The error is an *Error or ctx's cause.
+// List returns the refs of a remote. For http(s) it sends one request. It follows a redirect on
+// the same host, and Refs.URL is then the target. A redirect to another host is Moved. The
+// error is an *Error or ctx's cause.
 func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	p, err := c.policy(e).check(e.URL)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Client) listHTTP(ctx context.Context, e Endpoint, p place) (Refs, error
 	return Refs{}, &Error{Problem: Moved, Target: p.host, Err: errors.New("too many redirects")}
 }
 
-// ask makes the request. to is the target of a redirect.
+// ask sends the request. to is the target of a redirect.
 func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base string) (refs Refs, to string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+service, nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base strin
 	return refs, "", err
 }
 
-// authorization is the header's value; empty if there is no credential.
+// authorization returns the value of the header, or "" if there is no credential.
 func (e Endpoint) authorization() string {
 	if e.Credential.Secret == "" {
 		return ""

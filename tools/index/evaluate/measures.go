@@ -109,7 +109,7 @@ type Figures struct {
 	MAP       float64 `json:"map"`
 	MRR       float64 `json:"mrr@10"`
 	Recall    float64 `json:"recall@100"`
-	Median    float64 `json:"p50_ms"` // of the time of a search, in milliseconds
+	Median    float64 `json:"p50_ms"` // the median time of a search, in milliseconds
 	Queries   int     `json:"queries"`
 	Slow      float64 `json:"-"` // the 95th percentile, in milliseconds
 	FirstHits float64 `json:"-"` // the share of the queries whose first hit is relevant

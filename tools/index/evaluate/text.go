@@ -19,7 +19,7 @@ const MaxLine = 64 << 20
 // textLine is a line of a file, without its end.
 type textLine struct {
 	number int   // counted from 1
-	offset int64 // of the line's first byte
+	offset int64 // the offset of the line's first byte
 	text   []byte
 }
 

@@ -24,13 +24,13 @@ const (
 	ChunkSplit  = 4 << 10  // larger ones are split at blank lines
 	MaxFence    = 32 << 10 // longer code fences are cut
 	maxLine     = 8 << 10  // longer lines are read as several
-	MaxHead     = 1 << 10  // the longest table header that is repeated
+	MaxHead     = 1 << 10  // the longest header of a table or code fence that is repeated
 )
 
 // Line is one line of a file, or a part of a very long one, with its role.
 type Line struct {
 	Start, End int // bytes, the line feed included
-	Number     int // from 1
+	Number     int // counted from 1
 	Level      int // the level of the heading that begins here; 0: none
 	Heading    string
 	Blank      bool
@@ -41,7 +41,7 @@ type Line struct {
 	First     int // for lines of a group, the index of its first line
 }
 
-// Group is the kind of block that a line continues.
+// group is the kind of block that a line continues.
 type group uint8
 
 const (

@@ -93,7 +93,7 @@ type Database struct {
 	remove  bool
 	closed  chan struct{}
 
-	state State // what readers see; mu guards it and the next fields
+	state State // the state that readers see; mu guards it and the next fields
 	view  *View
 	langs map[string]int64 // counts of documents by language; nil until counted
 }

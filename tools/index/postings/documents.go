@@ -22,7 +22,7 @@ type Document struct {
 	Version     string
 	Date        int64 // Unix seconds; 0: not known
 	Lines       int
-	Size        int    // of its text
+	Size        int    // the size of the text
 	text        string // the whole text, if it is no longer than wholeBytes
 }
 

@@ -14,7 +14,7 @@ import (
 type Header struct {
 	Path, Title, Lang, Version string
 	Date                       int64
-	Family                     string // of the path; see parse.Family
+	Family                     string // the family of the path; see parse.Family
 }
 
 // Headers returns the headers of documents, in the order of ids.

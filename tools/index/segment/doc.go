@@ -45,7 +45,7 @@ type Counts [Fields]uint16
 type Chunk struct {
 	Doc    uint32
 	Part   uint16         // its number within the document
-	Length [Fields]uint16 // in words
+	Length [Fields]uint16 // count of words in each field
 }
 
 // ErrDamaged is returned, wrapped, for bytes that this package did not write.
@@ -125,7 +125,7 @@ func appendPosting(b []byte, gap uint32, n Counts) []byte {
 type List struct {
 	data   []byte
 	last   int64
-	chunks int64 // in the segment
+	chunks int64 // the count of chunks in the segment
 	err    error
 }
 

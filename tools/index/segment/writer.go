@@ -9,9 +9,9 @@ import (
 // Writer gathers the chunks of a new segment in memory.
 type Writer struct {
 	chunks []Chunk
-	index  map[string]uint32 // of lists, by term
+	index  map[string]uint32 // the numbers of lists, by term
 	lists  []list
-	terms  []string // of lists
+	terms  []string // the term of each list
 	size   int
 }
 
@@ -125,7 +125,7 @@ type emitter struct {
 	firsts []string
 	block  []byte
 	prev   string
-	offset int // of the next list in page
+	offset int // the offset of the next list in page
 }
 
 // add writes a term with its frequencies and its list.

@@ -20,7 +20,7 @@ type Options struct {
 	// Dir holds the vectors and the cache. The Engine creates it if it does not exist. It may
 	// not contain anything else.
 	Dir string
-	// Embedder makes the vectors.
+	// Embedder creates the vectors.
 	Embedder Embedder
 	// Logger receives switches and failures, but never a text or a key. Default: nothing is
 	// logged.

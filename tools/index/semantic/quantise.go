@@ -15,8 +15,8 @@ type row struct {
 
 const (
 	lanes    = 8
-	maxCode  = 255 // of a passage
-	maxQuery = 63  // of a query; see query
+	maxCode  = 255 // the largest code of a passage
+	maxQuery = 63  // the largest code of a query; see query
 	// MaxDimensions bounds a vector: no model in use has more than 8,192.
 	MaxDimensions = 16384
 )

@@ -118,7 +118,7 @@ type run struct {
 	e        *Engine
 	c        *collection
 	id       Identity
-	old      *matrix // of the same model; nil: none
+	old      *matrix // the vectors of the same model so far; nil: none
 	deadline time.Time
 
 	mu      sync.Mutex

@@ -144,7 +144,7 @@ type checker struct {
 	tls     *tlsState
 
 	named    string            // the URL of the metadata in the challenge
-	scope    string            // in the challenge
+	scope    string            // the scope in the challenge
 	metadata *resourceMetadata // nil if there is none
 	server   *serverMetadata   // nil if there is none
 }

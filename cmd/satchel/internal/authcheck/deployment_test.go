@@ -44,11 +44,11 @@ type deployment struct {
 	tokenErr string
 	noStore  bool
 	cors     bool
-	follows  string // which metadata follows X-Forwarded-Host: "resource" or "issuer"
+	follows  string // the metadata that follow X-Forwarded-Host: "resource" or "issuer"
 	ca       bool   // the certificate's authority is trusted
 	names    []string
 	notAfter time.Time
-	life     time.Duration // of the certificate
+	life     time.Duration // the life of the certificate
 	addrs    []string
 	dial     error
 	register bool
