@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"bytes"
@@ -113,15 +113,17 @@ func TestClientRoundTrips(t *testing.T) {
 					e.bool(true)
 				})
 			case kindAck:
-				var r ackRequest
+				var r AckRequest
 				r.decode(d)
-				if r.batch != 9 || !reflect.DeepEqual(r.except, []string{"z"}) {
+				if r.Batch != 9 || !reflect.DeepEqual(r.Except, []string{"z"}) {
 					a.t.Errorf("%+v", r)
 				}
 				a.send(kindReply, id, nil)
 			case kindApply:
+				var r ApplyRequest
+				r.decode(d)
 				var rs []ApplyResult
-				for _, n := range decodeApply(d) {
+				for _, n := range r.Entries {
 					rs = append(rs, ApplyResult{Path: n.Path, Dirty: n.Force})
 				}
 				a.reply(id, func(e *encoder) { encodeApplied(e, rs) })
