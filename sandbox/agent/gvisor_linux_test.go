@@ -22,6 +22,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"satchel/internal/testenv"
+	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/protocol"
 )
 
@@ -213,7 +214,7 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 		kill.Run()
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
-		unix.Unmount(filepath.Join(state, "null-netns"), unix.MNT_DETACH) // runsc leaves it
+		unix.Unmount(filepath.Join(state, rundir.NullNamespace), unix.MNT_DETACH) // runsc leaves it
 		if text := log.String(); t.Failed() && text != "" {
 			t.Logf("runsc: %s", text)
 		}
