@@ -1,6 +1,6 @@
-// Package protocol is what the server and the agent of a sandbox say to each other: the
-// messages, their frames and limits, and the places and users inside a sandbox that both
-// rely on. The connection is the standard input and output of the agent.
+// Package protocol holds the messages between the server and the agent of a sandbox, and
+// both ends of their connection, which is the standard input and output of the agent. It
+// also holds the places and users inside a sandbox, because both sides rely on them.
 //
 // The server calls [Connect] first. The [Client] that it returns runs commands, collects
 // their changes and applies those of others. The agent calls [NewConn], and answers the
