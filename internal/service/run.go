@@ -13,7 +13,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // RunCommandInput is one command for bash.
@@ -27,13 +27,13 @@ type RunCommandInput struct {
 
 // The ways a command ends.
 const (
-	Exited      = agent.Exited
-	TimedOut    = agent.TimedOut
-	Canceled    = agent.Canceled
-	Detached    = agent.Detached // it continues as a job
-	Stopped     = agent.Shutdown
-	OutOfMemory = agent.OutOfMemory
-	Lost        = agent.Lost
+	Exited      = protocol.Exited
+	TimedOut    = protocol.TimedOut
+	Canceled    = protocol.Canceled
+	Detached    = protocol.Detached // it continues as a job
+	Stopped     = protocol.Shutdown
+	OutOfMemory = protocol.OutOfMemory
+	Lost        = protocol.Lost
 )
 
 // CommandResult is the result of a command.

@@ -13,7 +13,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/web/api"
 )
 
@@ -252,11 +252,11 @@ func TestShell(t *testing.T) {
 
 	t.Run("a later command that cannot run", func(t *testing.T) {
 		w := newWorld(t)
-		w.shells.run = func(_ context.Context, command string) (agent.ExecResult, error) {
+		w.shells.run = func(_ context.Context, command string) (protocol.ExecResult, error) {
 			if command == "b" {
-				return agent.ExecResult{}, fault.New(fault.Unavailable, "No sandbox.")
+				return protocol.ExecResult{}, fault.New(fault.Unavailable, "No sandbox.")
 			}
-			return agent.ExecResult{}, nil
+			return protocol.ExecResult{}, nil
 		}
 		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b", "c"]}`)
 		if s := string(a.body); a.StatusCode != 200 || strings.Count(s, `"command"`) != 1 || !strings.Contains(s, `"error":{"code":"unavailable"`) {
@@ -267,8 +267,8 @@ func TestShell(t *testing.T) {
 	})
 	t.Run("one that its time ends", func(t *testing.T) {
 		w := newWorld(t)
-		w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
-			return agent.ExecResult{End: agent.TimedOut, ExitCode: 137, Signal: "SIGKILL"}, nil
+		w.shells.run = func(context.Context, string) (protocol.ExecResult, error) {
+			return protocol.ExecResult{End: protocol.TimedOut, ExitCode: 137, Signal: "SIGKILL"}, nil
 		}
 		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b"]}`)
 		if a.StatusCode != 200 || len(w.shells.ran) != 1 || !strings.Contains(string(a.body), `"error"`) {
@@ -423,10 +423,10 @@ func TestConcurrentRequests(t *testing.T) {
 		o.Limits.Burst = math.MaxInt32 // bob asks until the server has closed
 	})
 	begun, release := make(chan struct{}), make(chan struct{})
-	w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
+	w.shells.run = func(context.Context, string) (protocol.ExecResult, error) {
 		close(begun)
 		<-release
-		return agent.ExecResult{}, nil
+		return protocol.ExecResult{}, nil
 	}
 	done := make(chan answer)
 	go func() { done <- w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`) }()
