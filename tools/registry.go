@@ -30,7 +30,7 @@ type tool struct {
 // name.
 func (s *Registry) all() []tool {
 	return []tool{
-		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.rememberTool(), s.forgetTool(), s.bashReadonlyTool(), s.bashTool(),
+		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.rememberTool(), s.forgetTool(), s.writeTool(), s.editTool(), s.bashReadonlyTool(), s.bashTool(),
 	}
 }
 
