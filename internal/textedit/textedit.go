@@ -67,21 +67,17 @@ func apply(text string, e Edit, limit int64) (next, why string, err error) {
 		return "", "old and new are the same.", nil
 	}
 	t := newLines(text)
-	at := t.occurrences(old)
-	if last := strings.TrimSuffix(old, "\n"); len(at) == 0 && last != "" && last != old && strings.HasSuffix(t.lf, last) {
+	at, n := t.occurrences(old), strings.Count(t.lf, old)
+	if last := strings.TrimSuffix(old, "\n"); n == 0 && last != "" && last != old && strings.HasSuffix(t.lf, last) {
 		// A list of lines does not show that the last line has no line ending.
-		at = []int{len(t.lf) - len(last)}
+		at, n = []int{len(t.lf) - len(last)}, 1
 		old, repl = last, strings.TrimSuffix(repl, "\n")
 	}
-	n := len(at)
 	switch {
 	case n == 0:
 		return "", notFound(t.lf, old), nil
-	case n > 1 && !e.All:
-		n = max(n, strings.Count(t.lf, old))
-		return "", fmt.Sprintf("%s occurs %d times, in %s. Add text around it until it is unique, or set all.", quote(old), n, lineList(t.lf, at)), nil
-	case e.All:
-		n = strings.Count(t.lf, old)
+	case len(at) > 1 && !e.All:
+		return "", fmt.Sprintf("%s occurs %d times, in %s. Add text around it until it is unique, or set all.", quote(old), max(n, len(at)), lineList(t.lf, at)), nil
 	}
 	// Each LF can become CRLF.
 	if size := int64(len(text)) + int64(n)*int64(len(repl)+strings.Count(repl, "\n")-len(old)); size > limit {
