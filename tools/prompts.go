@@ -32,9 +32,8 @@ const (
 	onboardingSave = `Then write what I said, in my words and without embellishing it:
 - resources/context.md: an overview of at most about 60 lines, with the headings "About me", "Current work" and "Pointers". Keep its front matter.
 - resources/instructions.md: only rules for how to work with me, as a short list. Keep what is there and still true.
-Show me both texts before you save, and change what I ask. Save them with one {bash} call that writes both files (use a quoted here-document), with the comment "Set up my overview". Do not store passwords, keys or tokens. At the end tell me the commit, and that I can say "remember this" in any AI from now on.`
+Show me both texts before you save, and change what I ask. Save each with {write}, and pass the etag that {read} returned. Do not store passwords, keys or tokens. At the end tell me that both are saved, and that I can say "remember this" in any AI from now on.`
 	onboardingReadOnly = `This connection is read-only and cannot save. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy, and tell me to connect again with permission to write if you are to keep it yourself.`
-	onboardingNoBash   = `Commands cannot run on this server, so nothing can be saved through you. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy into that file.`
 )
 
 // Prompts lists onboarding and every skill whose front matter contains "user-invocable:
@@ -97,11 +96,8 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 	}
 	if name == promptOnboarding {
 		how := onboardingSave
-		switch {
-		case !c.Can(space.ScopeWrite):
+		if !c.Can(space.ScopeWrite) {
 			how = onboardingReadOnly
-		case s.o.Service.NoCommands() != "":
-			how = onboardingNoBash
 		}
 		return describeOnboarding, s.named(fmt.Sprintf(onboardingText, today(s.o.Now()), how)), nil
 	}

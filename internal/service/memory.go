@@ -360,7 +360,7 @@ func (v View) factFile(ctx context.Context, at space.CommitID, files factFiles, 
 		return nil, err
 	case !ok:
 		out := &factFile{entry: space.Entry{Path: p}}
-		above, err := v.fileAbove(ctx, at, p)
+		above, err := v.FileAbove(ctx, at, p)
 		if above != "" {
 			out.why = fmt.Sprintf("%s is a file. A fact needs a directory there.", above)
 		}

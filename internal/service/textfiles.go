@@ -66,7 +66,7 @@ func (s *Service) WriteFile(ctx context.Context, a Actor, in WriteFileInput) (Ch
 		case f.there && f.problem == nil && text == f.text:
 			return text, nil
 		case f.there && in.Base == "":
-			return "", fault.New(fault.Conflict, "%s already exists. Nothing was changed. Read the file first. To replace it, pass its etag as the base: %s", f.Path, f.Blob)
+			return "", fault.New(fault.Conflict, "%s already exists. Nothing was changed. Read the file first. To replace it, pass this base etag: %s", f.Path, f.Blob)
 		case f.problem != nil && !damaged: // a damaged file can be written again
 			return "", f.problem
 		}
@@ -119,7 +119,7 @@ func (f textFile) checkBase(base space.BlobID) error {
 	case base == "" || f.there && base == f.Blob:
 		return nil
 	case !f.there:
-		return fault.New(fault.Conflict, "%s is no longer there: it was removed or renamed. Nothing was changed. To create it again, pass no base.", f.Path)
+		return fault.New(fault.Conflict, "%s is no longer there: it was removed or renamed. Nothing was changed. To create it again, leave out the base etag.", f.Path)
 	}
 	return fault.New(fault.Conflict, "%s has changed since version %s. Nothing was changed. Read the file again, and repeat the change with its etag %s.", f.Path, base, f.Blob)
 }
@@ -143,7 +143,7 @@ func (s *Service) changeFile(ctx context.Context, a Actor, operation string, ref
 		return ChangedFile{}, err
 	}
 	if change.base != "" && !change.base.Valid() {
-		return ChangedFile{}, fault.New(fault.Invalid, "The base is not an etag. An etag has 40 characters: digits and the letters a to f.")
+		return ChangedFile{}, fault.New(fault.Invalid, "The base etag is not an etag. An etag has 40 characters: digits and the letters a to f.")
 	}
 	// A refusal is a Conflict too, but must not be repeated.
 	var refused error
@@ -181,7 +181,7 @@ func (v View) textFile(ctx context.Context, p space.Path) (textFile, error) {
 	case err != nil:
 		return f, err
 	case !ok:
-		above, err := v.fileAbove(ctx, at, p)
+		above, err := v.FileAbove(ctx, at, p)
 		if err == nil && above != "" {
 			err = fault.New(fault.Invalid, "%s is a file or a link, so nothing can be below it.", above)
 		}
@@ -209,8 +209,8 @@ func (v View) textFile(ctx context.Context, p space.Path) (textFile, error) {
 	return f, nil
 }
 
-// fileAbove returns the file or link that is in the place of a directory of a path, or "".
-func (v View) fileAbove(ctx context.Context, at space.CommitID, p space.Path) (space.Path, error) {
+// FileAbove returns the file or link that is in the place of a directory of a path, or "".
+func (v View) FileAbove(ctx context.Context, at space.CommitID, p space.Path) (space.Path, error) {
 	for d := path.Dir(string(p)); d != "."; d = path.Dir(d) {
 		e, ok, err := v.Find(ctx, at, space.Path(d))
 		if err != nil || ok {

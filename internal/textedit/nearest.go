@@ -16,7 +16,7 @@ func notFound(text, old string) string {
 	if numbered.MatchString(old) {
 		return out + " If its numbers are those of a list of lines, leave them out."
 	}
-	have, want := strings.Split(text, "\n"), strings.Split(strings.TrimSuffix(old, "\n"), "\n")
+	have, want := strings.SplitN(text, "\n", maxNearLines), strings.Split(strings.TrimSuffix(old, "\n"), "\n")
 	start, ok := nearest(have, want)
 	if !ok {
 		return out + " No line is similar."
@@ -58,7 +58,7 @@ func nearest(have, want []string) (start int, ok bool) {
 			continue
 		}
 		equal := 0
-		for k := range min(len(want), maxNearLines) {
+		for k := range min(len(want), maxAround) {
 			if at := i - longest + k; at >= 0 && at < len(have) && strings.TrimSpace(have[at]) == strings.TrimSpace(want[k]) {
 				equal++
 			}
@@ -70,8 +70,12 @@ func nearest(have, want []string) (start int, ok bool) {
 	return start, ok
 }
 
-// maxNearLines limits the lines of old that are compared for each line of the file.
-const maxNearLines = 20
+// Limits of the search for the nearest lines.
+const (
+	maxNearLines = 100_000 // of the file
+	maxNearBytes = 1000    // of a line
+	maxAround    = 20      // lines of old that are compared at each line of the file
+)
 
 // pairs counts the pairs of neighbouring bytes in a line, without blanks.
 type pairs struct {
@@ -105,7 +109,7 @@ func (p pairs) alike(line string) float64 {
 
 func eachPair(line string, f func([2]byte)) {
 	var last byte
-	for i := range len(line) {
+	for i := range min(len(line), maxNearBytes) {
 		c := line[i]
 		if c == ' ' || c == '\t' || c == '\r' {
 			continue
