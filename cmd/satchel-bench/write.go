@@ -42,10 +42,10 @@ func benchWrite(ctx context.Context, b *bench) error {
 		{
 			"remember_p50", "remember",
 			func(i int) map[string]any {
-				return map[string]any{"facts": []map[string]any{{"type": "fact", "key": fmt.Sprint("k", i), "value": fmt.Sprintf("The fact with the number %d", i), "explicit": true}}}
+				return map[string]any{"facts": []map[string]any{{"type": "fact", "key": fmt.Sprint("k", i), "value": fmt.Sprintf("Fact number %d of this measurement", i), "explicit": true}}}
 			},
 			func(i int) string {
-				return fmt.Sprintf(`mkdir -p memory/bash; printf -- '---\nvalue: The fact with the number %d\n---\n' > memory/bash/k%d.md`, i, i)
+				return fmt.Sprintf(`mkdir -p memory/bash; printf -- '---\nvalue: Fact number %d of this measurement\n---\n' > memory/bash/k%d.md`, i, i)
 			},
 		},
 		{

@@ -65,17 +65,17 @@ func (s *Service) WriteFile(ctx context.Context, a Actor, in WriteFileInput) (Ch
 		switch {
 		case f.there && f.problem == nil && text == f.text:
 			return text, nil
-		case f.there && in.Base == "":
-			return "", fault.New(fault.Conflict, "%s already exists. Nothing was changed. Read the file first. To replace it, pass this base etag: %s", f.Path, f.Blob)
 		case f.problem != nil && !damaged: // a damaged file can be written again
 			return "", f.problem
+		case f.there && in.Base == "":
+			return "", fault.New(fault.Conflict, "%s already exists. Nothing was changed. Read the file first. To replace it, pass this base etag: %s", f.Path, f.Blob)
 		}
 		return text, f.checkBase(in.Base)
 	}})
 }
 
-// EditFile changes parts of a text file: it makes all edits in order, or none. It makes
-// them in the content that the file has when EditFile commits.
+// EditFile changes parts of a text file. It applies all edits in order, or none. It applies
+// them to the content that the file has when EditFile commits.
 func (s *Service) EditFile(ctx context.Context, a Actor, in EditFileInput) (ChangedFile, error) {
 	return s.changeFile(ctx, a, "EditFile", in.Space, fileChange{path: in.Path, base: in.Base, tool: "edit", text: func(f textFile) (string, error) {
 		if n := len(in.Edits); n == 0 || n > MaxEdits {

@@ -25,7 +25,7 @@ const bom = "\ufeff"
 // maxMistakes limits the failed edits that an error describes.
 const maxMistakes = 5
 
-// Apply makes all edits in order, or none. An LF in an edit stands for the line ending of
+// Apply applies all edits in order, or none. An LF in an edit stands for the line ending of
 // the text at that place. The text keeps its byte order mark, and a missing line ending at
 // its end. The error is a fault.Invalid that describes the failed edits, or a
 // fault.TooLarge if a text would have more than limit bytes.
@@ -57,7 +57,7 @@ func Apply(text string, edits []Edit, limit int64) (string, error) {
 	return body, nil
 }
 
-// apply makes one edit. If the edit is not possible, why says why.
+// apply applies one edit. If the edit is not possible, why says why.
 func apply(text string, e Edit, limit int64) (next, why string, err error) {
 	old, repl := toLF(e.Old), toLF(e.New)
 	switch {
