@@ -155,11 +155,7 @@ func appliedNote(n int) string {
 // fillUserName puts the user's name into the commands that refusals suggest. It finds the
 // name in the address NAME@satchel.invalid, which authors without an address have.
 func fillUserName(out *sandbox.Result, author space.Person) {
-	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
-	if !ok || !userName.MatchString(name) {
-		return
-	}
-	fill := func(s string) string { return strings.ReplaceAll(s, " --user NAME ", " --user "+name+" ") }
+	fill := func(s string) string { return namedUser(s, author) }
 	fillAll := func(list []space.Rejection) []space.Rejection {
 		list = slices.Clone(list) // it belongs to the sandbox or the commit
 		for i := range list {
@@ -178,6 +174,15 @@ func fillUserName(out *sandbox.Result, author space.Person) {
 	for i := range out.Notes {
 		out.Notes[i] = fill(out.Notes[i])
 	}
+}
+
+// namedUser puts the user's name into the commands in a text.
+func namedUser(text string, author space.Person) string {
+	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
+	if !ok || !userName.MatchString(name) {
+		return text
+	}
+	return strings.ReplaceAll(text, " --user NAME ", " --user "+name+" ")
 }
 
 // userName matches names that need no quotes in a shell.
