@@ -6,28 +6,39 @@ import (
 	"strings"
 )
 
-// claude returns the instructions for Claude on the web and Claude Desktop.
+// pasted returns instructions for a client without files of its own.
+func pasted(slug, name, about, place string) Client {
+	return Client{Slug: slug, Name: name, About: about, Text: whole(), Place: place, textFile: "instructions.md", Files: []File{{"instructions.md", whole()}}}
+}
+
 func claude() Client {
-	return Client{
-		Slug: "claude", Name: "Claude on the web",
-		About: "These instructions make Claude recall and save in every chat, on the web, in Claude Desktop and on\nphones.",
-		Text:  whole(), Place: "Paste `instructions.md` at claude.ai under **Settings → Profile**, into the field for your\npreferences. For one project, paste it into the instructions of the project.",
-		Files: []File{{"instructions.md", whole()}},
-	}
+	return pasted("claude", "Claude", "These instructions make Claude recall and save in every chat, on the web, in Claude Desktop and on\nphones.",
+		"at claude.ai under Settings → Profile, into the field for your preferences.")
+}
+
+func chatGPT() Client {
+	return pasted("chatgpt", "ChatGPT", "These instructions make ChatGPT recall and save in every chat that has the app.",
+		"in ChatGPT under Settings → Personalization, into Custom instructions.")
+}
+
+func other() Client {
+	return pasted("other", "other clients", "These instructions make a client recall and save.",
+		"where the client takes instructions for all conversations.")
 }
 
 // codex returns the settings and the instructions for Codex.
 func codex(mcp string) Client {
 	text := "## Satchel\n\n" + whole()
+	settings := "[mcp_servers." + ServerName + "]\nurl = \"" + mcp + "\"\n"
 	return Client{
 		Slug: "codex", Name: "Codex",
 		About:    "These instructions make Codex recall and save in every session.",
 		Command:  "codex mcp add " + ServerName + " --url '" + mcp + "'",
-		Settings: "[mcp_servers." + ServerName + "]\nurl = \"" + mcp + "\"\n",
-		Text:     text, Place: "Append `AGENTS.md` to `~/.codex/AGENTS.md`, or to the `AGENTS.md` of one repository.",
+		Settings: settings,
+		Text:     text, Place: "at the end of ~/.codex/AGENTS.md. Create the file if it is missing.", textFile: "AGENTS.md",
 		Files: []File{
 			{"AGENTS.md", text},
-			{"config.toml", "[mcp_servers." + ServerName + "]\nurl = \"" + mcp + "\"\n"},
+			{"config.toml", settings},
 		},
 	}
 }
@@ -40,10 +51,11 @@ func cursor(mcp string) Client {
 		About:    "This rule makes Cursor recall and save in every chat.",
 		Link:     cursorLink(mcp),
 		Settings: settings,
-		Text:     whole(), Place: "In Cursor's settings, under **Rules**, add a user rule with the text of\n`.cursor/rules/satchel.mdc` below its head. For one project, copy `.cursor` into the project.",
+		Text:     whole(), Place: "into a new user rule, in Cursor's settings under Rules.", textFile: "instructions.md", project: "`.cursor`",
 		Files: []File{
 			{".cursor/mcp.json", settings},
 			{".cursor/rules/satchel.mdc", "---\ndescription: " + ruleAbout + "\nalwaysApply: true\n---\n\n" + whole()},
+			{"instructions.md", whole()},
 		},
 	}
 }
@@ -75,7 +87,8 @@ func vscode(mcp string) Client {
 		About:    "These instructions make Copilot in VS Code recall and save in every chat.",
 		Command:  "code --add-mcp '" + compact(map[string]string{"name": ServerName, "type": "http", "url": mcp}) + "'",
 		Settings: settings,
-		Text:     file, Place: "In VS Code, run **Chat: New Instructions File** from the command palette, choose your user\nprofile, name the file `satchel`, and paste `satchel.instructions.md`. For one workspace, copy\n`.github` and `.vscode` into the workspace.",
+		Text:     file, Place: "into a new instructions file: run Chat: New Instructions File from the command palette, choose your user profile, and name the file satchel.",
+		textFile: ".github/instructions/satchel.instructions.md", project: "`.github` and `.vscode`",
 		Files: []File{
 			{".github/instructions/satchel.instructions.md", file},
 			{".vscode/mcp.json", settings},
@@ -125,14 +138,4 @@ const extensionJSON = `{
 // commandTOML returns a command of Gemini CLI. The texts contain no quotes of TOML.
 func commandTOML(about, prompt string) string {
 	return "description = \"" + about + "\"\nprompt = '''\n" + prompt + "'''\n"
-}
-
-// chatGPT returns the instructions for ChatGPT.
-func chatGPT() Client {
-	return Client{
-		Slug: "chatgpt", Name: "ChatGPT",
-		About: "These instructions make ChatGPT recall and save in every chat that has the app.",
-		Text:  whole(), Place: "Paste `instructions.md` in ChatGPT under **Settings → Personalization**, into **Custom\ninstructions**. For one project, paste it into the instructions of the project.",
-		Files: []File{{"instructions.md", whole()}},
-	}
 }

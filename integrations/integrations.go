@@ -32,10 +32,13 @@ type Client struct {
 	Link     string // adds the server, if a browser opens it
 	Settings string // adds the server, in a file of settings
 
-	// Text is for people to paste into the client. Place says where.
+	// Text is for people to paste. Place ends a sentence that begins with "Paste this text".
 	Text, Place string
 
 	Files []File
+	// textFile is the file with the text, and project the directories of the files that are
+	// for one project.
+	textFile, project string
 	// install installs the files of the directory DIR, in a shell. It is empty if people copy
 	// or paste them.
 	install string
@@ -53,7 +56,7 @@ func For(mcp string) ([]Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []Client{claudeCode(mcp), claude(), codex(mcp), cursor(mcp), vscode(mcp), gemini(mcp), chatGPT()}
+	all := []Client{claudeCode(mcp), claude(), chatGPT(), codex(mcp), cursor(mcp), vscode(mcp), gemini(mcp), other()}
 	for i := range all {
 		all[i].Files = append(all[i].Files, File{"README.md", all[i].readme(mcp)})
 	}
@@ -85,8 +88,11 @@ func (c Client) readme(mcp string) string {
 	if c.Link != "" {
 		b.WriteString("\nOr open this link:\n\n    " + c.Link + "\n")
 	}
-	if c.Place != "" {
-		b.WriteString("\n## Instructions\n\n" + c.Place + "\n")
+	if c.Text != "" {
+		b.WriteString("\n## Instructions\n\nPaste the text of `" + c.textFile + "` " + c.Place + "\n")
+	}
+	if c.project != "" {
+		b.WriteString("\nFor one project only, copy " + c.project + " into the project instead.\n")
 	}
 	b.WriteString("\n## The server\n\nThe files name the server at " + mcp + ". They contain no key: the client signs in at the\nserver. To get the files for another server, run\n`satchel integration " + c.Slug + " --url URL`.\n")
 	return b.String()
