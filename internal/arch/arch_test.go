@@ -24,7 +24,7 @@ var layers = []struct {
 	pkg   string
 	allow []string
 }{
-	{"cmd/...", []string{"cmd", "mcp", "auth", "sandbox", "gitstore", "tools", "web", "internal"}},
+	{"cmd/...", []string{"cmd", "mcp", "auth", "sandbox", "gitstore", "tools", "web", "integrations", "internal"}},
 	{"mcp/...", []string{"mcp", "auth", "tools", "internal"}},
 	{"auth", []string{"internal"}},
 	{"auth/oauth/...", []string{"auth/oauth", "=auth", "internal"}},
@@ -42,7 +42,7 @@ var layers = []struct {
 	{"cmd/satchel-sandbox", []string{"=sandbox/gvisor/child"}},
 	{"cmd/satchel-agent", []string{"=sandbox/agent"}},
 	{"tools/...", []string{"tools", "internal"}},
-	{"web/...", []string{"web", "auth", "tools", "internal"}},
+	{"web/...", []string{"web", "auth", "tools", "integrations", "internal"}},
 	{"internal/service/...", []string{"internal", "auth", "gitstore", "sandbox", "tools/index"}},
 	{"internal/admin/...", []string{"internal", "auth", "gitstore", "sandbox", "tools"}},
 	{"internal/server/...", []string{"internal", "mcp", "auth", "sandbox", "gitstore", "tools", "web"}},
