@@ -113,8 +113,13 @@ func TestThreeQuestions(t *testing.T) {
 	if fields, err = frontmatter.Parse([]byte(h.text("memory/person/name.md"))); err != nil || fields.String("value") != "Ada Lovelace" {
 		t.Errorf("%s, %v", fields.String("value"), err)
 	}
-	h.meanwhile(func() { h.commit("Meanwhile", "memory/person/name.md", "Other") })
-	want(t, "changed meanwhile", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 409)
+	h.meanwhile(func() { h.commit("Meanwhile", "memory/person/name.md", "---\nvalue: Other\n---\n") })
+	want(t, "changed meanwhile", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 303)
+	if fields, err = frontmatter.Parse([]byte(h.text("memory/person/name.md"))); err != nil || fields.String("value") != "Ada" {
+		t.Errorf("what the person said last is %s, %v", fields.String("value"), err)
+	}
+	h.commit("Break it", "memory/person/name.md", "Other")
+	want(t, "not a fact", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 400)
 }
 
 // An import goes on after its request. The page looks again until the import has ended.
