@@ -79,7 +79,7 @@ for (const [name, connect] of Object.entries(clients)) {
 
     test('lists the tools', async () => {
       const names = (await c.tools()).map((t) => t.name).sort();
-      for (const want of ['bash', 'bash_readonly', 'instructions', 'read', 'search']) assert.ok(names.includes(want), `${want} in ${names}`);
+      for (const want of ['bash', 'bash_readonly', 'edit', 'instructions', 'read', 'remember', 'search', 'write']) assert.ok(names.includes(want), `${want} in ${names}`);
     });
 
     test('is told what it should know', async () => {
@@ -117,6 +117,18 @@ for (const [name, connect] of Object.entries(clients)) {
         try { return git(dir, 'log', '--format=%H', '-1', 'HEAD', '--', note) === commit; } catch { return false; }
       }), 'the bare repository has the commit');
       notes.push({ note, word, commit });
+    });
+
+    test('writes and edits a note without a shell, and bash sees it', async () => {
+      const path = `knowledge/plain-${slug}.md`;
+      const written = await c.call('write', { path, content: '# Plain\n\nOne.\n' });
+      assert.ok(!written.isError, text(written));
+      const edited = await c.call('edit', { path, edits: [{ old: 'One.', new: 'Two.' }] });
+      assert.ok(text(edited).includes('-One.\n+Two.'), text(edited));
+      const stale = await c.call('write', { path, content: 'lost', base_etag: meta(written).etag });
+      assert.ok(stale.isError && text(stale).includes(meta(edited).etag), text(stale));
+      const seen = await c.call('bash_readonly', { command: `tail -n 1 ${path}; git log --format=%H -1 -- ${path}` });
+      assert.deepEqual(text(seen).split('\n').slice(0, 2), ['Two.', meta(edited).commit]);
     });
 
     test('cannot write with bash_readonly', async () => {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // TestWhenAnAgentGivesMemoryBack is said to it at its start.
@@ -18,11 +18,11 @@ func TestWhenAnAgentGivesMemoryBack(t *testing.T) {
 		{0, 2 * time.Second},
 		{time.Minute, time.Minute},
 	} {
-		var reported agent.Boot
+		var reported protocol.Boot
 		b := newBench(t, func(o *sandbox.Options) {
 			connect := o.Connect
 			o.AgentRest = tt.asked
-			o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+			o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 				reported = boot
 				return connect(ctx, conn, boot)
 			}

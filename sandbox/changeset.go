@@ -11,8 +11,8 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/pending"
+	"satchel/sandbox/protocol"
 )
 
 // draft is one batch of an agent made into a change set.
@@ -27,9 +27,9 @@ type draft struct {
 }
 
 // reports are the entries of a batch by path.
-type reports map[string]agent.Entry
+type reports map[string]protocol.Entry
 
-func reportsOf(b agent.Batch) reports {
+func reportsOf(b protocol.Batch) reports {
 	r := make(reports, len(b.Entries))
 	for _, e := range b.Entries {
 		r[e.Path] = e
@@ -73,7 +73,7 @@ func (d *draft) delete(v *view, p space.Path, base file) {
 // makeDraft validates a batch as data of an attacker, and compares it with the files from
 // which the sandbox started. The error is that of the Checkouts, or means that the agent
 // exceeded its limits.
-func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.CollectLimits, maxFile int64) (*draft, error) {
+func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.CollectLimits, maxFile int64) (*draft, error) {
 	if err := checkBatch(b, limits); err != nil {
 		return nil, err
 	}
@@ -143,15 +143,15 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 	return d, nil
 }
 
-func checkBatch(b agent.Batch, l agent.CollectLimits) error {
+func checkBatch(b protocol.Batch, l protocol.CollectLimits) error {
 	if len(b.Entries) > l.Entries {
-		return fmt.Errorf("%w: %d entries, and %d were allowed", agent.ErrProtocol, len(b.Entries), l.Entries)
+		return fmt.Errorf("%w: %d entries, and %d were allowed", protocol.ErrProtocol, len(b.Entries), l.Entries)
 	}
 	var total int64
 	for _, e := range b.Entries {
 		n := int64(len(e.Content))
 		if total += n; n > l.FileSize || total > l.Total {
-			return fmt.Errorf("%w: more content than was allowed", agent.ErrProtocol)
+			return fmt.Errorf("%w: more content than was allowed", protocol.ErrProtocol)
 		}
 	}
 	return nil
@@ -159,7 +159,7 @@ func checkBatch(b agent.Batch, l agent.CollectLimits) error {
 
 // refusal returns why a file or link cannot be committed; the Committer has further
 // reasons. No reason names the path, because lists show it next to the path.
-func refusal(p space.Path, e agent.Entry, maxFile int64) error {
+func refusal(p space.Path, e protocol.Entry, maxFile int64) error {
 	switch {
 	case e.Problem != "":
 		return fault.New(fault.Invalid, "It was not saved: %s.", strings.TrimSuffix(Clean([]byte(e.Problem)), "."))
@@ -197,7 +197,7 @@ func tooLarge(size, most int64) string {
 }
 
 // write adds a file or link that the sandbox has.
-func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entry, maxFile int64) error {
+func (d *draft) write(ctx context.Context, r *reader, p space.Path, e protocol.Entry, maxFile int64) error {
 	base, err := r.get(ctx, p)
 	if err != nil && fault.CodeOf(err) != fault.Damaged {
 		return err

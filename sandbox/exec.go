@@ -12,7 +12,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // MaxCommand bounds the text of one command, in bytes.
@@ -136,7 +136,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	}
 	c.rep.phase(PhaseRunning)
 	o := &c.pool.o
-	var onOutput func(agent.Stream, []byte)
+	var onOutput func(protocol.Stream, []byte)
 	if c.rep != nil {
 		onOutput = c.rep.output
 	}
@@ -152,7 +152,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	c.pool.mu.Lock()
 	c.idleStop, c.ephemeral = c.req.IdleStop, c.req.Ephemeral
 	c.pool.mu.Unlock()
-	er, err := c.agent.Exec(ctx, agent.ExecRequest{
+	er, err := c.agent.Exec(ctx, protocol.ExecRequest{
 		Command:     c.req.Command,
 		ReadOnly:    c.req.ReadOnly,
 		Background:  c.req.Background,
@@ -167,7 +167,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	o.Metrics.command(er.Duration, er.End)
 	c.fill(er)
 	c.noteLimits(ctx, er)
-	if er.End == agent.Detached {
+	if er.End == protocol.Detached {
 		c.keepJob(er)
 		return c.finish(), nil
 	}
@@ -269,19 +269,19 @@ func (c *command) failed(ctx context.Context, err error) (Result, error) {
 }
 
 // fill copies the agent's result of the command.
-func (c *command) fill(er agent.ExecResult) {
+func (c *command) fill(er protocol.ExecResult) {
 	r := &c.res
 	r.End, r.ExitCode, r.Duration = er.End, er.ExitCode, er.Duration
 	r.Signal, r.JobID, r.JobDir = Clean([]byte(er.Signal)), Clean([]byte(er.JobID)), Clean([]byte(er.JobDir))
 	r.Stdout, r.Stderr = prepareOutput(er.Stdout, er.Stderr, c.pool.o.OutputChars)
 	switch er.End {
-	case agent.TimedOut:
+	case protocol.TimedOut:
 		c.met(LimitWallTime)
-	case agent.Canceled:
+	case protocol.Canceled:
 		c.note("The command was cancelled and ended.")
-	case agent.Shutdown:
+	case protocol.Shutdown:
 		c.note("The command was ended because its sandbox is shutting down.")
-	case agent.Detached:
+	case protocol.Detached:
 		c.note("The command continues as job %s; its output is in %s. Its changes are committed when it ends.", r.JobID, r.JobDir)
 	}
 	if er.Leftover > 0 {

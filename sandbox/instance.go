@@ -14,7 +14,7 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // key is a user and a space, which have at most one sandbox at a time.
@@ -49,9 +49,9 @@ type instance struct {
 	idleStop  time.Duration // of the newest command; zero: the pool's
 	ephemeral bool          // its end leaves no record
 	jobs      map[string]job
-	ended     map[string]agent.JobEnd // before the answer that names them was read
-	notices   []string                // for the next answer
-	reported  bool                    // that this generation replaced another
+	ended     map[string]protocol.JobEnd // before the answer that names them was read
+	notices   []string                   // for the next answer
+	reported  bool                       // that this generation replaced another
 	reason    StopReason
 	last      space.Meta // of the newest command that could write
 	wrote     bool       // last is set; otherwise all changes are restored files
@@ -146,7 +146,7 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *instance, err e
 		commands: semaphore.NewWeighted(int64(p.o.MaxCommands)),
 		memory:   p.o.StartMemory,
 		jobs:     map[string]job{},
-		ended:    map[string]agent.JobEnd{},
+		ended:    map[string]protocol.JobEnd{},
 		gone:     make(chan struct{}),
 		tree:     make(lock, 1),
 	}

@@ -9,7 +9,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // JobOwner selects jobs. With ReadOnly it selects those of read-only callers, who must not
@@ -25,7 +25,7 @@ func (o JobOwner) key() key { return key{o.User, o.Space} }
 
 // Jobs lists the background jobs that o selects in the user's sandbox; none if the
 // sandbox does not run. It never starts one.
-func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]agent.Job, error) {
+func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]protocol.Job, error) {
 	b := p.running(o.key())
 	if b == nil {
 		return nil, nil
@@ -33,7 +33,7 @@ func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]agent.Job, error) {
 	defer b.release()
 	list, err := b.agent.Jobs(ctx)
 	if o.ReadOnly {
-		list = slices.DeleteFunc(list, func(j agent.Job) bool { return !j.ReadOnly })
+		list = slices.DeleteFunc(list, func(j protocol.Job) bool { return !j.ReadOnly })
 	}
 	return list, err
 }
@@ -51,7 +51,7 @@ func (p *Pool) KillJob(ctx context.Context, o JobOwner, jobID, signal string) er
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list, func(j agent.Job) bool { return j.ID == jobID && j.ReadOnly }) {
+		if !slices.ContainsFunc(list, func(j protocol.Job) bool { return j.ID == jobID && j.ReadOnly }) {
 			return fault.New(fault.NotFound, "There is no such job.")
 		}
 	}
@@ -66,7 +66,7 @@ const maxNotices = 20
 
 // keepJob records a command that continues as a job, so that the instance stays and the
 // job's changes get the job's comment.
-func (c *command) keepJob(er agent.ExecResult) {
+func (c *command) keepJob(er protocol.ExecResult) {
 	p, o := c.pool, &c.pool.o
 	j := job{
 		meta: c.req.meta(), label: firstLine(c.req.Command), save: !c.req.ReadOnly,
@@ -83,7 +83,7 @@ func (c *command) keepJob(er agent.ExecResult) {
 }
 
 // jobEnded is called by the agent's client; it must not block.
-func (b *instance) jobEnded(end agent.JobEnd) {
+func (b *instance) jobEnded(end protocol.JobEnd) {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	j, ok := b.jobs[end.ID]
@@ -99,7 +99,7 @@ func (b *instance) jobEnded(end agent.JobEnd) {
 
 // endJob commits a job's changes. If the instance is being stopped, the stop does that. The
 // caller holds Pool.mu.
-func (b *instance) endJob(j job, end agent.JobEnd) {
+func (b *instance) endJob(j job, end protocol.JobEnd) {
 	if b.state != live {
 		return
 	}
@@ -129,7 +129,7 @@ func (b *instance) saveJob(ctx context.Context, meta space.Meta) ([]space.Commit
 }
 
 // notice reports a job's end in the next answer.
-func (b *instance) notice(j job, end agent.JobEnd, commits []space.Commit, s saved) {
+func (b *instance) notice(j job, end protocol.JobEnd, commits []space.Commit, s saved) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Job %s (%q) ended", Clean([]byte(end.ID)), j.label)
 	switch {
@@ -191,7 +191,7 @@ func (b *instance) checkJobs(ctx context.Context, now time.Time) {
 		}
 		if err == nil && !running[id] {
 			delete(b.jobs, id)
-			b.endJob(j, agent.JobEnd{ID: id, TimedOut: true, Duration: j.wall})
+			b.endJob(j, protocol.JobEnd{ID: id, TimedOut: true, Duration: j.wall})
 			continue
 		}
 		b.pool.o.Logger.Error("a job outlived its time limit; its sandbox is stopped", "space", b.key.space, "job", id, "err", err)

@@ -14,7 +14,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -108,7 +108,7 @@ func TestASandboxKilledBeforeItsAgentSpokeIsTriedAgain(t *testing.T) {
 			first := true
 			b = newBench(t, func(o *sandbox.Options) {
 				connect := o.Connect
-				o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+				o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 					if !first {
 						return connect(ctx, conn, boot)
 					}

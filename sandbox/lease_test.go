@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -157,7 +157,7 @@ func TestOrphansAreReapedWhileRunning(t *testing.T) {
 // no space has checked: links that lead out of the space, and blobs that would fill the
 // memory of a reader.
 func TestForeignLinksAndLargeFilesStayOutside(t *testing.T) {
-	var got []agent.ApplyEntry
+	var got []protocol.ApplyEntry
 	b := newBench(t, func(o *sandbox.Options) {
 		o.MaxApplyBytes = 10_000
 		o.Connect = recordApply(o.Connect, &got)
@@ -197,7 +197,7 @@ func TestForeignLinksAndLargeFilesStayOutside(t *testing.T) {
 // TestWhatIsTooLargeIsNotRead: if the newer version of a file that a command changed too is
 // too large, it is reported, and not read into memory.
 func TestWhatIsTooLargeIsNotRead(t *testing.T) {
-	var got []agent.ApplyEntry
+	var got []protocol.ApplyEntry
 	b := newBench(t, func(o *sandbox.Options) {
 		o.MaxApplyBytes = 10_000
 		o.Connect = recordApply(o.Connect, &got)
@@ -226,11 +226,11 @@ func TestWhatIsTooLargeIsNotRead(t *testing.T) {
 	}
 }
 
-type connectFunc = func(context.Context, io.ReadWriteCloser, agent.Boot) (sandbox.Agent, error)
+type connectFunc = func(context.Context, io.ReadWriteCloser, protocol.Boot) (sandbox.Agent, error)
 
 // recordApply notes what an agent is given.
-func recordApply(connect connectFunc, got *[]agent.ApplyEntry) connectFunc {
-	return func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+func recordApply(connect connectFunc, got *[]protocol.ApplyEntry) connectFunc {
+	return func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 		a, err := connect(ctx, conn, boot)
 		return applyRecorder{a, got}, err
 	}
@@ -238,10 +238,10 @@ func recordApply(connect connectFunc, got *[]agent.ApplyEntry) connectFunc {
 
 type applyRecorder struct {
 	sandbox.Agent
-	got *[]agent.ApplyEntry
+	got *[]protocol.ApplyEntry
 }
 
-func (a applyRecorder) Apply(ctx context.Context, entries []agent.ApplyEntry) ([]agent.ApplyResult, error) {
+func (a applyRecorder) Apply(ctx context.Context, entries []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
 	*a.got = append(*a.got, entries...)
 	return a.Agent.Apply(ctx, entries)
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"satchel/internal/bytesize"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Limit names a limit of a sandbox.
@@ -55,7 +55,7 @@ const (
 
 // limitsMet returns the limits that an agent's result suggests. LimitDisk stands for every
 // limit with the message "No space left on device".
-func limitsMet(er agent.ExecResult) []Limit {
+func limitsMet(er protocol.ExecResult) []Limit {
 	var met []Limit
 	for _, s := range signs() {
 		hit := s.limit == LimitFileSize && (er.Signal == sizeSignal || er.ExitCode == sizeExit)
@@ -70,10 +70,10 @@ func limitsMet(er agent.ExecResult) []Limit {
 }
 
 // noteLimits adds the limits that the command reached to the answer.
-func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
+func (c *command) noteLimits(ctx context.Context, er protocol.ExecResult) {
 	o := &c.pool.o
 	for _, l := range limitsMet(er) {
-		if er.ExitCode == 0 && er.End == agent.Exited && l != LimitDisk {
+		if er.ExitCode == 0 && er.End == protocol.Exited && l != LimitDisk {
 			continue // it only printed such a message, or recovered
 		}
 		if l != LimitDisk {
@@ -90,7 +90,7 @@ func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 			c.met(l)
 		}
 	}
-	if c.res.Stdout.Cut+c.res.Stderr.Cut > 0 && er.End != agent.Detached {
+	if c.res.Stdout.Cut+c.res.Stderr.Cut > 0 && er.End != protocol.Detached {
 		c.met(LimitOutput)
 	}
 }
@@ -156,8 +156,8 @@ const (
 func (c *command) fullest(ctx context.Context) []Limit {
 	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), c.pool.o.AnswerTime)
 	defer cancel()
-	r, err := c.agent.Exec(ctx, agent.ExecRequest{Command: lookCommand, ReadOnly: c.req.ReadOnly, WallTime: c.pool.o.AnswerTime, HeadTail: 256}, nil)
-	if err != nil || r.End != agent.Exited || r.ExitCode != 0 {
+	r, err := c.agent.Exec(ctx, protocol.ExecRequest{Command: lookCommand, ReadOnly: c.req.ReadOnly, WallTime: c.pool.o.AnswerTime, HeadTail: 256}, nil)
+	if err != nil || r.End != protocol.Exited || r.ExitCode != 0 {
 		return nil
 	}
 	return parseFull(string(r.Stdout.Head))

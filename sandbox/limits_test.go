@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // TestLimitsMet has the messages of programs that a limit stops: bash, coreutils, Python,
@@ -31,16 +31,16 @@ func TestLimitsMet(t *testing.T) {
 		{"OSError: [Errno 27] File too large", []Limit{LimitFileSize}},
 		{"MemoryError", nil}, // memory ends the whole sandbox
 	} {
-		er := agent.ExecResult{ExitCode: 1, Stderr: agent.Output{Head: []byte(c.stderr)}}
+		er := protocol.ExecResult{ExitCode: 1, Stderr: protocol.Output{Head: []byte(c.stderr)}}
 		if got := limitsMet(er); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.stderr, got, c.want)
 		}
-		er.Stderr, er.Stdout = agent.Output{}, agent.Output{Tail: []byte(c.stderr)}
+		er.Stderr, er.Stdout = protocol.Output{}, protocol.Output{Tail: []byte(c.stderr)}
 		if got := limitsMet(er); !slices.Equal(got, c.want) {
 			t.Errorf("%q at the end of the output: %q, want %q", c.stderr, got, c.want)
 		}
 	}
-	for _, er := range []agent.ExecResult{{ExitCode: 153}, {ExitCode: 153, Signal: "SIGXFSZ"}} {
+	for _, er := range []protocol.ExecResult{{ExitCode: 153}, {ExitCode: 153, Signal: "SIGXFSZ"}} {
 		if got := limitsMet(er); !slices.Equal(got, []Limit{LimitFileSize}) {
 			t.Errorf("%+v: %q", er, got)
 		}

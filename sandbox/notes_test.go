@@ -11,7 +11,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -52,13 +52,13 @@ type full struct {
 	problem *string
 }
 
-func (f full) Apply(ctx context.Context, entries []agent.ApplyEntry) ([]agent.ApplyResult, error) {
+func (f full) Apply(ctx context.Context, entries []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
 	if *f.problem == "" {
 		return f.Agent.Apply(ctx, entries)
 	}
-	var results []agent.ApplyResult
+	var results []protocol.ApplyResult
 	for _, e := range entries {
-		results = append(results, agent.ApplyResult{Path: e.Path, Problem: *f.problem})
+		results = append(results, protocol.ApplyResult{Path: e.Path, Problem: *f.problem})
 	}
 	return results, nil
 }
@@ -67,7 +67,7 @@ func TestWhatCannotBeBroughtInIsToldOnce(t *testing.T) {
 	problem := "no space left on device"
 	b := newBench(t, func(o *sandbox.Options) {
 		connect := o.Connect
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
 			return full{a, &problem}, err
 		}

@@ -10,20 +10,20 @@ import (
 
 	"satchel/internal/procmem"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/pending"
+	"satchel/sandbox/protocol"
 )
 
-// Agent is the host's side of the agent in one sandbox. *agent.Client implements it.
+// Agent is the host's side of the agent in one sandbox. *protocol.Client implements it.
 type Agent interface {
-	Exec(ctx context.Context, r agent.ExecRequest, onOutput func(agent.Stream, []byte)) (agent.ExecResult, error)
-	Collect(ctx context.Context, l agent.CollectLimits) (agent.Batch, error)
+	Exec(ctx context.Context, r protocol.ExecRequest, onOutput func(protocol.Stream, []byte)) (protocol.ExecResult, error)
+	Collect(ctx context.Context, l protocol.CollectLimits) (protocol.Batch, error)
 	Ack(ctx context.Context, batch uint64, except []string) error
-	Apply(ctx context.Context, entries []agent.ApplyEntry) ([]agent.ApplyResult, error)
-	Jobs(ctx context.Context) ([]agent.Job, error)
+	Apply(ctx context.Context, entries []protocol.ApplyEntry) ([]protocol.ApplyResult, error)
+	Jobs(ctx context.Context) ([]protocol.Job, error)
 	Kill(ctx context.Context, jobID string, sig string) error
 	Shutdown(ctx context.Context, grace time.Duration) error
-	OnJobEnd(func(agent.JobEnd))
+	OnJobEnd(func(protocol.JobEnd))
 	Done() <-chan struct{}
 	Err() error
 	Close() error
@@ -50,8 +50,8 @@ type Options struct {
 	// are lost with their sandbox.
 	Pending Pending
 	// Connect speaks to the agent of a sandbox that was just started; default
-	// agent.Connect.
-	Connect func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (Agent, error)
+	// protocol.Connect.
+	Connect func(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (Agent, error)
 	// Env is added to the environment of every command; default DefaultEnv.
 	Env []string
 
@@ -116,7 +116,7 @@ type Metrics struct {
 	// Waited is called with the time that a start waited for room.
 	Waited func(time.Duration)
 	// Command is called after each command.
-	Command func(took time.Duration, end agent.End)
+	Command func(took time.Duration, end protocol.End)
 	// Collected is called after each collection that found changes.
 	Collected func(took time.Duration, files int, err error)
 	// Reaped is called after each Reap with the count of removed orphans.
@@ -236,8 +236,8 @@ func def[T comparable](p *T, v T) {
 	}
 }
 
-func (o *Options) boot() agent.Boot {
-	return agent.Boot{
+func (o *Options) boot() protocol.Boot {
+	return protocol.Boot{
 		Disk: o.Limits.Disk, Inodes: o.Limits.Inodes, Tmp: o.Limits.Tmp,
 		Output: o.SavedOutput, Processes: o.Limits.Processes, OpenFiles: o.Limits.OpenFiles,
 		FileSize: o.Limits.FileSize, Env: o.Env, RestAfter: o.AgentRest,
@@ -262,7 +262,7 @@ func (m Metrics) waited(d time.Duration) {
 	}
 }
 
-func (m Metrics) command(d time.Duration, end agent.End) {
+func (m Metrics) command(d time.Duration, end protocol.End) {
 	if m.Command != nil {
 		m.Command(d, end)
 	}
@@ -286,8 +286,8 @@ func (m Metrics) pending(d time.Duration, files int, err error) {
 	}
 }
 
-func connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (Agent, error) {
-	c, err := agent.Connect(ctx, conn, b)
+func connect(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (Agent, error) {
+	c, err := protocol.Connect(ctx, conn, b)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Output is one stream of a command's output in displayable form: valid UTF-8 without
@@ -27,7 +27,7 @@ const (
 
 // prepareOutput cleans both streams and fits them into max characters. If they do not fit,
 // standard error is cut first, down to a third of max.
-func prepareOutput(stdout, stderr agent.Output, max int) (Output, Output) {
+func prepareOutput(stdout, stderr protocol.Output, max int) (Output, Output) {
 	o, e := newExcerpt(stdout), newExcerpt(stderr)
 	if o.chars()+e.chars() <= max && o.dropped == 0 && e.dropped == 0 {
 		return o.fit(max), e.fit(max)
@@ -45,7 +45,7 @@ type excerpt struct {
 	saved              string
 }
 
-func newExcerpt(o agent.Output) excerpt {
+func newExcerpt(o protocol.Output) excerpt {
 	x := excerpt{dropped: o.Dropped, saved: firstChars(Clean([]byte(o.Saved)), maxSaved)}
 	if o.Dropped == 0 {
 		x.head = Clean(append(append([]byte(nil), o.Head...), o.Tail...))

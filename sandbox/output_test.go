@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 func TestClean(t *testing.T) {
@@ -52,11 +52,11 @@ func BenchmarkCleanOpenStrings(b *testing.B) {
 }
 
 func TestPrepareOutput(t *testing.T) {
-	text := func(n int, s string) agent.Output { return agent.Output{Head: []byte(strings.Repeat(s, n))} }
-	cut := agent.Output{Head: []byte("begin é"[:7]), Tail: []byte("é end"[1:]), Dropped: 1_000_000, Saved: "/run/satchel/output/1/stdout"}
+	text := func(n int, s string) protocol.Output { return protocol.Output{Head: []byte(strings.Repeat(s, n))} }
+	cut := protocol.Output{Head: []byte("begin é"[:7]), Tail: []byte("é end"[1:]), Dropped: 1_000_000, Saved: "/run/satchel/output/1/stdout"}
 	for _, c := range []struct {
 		name             string
-		stdout, stderr   agent.Output
+		stdout, stderr   protocol.Output
 		outCut, errCut   bool
 		outText, errText string // where whole
 	}{
@@ -84,11 +84,11 @@ func TestPrepareOutput(t *testing.T) {
 			}
 		})
 	}
-	lying, _ := prepareOutput(agent.Output{Head: []byte("x"), Dropped: 9, Saved: "/run\x1b[2J\xff"}, agent.Output{}, 1000)
+	lying, _ := prepareOutput(protocol.Output{Head: []byte("x"), Dropped: 9, Saved: "/run\x1b[2J\xff"}, protocol.Output{}, 1000)
 	if !strings.Contains(lying.Text, "is in /run\ufffd") || lying.Saved != "/run\ufffd" {
 		t.Errorf("a file's name as an agent says it: %q, %q", lying.Text, lying.Saved)
 	}
-	o, _ := prepareOutput(cut, agent.Output{}, 1000)
+	o, _ := prepareOutput(cut, protocol.Output{}, 1000)
 	want := "begin \n[… 1000000 bytes cut here; more of it is in /run/satchel/output/1/stdout …]\n end"
 	if o.Text != want {
 		t.Errorf("%q, want %q", o.Text, want)
@@ -117,7 +117,7 @@ func FuzzClean(f *testing.F) {
 		}
 		at = min(max(at, 0), len(b))
 		const most = 300
-		o, e := prepareOutput(agent.Output{Head: b[:at], Tail: b[at:], Dropped: max(0, dropped)}, agent.Output{Head: b}, most)
+		o, e := prepareOutput(protocol.Output{Head: b[:at], Tail: b[at:], Dropped: max(0, dropped)}, protocol.Output{Head: b}, most)
 		check(o.Text)
 		check(e.Text)
 		if n := utf8.RuneCountInString(o.Text) + utf8.RuneCountInString(e.Text); n > most {

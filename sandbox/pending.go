@@ -12,8 +12,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/pending"
+	"satchel/sandbox/protocol"
 )
 
 // pendingFile is an instance's record of a file that could not be committed and is kept for
@@ -49,7 +49,7 @@ func (h pendingFile) same(o pendingFile) bool {
 }
 
 // keep adds a rejected entry to the draft's pending files.
-func (d *draft) keep(e agent.Entry, base file, err error) {
+func (d *draft) keep(e protocol.Entry, base file, err error) {
 	if !possible(e.Path) {
 		return
 	}
@@ -96,7 +96,7 @@ func (d *draft) keepChange(c space.Change, why string, err error) {
 // drops those that the batch resolves. This is durable when it returns, so the caller then
 // acknowledges the batch, except for the returned paths: these were not stored, and the
 // agent must report them again.
-func (b *instance) keepBack(ctx context.Context, batch agent.Batch, d *draft) []string {
+func (b *instance) keepBack(ctx context.Context, batch protocol.Batch, d *draft) []string {
 	if b.pool.o.Pending == nil || len(d.pending) == 0 && len(b.pending) == 0 {
 		return nil
 	}

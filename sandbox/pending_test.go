@@ -20,8 +20,8 @@ import (
 	"satchel/internal/seal"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/pending"
+	"satchel/sandbox/protocol"
 )
 
 // countedPending counts the calls of a store, and stops in Save where it is asked.
@@ -153,11 +153,11 @@ func TestAJobThatMetItsTimeLimitNamesIt(t *testing.T) {
 // stubborn refuses to put back what is the user's own.
 type stubborn struct{ sandbox.Agent }
 
-func (s stubborn) Apply(ctx context.Context, entries []agent.ApplyEntry) ([]agent.ApplyResult, error) {
-	results, err := s.Agent.Apply(ctx, slices.DeleteFunc(slices.Clone(entries), func(e agent.ApplyEntry) bool { return e.Own }))
+func (s stubborn) Apply(ctx context.Context, entries []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
+	results, err := s.Agent.Apply(ctx, slices.DeleteFunc(slices.Clone(entries), func(e protocol.ApplyEntry) bool { return e.Own }))
 	for _, e := range entries {
 		if e.Own {
-			results = append(results, agent.ApplyResult{Path: e.Path, Problem: "no space left on device"})
+			results = append(results, protocol.ApplyResult{Path: e.Path, Problem: "no space left on device"})
 		}
 	}
 	return results, err
@@ -167,7 +167,7 @@ func TestWhatCannotBePutBackStaysOnTheServer(t *testing.T) {
 	full := false
 	b, h := newPendingBench(t, func(o *sandbox.Options) {
 		connect := o.Connect
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
 			if full && err == nil {
 				a = stubborn{a}
@@ -259,10 +259,10 @@ func TestDroppingMeetsASandboxThatStarts(t *testing.T) {
 // liar reports paths that no file system can have.
 type liar struct{ sandbox.Agent }
 
-func (l liar) Collect(ctx context.Context, limits agent.CollectLimits) (agent.Batch, error) {
+func (l liar) Collect(ctx context.Context, limits protocol.CollectLimits) (protocol.Batch, error) {
 	b, err := l.Agent.Collect(ctx, limits)
 	for _, p := range []string{"../../x", "/etc/x", "a/../../x", "./x", "x//y", "x/", "", "nul\x00", strings.Repeat("x", 300), strings.Repeat("d/", 3000) + "x"} {
-		b.Entries = append(b.Entries, agent.Entry{Path: p, Content: []byte("evil")})
+		b.Entries = append(b.Entries, protocol.Entry{Path: p, Content: []byte("evil")})
 	}
 	return b, err
 }
@@ -272,7 +272,7 @@ func (l liar) Collect(ctx context.Context, limits agent.CollectLimits) (agent.Ba
 func TestAttackOfAnAgentThatLiesAboutPaths(t *testing.T) {
 	b, h := newPendingBench(t, func(o *sandbox.Options) {
 		connect := o.Connect
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
 			return liar{a}, err
 		}

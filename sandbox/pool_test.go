@@ -17,7 +17,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -195,7 +195,7 @@ func TestBusySandboxesAreNotEvicted(t *testing.T) {
 		t.Errorf("who gave up still waits: %+v", s)
 	}
 	cancel()
-	if o := <-long; o.err != nil || o.res.End != agent.Canceled {
+	if o := <-long; o.err != nil || o.res.End != protocol.Canceled {
 		t.Errorf("%+v, %v", o.res, o.err)
 	}
 }
@@ -474,7 +474,7 @@ func TestARefusalIsForgottenWithItsFile(t *testing.T) {
 func TestATakenOverAgentIsNotTrustedAgain(t *testing.T) {
 	b := newBench(t, func(o *sandbox.Options) {
 		connect, hostile := o.Connect, true
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
 			if hostile {
 				a, hostile = flooder{a}, false
@@ -494,8 +494,8 @@ func TestATakenOverAgentIsNotTrustedAgain(t *testing.T) {
 // flooder is an agent that ignores the limits of a collection.
 type flooder struct{ sandbox.Agent }
 
-func (flooder) Collect(_ context.Context, l agent.CollectLimits) (agent.Batch, error) {
-	return agent.Batch{Entries: []agent.Entry{{Path: "x", Content: make([]byte, l.FileSize+1)}}}, nil
+func (flooder) Collect(_ context.Context, l protocol.CollectLimits) (protocol.Batch, error) {
+	return protocol.Batch{Entries: []protocol.Entry{{Path: "x", Content: make([]byte, l.FileSize+1)}}}, nil
 }
 
 func TestManyAtOnce(t *testing.T) {

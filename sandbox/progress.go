@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Rates of progress: as often as a person can follow, and often enough that a
@@ -58,7 +58,7 @@ func (r *reporter) phase(p Phase) {
 	r.poke()
 }
 
-func (r *reporter) output(_ agent.Stream, b []byte) {
+func (r *reporter) output(_ protocol.Stream, b []byte) {
 	r.mu.Lock()
 	r.now.Bytes += int64(len(b))
 	r.stdout = append(r.stdout, b[max(0, len(b)-lineBuffer):]...)

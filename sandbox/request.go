@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Request is one command of one user in one space. The caller has checked the
@@ -61,7 +61,7 @@ type Progress struct {
 // Result is the outcome of a command.
 type Result struct {
 	Stdout, Stderr Output
-	End            agent.End
+	End            protocol.End
 	ExitCode       int
 	Signal         string // "SIGKILL"; empty if it exited
 	JobID, JobDir  string // of a job

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 func TestARequestMaySayHowLongItsSandboxIsKept(t *testing.T) {
@@ -45,11 +45,11 @@ func TestAnAttachedCommandNeverBecomesAJob(t *testing.T) {
 	r := b.request("a", "sleep 300")
 	r.Attached, r.WallTime = true, 50*time.Millisecond
 	res, err := b.Pool.Exec(t.Context(), r)
-	if err != nil || res.End != agent.TimedOut {
+	if err != nil || res.End != protocol.TimedOut {
 		t.Errorf("%v %+v", err, res)
 	}
 	r.Attached, r.WallTime = false, 0
-	if res, err = b.Pool.Exec(t.Context(), r); err != nil || res.End != agent.Detached {
+	if res, err = b.Pool.Exec(t.Context(), r); err != nil || res.End != protocol.Detached {
 		t.Errorf("%v %+v", err, res)
 	}
 }

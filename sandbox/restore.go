@@ -10,8 +10,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/pending"
+	"satchel/sandbox/protocol"
 )
 
 // restore puts the user's pending files into a new sandbox, as changes that the next
@@ -36,9 +36,9 @@ func (b *instance) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries := make([]agent.ApplyEntry, 0, len(back.files))
+	entries := make([]protocol.ApplyEntry, 0, len(back.files))
 	for _, f := range back.files {
-		entries = append(entries, agent.ApplyEntry{Path: f.Path, Mode: f.Mode, Content: f.Content, Own: true})
+		entries = append(entries, protocol.ApplyEntry{Path: f.Path, Mode: f.Mode, Content: f.Content, Own: true})
 	}
 	results, err := b.agent.Apply(ctx, entries)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *instance) restore(ctx context.Context) error {
 }
 
 // problemOf returns why an agent did not carry out an application, or "" if it did.
-func problemOf(r agent.ApplyResult) string {
+func problemOf(r protocol.ApplyResult) string {
 	if r.Dirty && r.Problem == "" {
 		return "something else is in its place"
 	}
@@ -279,7 +279,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 			return 0, s.err
 		}
 	}
-	var entries []agent.ApplyEntry
+	var entries []protocol.ApplyEntry
 	var drop []string
 	for p, h := range b.pending {
 		if p != top && !strings.HasPrefix(p, top+"/") {
@@ -296,7 +296,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 		entries = append(entries, e)
 	}
 	// Deeper paths first, so that directories can be removed.
-	slices.SortFunc(entries, func(x, y agent.ApplyEntry) int { return strings.Compare(y.Path, x.Path) })
+	slices.SortFunc(entries, func(x, y protocol.ApplyEntry) int { return strings.Compare(y.Path, x.Path) })
 	results, err := b.agent.Apply(ctx, entries)
 	if err != nil {
 		return 0, err
@@ -316,18 +316,18 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 }
 
 // asInSpace returns the entries that restore the space's version of a path.
-func (b *instance) asInSpace(ctx context.Context, p string) (agent.ApplyEntry, error) {
+func (b *instance) asInSpace(ctx context.Context, p string) (protocol.ApplyEntry, error) {
 	valid, err := space.ParsePath(p)
 	if err != nil {
-		return agent.ApplyEntry{Path: p, Delete: true, Own: true}, nil
+		return protocol.ApplyEntry{Path: p, Delete: true, Own: true}, nil
 	}
 	has, err := b.view.get(ctx, valid)
 	if err != nil || !has.exists() {
-		return agent.ApplyEntry{Path: p, Delete: true, Force: true}, err
+		return protocol.ApplyEntry{Path: p, Delete: true, Force: true}, err
 	}
 	if b.view.lacks(valid) {
-		return agent.ApplyEntry{Path: p, Delete: true, Force: true}, nil
+		return protocol.ApplyEntry{Path: p, Delete: true, Force: true}, nil
 	}
 	content, err := b.view.seeder.ReadBlob(ctx, b.key.space, has.blob)
-	return agent.ApplyEntry{Path: p, Mode: has.mode, Content: content, Force: true}, err
+	return protocol.ApplyEntry{Path: p, Mode: has.mode, Content: content, Force: true}, err
 }

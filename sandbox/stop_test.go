@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Callers stop a sandbox before they do something that must not happen next to it, such as
@@ -51,7 +51,7 @@ func (deaf) Ack(context.Context, uint64, []string) error { return errors.New("go
 func TestACommitStandsWhereTheSandboxDoesNotHearOfIt(t *testing.T) {
 	b := newBench(t, func(o *sandbox.Options) {
 		connect := o.Connect
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot protocol.Boot) (sandbox.Agent, error) {
 			a, err := connect(ctx, conn, boot)
 			if err != nil {
 				return nil, err

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // errTooMuch means that updating the sandbox to head would take too long.
@@ -61,7 +61,7 @@ func (b *instance) syncToHead(ctx context.Context, bounded bool) (applied []spac
 		if err != nil {
 			return applied, notes, err
 		}
-		left := map[string]agent.ApplyResult{}
+		left := map[string]protocol.ApplyResult{}
 		for _, r := range results {
 			if r.Dirty || r.Problem != "" {
 				left[r.Path] = r
@@ -231,7 +231,7 @@ const (
 
 // applyEntries reads the contents of the first n files of list, for one call of Apply. The
 // caller has checked their sizes. Damaged files stay unchanged inside.
-func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, out *rejectedPaths) (n int, entries []agent.ApplyEntry, damaged []space.Path, err error) {
+func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, out *rejectedPaths) (n int, entries []protocol.ApplyEntry, damaged []space.Path, err error) {
 	var bytes int
 	for ; n < len(list) && n < applyFiles && bytes < applyBytes; n++ {
 		e, err := b.applyEntry(ctx, list[n], out)
@@ -250,8 +250,8 @@ func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, ou
 
 // applyEntry returns the entry that updates one file to head. It deletes a link that leads
 // out of the space, because checkouts leave out such links too.
-func (b *instance) applyEntry(ctx context.Context, c space.FileChange, out *rejectedPaths) (agent.ApplyEntry, error) {
-	e := agent.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
+func (b *instance) applyEntry(ctx context.Context, c space.FileChange, out *rejectedPaths) (protocol.ApplyEntry, error) {
+	e := protocol.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
 	if e.Delete {
 		return e, nil
 	}
@@ -270,7 +270,7 @@ func (b *instance) applyEntry(ctx context.Context, c space.FileChange, out *reje
 	}
 	if why != nil {
 		out.add(c.Path, why)
-		return agent.ApplyEntry{Path: e.Path, Delete: true}, nil
+		return protocol.ApplyEntry{Path: e.Path, Delete: true}, nil
 	}
 	delete(b.outside, c.Path)
 	return e, nil

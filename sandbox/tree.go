@@ -9,7 +9,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // treeState is what the host knows about a sandbox's files. Guarded by instance.tree.
@@ -69,7 +69,7 @@ func (b *instance) save(ctx context.Context, meta space.Meta) saved {
 
 // collect does the work of save, under the tree lock.
 func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
-	limits := agent.CollectLimits{Entries: b.pool.o.MaxChangeFiles, FileSize: b.pool.o.MaxFile, Total: b.pool.o.MaxChange}
+	limits := protocol.CollectLimits{Entries: b.pool.o.MaxChangeFiles, FileSize: b.pool.o.MaxFile, Total: b.pool.o.MaxChange}
 	if b.pool.o.Pending != nil {
 		limits.FileSize = b.pool.o.MaxPendingFile
 	}
@@ -92,7 +92,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		except, err := b.commit(ctx, batch, limits, meta, s, retry)
 		b.pool.o.Metrics.collected(time.Since(began), len(batch.Entries), err)
 		if err != nil {
-			if s.err, s.agent = err, errors.Is(err, agent.ErrProtocol); s.agent {
+			if s.err, s.agent = err, errors.Is(err, protocol.ErrProtocol); s.agent {
 				b.die(err) // the peer is no longer our agent
 			}
 			return
@@ -150,7 +150,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 }
 
 // commit commits one batch and returns the paths that the agent must report again.
-func (b *instance) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
+func (b *instance) commit(ctx context.Context, batch protocol.Batch, limits protocol.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
 	d, err := makeDraft(ctx, &b.view, batch, limits, b.pool.o.MaxFile)
 	if err != nil {
 		return nil, err

@@ -198,6 +198,28 @@ func (a *arguments) texts(name, example string, max int) []string {
 	return out
 }
 
+// objects calls f with each object of a list. It reports the problems of an object with its
+// place in the list.
+func (a *arguments) objects(name, example string, known []string, f func(*arguments)) {
+	v, ok := a.get(name)
+	if !ok {
+		a.problem("The argument %q is missing: give it a list, for example %s.", name, example)
+		return
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		a.wrongType(name, "a list, for example "+example, v)
+		return
+	}
+	for i, raw := range list {
+		one := parseArguments(raw, len(raw), known...)
+		f(one)
+		if err := one.err(); err != nil {
+			a.problem("%s[%d]: %s", name, i, strings.ReplaceAll(fault.PublicOf(err), "\n", " "))
+		}
+	}
+}
+
 // count returns an integer of at least 1, or def if the argument is not given. It reduces a
 // number above max to max, and clipped then says so.
 func (a *arguments) count(name string, def, max int) (n int, clipped string) {

@@ -50,7 +50,7 @@ func (s *Registry) describeRunner(text string) string {
 }
 
 // describeBashOff replaces the two descriptions below if no command can run.
-const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up; nothing can be saved with bash here.`
+const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up, and {write} and {edit} to save texts.`
 
 const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
 
@@ -64,7 +64,7 @@ Runs in a private sandbox without network, as a local shell would, in /space: ba
 
 Put notes under knowledge/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To undo a change, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
 
-The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
+The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}; for one text file, {write} or {edit}.`
 
 // The parts of the input schema that bash and bash_readonly share. The schema of bash has
 // another argument between them.

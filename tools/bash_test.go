@@ -12,7 +12,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools"
 )
 
@@ -115,7 +115,7 @@ func TestBashSaysWhatWorksInstead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, nil, nil)
-			b.run.result = agent.ExecResult{ExitCode: 1, Stderr: agent.Output{Head: []byte(tt.stderr)}}
+			b.run.result = protocol.ExecResult{ExitCode: 1, Stderr: protocol.Output{Head: []byte(tt.stderr)}}
 			args, _ := json.Marshal(map[string]string{"command": tt.command})
 			check(t, b.callAs(t, tt.c, tt.tool, string(args)), false, tt.want)
 		})

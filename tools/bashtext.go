@@ -233,6 +233,15 @@ func notFactsText(b *strings.Builder, remember string, list []service.MemoryFact
 		remember, factForm)
 }
 
+// notFactsMeta is the machine-readable form of notFactsText.
+func notFactsMeta(list []service.MemoryFact) []map[string]any {
+	var out []map[string]any
+	for _, f := range list[:min(len(list), maxMetaFiles)] {
+		out = append(out, map[string]any{"path": string(f.Path), "why": f.Problem})
+	}
+	return out
+}
+
 // factForm is how the file of a fact begins.
 const factForm = "---\nvalue: The fact in one sentence\n---"
 
@@ -397,12 +406,8 @@ func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	if len(held) > 0 {
 		m["held"] = held
 	}
-	var notFacts []map[string]any
-	for _, f := range r.NotFacts[:min(len(r.NotFacts), maxMetaFiles)] {
-		notFacts = append(notFacts, map[string]any{"path": string(f.Path), "why": f.Problem})
-	}
-	if len(notFacts) > 0 {
-		m["not_facts"] = notFacts
+	if len(r.NotFacts) > 0 {
+		m["not_facts"] = notFactsMeta(r.NotFacts)
 	}
 	for name, saved := range map[string]string{"stdout_file": r.Stdout.Saved, "stderr_file": r.Stderr.Saved} {
 		if saved != "" {

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools"
 )
 
@@ -121,7 +121,7 @@ func TestEveryBashAnswerTellsThatThePushFails(t *testing.T) {
 	failed := service.PushState{State: "failed", Detail: "The token was refused.\nSet a new one."}
 	for _, tt := range []struct {
 		name, tool string
-		end        agent.End
+		end        protocol.End
 		push       service.PushState
 		isError    bool
 		want       string

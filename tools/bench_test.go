@@ -19,7 +19,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools"
 	"satchel/tools/index"
 )
@@ -101,14 +101,14 @@ func (s *spaces) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID)
 
 // fixedRun answers every command alike and keeps the last one.
 type fixedRun struct {
-	result agent.ExecResult
+	result protocol.ExecResult
 	err    error
-	last   agent.ExecRequest
+	last   protocol.ExecRequest
 	runs   int
 	hold   chan struct{} // if set, a command ends when it is closed
 }
 
-func (f *fixedRun) exec(_ context.Context, _ servicetest.Box, r agent.ExecRequest) (agent.ExecResult, error) {
+func (f *fixedRun) exec(_ context.Context, _ servicetest.Box, r protocol.ExecRequest) (protocol.ExecResult, error) {
 	f.last = r
 	f.runs++
 	if f.hold != nil {

@@ -77,6 +77,12 @@ func TestDamagedFiles(t *testing.T) {
 	check(t, call("search", `{"query":"night"}`), false, "knowledge/coffee.md", "satchel doctor", "knowledge/tea.md")
 	check(t, call("search", `{"query":"oolong"}`), false, "satchel doctor", `"results":[]`)
 
+	// A damaged file cannot be edited, but it can be written again.
+	check(t, call("edit", `{"path":"knowledge/tea.md","edits":[{"old":"Green","new":"Black"}]}`), true, "satchel doctor")
+	check(t, call("write", `{"path":"knowledge/tea.md","content":"# Tea\n"}`), true, string(blobs["knowledge/tea.md"]))
+	check(t, call("write", `{"path":"skills/tidy-notes/SKILL.md","content":"Whole.\n","base_etag":"`+string(blobs["skills/tidy-notes/SKILL.md"])+`"}`), false, "Changed")
+	check(t, call("read", `{"paths":["skills/tidy-notes/SKILL.md"]}`), false, "Whole.")
+
 	// Later commits are indexed, and the file once it is whole.
 	commit := func(files map[string]string) {
 		t.Helper()
@@ -93,8 +99,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	commit(map[string]string{"knowledge/water.md": "# Water\n\nStill.\n"})
 	check(t, call("search", `{"query":"water still"}`), false, "knowledge/water.md", "knowledge/tea.md")
-	commit(map[string]string{"knowledge/tea.md": texts["knowledge/tea.md"], "resources/instructions.md": "Be brief.\n", "skills/tidy-notes/SKILL.md": "---\nname: tidy-notes\ndescription: Tidy.\n---\n"})
+	commit(map[string]string{"knowledge/tea.md": texts["knowledge/tea.md"], "resources/instructions.md": "Be brief.\n", "skills/tidy/SKILL.md": "---\nname: tidy\ndescription: Tidy.\n---\n"})
 	check(t, call("search", `{"query":"oolong"}`), false, "knowledge/tea.md", "!satchel doctor")
 	check(t, call("read", `{"paths":["knowledge/tea.md"]}`), false, "Green oolong.")
-	check(t, call("instructions", `{}`), false, "Be brief.", "tidy-notes", "!satchel doctor")
+	check(t, call("instructions", `{}`), false, "Be brief.", "skills/tidy/", "!satchel doctor")
 }

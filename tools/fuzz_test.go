@@ -13,6 +13,7 @@ func FuzzCall(f *testing.F) {
 	for _, args := range []string{
 		``, `{}`, `null`, `[]`, `{"query":"x","limit":1e9}`, `{"paths":["a:1-2","b#c","**/*.md","/library/x","/space/"]}`, `{"id":"knowledge/notes.md:3-"}`,
 		`{"command":"ls","comment":"\u001b\n"}`, `{"paths":["["],"max_tokens":1}`, `{"paths":["knowledge/notes.md#"]}`, `{"a":{"a":{"a":[[[]]]}}}`, "{\"\xff\":1}", `{"paths":["x"],"paths":["y"]}`,
+		`{"path":"knowledge/notes.md","content":"x","base_etag":"\"x\""}`, `{"path":"/space/.github/workflows/x","content":""}`, `{"path":"knowledge/notes.md","edits":[{"old":"a","new":"b","all":true},{"old":"","new":""},1]}`,
 	} {
 		f.Add(args)
 	}

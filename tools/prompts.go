@@ -44,18 +44,14 @@ const (
 	onboardingSave = `Then write what I said, in my words and without embellishing it:
 - resources/context.md: an overview of at most about 60 lines, with the headings "About me", "Current work" and "Pointers". Keep its front matter.
 - resources/instructions.md: only rules for how to work with me, as a short list. Keep what is there and still true.
-Show me both texts before you save, and change what I ask. Save them with one {bash} call that writes both files (use a quoted here-document), with the comment "Set up my overview". Do not store passwords, keys or tokens. At the end tell me the commit, and that I can say "remember this" in any AI from now on.`
+Show me both texts before you save, and change what I ask. Save each with {write}, and pass the etag that {read} returned. Do not store passwords, keys or tokens. At the end tell me that both are saved, and that I can say "remember this" in any AI from now on.`
 	onboardingReadOnly = `This connection is read-only and cannot save. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy, and tell me to connect again with permission to write if you are to keep it yourself.`
-	onboardingNoBash   = `Commands cannot run on this server, so nothing can be saved through you. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy into that file.`
 )
 
 func (s *Registry) onboarding(_ context.Context, c Caller) (string, error) {
 	how := onboardingSave
-	switch {
-	case !c.Can(space.ScopeWrite):
+	if !c.Can(space.ScopeWrite) {
 		how = onboardingReadOnly
-	case s.o.Service.NoCommands() != "":
-		how = onboardingNoBash
 	}
 	return fmt.Sprintf(onboardingText, today(s.o.Now()), how), nil
 }
@@ -65,18 +61,16 @@ const rememberText = `Save from this conversation what will matter in later ones
 1. If you have not done so, call {instructions}, so that you do not save what is known.
 2. Choose what I will need again: preferences, decisions with their reasons, people, projects, procedures. Leave out what holds only today, what you could look up, guesses, and passwords, keys or tokens.
 3. Save short facts with one {remember} call. Set explicit to true only for what I said myself. To change a known fact, use its type and key.
-4. %s
+4. Write longer results with {write} to knowledge/<topic>.md, with a title and a description in front matter. Where there is a page, extend it with {edit}.
 5. List in one line each what you saved, what changed, and what you left out.`
 
+const rememberReadOnly = `This connection is read-only and cannot save. List what from this conversation will matter in later ones, one short fact per line, so that I can add it on the page Memory. Leave out passwords, keys and tokens.`
+
 func (s *Registry) rememberPrompt(_ context.Context, c Caller) (string, error) {
-	longer := "Write longer results to knowledge/<topic>.md with {bash}, with a title and a description in front matter. Extend an existing page where there is one."
-	switch {
-	case !c.Can(space.ScopeWrite):
-		return "This connection is read-only and cannot save. List what from this conversation will matter in later ones, one short fact per line, so that I can add it on the page Memory. Leave out passwords, keys and tokens.", nil
-	case s.o.Service.NoCommands() != "":
-		longer = "Show me longer results as text, so that I can note them myself."
+	if !c.Can(space.ScopeWrite) {
+		return rememberReadOnly, nil
 	}
-	return fmt.Sprintf(rememberText, longer), nil
+	return rememberText, nil
 }
 
 // maxReviewed limits the facts that the prompt review lists.

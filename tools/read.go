@@ -31,7 +31,7 @@ const describeRead = `Read files, sections or lines when you know the path, from
 
 paths takes several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/ or knowledge/**/*.md. Paths are relative to the user's space (/space/… means the same); /library/… is the shared, read-only library.
 
-Text comes with line numbers, the total number of lines and the etag (the version that you saw). PNG, JPEG, GIF and WebP files come as images. Text beyond max_tokens is cut, and the answer names the path to continue with.`
+Text comes with line numbers, the total number of lines and the etag (the version that you saw), which {write} and {edit} take. PNG, JPEG, GIF and WebP files come as images. Text beyond max_tokens is cut, and the answer names the path to continue with.`
 
 const readInput = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -77,7 +77,7 @@ func TestOverRealParts(t *testing.T) {
 	check(t, call("read", `{"paths":["knowledge/","**/*.md","knowledge/nuxt"]}`), false, "nuxt/\n", "knowledge/tea.md\n", "data.md (")
 	check(t, call("read", `{"paths":["nuxt/daat.md"]}`), true, "Did you mean knowledge/nuxt/data.md")
 
-	if prompts, err := set.Prompts(t.Context(), c); err != nil || len(prompts) != 2 || prompts[1].Name != "tidy-notes" {
+	if prompts, err := set.Prompts(t.Context(), c); err != nil || len(prompts) != 4 || prompts[3].Name != "tidy-notes" {
 		t.Errorf("a new space shows the prompts %+v, %v", prompts, err)
 	}
 	skills, err := set.Skills(t.Context(), c)

@@ -30,7 +30,7 @@ type tool struct {
 // name.
 func (s *Registry) all() []tool {
 	return []tool{
-		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.rememberTool(), s.forgetTool(), s.bashReadonlyTool(), s.bashTool(),
+		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.rememberTool(), s.forgetTool(), s.writeTool(), s.editTool(), s.bashReadonlyTool(), s.bashTool(),
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Registry) failed(ctx context.Context, name string, err error) (Result, 
 		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")
 	}
 	switch fault.CodeOf(err) {
-	case fault.Invalid, fault.NotFound, fault.Conflict, fault.TooLarge, fault.Limited, fault.Unavailable, fault.Damaged:
+	case fault.Invalid, fault.NotFound, fault.Conflict, fault.Forbidden, fault.TooLarge, fault.Limited, fault.Unavailable, fault.Damaged:
 	case fault.Internal:
 		return Result{}, fmt.Errorf("tool %s: %w", name, err)
 	default:

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"satchel/internal/facts"
-	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 )
@@ -144,27 +143,13 @@ func origin(f service.MemoryFact) string {
 // statements returns a list of facts.
 func (a *arguments) statements(name string) []facts.Statement {
 	const example = `[{"type":"preference","key":"seat","value":"Prefers window seats"}]`
-	v, ok := a.get(name)
-	if !ok {
-		a.problem("The argument %q is missing: give it a list, for example %s.", name, example)
-		return nil
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) != nil {
-		a.wrongType(name, "a list, for example "+example, v)
-		return nil
-	}
-	out := make([]facts.Statement, 0, len(list))
-	for i, raw := range list {
-		one := parseArguments(raw, len(raw), "type", "key", "value", "explicit", "confidence", "expires")
+	var out []facts.Statement
+	a.objects(name, example, []string{"type", "key", "value", "explicit", "confidence", "expires"}, func(one *arguments) {
 		out = append(out, facts.Statement{
 			Type: one.required("type", `"preference"`), Key: one.required("key", `"seat"`), Value: one.required("value", `"Prefers window seats"`),
 			Explicit: one.flag("explicit"), Confidence: one.fraction("confidence"), Expires: one.text("expires"),
 		})
-		if err := one.err(); err != nil {
-			a.problem("%s[%d]: %s", name, i, strings.ReplaceAll(fault.PublicOf(err), "\n", " "))
-		}
-	}
+	})
 	return out
 }
 

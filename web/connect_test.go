@@ -46,6 +46,8 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 		{"a key", "openai-mcp/1.0.0", []string{"chatgpt", "key", "other", ""}},
 		{"a key", "cursor-vscode/1.0.0", []string{"cursor", "key", "other", ""}},
 		{"a key", "Visual Studio Code/1.104", []string{"vscode", "key", "other", ""}},
+		{"a key", "codex-mcp-client/0.169.0", []string{"codex", "key", "other", ""}},
+		{"a key", "gemini-cli-mcp-client/0.61.0", []string{"gemini-cli", "key", "other", ""}},
 		{"a key", "mcp-sdk/1", []string{"key", "other", ""}},
 		{"Claude Code", "mcp-sdk/1", []string{"key", "other", ""}}, // what it calls itself counts
 		{"Cursor at work", "", []string{"cursor", "key", "other", ""}},
@@ -58,7 +60,7 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 			since := strconv.FormatInt(h.clock().UnixMilli(), 10)
 			h.pass(time.Second)
 			h.keyCalls(c, h.ada, h.space.ID, tt.key, tt.as)
-			for _, slug := range []string{"claude-code", "claude", "claude-desktop", "chatgpt", "cursor", "vscode", "other", "key", ""} {
+			for _, slug := range []string{"claude-code", "claude", "claude-desktop", "chatgpt", "cursor", "vscode", "codex", "gemini-cli", "other", "key", ""} {
 				ticks := slices.Contains(tt.ticked, slug)
 				var got struct {
 					Clients []struct {

@@ -113,8 +113,13 @@ func TestThreeQuestions(t *testing.T) {
 	if fields, err = frontmatter.Parse([]byte(h.text("memory/person/name.md"))); err != nil || fields.String("value") != "Ada Lovelace" {
 		t.Errorf("%s, %v", fields.String("value"), err)
 	}
-	h.meanwhile(func() { h.commit("Meanwhile", "memory/person/name.md", "Other") })
-	want(t, "changed meanwhile", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 409)
+	h.meanwhile(func() { h.commit("Meanwhile", "memory/person/name.md", "---\nvalue: Other\n---\n") })
+	want(t, "changed meanwhile", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 303)
+	if fields, err = frontmatter.Parse([]byte(h.text("memory/person/name.md"))); err != nil || fields.String("value") != "Ada" {
+		t.Errorf("what the person said last is %s, %v", fields.String("value"), err)
+	}
+	h.commit("Break it", "memory/person/name.md", "Other")
+	want(t, "not a fact", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 400)
 }
 
 // An import goes on after its request. The page looks again until the import has ended.
@@ -171,6 +176,7 @@ func TestConnectPages(t *testing.T) {
 	for slug, text := range map[string]string{
 		"claude-code": "claude mcp add --transport http --scope user satchel", "claude": "Add custom connector", "claude-desktop": "claude_desktop_config.json", "chatgpt": "Developer mode",
 		"cursor": `href="cursor://anysphere.cursor-deeplink/mcp/install?config=`, "vscode": "code --add-mcp", "other": "streamable HTTP", "key": "Bearer YOUR_KEY",
+		"codex": "codex mcp add satchel --url", "gemini-cli": "gemini mcp add --transport http --scope user satchel",
 	} {
 		if !strings.Contains(index.body, `href="/connect/`+slug+`"`) {
 			t.Errorf("%s is not in the list", slug)
@@ -184,6 +190,31 @@ func TestConnectPages(t *testing.T) {
 	want(t, "a client that is none", b.get("/connect/nothing"), 404)
 	if a := h.browser().get("/connect/claude"); a.StatusCode != 303 {
 		t.Errorf("signed out: %d", a.StatusCode)
+	}
+}
+
+// Each client that follows instructions gets a command that installs them, or the text.
+func TestIntegrationsOnConnectPages(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.eve)
+	for slug, id := range map[string]string{
+		"claude-code": "install", "gemini-cli": "install", "claude": "instructions", "claude-desktop": "instructions", "chatgpt": "instructions",
+		"codex": "instructions", "cursor": "instructions", "vscode": "instructions", "other": "instructions", "key": "",
+	} {
+		a := b.get("/connect/" + slug)
+		for _, x := range []string{"install", "instructions"} {
+			if strings.Contains(a.body, ` id="`+x+`"`) != (x == id) {
+				t.Errorf("%s: the page has %q: %t", slug, x, x != id)
+			}
+		}
+	}
+	// The command downloads the files without signing in.
+	for slug, status := range map[string]int{"claude-code": 200, "gemini-cli": 200, "codex": 200, "key": 404, "nothing": 404} {
+		a := h.browser().get("/connect/" + slug + "/files.tar.gz")
+		want(t, slug, a, status)
+		if status == 200 && (a.Header.Get("Content-Type") != "application/gzip" || !strings.HasPrefix(a.body, "\x1f\x8b")) {
+			t.Errorf("%s: %s", slug, a.Header.Get("Content-Type"))
+		}
 	}
 }
 

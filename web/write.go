@@ -60,19 +60,11 @@ func PathTaken(v *Visit, m service.View, p space.Path) (string, error) {
 	case ok:
 		return "There is already a file at that path. Choose another path, or edit the file.", nil
 	}
-	for d := ParentOf(p); d != ""; d = ParentOf(d) {
-		f, ok, err := m.Find(v.R.Context(), at, d)
-		if err != nil {
-			return "", err
-		}
-		if ok && !f.Dir {
-			return "“" + ShownPath(d, 120) + "” is a file, so nothing can be put below it.", nil
-		}
-		if ok {
-			return "", nil
-		}
+	above, err := m.FileAbove(v.R.Context(), at, p)
+	if err == nil && above != "" {
+		return "“" + ShownPath(above, 120) + "” is a file, so nothing can be put below it.", nil
 	}
-	return "", nil
+	return "", err
 }
 
 // Problem says what is wrong with a form. Field is the ID of the input.

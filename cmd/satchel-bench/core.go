@@ -40,6 +40,8 @@ func core(ctx context.Context, b *bench) error {
 		step{"bash, cold", benchBashCold},
 		step{"bash, cold, without a spare", benchBashColdUnspared},
 		step{"commit", benchCommit},
+		step{"write", benchWrite},
+		step{"remember at once", benchRemember},
 		step{"search", benchSearch},
 	)
 }

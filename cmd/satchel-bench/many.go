@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"satchel/internal/procmem"
+	"satchel/sandbox/gvisor/rundir"
 )
 
 // benchMany has one sandbox alive for each of 200 users, then asks each of them again.
@@ -140,7 +141,7 @@ func (s *server) stopWithoutRemains() error {
 			return err
 		}
 		for _, e := range entries {
-			if e.Name() != "null-netns" { // gVisor's own, one for all sandboxes
+			if e.Name() != rundir.NullNamespace {
 				return fmt.Errorf("%s is left in %s", e.Name(), dir)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools"
 	"satchel/tools/index"
 	"satchel/web/api"
@@ -50,13 +50,13 @@ func (b *behind) Call(_ context.Context, _ tools.Caller, name string, raw json.R
 	return tools.Result{Content: []tools.Content{{Text: "There is no such file."}}, Meta: map[string]any{"error": "not_found"}, IsError: true}, nil
 }
 
-func (b *behind) exec(ctx context.Context, _ servicetest.Box, r agent.ExecRequest) (agent.ExecResult, error) {
+func (b *behind) exec(ctx context.Context, _ servicetest.Box, r protocol.ExecRequest) (protocol.ExecResult, error) {
 	if b.wait != nil {
 		close(b.wait)
 		<-ctx.Done()
-		return agent.ExecResult{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled.")
+		return protocol.ExecResult{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled.")
 	}
-	return agent.ExecResult{Stdout: agent.Output{Head: []byte(r.Command + "\n")}, ExitCode: 3}, nil
+	return protocol.ExecResult{Stdout: protocol.Output{Head: []byte(r.Command + "\n")}, ExitCode: 3}, nil
 }
 
 func serve(t *testing.T, b *behind, change ...func(*api.Options)) *httptest.Server {

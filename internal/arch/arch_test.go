@@ -24,7 +24,7 @@ var layers = []struct {
 	pkg   string
 	allow []string
 }{
-	{"cmd/...", []string{"cmd", "mcp", "auth", "sandbox", "gitstore", "tools", "web", "internal"}},
+	{"cmd/...", []string{"cmd", "mcp", "auth", "sandbox", "gitstore", "tools", "web", "integrations", "internal"}},
 	{"mcp/...", []string{"mcp", "auth", "tools", "internal"}},
 	{"auth", []string{"internal"}},
 	{"auth/oauth/...", []string{"auth/oauth", "=auth", "internal"}},
@@ -36,12 +36,13 @@ var layers = []struct {
 	{"gitstore/...", []string{"gitstore", "internal"}},
 	{"sandbox/...", []string{"sandbox", "internal"}},
 	// Every sandbox pays for what its programs link: they take nothing of the server's.
-	{"sandbox/agent", []string{"=internal/fault", "=internal/space"}},
-	{"sandbox/gvisor/child", []string{"=internal/space", "=internal/procmem", "sandbox/gvisor/link", "sandbox/gvisor/rundir", "=sandbox/host", "=sandbox/oci"}},
+	{"sandbox/protocol", []string{"=internal/fault", "=internal/space"}},
+	{"sandbox/agent", []string{"=internal/space", "=sandbox/protocol"}},
+	{"sandbox/gvisor/child", []string{"=internal/space", "=internal/procmem", "sandbox/gvisor/link", "sandbox/gvisor/rundir", "=sandbox/host", "=sandbox/oci", "=sandbox/protocol"}},
 	{"cmd/satchel-sandbox", []string{"=sandbox/gvisor/child"}},
 	{"cmd/satchel-agent", []string{"=sandbox/agent"}},
 	{"tools/...", []string{"tools", "internal"}},
-	{"web/...", []string{"web", "auth", "tools", "internal"}},
+	{"web/...", []string{"web", "auth", "tools", "integrations", "internal"}},
 	{"internal/service/...", []string{"internal", "auth", "gitstore", "sandbox", "tools/index"}},
 	{"internal/admin/...", []string{"internal", "auth", "gitstore", "sandbox", "tools"}},
 	{"internal/server/...", []string{"internal", "mcp", "auth", "sandbox", "gitstore", "tools", "web"}},
@@ -70,11 +71,12 @@ var only = map[string][]string{
 	"modernc.org/sqlite":                      {"internal/database", "tools/index"},
 	"github.com/prometheus/client_golang":     {"internal/telemetry"},
 	"github.com/opencontainers/runtime-spec":  {"sandbox"},
+	"satchel/sandbox/agent":                   {"cmd/satchel-agent"}, // the server takes sandbox/protocol
 }
 
 // leaf packages that must stay light: they may import nothing but the standard
 // library, golang.org/x/sys and ours.
-var light = []string{"internal/space", "internal/fault", "sandbox/agent"}
+var light = []string{"internal/space", "internal/fault", "sandbox/protocol", "sandbox/agent"}
 
 type pkg struct {
 	ImportPath, Dir           string

@@ -50,8 +50,8 @@ func Descendants(pid int) []int {
 	return out
 }
 
-// childrenOf maps every process to its children.
-func childrenOf() (map[int][]int, error) {
+// PIDs returns the ids of all processes that this process can see.
+func PIDs() ([]int, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -61,12 +61,23 @@ func childrenOf() (map[int][]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[int][]int{}
+	var pids []int
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
+	}
+	return pids, nil
+}
+
+// childrenOf maps every process to its children.
+func childrenOf() (map[int][]int, error) {
+	pids, err := PIDs()
+	if err != nil {
+		return nil, err
+	}
+	out := map[int][]int{}
+	for _, pid := range pids {
 		if ppid, ok := parentOf(pid); ok {
 			out[ppid] = append(out[ppid], pid)
 		}

@@ -28,7 +28,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools/index"
 )
 
@@ -107,7 +107,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		Transport: c.transport,
 		Screen:    screen,
 
-		CheckoutOwner: agent.CommandUID,
+		CheckoutOwner: protocol.CommandUID,
 		Logger:        log.With("part", "gitstore"),
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/telemetry"
 	"satchel/mcp"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // signals holds the metrics and the request logs of a server.
@@ -61,7 +61,7 @@ func newSignals(version string, log *slog.Logger) *signals {
 		Started:   func(d time.Duration, err error) { starts.Observe(d.Seconds(), outcome(err)) },
 		Stopped:   func(r sandbox.StopReason) { stops.Inc(string(r)) },
 		Waited:    func(d time.Duration) { waits.Observe(d.Seconds()) },
-		Command:   func(d time.Duration, end agent.End) { commands.Observe(d.Seconds(), end.String()) },
+		Command:   func(d time.Duration, end protocol.End) { commands.Observe(d.Seconds(), end.String()) },
 		Collected: func(d time.Duration, _ int, err error) { collects.Observe(d.Seconds(), outcome(err)) },
 	}
 

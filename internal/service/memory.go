@@ -19,14 +19,14 @@ const MaxFactsAtOnce = 50
 
 // Limits of the operations on memory.
 const (
-	maxFacts         = 20_000    // files that are read for one list
-	maxCheckedFacts  = 200       // files of a command that are checked
-	maxForgotten     = 20        // facts that one query forgets
-	maxFactBytes     = 256 << 10 // of a file that is read as a fact
-	maxCachedFacts   = 20_000
-	maxAlike         = 3   // facts that an answer names beside a new one
-	maxQuoted        = 200 // characters of a value in an explanation
-	maxMemoryRetries = 100 // each after another client has changed one of the facts
+	maxFacts        = 20_000    // files that are read for one list
+	maxCheckedFacts = 200       // files of a command that are checked
+	maxForgotten    = 20        // facts that one query forgets
+	maxFactBytes    = 256 << 10 // of a file that is read as a fact
+	maxCachedFacts  = 20_000
+	maxAlike        = 3   // facts that an answer names beside a new one
+	maxQuoted       = 200 // characters of a value in an explanation
+	maxAttempts     = 100 // each after another client has changed one of the files
 )
 
 // MemoryFact is a fact in the memory of a space. It can also be a file under memory/ that
@@ -142,16 +142,16 @@ func (v View) notFacts(ctx context.Context, commits []space.Commit) ([]MemoryFac
 }
 
 // onNewest runs f until it does not fail with a fault.Conflict, because f changes the newest
-// commit and another client may change the same facts meanwhile.
+// commit and another client may change the same files meanwhile.
 func onNewest[T any](f func() (T, error)) (T, error) {
-	for range maxMemoryRetries {
+	for range maxAttempts {
 		out, err := f()
 		if fault.CodeOf(err) != fault.Conflict {
 			return out, err
 		}
 	}
 	var none T
-	return none, fault.New(fault.Conflict, "Other clients keep changing these facts. Try again.")
+	return none, fault.New(fault.Conflict, "Other clients keep changing the same files. Try again.")
 }
 
 // ListFactsInput names a space.
@@ -364,16 +364,12 @@ func (v View) factFile(ctx context.Context, at space.CommitID, files factFiles, 
 	case err != nil:
 		return nil, err
 	case !ok:
-		for _, dir := range []space.Path{facts.Dir, space.Path(facts.Dir + "/" + st.Type)} {
-			up, ok, err := v.Find(ctx, at, dir)
-			if err != nil {
-				return nil, err
-			}
-			if ok && !up.Dir {
-				return &factFile{entry: space.Entry{Path: p}, why: fmt.Sprintf("%s is a file. A fact needs a directory there.", dir)}, nil
-			}
+		out := &factFile{entry: space.Entry{Path: p}}
+		above, err := v.FileAbove(ctx, at, p)
+		if above != "" {
+			out.why = fmt.Sprintf("%s is a file. A fact needs a directory there.", above)
 		}
-		return &factFile{entry: space.Entry{Path: p}}, nil
+		return out, err
 	case e.Dir:
 		return &factFile{entry: e, why: fmt.Sprintf("%s is a directory.", p)}, nil
 	}

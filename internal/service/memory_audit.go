@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"satchel/internal/facts"
+	"satchel/internal/fault"
 )
 
 // Limits of an audit.
@@ -68,10 +70,15 @@ func (s *Service) AuditMemory(ctx context.Context, a Actor, in AuditMemoryInput)
 	if err != nil {
 		return MemoryAudit{}, err
 	}
-	return auditFacts(all.Facts, s.o.Now()), nil
+	found := auditFacts(ctx, all.Facts, s.o.Now())
+	if ctx.Err() != nil {
+		return MemoryAudit{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled.")
+	}
+	return found, nil
 }
 
-func auditFacts(all []MemoryFact, now time.Time) MemoryAudit {
+// auditFacts returns early, without some findings, when ctx ends.
+func auditFacts(ctx context.Context, all []MemoryFact, now time.Time) MemoryAudit {
 	var out MemoryAudit
 	seen := make([]bool, len(all))
 	add := func(kind AuditKind, advice string, members ...int) {
@@ -115,7 +122,7 @@ func auditFacts(all []MemoryFact, now time.Time) MemoryAudit {
 			add(AuditSameKey, "Two or more facts have the same key. Merge them if they are about the same thing.", same...)
 		}
 	}
-	for _, group := range alikeFacts(all, current) {
+	for _, group := range alikeFacts(ctx, all, current) {
 		if group = slices.DeleteFunc(group, func(i int) bool { return seen[i] }); len(group) > 1 {
 			add(AuditAlike, "Two or more facts say nearly the same, or contradict each other. Keep one.", group...)
 		}
@@ -139,29 +146,46 @@ func auditFacts(all []MemoryFact, now time.Time) MemoryAudit {
 	return out
 }
 
-// alikeFacts groups the facts with similar values. Two similar values share a word among the
-// rarest words of each (prefix filtering), so only such pairs are compared.
-func alikeFacts(all []MemoryFact, of []int) [][]int {
-	count := map[string]int{}
+// alikeFacts groups the facts whose values are facts.Words.Similar. Two such values have a
+// word in common among the rarest words of each, so only these pairs are compared (prefix
+// filtering).
+func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 	words := map[int]facts.Words{}
+	count := map[string]int{}
 	for _, i := range of {
 		words[i] = facts.WordsOf(all[i].Value)
 		for w := range words[i] {
 			count[w]++
 		}
 	}
+	byRarity := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b))
+	})
+	rank := make(map[string]int, len(byRarity))
+	for r, w := range byRarity {
+		rank[w] = r
+	}
 	alike := map[int][]int{}
-	having := map[string][]int{} // facts before this one, by their rare words
+	ranks := map[int][]int{}               // the words of each fact, the rarest first
+	having := make([][]int, len(byRarity)) // the facts before this one that have a word among their rarest
+	compared := make([]int, len(all))      // the last fact that this one was compared with
 	for _, i := range of {
-		tried := map[int]bool{}
-		for _, w := range rarest(words[i], count) {
-			for _, j := range having[w] {
-				if !tried[j] && words[i].Similar(words[j]) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		for w := range words[i] {
+			ranks[i] = append(ranks[i], rank[w])
+		}
+		slices.Sort(ranks[i])
+		n := len(ranks[i])
+		for _, r := range ranks[i][:n-(3*n+3)/4+min(1, n)] {
+			for _, j := range having[r] {
+				if compared[j] != i+1 && similar(ranks[i], ranks[j]) {
 					alike[i], alike[j] = append(alike[i], j), append(alike[j], i)
 				}
-				tried[j] = true
+				compared[j] = i + 1
 			}
-			having[w] = append(having[w], i)
+			having[r] = append(having[r], i)
 		}
 	}
 	var out [][]int
@@ -185,13 +209,22 @@ func alikeFacts(all []MemoryFact, of []int) [][]int {
 	return out
 }
 
-// rarest returns the words of a value of which a similar value has at least one: all but
-// the most frequent three quarters, and one more.
-func rarest(w facts.Words, count map[string]int) []string {
-	list := make([]string, 0, len(w))
-	for word := range w {
-		list = append(list, word)
+// similar is facts.Words.Similar for sorted words.
+func similar(a, b []int) bool {
+	need := 3 * max(len(a), len(b))
+	if 4*min(len(a), len(b)) < need {
+		return false
 	}
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
-	return list[:len(list)-(3*len(list)+3)/4+min(1, len(list))]
+	both := 0
+	for x, y := 0, 0; x < len(a) && y < len(b); {
+		switch c := cmp.Compare(a[x], b[y]); {
+		case c < 0:
+			x++
+		case c > 0:
+			y++
+		default:
+			both, x, y = both+1, x+1, y+1
+		}
+	}
+	return 4*both >= need
 }

@@ -31,7 +31,7 @@ func TestAuditMemory(t *testing.T) {
 		auditFact("fact/old-said", "value: Born on a boat\nsource: user_explicit\nlast_confirmed: 2020-01-01"),
 		auditFact("fact/fine", "value: Uses Helix\nsource: inferred\nconfidence: 0.9\nlast_confirmed: 2026-11-01"),
 	}
-	got := auditFacts(all, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	got := auditFacts(t.Context(), all, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	var lines []string
 	for _, f := range got.Findings {
 		var names []string
@@ -61,7 +61,7 @@ func TestAlikeFacts(t *testing.T) {
 		all, of = append(all, auditFact(fmt.Sprintf("f/k%d", i), "value: "+value)), append(of, i)
 	}
 	grouped := map[int]bool{}
-	for _, g := range alikeFacts(all, of) {
+	for _, g := range alikeFacts(t.Context(), all, of) {
 		for _, i := range g {
 			grouped[i] = true
 		}
@@ -81,7 +81,7 @@ func TestAuditIsLimited(t *testing.T) {
 	for i := range 300 {
 		all = append(all, auditFact(fmt.Sprintf("t%d/same", i), fmt.Sprintf("value: a%d", i)), auditFact(fmt.Sprintf("x/k%d", i), "colour: red"))
 	}
-	got := auditFacts(all, time.Now())
+	got := auditFacts(t.Context(), all, time.Now())
 	if len(got.Findings) != maxFindings || got.Left != 201 {
 		t.Errorf("%d findings, %d left", len(got.Findings), got.Left)
 	}

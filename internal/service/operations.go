@@ -90,6 +90,8 @@ func Operations() []Operation {
 		// Files and their history.
 		inProcess("OpenSpaces", Right{Self: true}),
 		operation((*Service).WriteFiles, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).WriteFile, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).EditFile, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).ListCommits, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).ShowCommit, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),

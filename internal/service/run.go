@@ -13,7 +13,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // RunCommandInput is one command for bash.
@@ -27,13 +27,13 @@ type RunCommandInput struct {
 
 // The ways a command ends.
 const (
-	Exited      = agent.Exited
-	TimedOut    = agent.TimedOut
-	Canceled    = agent.Canceled
-	Detached    = agent.Detached // it continues as a job
-	Stopped     = agent.Shutdown
-	OutOfMemory = agent.OutOfMemory
-	Lost        = agent.Lost
+	Exited      = protocol.Exited
+	TimedOut    = protocol.TimedOut
+	Canceled    = protocol.Canceled
+	Detached    = protocol.Detached // it continues as a job
+	Stopped     = protocol.Shutdown
+	OutOfMemory = protocol.OutOfMemory
+	Lost        = protocol.Lost
 )
 
 // CommandResult is the result of a command.
@@ -155,11 +155,7 @@ func appliedNote(n int) string {
 // fillUserName puts the user's name into the commands that refusals suggest. It finds the
 // name in the address NAME@satchel.invalid, which authors without an address have.
 func fillUserName(out *sandbox.Result, author space.Person) {
-	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
-	if !ok || !userName.MatchString(name) {
-		return
-	}
-	fill := func(s string) string { return strings.ReplaceAll(s, " --user NAME ", " --user "+name+" ") }
+	fill := func(s string) string { return namedUser(s, author) }
 	fillAll := func(list []space.Rejection) []space.Rejection {
 		list = slices.Clone(list) // it belongs to the sandbox or the commit
 		for i := range list {
@@ -178,6 +174,15 @@ func fillUserName(out *sandbox.Result, author space.Person) {
 	for i := range out.Notes {
 		out.Notes[i] = fill(out.Notes[i])
 	}
+}
+
+// namedUser puts the user's name into the commands in a text.
+func namedUser(text string, author space.Person) string {
+	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
+	if !ok || !userName.MatchString(name) {
+		return text
+	}
+	return strings.ReplaceAll(text, " --user NAME ", " --user "+name+" ")
 }
 
 // userName matches names that need no quotes in a shell.

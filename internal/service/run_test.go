@@ -15,7 +15,7 @@ import (
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -71,8 +71,8 @@ func TestACommandReportsFilesThatAreNotFacts(t *testing.T) {
 
 func TestCommandsNeedTheRight(t *testing.T) {
 	w := servicetest.New(t, time.Now)
-	w.Attach(service.Running{Pool: servicetest.Pool(t, func(context.Context, servicetest.Box, agent.ExecRequest) (agent.ExecResult, error) {
-		return agent.ExecResult{}, nil
+	w.Attach(service.Running{Pool: servicetest.Pool(t, func(context.Context, servicetest.Box, protocol.ExecRequest) (protocol.ExecResult, error) {
+		return protocol.ExecResult{}, nil
 	})})
 	for _, c := range []struct {
 		name              string
@@ -101,12 +101,12 @@ func TestCommandsNeedTheRight(t *testing.T) {
 func TestTheEndOfTheSandboxIsAResult(t *testing.T) {
 	w := servicetest.New(t, time.Now)
 	var why error
-	w.Attach(service.Running{Pool: servicetest.Pool(t, func(_ context.Context, b servicetest.Box, _ agent.ExecRequest) (agent.ExecResult, error) {
+	w.Attach(service.Running{Pool: servicetest.Pool(t, func(_ context.Context, b servicetest.Box, _ protocol.ExecRequest) (protocol.ExecResult, error) {
 		b.Crash(why)
-		return agent.ExecResult{}, agent.ErrProtocol
+		return protocol.ExecResult{}, protocol.ErrProtocol
 	})})
 	a := service.Client(auth.Principal{User: "u", Space: w.Space, Role: space.Owner, Scopes: []space.Scope{space.ScopeRead}}, "mcp")
-	for cause, end := range map[error]agent.End{space.ErrOutOfMemory: service.OutOfMemory, space.ErrKilled: service.Lost} {
+	for cause, end := range map[error]protocol.End{space.ErrOutOfMemory: service.OutOfMemory, space.ErrKilled: service.Lost} {
 		why = cause
 		r, err := w.RunReadOnlyCommand(t.Context(), a, service.RunCommandInput{Space: a.Space(), Command: "true"})
 		if err != nil || r.End != end || r.Detail == "" || (len(r.Limits) == 1) != (end == service.OutOfMemory) {
@@ -116,11 +116,11 @@ func TestTheEndOfTheSandboxIsAResult(t *testing.T) {
 }
 
 // library runs commands over the library and returns the sandbox of each.
-func library(t *testing.T, exec func(r agent.ExecRequest)) func(user, grant, session, command string) (box string, err error) {
+func library(t *testing.T, exec func(r protocol.ExecRequest)) func(user, grant, session, command string) (box string, err error) {
 	w := servicetest.New(t, time.Now)
-	w.Attach(service.Running{Pool: servicetest.Pool(t, func(_ context.Context, b servicetest.Box, r agent.ExecRequest) (agent.ExecResult, error) {
+	w.Attach(service.Running{Pool: servicetest.Pool(t, func(_ context.Context, b servicetest.Box, r protocol.ExecRequest) (protocol.ExecResult, error) {
 		exec(r)
-		return agent.ExecResult{Stdout: agent.Output{Head: fmt.Append(nil, b.N)}}, nil
+		return protocol.ExecResult{Stdout: protocol.Output{Head: fmt.Append(nil, b.N)}}, nil
 	})})
 	return func(user, grant, session, command string) (string, error) {
 		a := service.Client(auth.Principal{User: space.UserID(user), Grant: space.GrantID(grant), Scopes: []space.Scope{space.ScopeRead}}, "api")
@@ -130,8 +130,8 @@ func library(t *testing.T, exec func(r agent.ExecRequest)) func(user, grant, ses
 }
 
 func TestLibraryCommandsAreReadOnlyAndShort(t *testing.T) {
-	var asked agent.ExecRequest
-	run := library(t, func(r agent.ExecRequest) { asked = r })
+	var asked protocol.ExecRequest
+	run := library(t, func(r protocol.ExecRequest) { asked = r })
 	if _, err := run("u", "g", "a", "ls"); err != nil || !asked.ReadOnly || asked.Background || asked.DetachAfter != 0 || asked.WallTime != 2*time.Minute || asked.Command != "cd /library; ls" {
 		t.Errorf("%+v %v", asked, err)
 	}
@@ -140,7 +140,7 @@ func TestLibraryCommandsAreReadOnlyAndShort(t *testing.T) {
 // A session name means a different sandbox for each grant and user. No name reaches
 // another grant's sandbox.
 func TestAttackSessionsOfTwoGrantsNeverMeet(t *testing.T) {
-	run := library(t, func(agent.ExecRequest) {})
+	run := library(t, func(protocol.ExecRequest) {})
 	seen := map[string]bool{}
 	for _, at := range [][3]string{
 		{"u", "g1", "s"}, {"u", "g2", "s"}, {"v", "g1", "s"}, {"u", "g1", "t"}, {"u", "g1", ""},
@@ -159,7 +159,7 @@ func TestAttackSessionsOfTwoGrantsNeverMeet(t *testing.T) {
 
 func TestTheOldestSessionGivesWay(t *testing.T) {
 	begun, hold := make(chan struct{}), make(chan struct{})
-	run := library(t, func(r agent.ExecRequest) {
+	run := library(t, func(r protocol.ExecRequest) {
 		if strings.HasSuffix(r.Command, "wait") {
 			begun <- struct{}{}
 			<-hold

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
+	"satchel/sandbox/protocol"
 )
 
 // application is the application of one entry. It changes the space as the commands' user,
@@ -16,7 +17,7 @@ import (
 type application struct {
 	view    *spaceView
 	round   *round
-	entry   *ApplyEntry
+	entry   *protocol.ApplyEntry
 	index   int
 	plain   bool        // whatever is in the way may be replaced at once
 	touched []string    // directories that were made

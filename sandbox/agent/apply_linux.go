@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
+	"satchel/sandbox/protocol"
 )
 
 // errDirty stops an application that would overwrite an unreported change, or remove a file
@@ -18,13 +19,13 @@ var errDirty = errors.New("the space has a change of its own there")
 // apply writes files of a newer head into the space, each atomically, as the commands'
 // user. If no command runs, it replaces files directly. Otherwise it sets each replaced
 // file aside until it is certain that no change is lost (see round).
-func (v *spaceView) apply(entries []ApplyEntry) []ApplyResult {
+func (v *spaceView) apply(entries []protocol.ApplyEntry) []protocol.ApplyResult {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.cut = nil
 	release, quiet := v.pool.pause()
 	defer release()
-	r := &round{view: v, quiet: quiet, entries: entries, results: make([]ApplyResult, len(entries)), written: make(map[string]bool)}
+	r := &round{view: v, quiet: quiet, entries: entries, results: make([]protocol.ApplyResult, len(entries)), written: make(map[string]bool)}
 	r.look()
 	for i := range entries {
 		n := &entries[i]
@@ -49,7 +50,7 @@ func (r *round) note(i int, err error) {
 	}
 }
 
-func (r *round) applyOne(i int, n *ApplyEntry) error {
+func (r *round) applyOne(i int, n *protocol.ApplyEntry) error {
 	v := r.view
 	if n.Own {
 		if err := v.checkOwn(n.Path); err != nil {

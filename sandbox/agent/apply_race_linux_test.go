@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"satchel/sandbox/protocol"
 )
 
 // In gVisor, with nothing held up: commands append to files, replace them and make them
@@ -18,11 +20,11 @@ func TestApplyRacesWithCommands(t *testing.T) {
 		seed[fmt.Sprint("f", i)] = ""
 	}
 	s := startSandbox(t, sandboxOption{seed: seed})
-	ends := make(chan JobEnd, 10)
-	s.OnJobEnd(func(e JobEnd) { ends <- e })
+	ends := make(chan protocol.JobEnd, 10)
+	s.OnJobEnd(func(e protocol.JobEnd) { ends <- e })
 	const lines = 1000
 	for kind, pause := range map[string]string{"append": "", "hold": "time.sleep(0.001)"} {
-		s.exec(ExecRequest{Background: true, Command: fmt.Sprintf(`exec python3 -c '
+		s.exec(protocol.ExecRequest{Background: true, Command: fmt.Sprintf(`exec python3 -c '
 import os,time,random
 for i in range(%d):
     fd=os.open("f%%d" %% random.randrange(%d), os.O_WRONLY|os.O_APPEND|os.O_CREAT, 0o644)
@@ -59,7 +61,7 @@ for i in range(%d):
 		note()
 		// As on the host, reported content is merged and the newer head applied: here the
 		// file becomes empty, and the reported lines are kept.
-		var entries []ApplyEntry
+		var entries []protocol.ApplyEntry
 		for i := range files {
 			entries = append(entries, put(fmt.Sprint("f", i), fmt.Sprintf("head %d\n", applied)))
 		}

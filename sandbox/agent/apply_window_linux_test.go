@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // hostSpace is a spaceView over a directory of the host, with a command that
@@ -44,7 +44,7 @@ func newHostSpace(t *testing.T) *hostSpace {
 	open := func(name string) int {
 		p := filepath.Join(top, name)
 		must(t, os.Mkdir(p, 0o755))
-		must(t, os.Chown(p, CommandUID, CommandUID))
+		must(t, os.Chown(p, protocol.CommandUID, protocol.CommandUID))
 		fd, err := unix.Open(p, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		must(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
@@ -68,7 +68,7 @@ func newHostSpace(t *testing.T) *hostSpace {
 	h.command = exec.Command("bash")
 	h.command.Dir = h.dir
 	h.command.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent"}
-	h.command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: CommandUID, Gid: CommandUID, Groups: []uint32{firstMark}}}
+	h.command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: protocol.CommandUID, Gid: protocol.CommandUID, Groups: []uint32{firstMark}}}
 	h.command.Stderr = h.command.Stdout
 	stdin, err := h.command.StdinPipe()
 	must(t, err)
@@ -95,29 +95,21 @@ func (h *hostSpace) sh(command string) {
 // collected returns the entries of a collection, and acknowledges it.
 func (h *hostSpace) collected() string {
 	h.t.Helper()
-	b := h.batch(CollectLimits{})
-	must(h.t, h.ack(ackRequest{batch: b.ID}))
+	b := h.batch(protocol.CollectLimits{})
+	must(h.t, h.ack(protocol.AckRequest{Batch: b.ID}))
 	return conflictName.ReplaceAllString(brief(byPath(b)), space.ConflictMark+"N")
 }
 
-func (h *hostSpace) batch(l CollectLimits) Batch {
+func (h *hostSpace) batch(l protocol.CollectLimits) protocol.Batch {
 	h.t.Helper()
-	var out bytes.Buffer
-	s := &server{space: h.spaceView, out: &sender{w: &out}}
-	s.collect(1, l)
-	fr, body := &frameReader{r: &out}, []byte(nil)
-	for {
-		f, err := fr.next()
-		if err == io.EOF {
-			break
-		}
-		must(h.t, err)
-		body = append(body, f.payload...)
+	if l.Entries == 0 {
+		l.Entries = protocol.DefaultEntries
 	}
-	var b Batch
-	d := &decoder{b: body}
-	b.decode(d, l.withDefaults())
-	must(h.t, d.done())
+	l.FileSize, l.Total = protocol.DefaultFileSize, protocol.DefaultTotal
+	var b protocol.Batch
+	var err error
+	b.ID, b.More, err = h.collect(l, func(n protocol.Entry) { b.Entries = append(b.Entries, n) })
+	must(h.t, err)
 	return b
 }
 
@@ -154,12 +146,12 @@ func TestApplyLosesNothingBetweenItsSteps(t *testing.T) {
 		mapped   = "exec 3<>f"      // as a mapping has been opened
 		append_  = "echo mine >> f" // opened and closed
 	)
-	link := ApplyEntry{Path: "f", Content: []byte("target"), Mode: space.Symlink}
+	link := protocol.ApplyEntry{Path: "f", Content: []byte("target"), Mode: space.Symlink}
 	type steps struct{ swap, swapped, settle, back string }
 	for _, c := range []struct {
 		name     string
 		before   string // what the space has, and the host knows
-		entry    ApplyEntry
+		entry    protocol.ApplyEntry
 		at       steps
 		after    string
 		answer   string
@@ -227,7 +219,7 @@ func TestApplyLosesNothingBetweenItsSteps(t *testing.T) {
 			}
 			h.hooks = viewHooks{at(&c.at.swap), at(&c.at.swapped), at(&c.at.settle), at(&c.at.back), nil}
 			var answer strings.Builder
-			for _, r := range h.apply([]ApplyEntry{c.entry}) {
+			for _, r := range h.apply([]protocol.ApplyEntry{c.entry}) {
 				answer.WriteString(r.Path)
 				if r.Dirty {
 					answer.WriteString(" dirty")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/sandbox/protocol"
 )
 
 // Each attack is a command that prints "harm" where it succeeds. Afterwards
@@ -31,8 +33,8 @@ func TestAttacks(t *testing.T) {
 		{"shared memory past its size", "head -c 40M /dev/zero > /dev/shm/x && echo harm; rm -f /dev/shm/x"},
 		{"sysctl", "echo 0 > /proc/sys/kernel/randomize_va_space && echo harm; echo x > /proc/sysrq-trigger && echo harm; echo 1 > /proc/sys/vm/drop_caches && echo harm"},
 	} {
-		r := s.exec(ExecRequest{Command: c.command})
-		if strings.Contains(text(r.Stdout), "harm") || r.End != Exited {
+		r := s.exec(protocol.ExecRequest{Command: c.command})
+		if strings.Contains(text(r.Stdout), "harm") || r.End != protocol.Exited {
 			t.Errorf("%s: %s\n%s", c.name, text(r.Stdout), text(r.Stderr))
 		}
 	}
@@ -51,15 +53,15 @@ func TestAttacks(t *testing.T) {
 func TestPassedOutputDoesNotHangTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	keeper := s.exec(ExecRequest{Background: true, Command: `exec python3 -c '
+	keeper := s.exec(protocol.ExecRequest{Background: true, Command: `exec python3 -c '
 import socket,array,time,os
 l=socket.socket(socket.AF_UNIX); l.bind("/tmp/keep"); l.listen()
 c,_=l.accept(); m,a,_,_=c.recvmsg(1,socket.CMSG_SPACE(4)); open("/tmp/got","w"); time.sleep(1000)'`})
 	start := time.Now()
-	r := s.exec(ExecRequest{Command: `until [ -S /tmp/keep ]; do sleep 0.02; done; echo out; python3 -c '
+	r := s.exec(protocol.ExecRequest{Command: `until [ -S /tmp/keep ]; do sleep 0.02; done; echo out; python3 -c '
 import socket,array
 s=socket.socket(socket.AF_UNIX); s.connect("/tmp/keep"); s.sendmsg([b"x"],[(socket.SOL_SOCKET,socket.SCM_RIGHTS,array.array("i",[1]))])'; until [ -e /tmp/got ]; do sleep 0.02; done`})
-	if r.End != Exited || r.ExitCode != 0 || text(r.Stdout) != "out\n" {
+	if r.End != protocol.Exited || r.ExitCode != 0 || text(r.Stdout) != "out\n" {
 		t.Errorf("%+v", r)
 	}
 	t.Logf("answered after %v", time.Since(start))
@@ -77,7 +79,7 @@ func TestGitViewIsCoherent(t *testing.T) {
 	if got := s.sh("cat .git/HEAD .git/new"); got != "moved\n1" {
 		t.Errorf("%q", got)
 	}
-	if r := s.exec(ExecRequest{Command: "cat .git/HEAD", ReadOnly: true}); text(r.Stdout) != "moved\n" {
+	if r := s.exec(protocol.ExecRequest{Command: "cat .git/HEAD", ReadOnly: true}); text(r.Stdout) != "moved\n" {
 		t.Errorf("%q", text(r.Stdout))
 	}
 }

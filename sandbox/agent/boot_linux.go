@@ -9,15 +9,17 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/sandbox/protocol"
 )
 
 // Places that only the agent knows.
 const (
-	upperDir  = Upper + "/u" // the overlay's upper layer
-	workDir   = Upper + "/w"
-	jobsDir   = RunDir + "/jobs"
-	outputDir = RunDir + "/output"
-	homeDir   = TmpDir + "/home"
+	upperDir  = protocol.Upper + "/u" // the overlay's upper layer
+	workDir   = protocol.Upper + "/w"
+	jobsDir   = protocol.RunDir + "/jobs"
+	outputDir = protocol.RunDir + "/output"
+	homeDir   = protocol.TmpDir + "/home"
 	shmDir    = "/dev/shm"
 	gitName   = ".git" // the mount point in the space's root
 )
@@ -28,12 +30,12 @@ const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
 // boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
 // which hideOwn covers.
-func boot(b Boot) (lower int, err error) {
+func boot(b protocol.Boot) (lower int, err error) {
 	unix.Umask(0)
 	if err := keepDescriptors(); err != nil {
 		return -1, err
 	}
-	lower, err = unix.Open(Lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	lower, err = unix.Open(protocol.Lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("opening the checkout: %w", err)
 	}
@@ -43,11 +45,11 @@ func boot(b Boot) (lower int, err error) {
 	if err := mountLibrary(); err != nil {
 		return -1, err
 	}
-	if err := mountTmp(b, CommandUID); err != nil {
+	if err := mountTmp(b, protocol.CommandUID); err != nil {
 		return -1, err
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := mountTmpfs(RunDir, 0o755, runDirOutputs*b.Output, 10_000, flags); err != nil {
+	if err := mountTmpfs(protocol.RunDir, 0o755, runDirOutputs*b.Output, 10_000, flags); err != nil {
 		return -1, err
 	}
 	for _, d := range []string{jobsDir, outputDir} {
@@ -55,7 +57,7 @@ func boot(b Boot) (lower int, err error) {
 			return -1, err
 		}
 	}
-	return lower, os.Chdir(SpaceDir)
+	return lower, os.Chdir(protocol.SpaceDir)
 }
 
 // keepDescriptors ensures that no command inherits a descriptor that a package or the
@@ -77,20 +79,20 @@ func keepDescriptors() error {
 
 // mountSpace makes SpaceDir an overlay of Lower and a bounded tmpfs that
 // commands cannot see, and puts the git view at its .git.
-func mountSpace(b Boot) error {
-	if err := mountTmpfs(Upper, 0o700, b.Disk, b.Inodes, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+func mountSpace(b protocol.Boot) error {
+	if err := mountTmpfs(protocol.Upper, 0o700, b.Disk, b.Inodes, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
 	}
 	for _, d := range []string{upperDir, workDir} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return err
 		}
-		if err := os.Chown(d, CommandUID, CommandUID); err != nil {
+		if err := os.Chown(d, protocol.CommandUID, protocol.CommandUID); err != nil {
 			return err
 		}
 	}
 	git := true
-	if _, err := os.Lstat(Git); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(protocol.Git); errors.Is(err, fs.ErrNotExist) {
 		git = false
 	} else if err != nil {
 		return err
@@ -101,22 +103,22 @@ func mountSpace(b Boot) error {
 		}
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	const opts = "lowerdir=" + Lower + ",upperdir=" + upperDir + ",workdir=" + workDir
-	if err := unix.Mount("overlay", SpaceDir, "overlay", flags, opts); err != nil {
+	const opts = "lowerdir=" + protocol.Lower + ",upperdir=" + upperDir + ",workdir=" + workDir
+	if err := unix.Mount("overlay", protocol.SpaceDir, "overlay", flags, opts); err != nil {
 		return fmt.Errorf("mounting the overlay: %w", err)
 	}
 	if git {
-		return bindReadOnly(Git, filepath.Join(SpaceDir, gitName))
+		return bindReadOnly(protocol.Git, filepath.Join(protocol.SpaceDir, gitName))
 	}
 	return nil
 }
 
 // mountLibrary mounts the library, if there is one, at LibraryDir.
 func mountLibrary() error {
-	if _, err := os.Lstat(Library); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(protocol.Library); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return bindReadOnly(Library, LibraryDir)
+	return bindReadOnly(protocol.Library, protocol.LibraryDir)
 }
 
 func bindReadOnly(source, target string) error {
@@ -134,18 +136,18 @@ func bindReadOnly(source, target string) error {
 // server is not root, the directory belongs to the commands' user. The agent keeps open
 // what it needs.
 func hideOwn() error {
-	return mountTmpfs(filepath.Dir(Exe), 0o700, 4096, 2, unix.MS_RDONLY)
+	return mountTmpfs(filepath.Dir(protocol.Exe), 0o700, 4096, 2, unix.MS_RDONLY)
 }
 
 // mountTmp mounts a command user's /tmp, with its home, and bounds the other
 // place that programs write to, shared memory.
-func mountTmp(b Boot, uid int) error {
+func mountTmp(b protocol.Boot, uid int) error {
 	if _, err := os.Lstat(shmDir); err == nil {
 		if err := mountTmpfs(shmDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 			return err
 		}
 	}
-	if err := mountTmpfs(TmpDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+	if err := mountTmpfs(protocol.TmpDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
 	}
 	if err := os.Mkdir(homeDir, 0o700); err != nil {

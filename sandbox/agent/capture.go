@@ -1,6 +1,10 @@
 package agent
 
-import "sync"
+import (
+	"sync"
+
+	"satchel/sandbox/protocol"
+)
 
 // capture keeps one stream of a command: its beginning and its end in memory for the
 // result, more of it in a spool, and the newest part for live output. It never holds more
@@ -78,10 +82,10 @@ func (c *capture) attachLocked(s *spool) {
 }
 
 // output returns what is kept.
-func (c *capture) output() Output {
+func (c *capture) output() protocol.Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := Output{Head: append([]byte(nil), c.head...)}
+	o := protocol.Output{Head: append([]byte(nil), c.head...)}
 	o.Tail = append(append(o.Tail, c.tail[c.next:]...), c.tail[:c.next]...)
 	o.Dropped = c.total - int64(len(o.Head)+len(o.Tail))
 	return o

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"satchel/sandbox/protocol"
 )
 
 // The next collection reports completely what a command appends during a collection:
@@ -136,35 +138,35 @@ func TestCollectGoesOnWhereItWasCut(t *testing.T) {
 		{"something comes before it", func(h *hostSpace) { h.sh("echo 1 > A; echo 1 > f") }, nil, "b/d e f z", "A"},
 		{"the directory goes where it was cut", func(h *hostSpace) { h.sh("rm -r b") }, nil, "e z", "b b/c"},
 		{"the directory becomes a file there", func(h *hostSpace) { h.sh("rm -r b; echo 1 > b") }, nil, "b e z", "b/c"},
-		{"a file is applied before it", func(h *hostSpace) { h.apply([]ApplyEntry{put("0", "1"), del("nothing")}) }, nil, "b/d e z", ""},
+		{"a file is applied before it", func(h *hostSpace) { h.apply([]protocol.ApplyEntry{put("0", "1"), del("nothing")}) }, nil, "b/d e z", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHostSpace(t)
 			h.sh("umask 022; echo 1 > z")
 			h.collected()
 			h.sh("rm z; echo 1 > a; mkdir b; echo 1 > b/c; echo 1 > b/d; echo 1 > e")
-			b := h.batch(CollectLimits{Entries: 3})
+			b := h.batch(protocol.CollectLimits{Entries: 3})
 			if got := paths(b); got != "a b b/c" || !b.More {
 				t.Fatalf("%s %v", got, b.More)
 			}
 			c.meanwhile(h)
-			must(t, h.ack(ackRequest{batch: b.ID, except: c.except}))
-			reported := map[string]Entry{}
+			must(t, h.ack(protocol.AckRequest{Batch: b.ID, Except: c.except}))
+			reported := map[string]protocol.Entry{}
 			for b.More {
-				b = h.batch(CollectLimits{Entries: 1, After: b.ID})
-				must(t, h.ack(ackRequest{batch: b.ID}))
+				b = h.batch(protocol.CollectLimits{Entries: 1, After: b.ID})
+				must(t, h.ack(protocol.AckRequest{Batch: b.ID}))
 				maps.Copy(reported, byPath(b))
 			}
 			if got := joined(slices.Sorted(maps.Keys(reported))); got != c.reported {
 				t.Errorf("told %s, not %s", got, c.reported)
 			}
-			if got := paths(h.batch(CollectLimits{})); got != c.then {
+			if got := paths(h.batch(protocol.CollectLimits{})); got != c.then {
 				t.Errorf("a new collection tells %q, not %q", got, c.then)
 			}
 		})
 	}
 }
 
-func paths(b Batch) string { return joined(slices.Sorted(maps.Keys(byPath(b)))) }
+func paths(b protocol.Batch) string { return joined(slices.Sorted(maps.Keys(byPath(b)))) }
 
 func joined(s []string) string { return strings.Join(s, " ") }

@@ -10,26 +10,28 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
+	"satchel/sandbox/protocol"
 )
 
 // collect sends a batch while it collects it.
-func (s *server) collect(id uint32, l CollectLimits) {
-	v := s.space
+func (s *server) collect(id uint32, l protocol.CollectLimits) {
+	w := s.conn.ReplyBatch(id)
+	batch, more, err := s.space.collect(l, w.Add)
+	if err != nil {
+		s.conn.Fail(id, err)
+		return
+	}
+	w.End(batch, more)
+}
+
+// collect calls add with each entry of a new batch, and returns the ID and More of the
+// batch. If it fails, it has not called add.
+func (v *spaceView) collect(l protocol.CollectLimits, add func(protocol.Entry)) (batch uint64, more bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &collection{view: v, limits: l.withDefaults(), reported: make(map[string]*stamp), walkState: v.goOn(l.After)}
-	c.send = func(more bool) {
-		for len(c.enc.b) > maxPayload {
-			s.out.part(kindReply, id, c.enc.b[:maxPayload], true)
-			c.enc.b = append(c.enc.b[:0], c.enc.b[maxPayload:]...)
-		}
-		if !more {
-			s.out.part(kindReply, id, c.enc.b, false)
-		}
-	}
-	if err := c.run(); err != nil && !c.sent {
-		s.fail(id, err)
-		return
+	c := &collection{view: v, limits: l, add: add, reported: make(map[string]*stamp), walkState: v.goOn(l.After)}
+	if err := c.run(); err != nil {
+		return 0, false, err
 	}
 	v.last++
 	v.batches[v.last] = c.reported
@@ -37,19 +39,14 @@ func (s *server) collect(id uint32, l CollectLimits) {
 	if c.more {
 		v.cut = &cutWalk{batch: v.last, walkState: c.walkState}
 	}
-	c.enc.byte(batchEnd)
-	c.enc.uint(v.last)
-	c.enc.bool(c.more)
-	c.send(false)
+	return v.last, c.more, nil
 }
 
 // collection is one walk over the upper layer, or the next part of one.
 type collection struct {
 	view     *spaceView
-	limits   CollectLimits
-	enc      encoder
-	send     func(more bool)
-	sent     bool
+	limits   protocol.CollectLimits
+	add      func(protocol.Entry)
 	reported map[string]*stamp
 	walkState
 	count int
@@ -63,7 +60,7 @@ type collection struct {
 // changedFile is a regular file to report.
 type changedFile struct {
 	name  string
-	entry Entry
+	entry protocol.Entry
 	stamp stamp
 	read  bool // its content must be read
 }
@@ -92,7 +89,7 @@ func (c *collection) run() error {
 		unix.Close(fd)
 	}
 	for len(c.gone) > 0 && c.room(c.gone[0], 0) {
-		c.report(Entry{Path: c.gone[0], Deleted: true}, nil)
+		c.report(protocol.Entry{Path: c.gone[0], Deleted: true}, nil)
 		c.gone = c.gone[1:]
 	}
 	return nil
@@ -127,21 +124,17 @@ func (c *collection) room(p string, content int64) bool {
 
 // fits reports whether an entry fits after so many other entries.
 func (c *collection) fits(others int, content int64) bool {
-	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= maxNames
+	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= protocol.MaxNames
 }
 
-func (c *collection) report(n Entry, s *stamp) {
+func (c *collection) report(n protocol.Entry, s *stamp) {
 	c.count++
 	c.total += int64(len(n.Content))
 	c.names += len(n.Path) + len(n.Problem)
 	if !n.Busy {
 		c.reported[n.Path] = s
 	}
-	n.encode(&c.enc)
-	if len(c.enc.b) > maxPayload {
-		c.sent = true
-		c.send(true)
-	}
+	c.add(n)
 }
 
 // walk visits everything in a directory of the upper layer, and closes the directory.
@@ -151,7 +144,7 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		c.report(Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
+		c.report(protocol.Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
 		c.keep(prefix)
 		return
 	}
@@ -201,7 +194,7 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	if known && old == s {
 		return
 	}
-	n := Entry{Path: at, Size: st.Size}
+	n := protocol.Entry{Path: at, Size: st.Size}
 	switch s.kind() {
 	case unix.S_IFREG:
 		c.lookFile(name, n, s)
@@ -245,7 +238,7 @@ func (c *collection) look(dir int, name, at string, depth int) {
 }
 
 func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known bool, old stamp) {
-	n := Entry{Path: at, Dir: true}
+	n := protocol.Entry{Path: at, Dir: true}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP:
@@ -275,7 +268,7 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 }
 
 // lookFile adds a changed regular file, to be read with others.
-func (c *collection) lookFile(name string, n Entry, s stamp) {
+func (c *collection) lookFile(name string, n protocol.Entry, s stamp) {
 	if s.mode&0o111 != 0 {
 		n.Mode = space.Executable
 	}
@@ -303,7 +296,7 @@ func (c *collection) reportFiles(dir int, prefix string) {
 				most = files[n].entry.Size
 			}
 			names += len(prefix) + len(files[n].name) + mostProblem
-			if n > 0 && (size+most > bytesAtOnce || c.names+names > maxNames) || !c.fits(n, size+most) {
+			if n > 0 && (size+most > bytesAtOnce || c.names+names > protocol.MaxNames) || !c.fits(n, size+most) {
 				break
 			}
 			size += most

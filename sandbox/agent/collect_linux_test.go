@@ -11,6 +11,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 var testSeed = map[string]string{
@@ -19,7 +20,7 @@ var testSeed = map[string]string{
 }
 
 // brief writes a batch down: one line per path.
-func brief(m map[string]Entry) string {
+func brief(m map[string]protocol.Entry) string {
 	var w strings.Builder
 	for _, p := range slices.Sorted(maps.Keys(m)) {
 		n := m[p]
@@ -133,8 +134,8 @@ func TestCollectTellsAgainWhatWasNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
 	s.sh("echo 1 > one; echo 2 > two; rm a.txt")
-	first := s.batch(CollectLimits{})
-	second := s.batch(CollectLimits{})
+	first := s.batch(protocol.CollectLimits{})
+	second := s.batch(protocol.CollectLimits{})
 	if brief(byPath(first)) != brief(byPath(second)) || len(first.Entries) != 3 {
 		t.Errorf("%s\n%s", brief(byPath(first)), brief(byPath(second)))
 	}
@@ -157,7 +158,7 @@ func TestCollectWithinLimits(t *testing.T) {
 	s.sh("for i in $(seq 10); do head -c 1000 /dev/zero > f$i; done")
 	collected := 0
 	for rounds := 0; ; rounds++ {
-		b := s.batch(CollectLimits{Entries: 100, FileSize: 10_000, Total: 10_000 / 3})
+		b := s.batch(protocol.CollectLimits{Entries: 100, FileSize: 10_000, Total: 10_000 / 3})
 		collected += len(b.Entries)
 		must(t, s.Ack(t.Context(), b.ID, nil))
 		if !b.More {
@@ -171,7 +172,7 @@ func TestCollectWithinLimits(t *testing.T) {
 		t.Errorf("%d files", collected)
 	}
 	s.sh("rm f*")
-	if b := s.batch(CollectLimits{Entries: 4}); len(b.Entries) != 4 || !b.More {
+	if b := s.batch(protocol.CollectLimits{Entries: 4}); len(b.Entries) != 4 || !b.More {
 		t.Errorf("%d %v", len(b.Entries), b.More)
 	}
 }
@@ -185,9 +186,9 @@ func TestCollectLeavesBusyFiles(t *testing.T) {
 		"mapped": "exec python3 -c 'import mmap,os,time\nf=open(\"%s\",\"w+b\"); f.write(b\"half\\n\"); f.flush(); m=mmap.mmap(f.fileno(),5); f.close(); open(\"ready\",\"w\")\nwhile not os.path.exists(\"go\"): time.sleep(0.02)\nm[0:5]=b\"whole\"; os.remove(\"go\"); os.remove(\"ready\")'",
 	} {
 		t.Run(name, func(t *testing.T) {
-			ends := make(chan JobEnd, 1)
-			s.OnJobEnd(func(e JobEnd) { ends <- e })
-			s.exec(ExecRequest{Command: fmt.Sprintf(command, name), Background: true})
+			ends := make(chan protocol.JobEnd, 1)
+			s.OnJobEnd(func(e protocol.JobEnd) { ends <- e })
+			s.exec(protocol.ExecRequest{Command: fmt.Sprintf(command, name), Background: true})
 			s.sh("until [ -e ready ]; do sleep 0.02; done; echo other > other-" + name)
 			got := s.collect()
 			if n := got[name]; !n.Busy || len(n.Content) != 0 {
@@ -246,7 +247,7 @@ for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))
 	start := time.Now()
 	collected := 0
 	for after := uint64(0); ; {
-		b := s.batch(CollectLimits{Entries: 50_000, After: after})
+		b := s.batch(protocol.CollectLimits{Entries: 50_000, After: after})
 		after = b.ID
 		collected += len(b.Entries)
 		must(t, s.Ack(t.Context(), b.ID, nil))
@@ -267,9 +268,9 @@ for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))
 	t.Logf("one more in %v", time.Since(start))
 
 	// Beside a command that runs, each is set aside.
-	job := s.exec(ExecRequest{Command: "exec sleep 1001", Background: true})
+	job := s.exec(protocol.ExecRequest{Command: "exec sleep 1001", Background: true})
 	for _, quiet := range []bool{false, true} {
-		var entries []ApplyEntry
+		var entries []protocol.ApplyEntry
 		for i := range applied {
 			entries = append(entries, put(fmt.Sprintf("many/deep/%d", i), fmt.Sprint("new", i, quiet)))
 		}
@@ -294,7 +295,7 @@ for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))
 	// A whole tree is renamed, and removed.
 	start = time.Now()
 	s.sh("mv many moved")
-	if got := s.batch(CollectLimits{Entries: 500_000}); len(got.Entries) != 2*(number+2) {
+	if got := s.batch(protocol.CollectLimits{Entries: 500_000}); len(got.Entries) != 2*(number+2) {
 		t.Errorf("%d entries of a renamed tree", len(got.Entries))
 	} else {
 		must(t, s.Ack(t.Context(), got.ID, nil))
@@ -302,7 +303,7 @@ for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))
 	t.Logf("renamed and told in %v", time.Since(start))
 	start = time.Now()
 	s.sh("rm -r moved")
-	if got := s.batch(CollectLimits{Entries: 500_000}); len(got.Entries) != number+2 {
+	if got := s.batch(protocol.CollectLimits{Entries: 500_000}); len(got.Entries) != number+2 {
 		t.Errorf("%d entries of a removed tree", len(got.Entries))
 	}
 	t.Logf("removed and told in %v", time.Since(start))
@@ -333,10 +334,10 @@ func TestCollectWhileWriting(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Exec(context.Background(), ExecRequest{Command: `for i in $(seq 200); do for f in a b c; do echo $i > $f; done; done`, HeadTail: 10}, nil)
+		s.Exec(context.Background(), protocol.ExecRequest{Command: `for i in $(seq 200); do for f in a b c; do echo $i > $f; done; done`, HeadTail: 10}, nil)
 	}()
 	last := map[string]string{}
-	note := func(m map[string]Entry) {
+	note := func(m map[string]protocol.Entry) {
 		for p, n := range m {
 			if !n.Busy {
 				last[p] = string(n.Content)

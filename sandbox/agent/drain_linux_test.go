@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/sandbox/protocol"
 )
 
 // A command's output is kept though its reader has its turn only after the wait for the
@@ -25,8 +27,8 @@ func TestOutputIsKeptThoughItsReaderIsLate(t *testing.T) {
 	r := &running{s: &server{}, sh: sh, stdout: &capture{half: 10}, stderr: &capture{half: 10}}
 	sh.endOutput()
 	r.readers.Add(2)
-	r.follow(Stdout, sh.stdout, r.stdout)
-	r.follow(Stderr, sh.stderr, r.stderr)
+	r.follow(protocol.Stdout, sh.stdout, r.stdout)
+	r.follow(protocol.Stderr, sh.stderr, r.stderr)
 	if out, err := string(r.stdout.output().Head), string(r.stderr.output().Head); out != "out" || err != "err" {
 		t.Errorf("stdout is %q, stderr %q", out, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/sandbox/protocol"
 )
 
 const (
@@ -35,7 +37,7 @@ const (
 type running struct {
 	s        *server
 	id       uint32 // of the call
-	req      ExecRequest
+	req      protocol.ExecRequest
 	mu       sync.Mutex
 	sh       *shell // changed under mu, by the goroutine that supervises
 	signaled bool   // the host has sent a signal
@@ -48,7 +50,7 @@ type running struct {
 	cancel   chan struct{} // closed when the host cancels the call
 	answered chan struct{} // closed when the call was answered
 	ended    chan struct{} // closed when the command is over; guards the rest
-	end      End
+	end      protocol.End
 	status   unix.WaitStatus
 	left     int
 }
@@ -62,7 +64,7 @@ func (s *server) cancel(id uint32) {
 	}
 }
 
-func (s *server) startExec(id uint32, req ExecRequest) {
+func (s *server) startExec(id uint32, req protocol.ExecRequest) {
 	r := &running{s: s, id: id, req: req, cancel: make(chan struct{}), answered: make(chan struct{}), ended: make(chan struct{})}
 	s.mu.Lock()
 	s.cancels[id] = r.cancel
@@ -73,11 +75,9 @@ func (s *server) startExec(id uint32, req ExecRequest) {
 		delete(s.cancels, id)
 		s.mu.Unlock()
 		if err != nil {
-			s.fail(id, err)
+			s.conn.Fail(id, err)
 		} else {
-			var e encoder
-			res.encode(&e)
-			s.out.message(kindReply, id, e.b)
+			s.conn.ReplyExec(id, res)
 		}
 		close(r.answered)
 		s.shell.refill(req.ReadOnly)
@@ -85,12 +85,12 @@ func (s *server) startExec(id uint32, req ExecRequest) {
 }
 
 // run returns when the call can be answered; the command may continue as a job.
-func (r *running) run() (ExecResult, error) {
+func (r *running) run() (protocol.ExecResult, error) {
 	r.started = time.Now()
 	r.live.Store(true)
-	r.stdout, r.stderr = r.capture(Stdout), r.capture(Stderr)
+	r.stdout, r.stderr = r.capture(protocol.Stdout), r.capture(protocol.Stderr)
 	if err := r.launch(); err != nil {
-		return ExecResult{}, err
+		return protocol.ExecResult{}, err
 	}
 	var j *job
 	if r.req.Background {
@@ -111,9 +111,9 @@ func (r *running) run() (ExecResult, error) {
 		}
 	}
 	r.live.Store(false)
-	res := ExecResult{End: Detached, JobID: j.id, JobDir: j.dir, Duration: time.Since(r.started)}
+	res := protocol.ExecResult{End: protocol.Detached, JobID: j.id, JobDir: j.dir, Duration: time.Since(r.started)}
 	res.Stdout, res.Stderr = r.stdout.output(), r.stderr.output()
-	for o, name := range map[*Output]string{&res.Stdout: "stdout", &res.Stderr: "stderr"} {
+	for o, name := range map[*protocol.Output]string{&res.Stdout: "stdout", &res.Stderr: "stderr"} {
 		if o.Dropped > 0 {
 			o.Saved = filepath.Join(j.dir, name)
 		}
@@ -139,8 +139,8 @@ func (r *running) launch() error {
 		return err
 	}
 	r.readers.Add(2)
-	go r.follow(Stdout, sh.stdout, r.stdout)
-	go r.follow(Stderr, sh.stderr, r.stderr)
+	go r.follow(protocol.Stdout, sh.stdout, r.stdout)
+	go r.follow(protocol.Stderr, sh.stderr, r.stderr)
 	return nil
 }
 
@@ -224,13 +224,13 @@ func (r *running) supervise(j *job) {
 			if r.relaunch(launches) {
 				continue
 			}
-			r.end, finished = Exited, true
+			r.end, finished = protocol.Exited, true
 		case <-wall:
-			r.end = TimedOut
+			r.end = protocol.TimedOut
 		case <-r.cancel:
-			r.end = Canceled
+			r.end = protocol.Canceled
 		case <-stopping:
-			r.end = Shutdown
+			r.end = protocol.Shutdown
 		}
 		break
 	}
@@ -246,7 +246,7 @@ func (r *running) supervise(j *job) {
 }
 
 func (r *running) grace() time.Duration {
-	if r.end == Shutdown {
+	if r.end == protocol.Shutdown {
 		return r.s.jobs.grace()
 	}
 	return r.req.Grace
@@ -270,7 +270,7 @@ func (r *running) drain() {
 	r.sh.close(true)
 }
 
-func (r *running) follow(from Stream, f *os.File, c *capture) {
+func (r *running) follow(from protocol.Stream, f *os.File, c *capture) {
 	defer r.readers.Done()
 	buf := make([]byte, readPart)
 	armed := new(atomic.Bool)
@@ -323,13 +323,13 @@ func (c *capture) rest(f *os.File) {
 }
 
 // armLive schedules the sending of new output, once.
-func (r *running) armLive(from Stream, c *capture, armed *atomic.Bool) {
+func (r *running) armLive(from protocol.Stream, c *capture, armed *atomic.Bool) {
 	if !r.live.Load() || !armed.CompareAndSwap(false, true) {
 		return
 	}
 	time.AfterFunc(liveEvery, func() {
 		armed.Store(false)
-		sent := r.s.out.output(r.id, from, false, func() []byte {
+		sent := r.s.conn.Output(r.id, from, false, func() []byte {
 			if !r.live.Load() {
 				return nil // the reply may be out already
 			}
@@ -344,23 +344,23 @@ func (r *running) armLive(from Stream, c *capture, armed *atomic.Bool) {
 // sendLive sends the rest and closes the live stream: nothing may follow the
 // reply.
 func (r *running) sendLive() {
-	r.s.out.output(r.id, Stdout, true, r.stdout.takeLive)
-	r.s.out.output(r.id, Stderr, true, r.stderr.takeLive)
+	r.s.conn.Output(r.id, protocol.Stdout, true, r.stdout.takeLive)
+	r.s.conn.Output(r.id, protocol.Stderr, true, r.stderr.takeLive)
 	r.live.Store(false)
 }
 
-func (r *running) capture(from Stream) *capture {
+func (r *running) capture(from protocol.Stream) *capture {
 	return &capture{half: r.req.HeadTail, openSpool: func() *spool {
 		sp := r.s.jobs.outputFile(r.req.ReadOnly)
 		if sp != nil {
-			r.saved[from-Stdout] = sp.path
+			r.saved[from-protocol.Stdout] = sp.path
 		}
 		return sp
 	}}
 }
 
-func (r *running) result() ExecResult {
-	res := ExecResult{End: r.end, Duration: time.Since(r.started), Leftover: r.left}
+func (r *running) result() protocol.ExecResult {
+	res := protocol.ExecResult{End: r.end, Duration: time.Since(r.started), Leftover: r.left}
 	res.ExitCode, res.Signal = exitOf(r.status)
 	res.Stdout, res.Stderr = r.stdout.output(), r.stderr.output()
 	if res.Stdout.Dropped > 0 {
@@ -392,5 +392,5 @@ func parseSignal(name string) (unix.Signal, error) {
 	if sig := unix.SignalNum(name); sig != 0 {
 		return sig, nil
 	}
-	return 0, &refusal{failedSignal, "no such signal"}
+	return 0, protocol.ErrNoSignal
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"satchel/sandbox/protocol"
 )
 
 func TestExecTellsTheEndExactly(t *testing.T) {
@@ -47,8 +49,8 @@ func TestExecTellsTheEndExactly(t *testing.T) {
 		{"ls /proc/self/fd | wc -l", 0, "", "4\n"}, // 0, 1, 2 and ls's own
 		{"ps -o sid= -p $$ 2>/dev/null | tr -d ' ' | grep -qx $$ || echo other; ulimit -c", 0, "", "0\n"},
 	} {
-		r := s.exec(ExecRequest{Command: c.command})
-		if r.End != Exited || r.ExitCode != c.code || r.Signal != c.signal || text(r.Stdout) != c.stdout {
+		r := s.exec(protocol.ExecRequest{Command: c.command})
+		if r.End != protocol.Exited || r.ExitCode != c.code || r.Signal != c.signal || text(r.Stdout) != c.stdout {
 			t.Errorf("%q: end %d, exit %d %q, stdout %q, stderr %q; want %d %q %q",
 				c.command, r.End, r.ExitCode, r.Signal, text(r.Stdout), text(r.Stderr), c.code, c.signal, c.stdout)
 		}
@@ -85,7 +87,7 @@ func TestExecIsWhatBashDoes(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		host.Stdout, host.Stderr = &stdout, &stderr
 		host.Run()
-		r := s.exec(ExecRequest{Command: command})
+		r := s.exec(protocol.ExecRequest{Command: command})
 		if text(r.Stdout) != stdout.String() || text(r.Stderr) != stderr.String() || r.ExitCode != host.ProcessState.ExitCode() {
 			t.Errorf("%s\ninside %d %q %q\noutside %d %q %q", command, r.ExitCode, text(r.Stdout), text(r.Stderr),
 				host.ProcessState.ExitCode(), stdout.String(), stderr.String())
@@ -95,7 +97,7 @@ func TestExecIsWhatBashDoes(t *testing.T) {
 
 func TestExecLeaksNothingOfTheAgent(t *testing.T) {
 	t.Parallel()
-	s := startSandbox(t, sandboxOption{boot: func() Boot { b := testBoot(); b.Env = []string{"HOME=/tmp/other", "X=1"}; return b }()})
+	s := startSandbox(t, sandboxOption{boot: func() protocol.Boot { b := testBoot(); b.Env = []string{"HOME=/tmp/other", "X=1"}; return b }()})
 	out := s.sh("env; cat /proc/self/environ /proc/1/environ 2>&1 | tr '\\0' '\\n'")
 	if strings.Contains(out, "SECRET") {
 		t.Errorf("the agent's environment: %s", out)
@@ -111,7 +113,7 @@ func TestExecSeveralAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			r, err := s.Exec(t.Context(), ExecRequest{Command: fmt.Sprintf("echo %d; sleep 0.1; echo err%d >&2; exit %d", i, i, i), HeadTail: 100}, nil)
+			r, err := s.Exec(t.Context(), protocol.ExecRequest{Command: fmt.Sprintf("echo %d; sleep 0.1; echo err%d >&2; exit %d", i, i, i), HeadTail: 100}, nil)
 			if err != nil || r.ExitCode != i || text(r.Stdout) != fmt.Sprintf("%d\n", i) || text(r.Stderr) != fmt.Sprintf("err%d\n", i) {
 				t.Errorf("%d: %+v %v", i, r, err)
 			}
@@ -123,8 +125,8 @@ func TestExecSeveralAtOnce(t *testing.T) {
 func TestTimeoutEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	r := s.exec(ExecRequest{Command: "setsid sleep 1001 & (setsid sh -c 'trap \"\" TERM; sleep 1002; sleep 1003' &) ; sleep 1004", WallTime: 300 * time.Millisecond, Grace: 200 * time.Millisecond})
-	if r.End != TimedOut {
+	r := s.exec(protocol.ExecRequest{Command: "setsid sleep 1001 & (setsid sh -c 'trap \"\" TERM; sleep 1002; sleep 1003' &) ; sleep 1004", WallTime: 300 * time.Millisecond, Grace: 200 * time.Millisecond})
+	if r.End != protocol.TimedOut {
 		t.Errorf("%+v", r)
 	}
 	noSleepers(t, s)
@@ -141,11 +143,11 @@ func noSleepers(t *testing.T, s *sandbox) {
 func TestTimeoutGivesGrace(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	var r ExecResult
+	var r protocol.ExecResult
 	for limit := time.Second; len(r.Stdout.Head) == 0; limit *= 2 { // until the command has begun before it
-		r = s.exec(ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: limit, Grace: time.Hour})
+		r = s.exec(protocol.ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: limit, Grace: time.Hour})
 	}
-	if r.End != TimedOut || r.ExitCode != 9 || text(r.Stdout) != "ready\nsaved\n" {
+	if r.End != protocol.TimedOut || r.ExitCode != 9 || text(r.Stdout) != "ready\nsaved\n" {
 		t.Errorf("%+v %q %q", r, text(r.Stdout), text(r.Stderr))
 	}
 }
@@ -154,8 +156,8 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := s.Exec(ctx, ExecRequest{Command: "setsid sleep 1001 & echo started; sleep 1002", HeadTail: 100, Grace: time.Second}, func(Stream, []byte) { cancel() })
-	if err != nil || r.End != Canceled || text(r.Stdout) != "started\n" || r.Signal != "SIGTERM" {
+	r, err := s.Exec(ctx, protocol.ExecRequest{Command: "setsid sleep 1001 & echo started; sleep 1002", HeadTail: 100, Grace: time.Second}, func(protocol.Stream, []byte) { cancel() })
+	if err != nil || r.End != protocol.Canceled || text(r.Stdout) != "started\n" || r.Signal != "SIGTERM" {
 		t.Errorf("%+v %v", r, err)
 	}
 	noSleepers(t, s)
@@ -172,8 +174,8 @@ func TestLeftoversEndWithTheirCommand(t *testing.T) {
 		"stopped":          "setsid sh -c 'kill -STOP $$; sleep 1001' & setsid sleep 1002 & sleep 0.1",
 	} {
 		start := time.Now()
-		r := s.exec(ExecRequest{Command: command})
-		if r.End != Exited || r.ExitCode != 0 || r.Leftover == 0 {
+		r := s.exec(protocol.ExecRequest{Command: command})
+		if r.End != protocol.Exited || r.ExitCode != 0 || r.Leftover == 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
 		t.Logf("%s: %d in %v", name, r.Leftover, time.Since(start))
@@ -184,8 +186,8 @@ func TestLeftoversEndWithTheirCommand(t *testing.T) {
 func TestClosedOutputIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	r := s.exec(ExecRequest{Command: "echo a; exec >&- 2>&-; sleep 0.2; exit 6"})
-	if r.End != Exited || r.ExitCode != 6 || text(r.Stdout) != "a\n" {
+	r := s.exec(protocol.ExecRequest{Command: "echo a; exec >&- 2>&-; sleep 0.2; exit 6"})
+	if r.End != protocol.Exited || r.ExitCode != 6 || text(r.Stdout) != "a\n" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -196,7 +198,7 @@ func TestWaitingShellsAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	for _, sig := range []string{"KILL", "STOP", "TERM"} {
-		s.exec(ExecRequest{Command: "kill -" + sig + " -1"})
+		s.exec(protocol.ExecRequest{Command: "kill -" + sig + " -1"})
 		if out := s.sh("echo alive"); out != "alive\n" {
 			t.Errorf("after %s: %q", sig, out)
 		}
@@ -206,8 +208,8 @@ func TestWaitingShellsAreReplaced(t *testing.T) {
 func TestForkBombThenTheNextCommandWorks(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	r := s.exec(ExecRequest{Command: `b() { b | b & }; b; sleep 0.5; while :; do :; done`, WallTime: 2 * time.Second, Grace: 100 * time.Millisecond})
-	if r.End != TimedOut {
+	r := s.exec(protocol.ExecRequest{Command: `b() { b | b & }; b; sleep 0.5; while :; do :; done`, WallTime: 2 * time.Second, Grace: 100 * time.Millisecond})
+	if r.End != protocol.TimedOut {
 		t.Errorf("%+v", r.End)
 	}
 	if out := s.sh("/bin/echo alive"); out != "alive\n" {
@@ -226,7 +228,7 @@ func TestResourceLimits(t *testing.T) {
 		"file size":  `trap '' XFSZ; ! head -c 2000000 /dev/zero > big 2>/dev/null && [ $(stat -c %s big) = 1048576 ]`,
 		"raising":    `! ulimit -u 100 2>/dev/null && ! ulimit -f unlimited 2>/dev/null`,
 	} {
-		if r := s.exec(ExecRequest{Command: command}); r.ExitCode != 0 {
+		if r := s.exec(protocol.ExecRequest{Command: command}); r.ExitCode != 0 {
 			t.Errorf("%s: %d %s %s", name, r.ExitCode, text(r.Stdout), text(r.Stderr))
 		}
 	}
@@ -236,7 +238,9 @@ func TestReadOnlyCannotWrite(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: map[string]string{"a.txt": "hello"}})
 	s.sh("echo mine > b.txt; echo tmp > /tmp/t")
-	ro := func(command string) ExecResult { return s.exec(ExecRequest{Command: command, ReadOnly: true}) }
+	ro := func(command string) protocol.ExecResult {
+		return s.exec(protocol.ExecRequest{Command: command, ReadOnly: true})
+	}
 	if r := ro("cat a.txt b.txt; id -u; cat .git/HEAD; ls /tmp; touch /tmp/mine ~/x && echo tmp"); text(r.Stdout) != "hellomine\n1001\nref: refs/heads/main\nhome\ntmp\n" {
 		t.Errorf("reading: %q %q", text(r.Stdout), text(r.Stderr))
 	}
@@ -261,11 +265,11 @@ func TestReadOnlyCannotWrite(t *testing.T) {
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	ends := make(chan JobEnd, 10)
-	s.OnJobEnd(func(e JobEnd) { ends <- e })
+	ends := make(chan protocol.JobEnd, 10)
+	s.OnJobEnd(func(e protocol.JobEnd) { ends <- e })
 	t.Run("detached after a while", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "echo first; until [ -e go ]; do sleep 0.05; done; echo last; echo bad >&2; exit 3", DetachAfter: 5 * time.Second})
-		if r.End != Detached || text(r.Stdout) != "first\n" || r.JobDir != RunDir+"/jobs/"+r.JobID {
+		r := s.exec(protocol.ExecRequest{Command: "echo first; until [ -e go ]; do sleep 0.05; done; echo last; echo bad >&2; exit 3", DetachAfter: 5 * time.Second})
+		if r.End != protocol.Detached || text(r.Stdout) != "first\n" || r.JobDir != protocol.RunDir+"/jobs/"+r.JobID {
 			t.Fatalf("%+v", r)
 		}
 		if got := s.sh("cat " + r.JobDir + "/status " + r.JobDir + "/stdout; touch go"); got != "running\nfirst\n" {
@@ -280,8 +284,8 @@ func TestJobs(t *testing.T) {
 	})
 	t.Run("killed from outside", func(t *testing.T) {
 		began := time.Now()
-		r := s.exec(ExecRequest{Command: "setsid sleep 1001 & sleep 1002", Background: true})
-		if r.End != Detached || r.JobID == "" {
+		r := s.exec(protocol.ExecRequest{Command: "setsid sleep 1001 & sleep 1002", Background: true})
+		if r.End != protocol.Detached || r.JobID == "" {
 			t.Fatalf("%+v", r)
 		}
 		jobs, err := s.Jobs(t.Context())
@@ -303,7 +307,7 @@ func TestJobs(t *testing.T) {
 		}
 	})
 	t.Run("killed from inside", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "echo $$; exec sleep 1001", Background: true})
+		r := s.exec(protocol.ExecRequest{Command: "echo $$; exec sleep 1001", Background: true})
 		s.sh("until [ -s " + r.JobDir + "/stdout ]; do sleep 0.02; done; kill -KILL $(cat " + r.JobDir + "/stdout)")
 		if e := <-ends; e.ID != r.JobID || e.Signal != "SIGKILL" {
 			t.Errorf("%+v", e)
@@ -313,7 +317,7 @@ func TestJobs(t *testing.T) {
 		}
 	})
 	t.Run("stopped by a later command", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "setsid sleep 1001 & sleep 1002 & echo up; sleep 1003; sleep 1004", Background: true})
+		r := s.exec(protocol.ExecRequest{Command: "setsid sleep 1001 & sleep 1002 & echo up; sleep 1003; sleep 1004", Background: true})
 		s.sh("until [ -s " + r.JobDir + "/stdout ]; do sleep 0.02; done; kill -- -$(cat " + r.JobDir + "/pid)")
 		if e := <-ends; e.ID != r.JobID || e.Signal != "SIGTERM" {
 			t.Errorf("%+v", e)
@@ -325,13 +329,13 @@ func TestJobs(t *testing.T) {
 		}
 	})
 	t.Run("timed out", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "sleep 1001", Background: true, WallTime: 200 * time.Millisecond})
+		r := s.exec(protocol.ExecRequest{Command: "sleep 1001", Background: true, WallTime: 200 * time.Millisecond})
 		if e := <-ends; e.ID != r.JobID || !e.TimedOut {
 			t.Errorf("%+v", e)
 		}
 	})
 	t.Run("bounded output", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo end", Background: true})
+		r := s.exec(protocol.ExecRequest{Command: "echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo end", Background: true})
 		<-ends
 		got := s.sh("cd " + r.JobDir + "; stat -c %s stdout; head -c 6 stdout; tail -c 4 stdout; grep -ao '\\[... [0-9]* bytes left out ...\\]' stdout")
 		if want := "begin\nend\n[... 1951434 bytes left out ...]\n"; !strings.HasSuffix(got, want) {
@@ -341,7 +345,7 @@ func TestJobs(t *testing.T) {
 	t.Run("commands cannot write to its files", func(t *testing.T) {
 		for _, c := range []string{"touch", "rm -rf", "chmod 777"} {
 			for _, p := range []string{"jobs/1/status", "jobs/1/stdout", "jobs", "output", "x"} {
-				if r := s.exec(ExecRequest{Command: c + " " + RunDir + "/" + p}); r.ExitCode == 0 {
+				if r := s.exec(protocol.ExecRequest{Command: c + " " + protocol.RunDir + "/" + p}); r.ExitCode == 0 {
 					t.Errorf("%s %s succeeded", c, p)
 				}
 			}
@@ -352,22 +356,22 @@ func TestJobs(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	job := s.exec(ExecRequest{Command: "trap 'echo saved > saved; exit' TERM; echo ready; while :; do sleep 0.02; done", Background: true})
+	job := s.exec(protocol.ExecRequest{Command: "trap 'echo saved > saved; exit' TERM; echo ready; while :; do sleep 0.02; done", Background: true})
 	s.sh("until [ -s " + job.JobDir + "/stdout ]; do sleep 0.02; done")
-	running := make(chan ExecResult)
+	running := make(chan protocol.ExecResult)
 	ready := make(chan struct{})
 	go func() {
-		r, _ := s.Exec(context.Background(), ExecRequest{Command: "trap '' TERM; echo x; while :; do sleep 0.1; done", HeadTail: 10}, func(Stream, []byte) { close(ready) })
+		r, _ := s.Exec(context.Background(), protocol.ExecRequest{Command: "trap '' TERM; echo x; while :; do sleep 0.1; done", HeadTail: 10}, func(protocol.Stream, []byte) { close(ready) })
 		running <- r
 	}()
 	<-ready
 	start := time.Now()
 	must(t, s.Shutdown(t.Context(), 10*time.Second))
-	if r := <-running; r.End != Shutdown || r.Signal != "SIGKILL" {
+	if r := <-running; r.End != protocol.Shutdown || r.Signal != "SIGKILL" {
 		t.Errorf("%+v", r)
 	}
 	t.Logf("shut down in %v", time.Since(start))
-	if _, err := s.Exec(t.Context(), ExecRequest{Command: "true"}, nil); err == nil {
+	if _, err := s.Exec(t.Context(), protocol.ExecRequest{Command: "true"}, nil); err == nil {
 		t.Error("a command ran after the shutdown")
 	}
 	if n, ok := s.collect()["saved"]; !ok || string(n.Content) != "saved\n" {
@@ -380,13 +384,13 @@ func TestOutput(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	t.Run("fits", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "printf 1234567890", HeadTail: 5})
+		r := s.exec(protocol.ExecRequest{Command: "printf 1234567890", HeadTail: 5})
 		if string(r.Stdout.Head) != "12345" || string(r.Stdout.Tail) != "67890" || r.Stdout.Dropped != 0 || r.Stdout.Saved != "" {
 			t.Errorf("%+v", r.Stdout)
 		}
 	})
 	t.Run("the middle is dropped and saved", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "seq 1 100000; echo short >&2", HeadTail: 6})
+		r := s.exec(protocol.ExecRequest{Command: "seq 1 100000; echo short >&2", HeadTail: 6})
 		if string(r.Stdout.Head) != "1\n2\n3\n" || string(r.Stdout.Tail) != "00000\n" || r.Stdout.Dropped != 588895-12 || text(r.Stderr) != "short\n" || r.Stderr.Saved != "" {
 			t.Errorf("%+v", r)
 		}
@@ -395,7 +399,7 @@ func TestOutput(t *testing.T) {
 		}
 	})
 	t.Run("more than is saved", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "seq 1 1000000", HeadTail: 6})
+		r := s.exec(protocol.ExecRequest{Command: "seq 1 1000000", HeadTail: 6})
 		if r.Stdout.Dropped != 6888896-12 {
 			t.Errorf("%+v", r.Stdout)
 		}
@@ -410,14 +414,14 @@ func TestOutput(t *testing.T) {
 		steps := make(chan string, 4)
 		go func() {
 			for step := range steps {
-				if _, err := s.Exec(t.Context(), ExecRequest{Command: "touch step" + step}, nil); err != nil {
+				if _, err := s.Exec(t.Context(), protocol.ExecRequest{Command: "touch step" + step}, nil); err != nil {
 					t.Error(err)
 				}
 			}
 		}()
-		r, err := s.Exec(t.Context(), ExecRequest{Command: "for i in 1 2 3; do echo $i; until [ -e step$i ]; do sleep 0.02; done; done; echo e >&2", HeadTail: 100}, func(from Stream, p []byte) {
+		r, err := s.Exec(t.Context(), protocol.ExecRequest{Command: "for i in 1 2 3; do echo $i; until [ -e step$i ]; do sleep 0.02; done; done; echo e >&2", HeadTail: 100}, func(from protocol.Stream, p []byte) {
 			fmt.Fprintf(&live, "%d:%s;", from, p)
-			if from == Stdout {
+			if from == protocol.Stdout {
 				steps <- strings.TrimSpace(string(p))
 			}
 		})
@@ -429,10 +433,10 @@ func TestOutput(t *testing.T) {
 	})
 	t.Run("a flood leaves room for others", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		flooding, done := make(chan struct{}), make(chan ExecResult)
+		flooding, done := make(chan struct{}), make(chan protocol.ExecResult)
 		var once sync.Once
 		go func() {
-			r, _ := s.Exec(ctx, ExecRequest{Command: "yes", HeadTail: 1000, Grace: time.Second}, func(Stream, []byte) { once.Do(func() { close(flooding) }) })
+			r, _ := s.Exec(ctx, protocol.ExecRequest{Command: "yes", HeadTail: 1000, Grace: time.Second}, func(protocol.Stream, []byte) { once.Do(func() { close(flooding) }) })
 			done <- r
 		}()
 		<-flooding
@@ -445,20 +449,20 @@ func TestOutput(t *testing.T) {
 		t.Logf("ten commands beside a flood: %v", time.Since(start))
 		cancel()
 		r := <-done
-		if r.End != Canceled || len(r.Stdout.Head) != 1000 || len(r.Stdout.Tail) != 1000 || r.Stdout.Dropped == 0 {
+		if r.End != protocol.Canceled || len(r.Stdout.Head) != 1000 || len(r.Stdout.Tail) != 1000 || r.Stdout.Dropped == 0 {
 			t.Errorf("%d %d %d", r.End, len(r.Stdout.Head), r.Stdout.Dropped)
 		}
 		t.Logf("flooded %d MB", r.Stdout.Dropped>>20)
 	})
 	t.Run("old outputs make room", func(t *testing.T) {
 		for range 2 * keptOutputs {
-			s.exec(ExecRequest{Command: "seq 1 100000", HeadTail: 6})
+			s.exec(protocol.ExecRequest{Command: "seq 1 100000", HeadTail: 6})
 		}
 		if got := s.sh("ls " + outputDir + " | wc -l"); got != fmt.Sprintln(keptOutputs) {
 			t.Errorf("%q", got)
 		}
 	})
-	if _, err := os.Stat(RunDir); err == nil {
+	if _, err := os.Stat(protocol.RunDir); err == nil {
 		t.Error("the host has the sandbox's directory")
 	}
 }

@@ -22,6 +22,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"satchel/internal/testenv"
+	"satchel/sandbox/gvisor/rundir"
+	"satchel/sandbox/protocol"
 )
 
 // programs are built for the first test that needs them.
@@ -80,7 +82,7 @@ func programBuild(t testing.TB, pkg string) func() (string, error) {
 
 // sandbox is a real gVisor sandbox with the agent in it.
 type sandbox struct {
-	*Client
+	*protocol.Client
 	t     testing.TB
 	lower string // the host's directories
 	git   string
@@ -97,12 +99,12 @@ type stdio struct {
 func (s stdio) Close() error { s.in.Close(); return s.WriteCloser.Close() }
 
 // testBoot is generous where a test asks for nothing.
-func testBoot() Boot {
-	return Boot{Disk: 64 << 20, Inodes: 100_000, Tmp: 16 << 20, Output: 1 << 20, Processes: 64, OpenFiles: 256, FileSize: 32 << 20}
+func testBoot() protocol.Boot {
+	return protocol.Boot{Disk: 64 << 20, Inodes: 100_000, Tmp: 16 << 20, Output: 1 << 20, Processes: 64, OpenFiles: 256, FileSize: 32 << 20}
 }
 
 type sandboxOption struct {
-	boot  Boot
+	boot  protocol.Boot
 	noGit bool
 	seed  map[string]string // the checkout
 	caps  []string          // nil: Capabilities
@@ -122,7 +124,7 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 	t.Helper()
 	if o.caps == nil {
-		o.caps = Capabilities
+		o.caps = protocol.Capabilities
 	}
 	if os.Geteuid() != 0 {
 		testenv.SkipOrFail(t, "starting gVisor containers takes root here")
@@ -133,7 +135,7 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 	dir := t.TempDir()
 	s := &sandbox{t: t, lower: filepath.Join(dir, "lower"), git: filepath.Join(dir, "git")}
 	root := filepath.Join(dir, "rootfs")
-	for _, d := range []string{Lower, Upper, SpaceDir, LibraryDir, RunDir, TmpDir, "/proc", "/dev", "/usr", "/etc"} {
+	for _, d := range []string{protocol.Lower, protocol.Upper, protocol.SpaceDir, protocol.LibraryDir, protocol.RunDir, protocol.TmpDir, "/proc", "/dev", "/usr", "/etc"} {
 		must(t, os.MkdirAll(filepath.Join(root, d), 0o755))
 	}
 	must(t, os.Mkdir(s.lower, 0o777))
@@ -144,24 +146,24 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 		must(t, os.WriteFile(p, []byte(content), 0o666))
 	}
 	must(t, filepath.Walk(s.lower, func(p string, i os.FileInfo, err error) error {
-		must(t, os.Chown(p, CommandUID, CommandUID))
+		must(t, os.Chown(p, protocol.CommandUID, protocol.CommandUID))
 		return os.Chmod(p, 0o777)
 	}))
 	exe := sandboxProgram(t)
-	must(t, os.WriteFile(filepath.Join(root, Exe), nil, 0o755))
+	must(t, os.WriteFile(filepath.Join(root, protocol.Exe), nil, 0o755))
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
 		{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"ro"}},
-		{Destination: Exe, Type: "bind", Source: exe, Options: []string{"ro"}},
-		{Destination: Lower, Type: "bind", Source: s.lower, Options: []string{"ro"}},
+		{Destination: protocol.Exe, Type: "bind", Source: exe, Options: []string{"ro"}},
+		{Destination: protocol.Lower, Type: "bind", Source: s.lower, Options: []string{"ro"}},
 	}
 	annotations := map[string]string{}
 	if !o.noGit {
 		must(t, os.Mkdir(s.git, 0o755))
 		must(t, os.WriteFile(filepath.Join(s.git, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
-		must(t, os.MkdirAll(filepath.Join(root, Git), 0o755))
-		mounts = append(mounts, specs.Mount{Destination: Git, Type: "bind", Source: s.git, Options: []string{"ro"}})
+		must(t, os.MkdirAll(filepath.Join(root, protocol.Git), 0o755))
+		mounts = append(mounts, specs.Mount{Destination: protocol.Git, Type: "bind", Source: s.git, Options: []string{"ro"}})
 		annotations["dev.gvisor.spec.mount.git.source"] = s.git
 		annotations["dev.gvisor.spec.mount.git.type"] = "bind"
 		annotations["dev.gvisor.spec.mount.git.share"] = "shared"
@@ -175,7 +177,7 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 	spec := specs.Spec{
 		Version:     "1.2.0",
 		Root:        &specs.Root{Path: root, Readonly: true},
-		Process:     &specs.Process{Args: []string{Exe, "agent"}, Cwd: "/", Capabilities: caps, NoNewPrivileges: true, Env: []string{"SECRET=of the agent"}},
+		Process:     &specs.Process{Args: []string{protocol.Exe, "agent"}, Cwd: "/", Capabilities: caps, NoNewPrivileges: true, Env: []string{"SECRET=of the agent"}},
 		Mounts:      mounts,
 		Annotations: annotations,
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{
@@ -212,12 +214,12 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 		kill.Run()
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
-		unix.Unmount(filepath.Join(state, "null-netns"), unix.MNT_DETACH) // runsc leaves it
+		unix.Unmount(filepath.Join(state, rundir.NullNamespace), unix.MNT_DETACH) // runsc leaves it
 		if text := log.String(); t.Failed() && text != "" {
 			t.Logf("runsc: %s", text)
 		}
 	})
-	s.Client, err = Connect(t.Context(), stdio{out, in, out}, o.boot)
+	s.Client, err = protocol.Connect(t.Context(), stdio{out, in, out}, o.boot)
 	if err != nil {
 		s.cmd.Process.Kill()
 		return nil, fmt.Errorf("%w\n%s", err, log.String())
@@ -250,7 +252,7 @@ func must(t testing.TB, err error) {
 }
 
 // exec runs a command that is to be answered.
-func (s *sandbox) exec(r ExecRequest) ExecResult {
+func (s *sandbox) exec(r protocol.ExecRequest) protocol.ExecResult {
 	s.t.Helper()
 	if r.HeadTail == 0 {
 		r.HeadTail = 16 << 10
@@ -269,35 +271,35 @@ func (s *sandbox) exec(r ExecRequest) ExecResult {
 // sh runs a command and returns its standard output; it must exit with 0.
 func (s *sandbox) sh(command string) string {
 	s.t.Helper()
-	r := s.exec(ExecRequest{Command: command})
-	if r.End != Exited || r.ExitCode != 0 {
+	r := s.exec(protocol.ExecRequest{Command: command})
+	if r.End != protocol.Exited || r.ExitCode != 0 {
 		s.t.Fatalf("%.200q: end %d, exit %d %s\n%s%s", command, r.End, r.ExitCode, r.Signal, r.Stdout.Head, r.Stderr.Head)
 	}
 	return text(r.Stdout)
 }
 
-func text(o Output) string { return string(o.Head) + string(o.Tail) }
+func text(o protocol.Output) string { return string(o.Head) + string(o.Tail) }
 
 // collect returns the entries of one batch by path, and acknowledges it.
-func (s *sandbox) collect() map[string]Entry {
+func (s *sandbox) collect() map[string]protocol.Entry {
 	s.t.Helper()
-	b := s.batch(CollectLimits{})
+	b := s.batch(protocol.CollectLimits{})
 	must(s.t, s.Ack(s.t.Context(), b.ID, nil))
 	return byPath(b)
 }
 
-func (s *sandbox) batch(l CollectLimits) Batch {
+func (s *sandbox) batch(l protocol.CollectLimits) protocol.Batch {
 	s.t.Helper()
 	b, err := s.Collect(s.t.Context(), l)
 	must(s.t, err)
-	if !slices.IsSortedFunc(b.Entries, func(x, y Entry) int { return strings.Compare(x.Path, y.Path) }) {
+	if !slices.IsSortedFunc(b.Entries, func(x, y protocol.Entry) int { return strings.Compare(x.Path, y.Path) }) {
 		s.t.Fatal("the batch is not sorted")
 	}
 	return b
 }
 
-func byPath(b Batch) map[string]Entry {
-	m := make(map[string]Entry)
+func byPath(b protocol.Batch) map[string]protocol.Entry {
+	m := make(map[string]protocol.Entry)
 	for _, n := range b.Entries {
 		m[n.Path] = n
 	}

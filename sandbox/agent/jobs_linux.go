@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"satchel/sandbox/protocol"
 )
 
 const (
@@ -167,7 +169,7 @@ func (js *jobs) finished(r *running) {
 		return
 	}
 	code, signal := exitOf(r.status)
-	e := JobEnd{ID: ended.id, ExitCode: code, Signal: signal, Duration: time.Since(r.started), TimedOut: r.end == TimedOut}
+	e := protocol.JobEnd{ID: ended.id, ExitCode: code, Signal: signal, Duration: time.Since(r.started), TimedOut: r.end == protocol.TimedOut}
 	status := "exited " + strconv.Itoa(code)
 	if signal != "" {
 		status = "killed " + signal
@@ -181,11 +183,9 @@ func (js *jobs) finished(r *running) {
 	for ; done > keptJobs; done-- {
 		js.forgetOldest(ended)
 	}
-	var enc encoder
-	e.encode(&enc)
 	go func() {
 		<-r.answered // the host learns of the job first
-		r.s.out.message(kindJobEnd, 0, enc.b)
+		r.s.conn.JobEnded(e)
 	}()
 }
 
@@ -214,9 +214,9 @@ func (js *jobs) forgetOldest(ended *job) {
 
 // handTo lets only the commands of one kind read a file or directory.
 func handTo(path string, readOnly bool, mode os.FileMode) error {
-	gid := CommandUID
+	gid := protocol.CommandUID
 	if readOnly {
-		gid = ReadOnlyUID
+		gid = protocol.ReadOnlyUID
 	}
 	if err := os.Chown(path, 0, gid); err != nil {
 		return err
@@ -278,18 +278,19 @@ func (js *jobs) keepOutputs(r *running) {
 	}
 }
 
-func (js *jobs) encode(e *encoder) {
+// all returns the running jobs and the ended ones that are kept, oldest first.
+func (js *jobs) all() []protocol.Job {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	e.uint(uint64(len(js.list)))
+	all := make([]protocol.Job, 0, len(js.list))
 	for _, j := range js.list {
-		command := j.run.req.Command
-		v := Job{ID: j.id, Command: command[:min(len(command), maxJobCommand)], Running: !j.done, ReadOnly: j.run.req.ReadOnly, Started: j.run.started}
+		v := protocol.Job{ID: j.id, Command: j.run.req.Command, Running: !j.done, ReadOnly: j.run.req.ReadOnly, Started: j.run.started}
 		if j.done {
 			v.ExitCode, _ = exitOf(j.run.status)
 		}
-		v.encode(e)
+		all = append(all, v)
 	}
+	return all
 }
 
 func (js *jobs) kill(id, name string) error {
@@ -306,7 +307,7 @@ func (js *jobs) kill(id, name string) error {
 	}
 	js.mu.Unlock()
 	if run == nil {
-		return &refusal{failedNoJob, "no such job"}
+		return protocol.ErrNoJob
 	}
 	run.signal(sig)
 	return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // Read-only callers and others are separate: neither can read the other's jobs and kept
@@ -19,15 +20,15 @@ import (
 func TestJobsOfReadOnlyCallersAreApart(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	ends := make(chan JobEnd, 100)
-	s.OnJobEnd(func(e JobEnd) { ends <- e })
+	ends := make(chan protocol.JobEnd, 100)
+	s.OnJobEnd(func(e protocol.JobEnd) { ends <- e })
 	run := func(readOnly bool, command string) string {
-		r := s.exec(ExecRequest{Command: command, ReadOnly: readOnly})
+		r := s.exec(protocol.ExecRequest{Command: command, ReadOnly: readOnly})
 		return text(r.Stdout)
 	}
 	for _, readOnly := range []bool{false, true} {
-		job := s.exec(ExecRequest{Command: "echo of $UID; seq 1 100000; exec sleep 1001", Background: true, ReadOnly: readOnly})
-		flood := s.exec(ExecRequest{Command: "seq 1 100000", HeadTail: 6, ReadOnly: readOnly})
+		job := s.exec(protocol.ExecRequest{Command: "echo of $UID; seq 1 100000; exec sleep 1001", Background: true, ReadOnly: readOnly})
+		flood := s.exec(protocol.ExecRequest{Command: "seq 1 100000", HeadTail: 6, ReadOnly: readOnly})
 		if job.JobID == "" || flood.Stdout.Saved == "" {
 			t.Fatalf("%+v %+v", job, flood)
 		}
@@ -37,7 +38,7 @@ func TestJobsOfReadOnlyCallersAreApart(t *testing.T) {
 			t.Errorf("read-only %v: its own: %q", readOnly, own)
 		}
 		for _, attack := range []string{"ls " + job.JobDir, "cat " + job.JobDir + "/stdout", "cat " + job.JobDir + "/status", "cat " + job.JobDir + "/pid", "tail -1 " + flood.Stdout.Saved, "kill -9 " + pid, "kill -9 -- -" + pid} {
-			if r := s.exec(ExecRequest{Command: attack + " 2>/dev/null", ReadOnly: !readOnly}); r.ExitCode == 0 {
+			if r := s.exec(protocol.ExecRequest{Command: attack + " 2>/dev/null", ReadOnly: !readOnly}); r.ExitCode == 0 {
 				t.Errorf("attack: %s by the others: %q", attack, text(r.Stdout))
 			}
 		}
@@ -50,9 +51,9 @@ func TestJobsOfReadOnlyCallersAreApart(t *testing.T) {
 		<-ends
 
 		for range 3 * keptJobs {
-			s.exec(ExecRequest{Command: "true", Background: true, ReadOnly: !readOnly})
+			s.exec(protocol.ExecRequest{Command: "true", Background: true, ReadOnly: !readOnly})
 			<-ends
-			s.exec(ExecRequest{Command: "seq 1 1000", HeadTail: 6, ReadOnly: !readOnly})
+			s.exec(protocol.ExecRequest{Command: "seq 1 1000", HeadTail: 6, ReadOnly: !readOnly})
 		}
 		if got := run(readOnly, fmt.Sprintf("cat %s/status; tail -1 %s; ls %s %s | wc -l", job.JobDir, flood.Stdout.Saved, jobsDir, outputDir)); got != fmt.Sprintf("killed SIGKILL\n100000\n%d\n", keptJobs+keptOutputs+3) {
 			t.Errorf("attack: read-only %v was pushed out: %q", readOnly, got)
@@ -75,7 +76,7 @@ func hostJobs(t *testing.T) *jobs {
 func (js *jobs) command(halves int) *running {
 	r := &running{s: &server{jobs: js}, sh: &shell{pid: 1}, ended: make(chan struct{})}
 	r.req.HeadTail = halves
-	r.stdout, r.stderr = r.capture(Stdout), r.capture(Stderr)
+	r.stdout, r.stderr = r.capture(protocol.Stdout), r.capture(protocol.Stderr)
 	return r
 }
 
@@ -133,13 +134,13 @@ func TestJobThatCannotBeMadeLeavesNothing(t *testing.T) {
 func TestNoisyCommandBecomesAJobBesideOthers(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	ends := make(chan JobEnd, 1)
-	s.OnJobEnd(func(e JobEnd) { ends <- e })
-	noisy, result := make(chan struct{}), make(chan ExecResult, 1)
+	ends := make(chan protocol.JobEnd, 1)
+	s.OnJobEnd(func(e protocol.JobEnd) { ends <- e })
+	noisy, result := make(chan struct{}), make(chan protocol.ExecResult, 1)
 	go func() {
 		var once sync.Once
-		req := ExecRequest{Command: "seq 1 1000; echo; until [ -e go ]; do sleep 0.02; done; echo last", HeadTail: 6, DetachAfter: 3 * time.Second}
-		r, err := s.Exec(context.Background(), req, func(_ Stream, p []byte) {
+		req := protocol.ExecRequest{Command: "seq 1 1000; echo; until [ -e go ]; do sleep 0.02; done; echo last", HeadTail: 6, DetachAfter: 3 * time.Second}
+		r, err := s.Exec(context.Background(), req, func(_ protocol.Stream, p []byte) {
 			if strings.HasSuffix(string(p), "\n\n") {
 				once.Do(func() { close(noisy) })
 			}
@@ -151,10 +152,10 @@ func TestNoisyCommandBecomesAJobBesideOthers(t *testing.T) {
 	}()
 	<-noisy
 	for range 2 * keptOutputs {
-		s.exec(ExecRequest{Command: "seq 1 1000", HeadTail: 6})
+		s.exec(protocol.ExecRequest{Command: "seq 1 1000", HeadTail: 6})
 	}
 	r := <-result
-	if r.End != Detached {
+	if r.End != protocol.Detached {
 		t.Fatalf("did not become a job: %+v", r)
 	}
 	s.sh("touch go")

@@ -3,13 +3,15 @@ package agent
 import (
 	"runtime/debug"
 	"time"
+
+	"satchel/sandbox/protocol"
 )
 
 // defaultRestAfter is longer than a client's usual pause between commands, because the next
 // command is slower after a rest.
 const defaultRestAfter = 2 * time.Second
 
-func restAfter(b Boot) time.Duration {
+func restAfter(b protocol.Boot) time.Duration {
 	if b.RestAfter <= 0 {
 		return defaultRestAfter
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/sandbox/protocol"
 )
 
 // warmShells is how many shells of a kind wait for commands. One is enough for sequential
@@ -14,7 +16,7 @@ const warmShells = 1
 
 // pool starts shells ahead of the commands.
 type pool struct {
-	boot   Boot
+	boot   protocol.Boot
 	reaper *reaper
 
 	// starting is held for reading while a command is given its shell, and for
@@ -30,7 +32,7 @@ type pool struct {
 	stopped  bool
 }
 
-func newPool(b Boot) (*pool, error) {
+func newPool(b protocol.Boot) (*pool, error) {
 	p := &pool{
 		boot: b, reaper: newReaper(), mark: firstMark,
 		idle: make(map[bool][]*shell), filling: make(map[bool]bool),
@@ -88,7 +90,7 @@ func (p *pool) take(readOnly bool) (*shell, error) {
 	if stopped {
 		p.discard(sh)
 		p.release(sh)
-		return nil, errStopping
+		return nil, protocol.ErrStopping
 	}
 	// Another command of the same user may have stopped it.
 	_ = unix.Kill(sh.pid, unix.SIGCONT)
@@ -100,7 +102,7 @@ func (p *pool) takeIdle(readOnly bool) (*shell, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
-		return nil, errStopping
+		return nil, protocol.ErrStopping
 	}
 	for len(p.idle[readOnly]) > 0 {
 		sh := p.idle[readOnly][0]

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // whatRootIsFor does what the agent needs its capabilities for, and writes down
@@ -19,7 +20,7 @@ func whatRootIsFor(t *testing.T, s *sandbox) string {
 	must(t, os.Chown(filepath.Join(s.lower, "a.txt"), 0, 0)) // as a checkout by root is
 	must(t, os.Chmod(filepath.Join(s.lower, "a.txt"), 0o666))
 	unanswered := false
-	run := func(name string, r ExecRequest) {
+	run := func(name string, r protocol.ExecRequest) {
 		if unanswered {
 			return
 		}
@@ -29,16 +30,16 @@ func whatRootIsFor(t *testing.T, s *sandbox) string {
 		fmt.Fprintf(&w, "%s: %d %q %d %q %v\n", name, res.End, text(res.Stdout), res.ExitCode, res.Signal, err)
 		unanswered = ctx.Err() != nil
 	}
-	run("files", ExecRequest{Command: "echo x >> a.txt; rm b.txt; mkdir d; echo > d/f; chmod 0 d; echo ok > ~/x && stat -c %a a.txt"})
-	run("leftovers", ExecRequest{Command: "trap '' TERM; setsid sleep 1001 & setsid sleep 1002 & :"})
-	run("none left", ExecRequest{Command: "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'slee[p] 100'"})
-	run("read-only", ExecRequest{ReadOnly: true, Command: "echo x > a.txt; id -u; id -G | wc -w; grep CapBnd /proc/self/status"})
-	run("writer", ExecRequest{Background: true, Command: "exec 3>busy; echo > ready; exec sleep 1003"})
-	run("ready", ExecRequest{Command: "until [ -e ready ]; do sleep 0.02; done; echo > /dev/stdout"})
+	run("files", protocol.ExecRequest{Command: "echo x >> a.txt; rm b.txt; mkdir d; echo > d/f; chmod 0 d; echo ok > ~/x && stat -c %a a.txt"})
+	run("leftovers", protocol.ExecRequest{Command: "trap '' TERM; setsid sleep 1001 & setsid sleep 1002 & :"})
+	run("none left", protocol.ExecRequest{Command: "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'slee[p] 100'"})
+	run("read-only", protocol.ExecRequest{ReadOnly: true, Command: "echo x > a.txt; id -u; id -G | wc -w; grep CapBnd /proc/self/status"})
+	run("writer", protocol.ExecRequest{Background: true, Command: "exec 3>busy; echo > ready; exec sleep 1003"})
+	run("ready", protocol.ExecRequest{Command: "until [ -e ready ]; do sleep 0.02; done; echo > /dev/stdout"})
 	if unanswered {
 		return w.String()
 	}
-	b, err := s.Collect(testenv.Context(t), CollectLimits{})
+	b, err := s.Collect(testenv.Context(t), protocol.CollectLimits{})
 	fmt.Fprintf(&w, "%v %s", err, brief(byPath(b)))
 	return w.String()
 }
@@ -52,10 +53,10 @@ func TestEachCapabilityIsNeeded(t *testing.T) {
 			t.Errorf("with all of them there is no %s in\n%s", line, want)
 		}
 	}
-	for i, c := range Capabilities {
+	for i, c := range protocol.Capabilities {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()
-			caps := slices.Delete(slices.Clone(Capabilities), i, i+1)
+			caps := slices.Delete(slices.Clone(protocol.Capabilities), i, i+1)
 			s, err := trySandbox(t, sandboxOption{seed: testSeed, caps: caps})
 			if err != nil {
 				t.Logf("it does not start: %.200v", err)

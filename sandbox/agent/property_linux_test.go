@@ -17,6 +17,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // modelFile is what a host knows of a file: all that git keeps.
@@ -45,7 +46,7 @@ func (m model) under(dir string) []string {
 
 // take applies a batch except some writes, which must be reported again. Deletions come
 // first; an opaque directory only hides the checkout's files.
-func (m model) take(b Batch, except map[string]bool) {
+func (m model) take(b protocol.Batch, except map[string]bool) {
 	for _, e := range b.Entries {
 		switch {
 		case e.Deleted:
@@ -104,7 +105,7 @@ walk(b".")
 
 func walked(t *testing.T, s *sandbox) model {
 	t.Helper()
-	r := s.exec(ExecRequest{Command: "python3 /tmp/walk.py", HeadTail: 4 << 20})
+	r := s.exec(protocol.ExecRequest{Command: "python3 /tmp/walk.py", HeadTail: 4 << 20})
 	if r.ExitCode != 0 || r.Stdout.Dropped > 0 {
 		t.Fatalf("walking: %d %s", r.ExitCode, text(r.Stderr))
 	}
@@ -265,13 +266,13 @@ func TestCollectedIsWhatIsThere(t *testing.T) {
 		}
 		command := strings.Join(ops, "\n")
 		history = append(history, command)
-		done := s.exec(ExecRequest{Command: "exec 2>/dev/null\n" + command + "\nfind . -path ./.git -prune -o -size +300k -type f -exec rm -f {} + ; :", DetachAfter: 5 * time.Minute})
-		if done.End != Exited {
+		done := s.exec(protocol.ExecRequest{Command: "exec 2>/dev/null\n" + command + "\nfind . -path ./.git -prune -o -size +300k -type f -exec rm -f {} + ; :", DetachAfter: 5 * time.Minute})
+		if done.End != protocol.Exited {
 			t.Fatalf("seed %d, step %d does not end:\n%s\n%s", seed, step, command, s.sh("ps axww -o pid,ppid,stat,args"))
 		}
 		last, left := uint64(0), false // the batch that was cut; what a new collection has to tell
 		for rounds := 0; ; rounds++ {
-			limits := CollectLimits{After: last}
+			limits := protocol.CollectLimits{After: last}
 			if r.IntN(4) == 0 {
 				limits.Entries = 7
 			}
@@ -329,7 +330,7 @@ func applyToModel(t *testing.T, s *sandbox, r *rand.Rand, m model) {
 	if r.IntN(3) == 0 {
 		n = del(p)
 	}
-	rs, err := s.Apply(t.Context(), []ApplyEntry{n})
+	rs, err := s.Apply(t.Context(), []protocol.ApplyEntry{n})
 	must(t, err)
 	switch {
 	case rs[0].Dirty || rs[0].Problem != "":

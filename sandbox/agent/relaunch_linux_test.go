@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // hostShell is a process of the host's that waits as a shell does.
 func hostShell(t *testing.T, mark uint32) *shell {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: CommandUID, Gid: CommandUID, Groups: []uint32{mark}}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: protocol.CommandUID, Gid: protocol.CommandUID, Groups: []uint32{mark}}}
 	must(t, cmd.Start())
 	exited := make(chan unix.WaitStatus, 1)
 	go func() {
@@ -44,8 +45,8 @@ func TestKillOfACommandThatGetsAnotherShell(t *testing.T) {
 	js := newJobs(1 << 20)
 	first, second := hostShell(t, mark), hostShell(t, mark+1)
 	p := &pool{idle: map[bool][]*shell{false: {second}}, marks: map[uint32]bool{mark: true}}
-	r := &running{s: &server{jobs: js, shell: p}, sh: first, req: ExecRequest{Command: "true"}}
-	r.stdout, r.stderr = r.capture(Stdout), r.capture(Stderr)
+	r := &running{s: &server{jobs: js, shell: p}, sh: first, req: protocol.ExecRequest{Command: "true"}}
+	r.stdout, r.stderr = r.capture(protocol.Stdout), r.capture(protocol.Stderr)
 	must(t, unix.Kill(first.pid, unix.SIGKILL))
 	r.status = <-first.exited
 	r.readers.Go(func() {

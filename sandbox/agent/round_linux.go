@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
+	"satchel/sandbox/protocol"
 )
 
 // A command can open, change, replace or remove a file at any moment, even between a check
@@ -27,8 +28,8 @@ import (
 type round struct {
 	view    *spaceView
 	quiet   bool // no command runs, and none can start
-	results []ApplyResult
-	entries []ApplyEntry
+	results []protocol.ApplyResult
+	entries []protocol.ApplyEntry
 	use     liveUse // uses in the space at the last call of look
 	aside   []setAside
 	names   int             // private names in use, and those that a command has taken
@@ -244,7 +245,7 @@ func (v *spaceView) sameAsLower(p string, dir int, tmp string, st *unix.Stat_t) 
 }
 
 // holds reports whether a file has exactly the content and mode of an entry.
-func (v *spaceView) holds(dir int, name string, st *unix.Stat_t, n *ApplyEntry) bool {
+func (v *spaceView) holds(dir int, name string, st *unix.Stat_t, n *protocol.ApplyEntry) bool {
 	if n.Mode == space.Symlink {
 		return st.Mode&unix.S_IFMT == unix.S_IFLNK && readLink(dir, name) == string(n.Content)
 	}

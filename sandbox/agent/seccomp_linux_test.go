@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // attackersCalls is what must be refused on every architecture.
@@ -269,11 +270,11 @@ func TestSeccompInGVisor(t *testing.T) {
 	}
 	checkWorks(t, s.sh("python3 works.py"))
 	if foreignCalls != 0 {
-		r := s.exec(ExecRequest{Command: "exec python3 -c '" + foreignCall + "'"})
+		r := s.exec(protocol.ExecRequest{Command: "exec python3 -c '" + foreignCall + "'"})
 		if r.Signal != "SIGSYS" {
 			t.Errorf("attack: a call of the x32 kind: %+v %s", r, text(r.Stderr))
 		}
-		if r := s.exec(ExecRequest{Command: "exec python3 -c '" + call32 + "'"}); r.Signal == "" {
+		if r := s.exec(protocol.ExecRequest{Command: "exec python3 -c '" + call32 + "'"}); r.Signal == "" {
 			t.Errorf("attack: a call by the 32-bit entry: %+v %s %s", r, text(r.Stdout), text(r.Stderr))
 		}
 	}
@@ -300,7 +301,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &out, "/tmp"
 		cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: CommandUID, Gid: CommandUID}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: protocol.CommandUID, Gid: protocol.CommandUID}}
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the goroutine
@@ -345,11 +346,11 @@ func TestCommandsAreRestricted(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	for _, readOnly := range []bool{false, true} {
-		r := s.exec(ExecRequest{Command: `grep -E '^(Cap|NoNewPrivs|Seccomp:|Uid|Gid)' /proc/$$/status | tr '\t\n' ' ;'`, ReadOnly: readOnly})
+		r := s.exec(protocol.ExecRequest{Command: `grep -E '^(Cap|NoNewPrivs|Seccomp:|Uid|Gid)' /proc/$$/status | tr '\t\n' ' ;'`, ReadOnly: readOnly})
 		got := strings.Split(text(r.Stdout), ";")
-		uid := CommandUID
+		uid := protocol.CommandUID
 		if readOnly {
-			uid = ReadOnlyUID
+			uid = protocol.ReadOnlyUID
 		}
 		for _, want := range []string{
 			fmt.Sprintf("Uid: %d %[1]d %[1]d %[1]d", uid), fmt.Sprintf("Gid: %d %[1]d %[1]d %[1]d", uid),

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/sandbox/protocol"
 )
 
 const (
@@ -89,13 +91,13 @@ func run(f func(string), p string) {
 
 func newSpaceView(p *pool, lower int) (*spaceView, error) {
 	v := &spaceView{pool: p, lower: lower, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
-	v.findUse = func() liveUse { return findUse(p.running(), SpaceDir) }
+	v.findUse = func() liveUse { return findUse(p.running(), protocol.SpaceDir) }
 	var err error
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if v.upper, err = unix.Open(upperDir, flags, 0); err != nil {
 		return nil, fmt.Errorf("opening the upper layer: %w", err)
 	}
-	if v.space, err = unix.Open(SpaceDir, flags, 0); err != nil {
+	if v.space, err = unix.Open(protocol.SpaceDir, flags, 0); err != nil {
 		return nil, fmt.Errorf("opening the space: %w", err)
 	}
 	var st unix.Stat_t
@@ -141,18 +143,18 @@ func (v *spaceView) inLower(p string) bool {
 }
 
 // ack records that the host has a batch.
-func (v *spaceView) ack(a ackRequest) error {
+func (v *spaceView) ack(a protocol.AckRequest) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	b, ok := v.batches[a.batch]
+	b, ok := v.batches[a.Batch]
 	if !ok {
-		return fmt.Errorf("no batch %d", a.batch)
+		return fmt.Errorf("no batch %d", a.Batch)
 	}
-	delete(v.batches, a.batch)
-	for _, p := range a.except {
+	delete(v.batches, a.Batch)
+	for _, p := range a.Except {
 		delete(b, p)
 	}
-	v.ackCut(a.batch, b)
+	v.ackCut(a.Batch, b)
 	for p, s := range b {
 		if s == nil {
 			delete(v.acked, p)
@@ -187,10 +189,10 @@ func becomeUser() error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
 		return os.NewSyscallError("setgroups", e)
 	}
-	if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, keep, CommandUID, keep); e != 0 {
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, keep, protocol.CommandUID, keep); e != 0 {
 		return os.NewSyscallError("setresgid", e)
 	}
-	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, keep, CommandUID, keep); e != 0 {
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, keep, protocol.CommandUID, keep); e != 0 {
 		return os.NewSyscallError("setresuid", e)
 	}
 	return nil

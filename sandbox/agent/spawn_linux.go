@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/sandbox/protocol"
 )
 
 // firstMark is the first group id that marks a command's processes. Every command gets a
@@ -95,7 +97,7 @@ type spawner struct {
 	work     chan func()
 }
 
-func newSpawner(b Boot, r *reaper, readOnly bool) (*spawner, error) {
+func newSpawner(b protocol.Boot, r *reaper, readOnly bool) (*spawner, error) {
 	s := &spawner{reaper: r, readOnly: readOnly, env: environment(b.Env, readOnly), script: shellScript(b), work: make(chan func())}
 	ready := make(chan error, 1)
 	go func() {
@@ -114,12 +116,12 @@ func newSpawner(b Boot, r *reaper, readOnly bool) (*spawner, error) {
 
 func (s *spawner) uid() uint32 {
 	if s.readOnly {
-		return ReadOnlyUID
+		return protocol.ReadOnlyUID
 	}
-	return CommandUID
+	return protocol.CommandUID
 }
 
-func (s *spawner) prepareThread(b Boot) error {
+func (s *spawner) prepareThread(b protocol.Boot) error {
 	if s.readOnly {
 		if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 			return fmt.Errorf("making a mount namespace: %w", err)
@@ -128,14 +130,14 @@ func (s *spawner) prepareThread(b Boot) error {
 			return fmt.Errorf("making mounts private: %w", err)
 		}
 		const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
-		if err := unix.Mount("", SpaceDir, "", ro, ""); err != nil {
+		if err := unix.Mount("", protocol.SpaceDir, "", ro, ""); err != nil {
 			return fmt.Errorf("making the space read-only: %w", err)
 		}
-		if err := mountTmp(b, ReadOnlyUID); err != nil {
+		if err := mountTmp(b, protocol.ReadOnlyUID); err != nil {
 			return err
 		}
 		// The working directory still refers to the writable mount.
-		if err := unix.Chdir(SpaceDir); err != nil {
+		if err := unix.Chdir(protocol.SpaceDir); err != nil {
 			return err
 		}
 	}
@@ -190,7 +192,7 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 	}
 	fds = append(fds, null)
 	attr := &syscall.ProcAttr{
-		Dir:   SpaceDir,
+		Dir:   protocol.SpaceDir,
 		Env:   s.env,
 		Files: []uintptr{uintptr(null), uintptr(pipes[0][1]), uintptr(pipes[1][1]), uintptr(text), uintptr(pipes[2][0])},
 		Sys: &syscall.SysProcAttr{
@@ -223,7 +225,7 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 // wait: bash itself keeps the text of -c in BASH_EXECUTION_STRING. The script sets the
 // limits because they belong to a process, not to the thread that starts it. A process
 // may always lower its limits.
-func shellScript(b Boot) string {
+func shellScript(b protocol.Boot) string {
 	var w strings.Builder
 	w.WriteString("umask 022;ulimit -c 0")
 	limit := func(flag string, v int64) {
@@ -249,7 +251,7 @@ func environment(extra []string, readOnly bool) []string {
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + homeDir,
-		"PWD=" + SpaceDir,
+		"PWD=" + protocol.SpaceDir,
 		"LANG=C.UTF-8",
 		"TERM=dumb",
 		"SHELL=/bin/bash",

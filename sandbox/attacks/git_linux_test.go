@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/gitstore"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // hostileRepository makes, in the directory where it runs, a nested repository and
@@ -220,7 +220,7 @@ func TestAttackGitInside(t *testing.T) {
 		}
 	}
 	r := a.sh("git -c core.bare=false init -q /tmp/r; cd /tmp/r; git config user.email x; git config user.name x; git commit -q --allow-empty -m mine; cp -r /tmp/r/.git/refs /space/refs; git -C /space --git-dir=/tmp/r/.git log --format=%s -1")
-	if r.End != agent.Exited || strings.Contains(a.git("log", "--format=%s"), "mine") {
+	if r.End != protocol.Exited || strings.Contains(a.git("log", "--format=%s"), "mine") {
 		t.Errorf("%+v", r)
 	}
 	a.alive()

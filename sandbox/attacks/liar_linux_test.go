@@ -16,19 +16,19 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // liar speaks the protocol without a fault and lies in it.
 type liar struct {
 	sandbox.Agent
-	batches chan agent.Batch   // told instead of what changed; nil: the truth
-	batch   func() agent.Batch // likewise, without end
-	result  func(agent.ExecResult) agent.ExecResult
-	apply   func(context.Context, []agent.ApplyEntry) ([]agent.ApplyResult, error)
+	batches chan protocol.Batch   // told instead of what changed; nil: the truth
+	batch   func() protocol.Batch // likewise, without end
+	result  func(protocol.ExecResult) protocol.ExecResult
+	apply   func(context.Context, []protocol.ApplyEntry) ([]protocol.ApplyResult, error)
 }
 
-func (l *liar) Collect(ctx context.Context, limits agent.CollectLimits) (agent.Batch, error) {
+func (l *liar) Collect(ctx context.Context, limits protocol.CollectLimits) (protocol.Batch, error) {
 	if l.batch != nil {
 		return l.batch(), ctx.Err()
 	}
@@ -37,7 +37,7 @@ func (l *liar) Collect(ctx context.Context, limits agent.CollectLimits) (agent.B
 		case b := <-l.batches:
 			return b, nil
 		default:
-			return agent.Batch{}, nil
+			return protocol.Batch{}, nil
 		}
 	}
 	return l.Agent.Collect(ctx, limits)
@@ -50,7 +50,7 @@ func (l *liar) Ack(ctx context.Context, batch uint64, except []string) error {
 	return l.Agent.Ack(ctx, batch, except)
 }
 
-func (l *liar) Exec(ctx context.Context, r agent.ExecRequest, f func(agent.Stream, []byte)) (agent.ExecResult, error) {
+func (l *liar) Exec(ctx context.Context, r protocol.ExecRequest, f func(protocol.Stream, []byte)) (protocol.ExecResult, error) {
 	res, err := l.Agent.Exec(ctx, r, f)
 	if l.result != nil && err == nil {
 		res = l.result(res)
@@ -58,7 +58,7 @@ func (l *liar) Exec(ctx context.Context, r agent.ExecRequest, f func(agent.Strea
 	return res, err
 }
 
-func (l *liar) Apply(ctx context.Context, e []agent.ApplyEntry) ([]agent.ApplyResult, error) {
+func (l *liar) Apply(ctx context.Context, e []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
 	if l.apply != nil {
 		return l.apply(ctx, e)
 	}
@@ -68,8 +68,8 @@ func (l *liar) Apply(ctx context.Context, e []agent.ApplyEntry) ([]agent.ApplyRe
 // lying makes every agent of a pool a liar.
 func lying(l liar) func(*sandbox.Options) {
 	return func(o *sandbox.Options) {
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
-			c, err := agent.Connect(ctx, conn, b)
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (sandbox.Agent, error) {
+			c, err := protocol.Connect(ctx, conn, b)
 			if err != nil {
 				return nil, err
 			}
@@ -87,16 +87,16 @@ const lyingContent = "canary-of-a-liar"
 // repository, and the content is only in its objects.
 func TestAttackLyingBatch(t *testing.T) {
 	t.Parallel()
-	write := func(p string) agent.Entry {
-		return agent.Entry{Path: p, Content: []byte(lyingContent), Size: int64(len(lyingContent))}
+	write := func(p string) protocol.Entry {
+		return protocol.Entry{Path: p, Content: []byte(lyingContent), Size: int64(len(lyingContent))}
 	}
-	link := func(p, to string) agent.Entry {
-		return agent.Entry{Path: p, Mode: space.Symlink, Content: []byte(to)}
+	link := func(p, to string) protocol.Entry {
+		return protocol.Entry{Path: p, Mode: space.Symlink, Content: []byte(to)}
 	}
-	batches := make(chan agent.Batch, 1)
+	batches := make(chan protocol.Batch, 1)
 	w := newWorld(t, lying(liar{batches: batches}))
 	a := w.tenant(map[string]string{"kept": "kept\n", "dir/one": "1\n", "dir/two": "2\n"})
-	refusedAll := []agent.Entry{}
+	refusedAll := []protocol.Entry{}
 	for _, p := range []string{
 		"../escape", "../../../../../../tmp/satchel-escape", "/etc/satchel-escape", "dir/../../escape", "", ".", "..", "./x", "a//b", "a/", "a\x00b", "a\nb", "\xff",
 		".git/hooks/post-commit", ".git/config", "sub/.git/config", "GIT~1/config", ".git", "refs\x00", strings.Repeat("d/", 60) + "x", strings.Repeat("x", 5000), "C:\\..\\x\x00",
@@ -106,9 +106,9 @@ func TestAttackLyingBatch(t *testing.T) {
 	for p, to := range map[string]string{"l1": "/etc/passwd", "l2": "../../x", "l3": "", "l4": ".git/config", "l5": "a\x00b", "dir/l6": "../../x"} {
 		refusedAll = append(refusedAll, link(p, to))
 	}
-	refusedAll = append(refusedAll, agent.Entry{Path: "mode", Mode: 77, Content: []byte(lyingContent)},
-		agent.Entry{Path: "size", Size: 1 << 62, Problem: "it is \x1b[2Jlarge\xff"}, agent.Entry{Path: "negative", Size: -1, Problem: "x"})
-	batches <- agent.Batch{ID: 1, Entries: refusedAll}
+	refusedAll = append(refusedAll, protocol.Entry{Path: "mode", Mode: 77, Content: []byte(lyingContent)},
+		protocol.Entry{Path: "size", Size: 1 << 62, Problem: "it is \x1b[2Jlarge\xff"}, protocol.Entry{Path: "negative", Size: -1, Problem: "x"})
+	batches <- protocol.Batch{ID: 1, Entries: refusedAll}
 	r := a.sh("true")
 	if len(r.Commits) != 0 || r.NotSaved != nil || len(r.Refused) < 20 {
 		t.Errorf("%d commits, %d refused, %v", len(r.Commits), len(r.Refused), r.NotSaved)
@@ -123,7 +123,7 @@ func TestAttackLyingBatch(t *testing.T) {
 	}
 	// Contradictions: a path twice, a file that is a directory, files under a link, a
 	// deletion of a written file, empty and opaque directories.
-	for i, entries := range [][]agent.Entry{
+	for i, entries := range [][]protocol.Entry{
 		{write("twice"), {Path: "twice", Content: []byte("other")}, link("twice", "kept")},
 		{write("file"), write("file/under"), write("file/under/that")},
 		{link("link", "dir"), write("link/one"), write("link/new")},
@@ -132,7 +132,7 @@ func TestAttackLyingBatch(t *testing.T) {
 		{{Path: "nothing", Deleted: true}, {Path: "..", Deleted: true}, {Path: "/", Dir: true, Opaque: true}, {Path: "", Dir: true}},
 		{{Path: "busy", Busy: true, Content: []byte("x")}, {Path: "busy", Deleted: true, Dir: true, Opaque: true, Busy: true, Mode: 9}},
 	} {
-		batches <- agent.Batch{ID: uint64(i + 2), Entries: entries}
+		batches <- protocol.Batch{ID: uint64(i + 2), Entries: entries}
 		a.sh("true")
 		if out, err := gitIn(a.repository(), "fsck", "--full", "--strict", "--no-dangling"); err != nil {
 			t.Errorf("%d: %s", i, out)
@@ -155,20 +155,20 @@ func TestAttackLyingSizes(t *testing.T) {
 	small := func(o *sandbox.Options) {
 		o.MaxFile, o.MaxChange, o.MaxChangeFiles, o.CollectTime, o.MaxPendingFile = 1000, 5000, 10, time.Second, 1000
 	}
-	many := make([]agent.Entry, 11)
+	many := make([]protocol.Entry, 11)
 	for i := range many {
-		many[i] = agent.Entry{Path: fmt.Sprintf("f%d", i), Content: []byte("x")}
+		many[i] = protocol.Entry{Path: fmt.Sprintf("f%d", i), Content: []byte("x")}
 	}
-	large := slices.Repeat([]agent.Entry{{Path: "f", Content: make([]byte, 900)}}, 6)
-	for name, entries := range map[string][]agent.Entry{
+	large := slices.Repeat([]protocol.Entry{{Path: "f", Content: make([]byte, 900)}}, 6)
+	for name, entries := range map[string][]protocol.Entry{
 		"entries": many, "content": large, "one file": {{Path: "f", Content: make([]byte, 2000)}},
 		"one file, said to be small": {{Path: "f", Size: 1, Content: make([]byte, 2000)}},
 	} {
-		batches := make(chan agent.Batch, 1)
+		batches := make(chan protocol.Batch, 1)
 		a := newWorld(t, small, lying(liar{batches: batches})).tenant(map[string]string{"kept": "kept\n"})
-		batches <- agent.Batch{ID: 1, Entries: entries}
+		batches <- protocol.Batch{ID: 1, Entries: entries}
 		r := a.sh("true")
-		if r.NotSaved == nil || !errors.Is(r.NotSaved, agent.ErrProtocol) && fault.CodeOf(r.NotSaved) != fault.Unavailable || len(r.Commits) != 0 {
+		if r.NotSaved == nil || !errors.Is(r.NotSaved, protocol.ErrProtocol) && fault.CodeOf(r.NotSaved) != fault.Unavailable || len(r.Commits) != 0 {
 			t.Errorf("%s: %v", name, r.NotSaved)
 		}
 		if got := a.files(); !slices.Equal(got, []string{"kept"}) {
@@ -179,12 +179,12 @@ func TestAttackLyingSizes(t *testing.T) {
 		}
 	}
 	n := 0
-	a := newWorld(t, small, lying(liar{batch: func() agent.Batch {
+	a := newWorld(t, small, lying(liar{batch: func() protocol.Batch {
 		n++
-		return agent.Batch{ID: uint64(n), More: true, Entries: []agent.Entry{{Path: "f", Content: fmt.Append(nil, n)}}}
+		return protocol.Batch{ID: uint64(n), More: true, Entries: []protocol.Entry{{Path: "f", Content: fmt.Append(nil, n)}}}
 	}})).tenant(nil)
 	r := a.sh("true")
-	if n > 1100 || r.End != agent.Exited {
+	if n > 1100 || r.End != protocol.Exited {
 		t.Errorf("%d batches were taken; %+v", n, r.NotSaved)
 	}
 }
@@ -194,10 +194,10 @@ func TestAttackLyingSizes(t *testing.T) {
 func TestAttackLyingResult(t *testing.T) {
 	t.Parallel()
 	dirty := "\x1b[2J\x1b]0;x\x07../../etc\xff\x00"
-	a := newWorld(t, lying(liar{result: func(r agent.ExecResult) agent.ExecResult {
+	a := newWorld(t, lying(liar{result: func(r protocol.ExecResult) protocol.ExecResult {
 		r.Signal, r.JobID, r.JobDir = dirty, dirty, dirty
 		r.ExitCode, r.Leftover, r.Duration = 255, 1<<31-1, -time.Hour
-		r.Stdout = agent.Output{Head: []byte(dirty), Tail: []byte(dirty), Dropped: 1 << 62, Saved: dirty + strings.Repeat("x", 4000)}
+		r.Stdout = protocol.Output{Head: []byte(dirty), Tail: []byte(dirty), Dropped: 1 << 62, Saved: dirty + strings.Repeat("x", 4000)}
 		r.Stderr = r.Stdout
 		return r
 	}})).tenant(nil)
@@ -220,29 +220,29 @@ func TestAttackLyingResult(t *testing.T) {
 // answers, keeps nobody waiting for ever and loses nobody's change.
 func TestAttackLyingApply(t *testing.T) {
 	t.Parallel()
-	for name, apply := range map[string]func(context.Context, []agent.ApplyEntry) ([]agent.ApplyResult, error){
-		"nothing is done": func(_ context.Context, e []agent.ApplyEntry) ([]agent.ApplyResult, error) {
-			rs := make([]agent.ApplyResult, len(e))
+	for name, apply := range map[string]func(context.Context, []protocol.ApplyEntry) ([]protocol.ApplyResult, error){
+		"nothing is done": func(_ context.Context, e []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
+			rs := make([]protocol.ApplyResult, len(e))
 			for i := range e {
 				rs[i].Path = e[i].Path
 			}
 			return rs, nil
 		},
-		"everything is dirty": func(_ context.Context, e []agent.ApplyEntry) ([]agent.ApplyResult, error) {
-			rs := make([]agent.ApplyResult, len(e))
+		"everything is dirty": func(_ context.Context, e []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
+			rs := make([]protocol.ApplyResult, len(e))
 			for i := range e {
-				rs[i] = agent.ApplyResult{Path: e[i].Path, Dirty: true}
+				rs[i] = protocol.ApplyResult{Path: e[i].Path, Dirty: true}
 			}
 			return rs, nil
 		},
-		"a problem to show": func(_ context.Context, e []agent.ApplyEntry) ([]agent.ApplyResult, error) {
-			rs := make([]agent.ApplyResult, len(e))
+		"a problem to show": func(_ context.Context, e []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
+			rs := make([]protocol.ApplyResult, len(e))
 			for i := range e {
-				rs[i] = agent.ApplyResult{Path: e[i].Path, Problem: "\x1b[2J\xff" + strings.Repeat("x", 3000)}
+				rs[i] = protocol.ApplyResult{Path: e[i].Path, Problem: "\x1b[2J\xff" + strings.Repeat("x", 3000)}
 			}
 			return rs, nil
 		},
-		"no answer": func(ctx context.Context, e []agent.ApplyEntry) ([]agent.ApplyResult, error) {
+		"no answer": func(ctx context.Context, e []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		},

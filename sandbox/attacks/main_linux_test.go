@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/internal/testenv"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/programs/programstest"
+	"satchel/sandbox/protocol"
 )
 
 // The first argument with which the test binary is another process 1 than the
@@ -97,7 +97,7 @@ func (s *shared) start() {
 	}
 	o := gvisor.Options{RunDir: filepath.Join(s.dir, "run"), Programs: programstest.Build, Logger: slog.New(slog.DiscardHandler)}
 	if s.standIn != "" {
-		o.Programs, o.Args = programstest.WithSelf, []string{agent.Exe, s.standIn}
+		o.Programs, o.Args = programstest.WithSelf, []string{protocol.Exe, s.standIn}
 	}
 	r, err := gvisor.New(o)
 	if err != nil {

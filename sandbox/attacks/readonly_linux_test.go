@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // readOnlyProbes are ways for a caller that may only read to write the space.
@@ -57,7 +57,7 @@ func TestAttackReadOnlyCaller(t *testing.T) {
 	a.out("until [ -e up ]; do :; done")
 	head := a.git("rev-parse", "HEAD")
 	for _, p := range readOnlyProbes {
-		if r := a.readonly(p.script); harmed(r.Stdout.Text) || r.End != agent.Exited {
+		if r := a.readonly(p.script); harmed(r.Stdout.Text) || r.End != protocol.Exited {
 			t.Errorf("%s: %s%s", p.name, r.Stdout.Text, r.Stderr.Text)
 		}
 	}

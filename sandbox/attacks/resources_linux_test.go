@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // hostProcesses is how many processes of the host a tenant's newest sandbox is.
@@ -44,7 +44,7 @@ while True:
     except OSError: pass'`,
 	} {
 		r := a.sh(bomb)
-		if r.End != agent.TimedOut && r.End != agent.Exited {
+		if r.End != protocol.TimedOut && r.End != protocol.Exited {
 			t.Errorf("%s: %+v", short(bomb), r)
 		}
 		if left := a.out(processTable); left != "" {
@@ -227,7 +227,7 @@ func TestAttackOutputFlood(t *testing.T) {
 	}
 	for _, flood := range []string{"yes", "yes >&2 & yes", "cat /dev/zero", "cat /dev/urandom", `yes $'\e[2J\e]0;x'`} {
 		r := a.sh(flood)
-		if n := utf8.RuneCountInString(r.Stdout.Text) + utf8.RuneCountInString(r.Stderr.Text); r.End != agent.TimedOut || n > 30_000 || r.Stdout.Cut == 0 {
+		if n := utf8.RuneCountInString(r.Stdout.Text) + utf8.RuneCountInString(r.Stderr.Text); r.End != protocol.TimedOut || n > 30_000 || r.Stdout.Cut == 0 {
 			t.Errorf("%s: ended %d, %d characters, %d cut", flood, r.End, n, r.Stdout.Cut)
 		}
 	}
@@ -245,7 +245,7 @@ func TestAttackWaitForInput(t *testing.T) {
 	t.Parallel()
 	a := newWorld(t).tenant(nil)
 	r := a.sh(`cat; read -r x && echo harm; python3 -c 'import sys; print(repr(sys.stdin.read()))'; { : < /dev/tty; } 2>/dev/null && echo harm; tty; ls -l /proc/self/fd | grep -c 'pts\|socket'; git -c core.askpass= ls-remote https://example.org/x 2>/dev/null; ssh -o BatchMode=no nobody@localhost true 2>/dev/null; su -c id 2>/dev/null; true`)
-	if harmed(r.Stdout.Text) || !strings.HasPrefix(r.Stdout.Text, "''\n") || r.End != agent.Exited {
+	if harmed(r.Stdout.Text) || !strings.HasPrefix(r.Stdout.Text, "''\n") || r.End != protocol.Exited {
 		t.Errorf("ended %d: %s%s", r.End, r.Stdout.Text, r.Stderr.Text)
 	}
 	a.alive()

@@ -18,7 +18,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // weakRequest is what the weak agent is asked to do.
@@ -34,7 +34,7 @@ type weakRequest struct {
 // that fails in a sandbox must be seen to succeed here.
 func serveWeak(in io.Reader, out io.Writer) int {
 	unix.Umask(0)
-	for _, d := range []string{agent.TmpDir, agent.RunDir, agent.SpaceDir} {
+	for _, d := range []string{protocol.TmpDir, protocol.RunDir, protocol.SpaceDir} {
 		if err := unix.Mount("tmpfs", d, "tmpfs", 0, "mode=0777,size=16m"); err != nil {
 			return 1
 		}
@@ -61,7 +61,7 @@ func weakAnswer(r weakRequest) []byte {
 		return nil
 	}
 	cmd := exec.Command("/bin/bash", "-c", r.Script)
-	cmd.Dir = agent.SpaceDir
+	cmd.Dir = protocol.SpaceDir
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(r.UID), Gid: uint32(r.UID)}}
 	// A file, so that nobody waits for those who keep it open.

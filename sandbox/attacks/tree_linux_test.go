@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // secretFile makes a file on the host that no command may ever get the content
@@ -301,7 +301,7 @@ func TestAttackSwapsWhileCollected(t *testing.T) {
 	q := a.request(a.user, a.id, swaps)
 	q.Background = true
 	job, err := a.pool.Exec(noContext(), q)
-	if err != nil || job.End != agent.Detached {
+	if err != nil || job.End != protocol.Detached {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	a.out("until [ -e started ]; do :; done")

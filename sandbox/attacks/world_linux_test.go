@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -53,7 +53,7 @@ func newWorldWith(t testing.TB, over *shared, changeStore func(*gitstore.Options
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
-	g := gitstore.Options{Dir: w.dir, LibraryDir: w.library, CheckoutOwner: agent.CommandUID, Logger: logger}
+	g := gitstore.Options{Dir: w.dir, LibraryDir: w.library, CheckoutOwner: protocol.CommandUID, Logger: logger}
 	if changeStore != nil {
 		changeStore(&g)
 	}
@@ -236,7 +236,7 @@ func (a *tenant) readonly(command string) sandbox.Result {
 func (a *tenant) out(command string) string {
 	a.Helper()
 	r := a.look(command)
-	if r.ExitCode != 0 || r.End != agent.Exited {
+	if r.ExitCode != 0 || r.End != protocol.Exited {
 		a.Fatalf("%s: ended %d with %d %s\n%s%s", short(command), r.End, r.ExitCode, r.Signal, r.Stdout.Text, r.Stderr.Text)
 	}
 	return r.Stdout.Text

@@ -19,11 +19,11 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor/link"
 	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/host"
 	"satchel/sandbox/programs"
+	"satchel/sandbox/protocol"
 )
 
 // child is the Runtime's side of the runtime child.
@@ -117,8 +117,8 @@ func childAttr() *syscall.SysProcAttr {
 	}
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: agent.CommandUID, HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: agent.CommandUID, HostID: os.Getegid(), Size: 1}}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: protocol.CommandUID, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: protocol.CommandUID, HostID: os.Getegid(), Size: 1}}
 		attr.GidMappingsEnableSetgroups = false
 		attr.AmbientCaps = childCaps
 	}

@@ -16,6 +16,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/gvisor/rundir"
 	"satchel/sandbox/oci"
 )
 
@@ -146,7 +147,7 @@ func leftIn(dir string) []string {
 	for _, sub := range []string{"bundles", "state"} {
 		entries, _ := os.ReadDir(filepath.Join(dir, "run", sub))
 		for _, e := range entries {
-			if e.Name() != "null-netns" { // gVisor's own, one for all sandboxes
+			if e.Name() != rundir.NullNamespace {
 				left = append(left, filepath.Join(sub, e.Name()))
 			}
 		}

@@ -12,11 +12,11 @@ import (
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
 	"satchel/sandbox/programs"
 	"satchel/sandbox/programs/programstest"
+	"satchel/sandbox/protocol"
 )
 
 func TestMain(m *testing.M) {
@@ -77,7 +77,7 @@ func newRuntime(t testing.TB, change ...func(*gvisor.Options)) *gvisor.Runtime {
 	opt := gvisor.Options{
 		RunDir:   filepath.Join(t.TempDir(), "run"),
 		Programs: programstest.WithSelf,
-		Args:     []string{agent.Exe, standInCommand},
+		Args:     []string{protocol.Exe, standInCommand},
 	}
 	for _, c := range change {
 		c(&opt)

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
 	"satchel/sandbox/programs/programstest"
+	"satchel/sandbox/protocol"
 )
 
 // standInCommand is the first argument with which a test binary becomes a
@@ -36,7 +36,7 @@ const (
 
 // serve starts a sandbox, says its id and waits to be killed.
 func serve(dir string) error {
-	o := gvisor.Options{RunDir: filepath.Join(dir, "run"), Programs: programstest.WithSelf, Args: []string{agent.Exe, standInCommand}}
+	o := gvisor.Options{RunDir: filepath.Join(dir, "run"), Programs: programstest.WithSelf, Args: []string{protocol.Exe, standInCommand}}
 	limits := space.Limits{Memory: 1 << 30}
 	if os.Getenv(serverSpare) != "" {
 		o.Spare, o.SpareLimits = 1, limits
@@ -84,14 +84,14 @@ func standIn() {
 // library binds the library, as the agent does when it boots. There is none before
 // the first line comes.
 func library() {
-	if entries, err := os.ReadDir(agent.LibraryDir); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(protocol.LibraryDir); err != nil || len(entries) > 0 {
 		return
 	}
-	if err := unix.Mount(agent.Library, agent.LibraryDir, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(protocol.Library, protocol.LibraryDir, "", unix.MS_BIND, ""); err != nil {
 		return
 	}
 	const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := unix.Mount("", agent.LibraryDir, "", ro, ""); err != nil {
+	if err := unix.Mount("", protocol.LibraryDir, "", ro, ""); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }
@@ -138,7 +138,7 @@ func obey(line string) string {
 	cmd := exec.Command("/bin/bash", "-c", command)
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"}
 	if asUser {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: agent.CommandUID, Gid: agent.CommandUID}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: protocol.CommandUID, Gid: protocol.CommandUID}}
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

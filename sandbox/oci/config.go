@@ -11,7 +11,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Hostname is the host name inside every sandbox.
@@ -38,13 +38,10 @@ type Spec struct {
 	// Args is the command line of process 1; empty means the agent's.
 	Args []string
 	// Lower, Git and Library are the directories in which the runtime attaches the three
-	// directories of a space.Checkout, each under the name Attached, while the sandbox
-	// runs.
+	// directories of a space.Checkout, each under the name protocol.Attached, while the
+	// sandbox runs.
 	Lower, Git, Library string
 }
-
-// Attached is the name of a space's directories in the mounts of its sandbox.
-const Attached = agent.Attached
 
 // Config returns the configuration of the sandbox. An error means that the Spec is
 // invalid.
@@ -54,9 +51,9 @@ func Config(s Spec) (*specs.Spec, error) {
 	}
 	args := s.Args
 	if len(args) == 0 {
-		args = []string{agent.Exe}
+		args = []string{protocol.Exe}
 	}
-	caps := slices.Clone(agent.Capabilities)
+	caps := slices.Clone(protocol.Capabilities)
 	out := &specs.Spec{
 		Version: ociVersion,
 		Process: &specs.Process{
@@ -93,10 +90,10 @@ func Config(s Spec) (*specs.Spec, error) {
 	for _, b := range s.Binds {
 		out.Mounts = append(out.Mounts, bind(b.Source, b.Target, "nosuid", "nodev"))
 	}
-	out.Mounts = append(out.Mounts, bind(s.Lower, path.Dir(agent.Lower), "nosuid", "nodev"))
+	out.Mounts = append(out.Mounts, bind(s.Lower, path.Dir(protocol.Lower), "nosuid", "nodev"))
 	for _, m := range []struct{ name, source, target string }{
-		{"git", s.Git, path.Dir(agent.Git)},
-		{"library", s.Library, path.Dir(agent.Library)},
+		{"git", s.Git, path.Dir(protocol.Git)},
+		{"library", s.Library, path.Dir(protocol.Library)},
 	} {
 		out.Mounts = append(out.Mounts, bind(m.source, m.target, "nosuid", "nodev", "noexec"))
 		// The host changes these mounts while the sandbox runs, so gVisor must check the

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Layout is the root file system of sandboxes, before anything is mounted: a
@@ -28,7 +28,7 @@ type Layout struct {
 // which the agent creates in the /tmp of each.
 const (
 	shell = "/bin/bash"
-	home  = agent.TmpDir + "/home"
+	home  = protocol.TmpDir + "/home"
 )
 
 // HostLayout returns the layout that lends the host's programs to sandboxes:
@@ -89,13 +89,13 @@ func DirLayout(dir, agentExe string) (Layout, error) {
 func base() Layout {
 	l := Layout{Links: map[string]string{}, Files: map[string]string{}}
 	for _, d := range []string{
-		"/dev", "/proc", "/sys", agent.TmpDir, "/var/tmp", "/root", "/home", "/mnt", "/opt",
-		path.Dir(agent.Lower), path.Dir(agent.Git), path.Dir(agent.Library), agent.Upper, agent.SpaceDir, agent.LibraryDir, agent.RunDir,
+		"/dev", "/proc", "/sys", protocol.TmpDir, "/var/tmp", "/root", "/home", "/mnt", "/opt",
+		path.Dir(protocol.Lower), path.Dir(protocol.Git), path.Dir(protocol.Library), protocol.Upper, protocol.SpaceDir, protocol.LibraryDir, protocol.RunDir,
 	} {
 		l.addDir(d)
 	}
 	id := func(n int) string { return strconv.Itoa(n) }
-	cmd, ro := id(agent.CommandUID), id(agent.ReadOnlyUID)
+	cmd, ro := id(protocol.CommandUID), id(protocol.ReadOnlyUID)
 	l.Files["/etc/passwd"] = "root:x:0:0:root:/root:/usr/sbin/nologin\n" +
 		"satchel:x:" + cmd + ":" + cmd + ":Satchel:" + home + ":" + shell + "\n" +
 		"reader:x:" + ro + ":" + ro + ":Satchel, read-only:" + home + ":" + shell + "\n" +
@@ -130,8 +130,8 @@ func (l *Layout) lend(root, name string) error {
 }
 
 func (l *Layout) addAgent(exe string) {
-	l.Files[agent.Exe] = ""
-	l.Binds = append(l.Binds, Bind{Source: exe, Target: agent.Exe})
+	l.Files[protocol.Exe] = ""
+	l.Binds = append(l.Binds, Bind{Source: exe, Target: protocol.Exe})
 }
 
 // addDir adds a directory and its parents.
@@ -158,8 +158,8 @@ func (l Layout) Create(dir string) error {
 		}
 	}
 	// Only root may read the agent's directory.
-	if err := root.Chmod(in(path.Dir(agent.Exe)), 0o700); err != nil {
-		return fmt.Errorf("closing %s: %w", path.Dir(agent.Exe), err)
+	if err := root.Chmod(in(path.Dir(protocol.Exe)), 0o700); err != nil {
+		return fmt.Errorf("closing %s: %w", path.Dir(protocol.Exe), err)
 	}
 	for _, name := range sortedKeys(l.Links) {
 		err := root.Symlink(l.Links[name], in(name))

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/protocol"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -30,7 +30,7 @@ func full() oci.Spec {
 
 func TestConfigGolden(t *testing.T) {
 	withBinds := full()
-	withBinds.Binds = []oci.Bind{{Source: "/usr", Target: "/usr"}, {Source: "/opt/satchel", Target: agent.Exe}}
+	withBinds.Binds = []oci.Bind{{Source: "/usr", Target: "/usr"}, {Source: "/opt/satchel", Target: protocol.Exe}}
 	bare := oci.Spec{ID: id, Root: "/root", Lower: "/lower", Git: "/git", Library: "/library", Args: []string{"/bin/true"}}
 	for _, c := range []struct {
 		name string
@@ -95,7 +95,7 @@ func TestConfigGivesNoMoreThanNeeded(t *testing.T) {
 	for name, set := range map[string][]string{
 		"bounding": c.Process.Capabilities.Bounding, "effective": c.Process.Capabilities.Effective, "permitted": c.Process.Capabilities.Permitted,
 	} {
-		if !slices.Equal(set, agent.Capabilities) {
+		if !slices.Equal(set, protocol.Capabilities) {
 			t.Errorf("the %s set is %q, want the agent's", name, set)
 		}
 	}
@@ -116,7 +116,7 @@ func TestConfigGivesNoMoreThanNeeded(t *testing.T) {
 		}
 	}
 	c.Process.Capabilities.Bounding[0] = "CAP_SYS_MODULE"
-	if agent.Capabilities[0] == "CAP_SYS_MODULE" {
+	if protocol.Capabilities[0] == "CAP_SYS_MODULE" {
 		t.Error("the configuration shares the agent's list")
 	}
 }
@@ -244,19 +244,19 @@ func TestLayoutCreate(t *testing.T) {
 			t.Errorf("there is nothing to mount %s on: %v", b.Source, err)
 		}
 	}
-	for _, d := range []string{path.Dir(agent.Lower), path.Dir(agent.Git), path.Dir(agent.Library), agent.Upper, agent.SpaceDir, agent.LibraryDir, agent.RunDir, agent.TmpDir, "/proc", "/dev"} {
+	for _, d := range []string{path.Dir(protocol.Lower), path.Dir(protocol.Git), path.Dir(protocol.Library), protocol.Upper, protocol.SpaceDir, protocol.LibraryDir, protocol.RunDir, protocol.TmpDir, "/proc", "/dev"} {
 		if fi, err := os.Stat(filepath.Join(dir, d)); err != nil || !fi.IsDir() {
 			t.Errorf("the mount point %s is missing: %v", d, err)
 		}
 	}
-	if fi, err := os.Stat(filepath.Join(dir, filepath.Dir(agent.Exe))); err != nil || fi.Mode().Perm() != 0o700 {
+	if fi, err := os.Stat(filepath.Join(dir, filepath.Dir(protocol.Exe))); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("what is the agent's is open to commands: %v %v", fi.Mode(), err)
 	}
 	if to, err := os.Readlink(filepath.Join(dir, "bin")); err != nil || to != "usr/bin" {
 		t.Errorf("/bin is %q, %v", to, err)
 	}
 	passwd, err := os.ReadFile(filepath.Join(dir, "etc/passwd"))
-	if err != nil || !strings.Contains(string(passwd), fmt.Sprintf(":%d:%d:", agent.CommandUID, agent.CommandUID)) {
+	if err != nil || !strings.Contains(string(passwd), fmt.Sprintf(":%d:%d:", protocol.CommandUID, protocol.CommandUID)) {
 		t.Errorf("/etc/passwd: %q, %v", passwd, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -33,7 +33,7 @@ func newDamaged(t testing.TB, files map[string]string, path string) *damagedPool
 	testenv.NeedProgram(t, "git")
 	dir := t.TempDir()
 	open := func() *gitstore.Store {
-		store, err := gitstore.Open(gitstore.Options{Dir: dir, CheckoutOwner: agent.CommandUID, Logger: sandboxtest.Logger(t)})
+		store, err := gitstore.Open(gitstore.Options{Dir: dir, CheckoutOwner: protocol.CommandUID, Logger: sandboxtest.Logger(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

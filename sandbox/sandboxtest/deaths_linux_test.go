@@ -13,7 +13,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // deaths are the ways in which a sandbox can go under a running command.
@@ -96,7 +96,7 @@ type dying struct {
 	kill func()
 }
 
-func (d dying) Collect(ctx context.Context, l agent.CollectLimits) (agent.Batch, error) {
+func (d dying) Collect(ctx context.Context, l protocol.CollectLimits) (protocol.Batch, error) {
 	d.kill()
 	return d.Agent.Collect(ctx, l)
 }
@@ -108,8 +108,8 @@ func TestDeathBeforeTheSaveOverGVisor(t *testing.T) {
 	var c *cell
 	armed := false
 	c = newCell(t, func(o *sandbox.Options) {
-		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
-			a, err := agent.Connect(ctx, conn, b)
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (sandbox.Agent, error) {
+			a, err := protocol.Connect(ctx, conn, b)
 			return dying{a, func() {
 				if armed {
 					armed = false

@@ -10,7 +10,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // commandChecks are about one command: how it ends and what the caller sees.
@@ -32,7 +32,7 @@ var commandChecks = []check{
 			{command: "echo 'echo made' > made; chmod +x made; ./made; rm made", stdout: "made\n"},
 		} {
 			r := e.exec(c.command)
-			if r.End != agent.Exited || r.ExitCode != c.code || r.Signal != c.signal || r.Stdout.Text != c.stdout || r.Stderr.Text != c.stderr {
+			if r.End != protocol.Exited || r.ExitCode != c.code || r.Signal != c.signal || r.Stdout.Text != c.stdout || r.Stderr.Text != c.stderr {
 				e.Errorf("%s: end %d, code %d, signal %q, stdout %q, stderr %q", c.command, r.End, r.ExitCode, r.Signal, r.Stdout.Text, r.Stderr.Text)
 			}
 			if len(r.Commits) != 0 {
@@ -74,7 +74,7 @@ var commandChecks = []check{
 		o.WallTime, o.DetachAfter, o.Grace = 5*time.Second, -1, 100*time.Millisecond
 	}, run: func(e *exercise) {
 		r := e.exec(`echo kept > kept; (trap '' TERM; sleep 300) & trap '' TERM; sleep 300; sleep 300`)
-		if r.End != agent.TimedOut || r.ExitCode == 0 {
+		if r.End != protocol.TimedOut || r.ExitCode == 0 {
 			e.Errorf("end %d, code %d", r.End, r.ExitCode)
 		}
 		e.wantNote(r, "time limit")
@@ -93,7 +93,7 @@ var commandChecks = []check{
 			}
 		}
 		res, err := e.Pool.Exec(ctx, r)
-		if err != nil || res.End != agent.Canceled {
+		if err != nil || res.End != protocol.Canceled {
 			e.Errorf("end %d, error %v", res.End, err)
 		}
 		e.wantFile("kept", &Entry{Content: "kept\n"})
@@ -116,7 +116,7 @@ var commandChecks = []check{
 		r := e.request("echo one > one; echo out; sleep 300")
 		r.Comment, r.Client = "The job's own comment", "the job's client"
 		res := e.do(r)
-		if res.End != agent.Detached || res.JobID == "" || res.JobDir == "" || res.Stdout.Text != "out\n" {
+		if res.End != protocol.Detached || res.JobID == "" || res.JobDir == "" || res.Stdout.Text != "out\n" {
 			e.Fatalf("%+v", res)
 		}
 		e.wantNote(res, res.JobID)
@@ -173,7 +173,7 @@ var commandChecks = []check{
 		r := e.request("until [ -e go ]; do sleep 0.02; done; echo two > two; exit 4")
 		r.Background = true
 		res := e.do(r)
-		if res.End != agent.Detached || res.JobID == "" {
+		if res.End != protocol.Detached || res.JobID == "" {
 			e.Fatalf("%+v", res)
 		}
 		for res = e.sh("touch go"); len(res.Notes) == 0; {

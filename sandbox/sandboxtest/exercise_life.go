@@ -7,7 +7,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // lifeChecks are about sandboxes: their start, their end and what follows.
@@ -73,7 +73,7 @@ var lifeChecks = []check{
 			e.Error(err)
 		}
 		o := e.wait(done)
-		if o.err != nil || o.res.End != agent.Shutdown && o.res.End != agent.Exited {
+		if o.err != nil || o.res.End != protocol.Shutdown && o.res.End != protocol.Exited {
 			e.Errorf("the command: %+v, %v", o.res, o.err)
 		}
 		e.wantFile("saved", &Entry{Content: "saved\n"})

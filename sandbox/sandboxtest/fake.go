@@ -14,8 +14,8 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/oci"
+	"satchel/sandbox/protocol"
 )
 
 // Fake is a Runtime whose sandboxes are directories, in which the host's bash
@@ -126,8 +126,8 @@ func (f *Fake) claim(id space.SandboxID) error {
 	return nil
 }
 
-// Connect stands in for agent.Connect.
-func (f *Fake) Connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
+// Connect stands in for protocol.Connect.
+func (f *Fake) Connect(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (sandbox.Agent, error) {
 	c, ok := conn.(*fakeConn)
 	if !ok {
 		return nil, errors.New("not a connection of a fake sandbox")
@@ -141,7 +141,7 @@ type FakeSandbox struct {
 	fake        *Fake
 	id          space.SandboxID
 	root, space string
-	boot        agent.Boot
+	boot        protocol.Boot
 	done        chan struct{}
 	err         error // before done is closed
 
@@ -150,7 +150,7 @@ type FakeSandbox struct {
 	shutdown bool
 	runs     map[*run]bool
 	jobs     []*run
-	onJobEnd func(agent.JobEnd)
+	onJobEnd func(protocol.JobEnd)
 	tells    sync.WaitGroup // calls of onJobEnd
 
 	files   sync.Mutex
@@ -207,7 +207,7 @@ func (b *FakeSandbox) Run(ctx context.Context, command string) (string, error) {
 	default:
 	}
 	a := &fakeAgent{FakeSandbox: b, closed: make(chan struct{})}
-	r, err := a.Exec(ctx, agent.ExecRequest{Command: command, HeadTail: 64 << 10}, nil)
+	r, err := a.Exec(ctx, protocol.ExecRequest{Command: command, HeadTail: 64 << 10}, nil)
 	return string(r.Stdout.Head), err
 }
 

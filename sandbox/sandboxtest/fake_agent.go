@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"satchel/internal/fault"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // fakeAgent does with host processes what the agent does inside a sandbox.
@@ -29,7 +29,7 @@ type fakeAgent struct {
 // run is one command.
 type run struct {
 	cmd     *exec.Cmd
-	req     agent.ExecRequest
+	req     protocol.ExecRequest
 	id      string // of a job
 	began   time.Time
 	done    chan struct{} // the whole process group has ended
@@ -43,7 +43,7 @@ func (a *fakeAgent) Done() <-chan struct{} { return a.done }
 func (a *fakeAgent) Err() error {
 	select {
 	case <-a.done:
-		return fmt.Errorf("%w: the connection ended", agent.ErrProtocol)
+		return fmt.Errorf("%w: the connection ended", protocol.ErrProtocol)
 	default:
 		return nil
 	}
@@ -55,48 +55,48 @@ func (a *fakeAgent) Close() error {
 	return nil
 }
 
-func (a *fakeAgent) OnJobEnd(f func(agent.JobEnd)) {
+func (a *fakeAgent) OnJobEnd(f func(protocol.JobEnd)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.onJobEnd = f
 }
 
-func (a *fakeAgent) Exec(ctx context.Context, r agent.ExecRequest, onOutput func(agent.Stream, []byte)) (agent.ExecResult, error) {
+func (a *fakeAgent) Exec(ctx context.Context, r protocol.ExecRequest, onOutput func(protocol.Stream, []byte)) (protocol.ExecResult, error) {
 	u, err := a.begin(r, onOutput)
 	if err != nil {
-		return agent.ExecResult{}, err
+		return protocol.ExecResult{}, err
 	}
 	wall := afterIfAny(r.WallTime)
 	if r.Background { // a job, however soon it ends
 		return a.detach(u, wall), nil
 	}
 	detach := afterIfAny(r.DetachAfter)
-	end := agent.Exited
+	end := protocol.Exited
 	select {
 	case <-u.done:
 	case <-detach:
 		return a.detach(u, wall), nil
 	case <-wall:
-		end = agent.TimedOut
+		end = protocol.TimedOut
 		u.end(r.Grace)
 	case <-ctx.Done():
-		end = agent.Canceled
+		end = protocol.Canceled
 		u.end(r.Grace)
 	}
 	a.forget(u)
 	select {
 	case <-a.done:
-		return agent.ExecResult{}, a.Err()
+		return protocol.ExecResult{}, a.Err()
 	default:
 	}
 	a.mu.Lock()
 	if a.ended {
 		a.mu.Unlock()
 		<-a.done
-		return agent.ExecResult{}, a.Err()
+		return protocol.ExecResult{}, a.Err()
 	}
-	if a.shutdown && end == agent.Exited && u.signal() != 0 {
-		end = agent.Shutdown
+	if a.shutdown && end == protocol.Exited && u.signal() != 0 {
+		end = protocol.Shutdown
 	}
 	a.mu.Unlock()
 	return u.result(end), nil
@@ -113,11 +113,11 @@ func afterIfAny(d time.Duration) <-chan time.Time {
 	return after(d)
 }
 
-func (a *fakeAgent) begin(r agent.ExecRequest, onOutput func(agent.Stream, []byte)) (*run, error) {
+func (a *fakeAgent) begin(r protocol.ExecRequest, onOutput func(protocol.Stream, []byte)) (*run, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
-		return nil, fmt.Errorf("%w: the connection ended", agent.ErrProtocol)
+		return nil, fmt.Errorf("%w: the connection ended", protocol.ErrProtocol)
 	}
 	if a.shutdown {
 		return nil, fault.New(fault.Unavailable, "The sandbox is being stopped.")
@@ -142,9 +142,9 @@ func (a *fakeAgent) begin(r agent.ExecRequest, onOutput func(agent.Stream, []byt
 	open := []*os.File{}
 	for _, s := range []struct {
 		to     *capture
-		stream agent.Stream
+		stream protocol.Stream
 		file   **os.File
-	}{{&u.stdout, agent.Stdout, nil}, {&u.stderr, agent.Stderr, nil}} {
+	}{{&u.stdout, protocol.Stdout, nil}, {&u.stderr, protocol.Stderr, nil}} {
 		pr, pw, err := os.Pipe()
 		if err != nil {
 			return nil, err
@@ -195,15 +195,15 @@ func (a *fakeAgent) forget(u *run) {
 }
 
 // detach turns u into a job.
-func (a *fakeAgent) detach(u *run, wall <-chan time.Time) agent.ExecResult {
+func (a *fakeAgent) detach(u *run, wall <-chan time.Time) protocol.ExecResult {
 	a.mu.Lock()
 	u.id = fmt.Sprintf("j%d", len(a.jobs)+1)
 	a.jobs = append(a.jobs, u)
 	a.mu.Unlock()
-	res := u.result(agent.Detached)
+	res := u.result(protocol.Detached)
 	res.JobID, res.JobDir = u.id, filepath.Join(a.root, "run", "jobs", u.id)
 	a.tells.Go(func() {
-		end := agent.JobEnd{ID: u.id}
+		end := protocol.JobEnd{ID: u.id}
 		select {
 		case <-u.done:
 		case <-wall:
@@ -222,19 +222,19 @@ func (a *fakeAgent) detach(u *run, wall <-chan time.Time) agent.ExecResult {
 	return res
 }
 
-func (a *fakeAgent) Jobs(context.Context) ([]agent.Job, error) {
+func (a *fakeAgent) Jobs(context.Context) ([]protocol.Job, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var list []agent.Job
+	var list []protocol.Job
 	for _, u := range a.jobs {
-		list = append(list, agent.Job{ID: u.id, Command: u.req.Command, Started: u.began, Running: a.runs[u], ReadOnly: u.req.ReadOnly})
+		list = append(list, protocol.Job{ID: u.id, Command: u.req.Command, Started: u.began, Running: a.runs[u], ReadOnly: u.req.ReadOnly})
 	}
 	return list, a.errLocked()
 }
 
 func (a *fakeAgent) errLocked() error {
 	if a.ended {
-		return fmt.Errorf("%w: the connection ended", agent.ErrProtocol)
+		return fmt.Errorf("%w: the connection ended", protocol.ErrProtocol)
 	}
 	return nil
 }
@@ -312,9 +312,9 @@ func (u *run) exitCode() int {
 	return u.cmd.ProcessState.ExitCode()
 }
 
-func (u *run) result(end agent.End) agent.ExecResult {
-	r := agent.ExecResult{End: end, Stdout: u.stdout.output(), Stderr: u.stderr.output(), Duration: time.Since(u.began)}
-	if end != agent.Detached {
+func (u *run) result(end protocol.End) protocol.ExecResult {
+	r := protocol.ExecResult{End: end, Stdout: u.stdout.output(), Stderr: u.stderr.output(), Duration: time.Since(u.began)}
+	if end != protocol.Detached {
 		r.ExitCode, r.Signal = u.exitCode(), u.signalName()
 	}
 	return r
@@ -333,13 +333,13 @@ func (c *capture) write(p []byte) {
 	c.all = append(c.all, p...)
 }
 
-func (c *capture) output() agent.Output {
+func (c *capture) output() protocol.Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.all) <= 2*c.half {
-		return agent.Output{Head: bytes.Clone(c.all)}
+		return protocol.Output{Head: bytes.Clone(c.all)}
 	}
-	return agent.Output{
+	return protocol.Output{
 		Head:    bytes.Clone(c.all[:c.half]),
 		Tail:    bytes.Clone(c.all[len(c.all)-c.half:]),
 		Dropped: int64(len(c.all) - 2*c.half),

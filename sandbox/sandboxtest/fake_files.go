@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // snapshot is the content of a path at the last scan.
@@ -70,24 +70,24 @@ func look(name string) (snapshot, error) {
 	return s, err
 }
 
-func (a *fakeAgent) Collect(_ context.Context, l agent.CollectLimits) (agent.Batch, error) {
+func (a *fakeAgent) Collect(_ context.Context, l protocol.CollectLimits) (protocol.Batch, error) {
 	a.files.Lock()
 	defer a.files.Unlock()
 	a.mu.Lock()
 	err := a.errLocked()
 	a.mu.Unlock()
 	if err != nil {
-		return agent.Batch{}, err
+		return protocol.Batch{}, err
 	}
 	now, err := scan(a.space)
 	if err != nil {
-		return agent.Batch{}, err
+		return protocol.Batch{}, err
 	}
 	a.fake.mu.Lock()
 	busy := a.fake.busy
 	a.fake.mu.Unlock()
 	a.batch++
-	b := agent.Batch{ID: a.batch}
+	b := protocol.Batch{ID: a.batch}
 	pending := map[string]snapshot{}
 	total := int64(0)
 	names := map[string]bool{}
@@ -107,7 +107,7 @@ func (a *fakeAgent) Collect(_ context.Context, l agent.CollectLimits) (agent.Bat
 		if !exists && path.Dir(p) != "." && !parent {
 			continue // the entry of the directory reports it
 		}
-		e := agent.Entry{Path: p, Deleted: !exists, Dir: s.dir, Mode: s.mode, Size: int64(len(s.content)), Problem: s.problem}
+		e := protocol.Entry{Path: p, Deleted: !exists, Dir: s.dir, Mode: s.mode, Size: int64(len(s.content)), Problem: s.problem}
 		switch {
 		case s.dir && !known:
 		case e.Size > l.FileSize:
@@ -154,7 +154,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-func (a *fakeAgent) Apply(_ context.Context, entries []agent.ApplyEntry) ([]agent.ApplyResult, error) {
+func (a *fakeAgent) Apply(_ context.Context, entries []protocol.ApplyEntry) ([]protocol.ApplyResult, error) {
 	a.files.Lock()
 	defer a.files.Unlock()
 	a.mu.Lock()
@@ -166,9 +166,9 @@ func (a *fakeAgent) Apply(_ context.Context, entries []agent.ApplyEntry) ([]agen
 	a.fake.mu.Lock()
 	busy := a.fake.busy
 	a.fake.mu.Unlock()
-	var results []agent.ApplyResult
+	var results []protocol.ApplyResult
 	for _, e := range entries {
-		r := agent.ApplyResult{Path: e.Path}
+		r := protocol.ApplyResult{Path: e.Path}
 		if e.Own {
 			if err := a.putOwn(e); err != nil {
 				r.Problem = err.Error()
@@ -189,7 +189,7 @@ func (a *fakeAgent) Apply(_ context.Context, entries []agent.ApplyEntry) ([]agen
 	return results, nil
 }
 
-func (a *fakeAgent) put(name string, e agent.ApplyEntry) error {
+func (a *fakeAgent) put(name string, e protocol.ApplyEntry) error {
 	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -224,7 +224,7 @@ func (a *fakeAgent) put(name string, e agent.ApplyEntry) error {
 }
 
 // putOwn makes a change that the next Collect reports.
-func (a *fakeAgent) putOwn(e agent.ApplyEntry) error {
+func (a *fakeAgent) putOwn(e protocol.ApplyEntry) error {
 	name := filepath.Join(a.space, e.Path)
 	if err := os.Remove(name); err != nil && !os.IsNotExist(err) || e.Delete {
 		return err

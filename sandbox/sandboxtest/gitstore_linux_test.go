@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -20,7 +20,7 @@ import (
 func openStore(t testing.TB, o gitstore.Options, files map[string]string) (*gitstore.Store, space.SpaceID) {
 	t.Helper()
 	testenv.NeedProgram(t, "git")
-	o.Dir, o.CheckoutOwner, o.Logger = t.TempDir(), agent.CommandUID, sandboxtest.Logger(t)
+	o.Dir, o.CheckoutOwner, o.Logger = t.TempDir(), protocol.CommandUID, sandboxtest.Logger(t)
 	store, err := gitstore.Open(o)
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/programs/programstest"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -171,7 +171,7 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 				{sandbox.LimitDisk, "rm -f n*; for i in 1 2 3; do head -c 9M /dev/zero > big$i || exit 6; done", "can have 24 MiB (the server's operator can raise sandbox.disk)", true},
 			} {
 				r := c.must(l.command)
-				if !slices.Contains(r.Limits, l.limit) || !says(r, l.note) || r.End != agent.Exited {
+				if !slices.Contains(r.Limits, l.limit) || !says(r, l.note) || r.End != protocol.Exited {
 					t.Errorf("%s: limits %q, notes %q, exit code %d, end %d\nstderr: %s", l.command, r.Limits, r.Notes, r.ExitCode, r.End, r.Stderr.Text)
 				}
 				if l.limit != sandbox.LimitOutput && r.ExitCode == 0 {
@@ -239,7 +239,7 @@ func TestProcessorHogsAreBoundedOverGVisor(t *testing.T) {
 				t.Errorf("beside a hog: %+v, %v", r, err)
 			}
 			r := <-hog
-			if r.End != agent.TimedOut || !slices.Contains(r.Limits, sandbox.LimitWallTime) || !says(r, "after 3s, the time limit (the server's operator can raise sandbox.wall_time)") {
+			if r.End != protocol.TimedOut || !slices.Contains(r.Limits, sandbox.LimitWallTime) || !says(r, "after 3s, the time limit (the server's operator can raise sandbox.wall_time)") {
 				t.Errorf("the hog: end %d, limits %q, notes %q", r.End, r.Limits, r.Notes)
 			}
 			c.works("a hog")

@@ -16,7 +16,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // Entry is one file of a tree.
@@ -345,7 +345,7 @@ func giveAway(name string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	return os.Lchown(name, agent.CommandUID, agent.CommandUID)
+	return os.Lchown(name, protocol.CommandUID, protocol.CommandUID)
 }
 
 // makeDir creates a directory that an unprivileged user inside may write to, whatever the

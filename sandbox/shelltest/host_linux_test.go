@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // host runs scripts in the host's bash, as an ordinary user with the
@@ -38,7 +38,7 @@ func newHost(t *testing.T, env []string) *host {
 	})
 	h := &host{dir: filepath.Join(top, "space"), uid: uint32(os.Getuid())}
 	if h.uid == 0 {
-		h.uid = agent.CommandUID
+		h.uid = protocol.CommandUID
 	}
 	if err := os.Chmod(top, 0o755); err != nil {
 		t.Fatal(err)

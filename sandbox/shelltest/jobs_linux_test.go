@@ -9,7 +9,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // A job that begins with untilReleased continues when the command release has been
@@ -25,7 +25,7 @@ func (s *shell) background(t *testing.T, command string) sandbox.Result {
 	q := s.request(command)
 	q.Background, q.Comment = true, "From a job"
 	r := s.ask(t, q)
-	if r.End != agent.Detached || r.JobID == "" || r.JobDir != "/run/satchel/jobs/"+r.JobID {
+	if r.End != protocol.Detached || r.JobID == "" || r.JobDir != "/run/satchel/jobs/"+r.JobID {
 		t.Fatalf("%+v", r)
 	}
 	return r
@@ -162,7 +162,7 @@ func TestSlowCommandBecomesAJob(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = 5 * time.Second })
 	r := s.run(t, "echo begun; "+untilReleased+"echo late > late.md; echo ended")
-	if r.End != agent.Detached || r.Stdout.Text != "begun\n" {
+	if r.End != protocol.Detached || r.Stdout.Text != "begun\n" {
 		t.Fatalf("%+v", r)
 	}
 	if got := s.print(t, "cat "+r.JobDir+"/stdout; "+release); got != "begun\n" {

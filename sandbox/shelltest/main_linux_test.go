@@ -21,9 +21,9 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/programs/programstest"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -58,9 +58,9 @@ type shell struct {
 	space space.SpaceID
 
 	mu           sync.Mutex
-	raw          map[string]agent.ExecResult // by command
-	refusedPaths map[string]bool             // which answers said that they were not committed
-	notes        []string                    // of all answers
+	raw          map[string]protocol.ExecResult // by command
+	refusedPaths map[string]bool                // which answers said that they were not committed
+	notes        []string                       // of all answers
 }
 
 // newShell makes a shell over a space with some files; change may be nil.
@@ -69,9 +69,9 @@ func newShell(t testing.TB, files map[string]string, change func(*sandbox.Option
 	testenv.NeedProgram(t, "git")
 	logger := sandboxtest.Logger(t)
 	rt := newRuntime(t, logger)
-	s := &shell{space: space.NewSpaceID(), raw: map[string]agent.ExecResult{}, refusedPaths: map[string]bool{}}
+	s := &shell{space: space.NewSpaceID(), raw: map[string]protocol.ExecResult{}, refusedPaths: map[string]bool{}}
 	var err error
-	s.store, err = gitstore.Open(gitstore.Options{Dir: t.TempDir(), CheckoutOwner: agent.CommandUID, Logger: logger})
+	s.store, err = gitstore.Open(gitstore.Options{Dir: t.TempDir(), CheckoutOwner: protocol.CommandUID, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ func (s *shell) print(t testing.TB, command string) string {
 
 // connect speaks to the agent and keeps what it answered, before the pool makes
 // it fit to be shown.
-func (s *shell) connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
-	c, err := agent.Connect(ctx, conn, b)
+func (s *shell) connect(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (sandbox.Agent, error) {
+	c, err := protocol.Connect(ctx, conn, b)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ type listener struct {
 	shell *shell
 }
 
-func (l *listener) Exec(ctx context.Context, r agent.ExecRequest, onOutput func(agent.Stream, []byte)) (agent.ExecResult, error) {
+func (l *listener) Exec(ctx context.Context, r protocol.ExecRequest, onOutput func(protocol.Stream, []byte)) (protocol.ExecResult, error) {
 	res, err := l.Agent.Exec(ctx, r, onOutput)
 	if err == nil {
 		l.shell.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // expectation is a command and what a person expects of it. Texts are regular
@@ -28,7 +28,7 @@ func (e expectation) check(t *testing.T, r sandbox.Result) {
 			t.Errorf("%s is %q, want %q", s.name, s.got, s.want)
 		}
 	}
-	if r.ExitCode != e.code || r.Signal != e.signal || r.End != agent.Exited {
+	if r.ExitCode != e.code || r.Signal != e.signal || r.End != protocol.Exited {
 		t.Errorf("it ended with %d %q (%v), want %d %q", r.ExitCode, r.Signal, r.End, e.code, e.signal)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 )
 
 // leastScripts is how many scripts there are at least: fewer means that the
@@ -198,7 +198,7 @@ func (s *shell) outcomes(t *testing.T, all []script) map[string]outcome {
 	t.Helper()
 	out := together(all, func(sc script) outcome {
 		r, err := s.pool.Exec(t.Context(), s.request(sc.command()))
-		if err != nil || r.NotSaved != nil || r.End != agent.Exited || r.JobID != "" {
+		if err != nil || r.NotSaved != nil || r.End != protocol.Exited || r.JobID != "" {
 			t.Errorf("%s ended as %v, %v, %v", sc.name, r.End, err, r.NotSaved)
 			return outcome{}
 		}

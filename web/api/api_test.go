@@ -13,7 +13,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/web/api"
 )
 
@@ -252,11 +252,11 @@ func TestShell(t *testing.T) {
 
 	t.Run("a later command that cannot run", func(t *testing.T) {
 		w := newWorld(t)
-		w.shells.run = func(_ context.Context, command string) (agent.ExecResult, error) {
+		w.shells.run = func(_ context.Context, command string) (protocol.ExecResult, error) {
 			if command == "b" {
-				return agent.ExecResult{}, fault.New(fault.Unavailable, "No sandbox.")
+				return protocol.ExecResult{}, fault.New(fault.Unavailable, "No sandbox.")
 			}
-			return agent.ExecResult{}, nil
+			return protocol.ExecResult{}, nil
 		}
 		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b", "c"]}`)
 		if s := string(a.body); a.StatusCode != 200 || strings.Count(s, `"command"`) != 1 || !strings.Contains(s, `"error":{"code":"unavailable"`) {
@@ -267,8 +267,8 @@ func TestShell(t *testing.T) {
 	})
 	t.Run("one that its time ends", func(t *testing.T) {
 		w := newWorld(t)
-		w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
-			return agent.ExecResult{End: agent.TimedOut, ExitCode: 137, Signal: "SIGKILL"}, nil
+		w.shells.run = func(context.Context, string) (protocol.ExecResult, error) {
+			return protocol.ExecResult{End: protocol.TimedOut, ExitCode: 137, Signal: "SIGKILL"}, nil
 		}
 		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b"]}`)
 		if a.StatusCode != 200 || len(w.shells.ran) != 1 || !strings.Contains(string(a.body), `"error"`) {
@@ -423,10 +423,10 @@ func TestConcurrentRequests(t *testing.T) {
 		o.Limits.Burst = math.MaxInt32 // bob asks until the server has closed
 	})
 	begun, release := make(chan struct{}), make(chan struct{})
-	w.shells.run = func(context.Context, string) (agent.ExecResult, error) {
+	w.shells.run = func(context.Context, string) (protocol.ExecResult, error) {
 		close(begun)
 		<-release
-		return agent.ExecResult{}, nil
+		return protocol.ExecResult{}, nil
 	}
 	done := make(chan answer)
 	go func() { done <- w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`) }()
@@ -494,4 +494,53 @@ func TestMemory(t *testing.T) {
 	if got := list(); len(got) != 2 {
 		t.Errorf("%+v", got)
 	}
+}
+
+// A key writes and edits text files of its own space.
+func TestFiles(t *testing.T) {
+	w := newWorld(t)
+	type changed struct {
+		Etag, Commit, Problem string
+		Created               bool
+		Diff                  []string
+		Added, Removed        int
+	}
+	change := func(method, body string) changed {
+		t.Helper()
+		a := w.ask(method, "/api/files", "ann", body)
+		want(t, body, a, 200, "")
+		var v changed
+		a.into(t, &v)
+		return v
+	}
+	first := change("PUT", `{"path": "knowledge/tea.md", "content": "# Tea\nGreen.\n"}`)
+	if !first.Created || first.Commit == "" || len(first.Diff) > 0 {
+		t.Errorf("%+v", first)
+	}
+	if again := change("PUT", `{"path": "knowledge/tea.md", "content": "# Tea\nGreen.\n"}`); again.Commit != "" || again.Etag != first.Etag {
+		t.Errorf("%+v", again)
+	}
+	second := change("PATCH", `{"path": "knowledge/tea.md", "edits": [{"old": "Green", "new": "Black"}]}`)
+	if second.Added != 1 || second.Removed != 1 || !slices.Contains(second.Diff, "+Black.") || second.Etag == first.Etag {
+		t.Errorf("%+v", second)
+	}
+	refused := w.ask("PUT", "/api/files", "ann", `{"path": "knowledge/tea.md", "content": "x"}`)
+	want(t, "no base", refused, 409, "conflict")
+	if !strings.Contains(string(refused.body), second.Etag) {
+		t.Errorf("%s", refused.body)
+	}
+	want(t, "a stale base", w.ask("PUT", "/api/files", "ann", `{"path": "knowledge/tea.md", "content": "x", "baseEtag": "`+first.Etag+`"}`), 409, "conflict")
+	want(t, "a stale edit", w.ask("PATCH", "/api/files", "ann", `{"path": "knowledge/tea.md", "edits": [{"old": "B", "new": "b"}], "baseEtag": "`+first.Etag+`"}`), 409, "conflict")
+	if third := change("PUT", `{"path": "knowledge/tea.md", "content": "", "baseEtag": "`+second.Etag+`"}`); third.Removed != 2 {
+		t.Errorf("%+v", third)
+	}
+	if v := change("PUT", `{"path": "memory/tea.md", "content": "x"}`); v.Problem == "" {
+		t.Errorf("%+v", v)
+	}
+	want(t, "no content", w.ask("PUT", "/api/files", "ann", `{"path": "knowledge/new.md"}`), 400, "invalid")
+	want(t, "no new", w.ask("PATCH", "/api/files", "ann", `{"path": "memory/tea.md", "edits": [{"old": "x"}]}`), 400, "invalid")
+	want(t, "no edits", w.ask("PATCH", "/api/files", "ann", `{"path": "memory/tea.md", "edits": []}`), 400, "invalid")
+	want(t, "no file", w.ask("PATCH", "/api/files", "ann", `{"path": "no.md", "edits": [{"old": "x", "new": "y"}]}`), 404, "not_found")
+	want(t, "the library", w.ask("PUT", "/api/files", "ann", `{"path": "/library/docs/nuxt/x.md", "content": "x"}`), 400, "invalid")
+	want(t, "a path that leads out", w.ask("PUT", "/api/files", "ann", `{"path": "../x.md", "content": "x"}`), 400, "invalid")
 }

@@ -11,7 +11,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools"
 	"satchel/web/api"
 )
@@ -104,10 +104,10 @@ func TestAttackAKeyThatIsRevokedOrOver(t *testing.T) {
 // When a key ends, its command ends, and the output is not returned.
 func TestAttackAKeyThatIsRevokedWhileItsCommandRuns(t *testing.T) {
 	w := newWorld(t, func(o *api.Options) { o.Limits.Recheck = time.Millisecond })
-	w.shells.run = func(ctx context.Context, _ string) (agent.ExecResult, error) {
+	w.shells.run = func(ctx context.Context, _ string) (protocol.ExecResult, error) {
 		w.revoke("ann")
 		<-ctx.Done()
-		return agent.ExecResult{Stdout: agent.Output{Head: []byte("secret")}, End: agent.Canceled}, nil
+		return protocol.ExecResult{Stdout: protocol.Output{Head: []byte("secret")}, End: protocol.Canceled}, nil
 	}
 	a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b"]}`)
 	want(t, "revoked", a, 401, "unauthenticated")
@@ -123,11 +123,11 @@ func TestACheckThatFailsEndsNothing(t *testing.T) {
 		o.Limits.Recheck = time.Millisecond
 		v.Verifier, o.Verifier = o.Verifier, v
 	})
-	w.shells.run = func(ctx context.Context, _ string) (agent.ExecResult, error) {
+	w.shells.run = func(ctx context.Context, _ string) (protocol.ExecResult, error) {
 		checked := make(chan struct{})
 		v.fail.Store(&checked)
 		<-checked
-		return agent.ExecResult{}, ctx.Err()
+		return protocol.ExecResult{}, ctx.Err()
 	}
 	want(t, "", w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "a"}`), 200, "")
 }
@@ -241,11 +241,11 @@ func TestACallerWhoGoesAway(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
-	w.shells.run = func(in context.Context, _ string) (agent.ExecResult, error) {
+	w.shells.run = func(in context.Context, _ string) (protocol.ExecResult, error) {
 		cancel()
 		<-in.Done()
 		ended = in.Err()
-		return agent.ExecResult{}, fault.Wrap(in.Err(), fault.Canceled, "The call was cancelled.")
+		return protocol.ExecResult{}, fault.Wrap(in.Err(), fault.Canceled, "The call was cancelled.")
 	}
 	r, _ := http.NewRequestWithContext(ctx, "POST", "", nil)
 	a := w.askLoosely("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`, func(q *http.Request) { *q = *q.WithContext(r.Context()) })

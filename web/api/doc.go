@@ -1,6 +1,6 @@
 // Package api is the REST API for programs that don't use MCP: it searches, reads and runs
-// shell commands over the library, lists and syncs its sources, and reads and changes the
-// facts in the space of the token.
+// shell commands over the library, lists and syncs its sources, reads and changes the facts
+// in the space of the token, and changes text files there.
 //
 // docs/api.md says what a request can reach. Every request needs a bearer token; cookies are
 // ignored, and pages of other sites cannot read the answers. Paths are relative to the

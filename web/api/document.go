@@ -22,7 +22,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 	g := generator{schemas: object{}, types: map[string]reflect.Type{}, limits: map[string]int{
 		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
 		"commands": l.Commands, "commandBytes": l.CommandBytes, "session": maxSessionID,
-		"facts": service.MaxFactsAtOnce,
+		"facts": service.MaxFactsAtOnce, "edits": service.MaxEdits,
 	}}
 	paths := object{}
 	for _, r := range routes {
@@ -41,7 +41,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": object{
 			"title": "Satchel", "version": "1",
-			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. Their paths are relative to the library. The memory routes read and change the facts in the space of the token.",
+			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. Their paths are relative to the library. The memory routes read and change the facts in the space of the token, and the file routes change its text files.",
 		},
 		"servers": []object{{"url": origin}},
 		"paths":   paths,
@@ -74,6 +74,7 @@ func allFailures() []failure {
 		{"Unauthorized", http.StatusUnauthorized, "The token is missing or invalid.", "WWW-Authenticate", true, "The challenge of RFC 6750, with resource_metadata of RFC 9728."},
 		{"Forbidden", http.StatusForbidden, "The token lacks the scope, or the server does not accept this Host.", "WWW-Authenticate", false, ""},
 		{name: "NotFound", status: http.StatusNotFound, description: "It does not exist for this caller."},
+		{name: "Conflict", status: http.StatusConflict, description: "The file exists, or has another version than the base. Nothing was changed."},
 		{"MethodNotAllowed", http.StatusMethodNotAllowed, "The path does not accept this method.", "Allow", true, ""},
 		{name: "RequestTimeout", status: http.StatusRequestTimeout, description: "The request did not arrive within server.body_timeout."},
 		{name: "TooLarge", status: http.StatusRequestEntityTooLarge, description: "The request is over a limit."},
@@ -110,6 +111,8 @@ func (r route) fails(status int) bool {
 		return r.in != nil
 	case http.StatusNotFound:
 		return r.notFound
+	case http.StatusConflict:
+		return r.conflict
 	case http.StatusUnauthorized, http.StatusServiceUnavailable:
 		return r.scope != ""
 	}

@@ -79,6 +79,7 @@ type about struct {
 	example             string // a valid body, if one is required
 	status              int    // of the answer; 0 means 200
 	notFound            bool   // the route can answer 404
+	conflict            bool   // the route can answer 409
 	optionalBody        bool
 }
 
@@ -114,7 +115,7 @@ type noBody struct{}
 func (noBody) check() error { return nil }
 
 func (s *Server) allRoutes() []route {
-	const get, post, put, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	const get, post, put, patch, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	const read, write = space.ScopeRead, space.ScopeWrite
 	return []route{
 		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
@@ -131,6 +132,14 @@ func (s *Server) allRoutes() []route {
 			answer: "An outcome for each fact, in order.", example: `{"facts": [{"type": "preference", "key": "seat", "value": "Prefers window seats", "explicit": true}]}`,
 		}, s.remember),
 		on(remove, "/api/memory/{type}/{key}", write, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true}, s.forget),
+		on(put, "/api/files", write, about{
+			id: "writeFile", summary: "Create or replace a text file of your space", detail: "To replace a file, send the etag of the version that you know. The error of a request without it has the etag.",
+			answer: "The new version.", conflict: true, example: `{"path": "knowledge/tea.md", "content": "# Tea\n"}`,
+		}, s.writeFile),
+		on(patch, "/api/files", write, about{
+			id: "editFile", summary: "Change parts of a text file of your space", detail: "An LF in an edit stands for the line ending of the file.",
+			answer: "The new version.", conflict: true, notFound: true, example: `{"path": "knowledge/tea.md", "edits": [{"old": "Tea", "new": "Green tea"}]}`,
+		}, s.editFile),
 		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first.", example: `{"query": "deploy checklist"}`}, s.search),
 		on(post, "/api/sandbox/read", read, about{
 			id: "read", summary: "Read files, or list directories", detail: "The entry of a path that cannot be read has the error.", answer: "An entry for each path, in order.",

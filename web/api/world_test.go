@@ -20,7 +20,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/tools"
 	"satchel/tools/index"
 	"satchel/web/api"
@@ -283,10 +283,10 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 type fakeShells struct {
 	mu  sync.Mutex
 	ran []string // number of the sandbox: command
-	run func(ctx context.Context, command string) (agent.ExecResult, error)
+	run func(ctx context.Context, command string) (protocol.ExecResult, error)
 }
 
-func (f *fakeShells) exec(ctx context.Context, b servicetest.Box, q agent.ExecRequest) (agent.ExecResult, error) {
+func (f *fakeShells) exec(ctx context.Context, b servicetest.Box, q protocol.ExecRequest) (protocol.ExecResult, error) {
 	command := strings.TrimPrefix(q.Command, "cd /library; ")
 	f.mu.Lock()
 	f.ran = append(f.ran, fmt.Sprintf("%d: %s", b.N, command))
@@ -295,7 +295,7 @@ func (f *fakeShells) exec(ctx context.Context, b servicetest.Box, q agent.ExecRe
 	if run != nil {
 		return run(ctx, command)
 	}
-	r := agent.ExecResult{Duration: 1500 * time.Millisecond}
+	r := protocol.ExecResult{Duration: 1500 * time.Millisecond}
 	if text, ok := strings.CutPrefix(command, "echo "); ok {
 		r.Stdout.Head = []byte(text + "\n")
 	} else if _, err := fmt.Sscanf(command, "exit %d", &r.ExitCode); err == nil {

@@ -1,13 +1,13 @@
 package connect
 
 import (
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"html/template"
-	"net/url"
 	"slices"
 	"strings"
 
+	"satchel/integrations"
 	"satchel/internal/service"
 )
 
@@ -18,9 +18,12 @@ type client struct {
 	Public bool
 
 	Command  string       // for a shell
-	Snippet  string       // JSON for a file
+	Snippet  string       // settings for a file
 	Open     template.URL // opens the program with everything filled in
 	OpenWhat string
+
+	Install     string // installs the integration, in a shell
+	Text, Place string // the instructions to paste, and where
 }
 
 // Called returns the client's name for use in a sentence.
@@ -50,24 +53,25 @@ func isClient(slug string, g service.Grant, name string) bool {
 	case "claude": // uses only a connector
 		return g.Kind != "key" && says("claude", "anthropic") && !says("claudecode")
 	case "chatgpt":
-		return says("chatgpt", "openai")
+		return says("chatgpt", "openai") && !says("codex")
 	case "cursor":
 		return says("cursor")
 	case "vscode":
 		return says("visualstudiocode", "vscode") && !says("cursor")
+	case "codex":
+		return says("codex")
+	case "gemini-cli":
+		return says("gemini")
 	case "key":
 		return g.Kind == "key" && !g.Stdio()
 	}
 	return true // the page is not about a certain client
 }
 
-// serverName is the name of the server in the settings of clients.
-const serverName = "satchel"
-
 // desktopOf returns the settings with which Claude Desktop starts a command, as the server
 // prints them at startup.
 func desktopOf(command []string) string {
-	return snippet(map[string]any{"mcpServers": map[string]any{serverName: struct {
+	return snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: struct {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}{command[0], command[1:]}}})
@@ -76,41 +80,52 @@ func desktopOf(command []string) string {
 // clients returns the clients that have a page. Nothing in it is secret.
 func (s *pages) clients() []client {
 	mcp := s.MCPURL
-	// A shell does not interpret text in single quotes.
-	quoted := "'" + strings.ReplaceAll(mcp, "'", "%27") + "'"
-	return []client{
-		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal",
-			Command: "claude mcp add --transport http --scope user " + serverName + " " + quoted},
+	all := []client{
+		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal"},
 		{Slug: "claude", Name: "Claude on the web", About: "a custom connector in the settings", Public: true},
 		{Slug: "claude-desktop", Name: "Claude Desktop", About: "the same connector, or a local one",
-			Snippet: snippet(map[string]any{"mcpServers": map[string]any{serverName: map[string]any{"command": "satchel", "args": []string{"stdio", "--url", mcp}, "env": map[string]string{"SATCHEL_TOKEN": "YOUR_KEY"}}}})},
+			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "satchel", "args": []string{"stdio", "--url", mcp}, "env": map[string]string{"SATCHEL_TOKEN": "YOUR_KEY"}}}})},
 		{Slug: "chatgpt", Name: "ChatGPT", About: "an app in developer mode", Public: true},
-		{Slug: "cursor", Name: "Cursor", About: "a link that fills everything in",
-			Snippet: snippet(map[string]any{"mcpServers": map[string]any{serverName: map[string]any{"url": mcp}}}),
-			Open:    cursorLink(mcp), OpenWhat: "Add it to Cursor"},
-		{Slug: "vscode", Name: "VS Code", About: "one command, or a file in the workspace",
-			Command: "code --add-mcp '" + compact(map[string]string{"name": serverName, "type": "http", "url": strings.ReplaceAll(mcp, "'", "%27")}) + "'",
-			Snippet: snippet(map[string]any{"servers": map[string]any{serverName: map[string]any{"type": "http", "url": mcp}}})},
+		{Slug: "codex", Name: "Codex", About: "one command in a terminal"},
+		{Slug: "cursor", Name: "Cursor", About: "a link that fills everything in", OpenWhat: "Add it to Cursor"},
+		{Slug: "vscode", Name: "VS Code", About: "one command, or a file in the workspace"},
+		{Slug: "gemini-cli", Name: "Gemini CLI", About: "one command in a terminal"},
 		{Slug: "other", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",
-			Snippet: snippet(map[string]any{"mcpServers": map[string]any{serverName: map[string]any{"type": "http", "url": mcp}}})},
+			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp}}})},
 		{Slug: "key", Name: "Any other, with a key", About: "for programs that cannot sign in",
-			Snippet: snippet(map[string]any{"mcpServers": map[string]any{serverName: map[string]any{"type": "http", "url": mcp, "headers": map[string]string{"Authorization": "Bearer YOUR_KEY"}}}})},
+			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp, "headers": map[string]string{"Authorization": "Bearer YOUR_KEY"}}}})},
+	}
+	for i := range all {
+		s.integrate(&all[i])
+	}
+	return all
+}
+
+// integrate adds what the integration of a client offers.
+func (s *pages) integrate(c *client) {
+	slug := c.Slug
+	if slug == "claude-desktop" { // has the settings of the person's Claude account
+		slug = "claude"
+	}
+	x, ok := s.integration(slug)
+	if !ok {
+		return
+	}
+	c.Command, c.Open = x.Command, template.URL(x.Link) //nolint:gosec // made of this server's own address
+	c.Snippet = cmp.Or(c.Snippet, strings.TrimSuffix(x.Settings, "\n"))
+	c.Text, c.Place = x.Text, x.Place
+	const dir = "~/.satchel"
+	if install := x.Install(dir + "/" + slug); install != "" {
+		c.Install = "mkdir -p " + dir + " && curl -fsSL '" + s.URL("/connect/"+slug+"/files.tar.gz") + "' | tar -xzf - -C " + dir + " && " + install
 	}
 }
 
-// cursorLink returns Cursor's install link, which contains the configuration of the server
-// as JSON in base64 (cursor.com/docs/context/mcp/install-links).
-func cursorLink(mcp string) template.URL {
-	q := url.Values{"name": {serverName}, "config": {base64.StdEncoding.EncodeToString([]byte(compact(map[string]string{"url": mcp})))}}
-	return template.URL("cursor://anysphere.cursor-deeplink/mcp/install?" + q.Encode()) //nolint:gosec // made of this server's own address
-}
-
-func compact(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "" // it is made of text alone
+func (s *pages) integration(slug string) (integrations.Client, bool) {
+	i := slices.IndexFunc(s.integrations, func(x integrations.Client) bool { return x.Slug == slug })
+	if i < 0 {
+		return integrations.Client{}, false
 	}
-	return string(b)
+	return s.integrations[i], true
 }
 
 func snippet(v any) string {
@@ -121,5 +136,5 @@ func snippet(v any) string {
 	return string(b)
 }
 
-// Lines returns the number of lines of the snippet.
+// Lines returns how many lines the snippet has.
 func (c client) Lines() int { return strings.Count(c.Snippet, "\n") + 1 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"satchel/integrations"
 	"satchel/internal/service"
 	"satchel/web"
 )
@@ -16,14 +17,23 @@ import (
 //go:embed templates
 var templates embed.FS
 
-type pages struct{ *web.Site }
+type pages struct {
+	*web.Site
+	integrations []integrations.Client
+}
 
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
-	s := &pages{site}
+	all, err := integrations.For(site.MCPURL)
+	if err != nil {
+		return err
+	}
+	s := &pages{site, all}
 	s.Handle("GET /connect", web.LimitPage, web.SignedIn, s.showConnect)
 	s.Handle("GET /connect/status", web.LimitPage, web.SignedIn, s.connectStatus)
 	s.Handle("GET /connect/{client}", web.LimitPage, web.SignedIn, s.showClient)
+	// The command on the page calls it from a shell, which is not signed in.
+	s.Handle("GET /connect/{client}/files.tar.gz", web.LimitPage, web.Anyone, s.downloadFiles)
 	s.Handle("GET /spaces/{id}/bring", web.LimitPage, web.SignedIn, s.showBring)
 	s.Handle("POST /spaces/{id}/bring/questions", web.LimitPage, web.SignedIn, s.answerQuestions)
 	s.Handle("GET /spaces/{id}/bring/import", web.LimitPage, web.SignedIn, s.showImport)
@@ -103,6 +113,18 @@ func (s *pages) showClient(v *web.Visit) error {
 		})
 	}
 	return web.ErrNoPage
+}
+
+// downloadFiles is GET /connect/{client}/files.tar.gz.
+func (s *pages) downloadFiles(v *web.Visit) error {
+	c, ok := s.integration(v.R.PathValue("client"))
+	if !ok {
+		return web.ErrNoPage
+	}
+	h := v.W.Header()
+	h.Set("Content-Type", "application/gzip")
+	h.Set("Content-Disposition", web.Attachment("satchel-"+c.Slug+".tar.gz"))
+	return c.WriteArchive(v.W)
 }
 
 // awaited returns the clients that arrived since the page of a client was opened.

@@ -11,7 +11,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
+	"satchel/sandbox/protocol"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -23,29 +23,31 @@ type Box struct {
 
 // Pool makes a pool over empty spaces, in whose sandboxes exec stands for the agent. It
 // ends with the test.
-func Pool(t testing.TB, exec func(context.Context, Box, agent.ExecRequest) (agent.ExecResult, error)) *sandbox.Pool {
+func Pool(t testing.TB, exec func(context.Context, Box, protocol.ExecRequest) (protocol.ExecResult, error)) *sandbox.Pool {
 	t.Helper()
 	fake, boxes := sandboxtest.NewFake(t), atomic.Int64{}
 	empty := emptySpaces{t.TempDir()}
 	return sandboxtest.NewPool(t, sandbox.Options{
 		Runtime: fake, Checkouts: empty, Committer: empty,
-		Connect: func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
+		Connect: func(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (sandbox.Agent, error) {
 			a, err := fake.Connect(ctx, conn, b)
 			if err != nil {
 				return nil, err
 			}
 			box := Box{int(boxes.Add(1)), a.(interface{ Crash(error) }).Crash}
-			return scripted{a, func(ctx context.Context, r agent.ExecRequest) (agent.ExecResult, error) { return exec(ctx, box, r) }}, nil
+			return scripted{a, func(ctx context.Context, r protocol.ExecRequest) (protocol.ExecResult, error) {
+				return exec(ctx, box, r)
+			}}, nil
 		},
 	})
 }
 
 type scripted struct {
 	sandbox.Agent
-	exec func(context.Context, agent.ExecRequest) (agent.ExecResult, error)
+	exec func(context.Context, protocol.ExecRequest) (protocol.ExecResult, error)
 }
 
-func (s scripted) Exec(ctx context.Context, r agent.ExecRequest, _ func(agent.Stream, []byte)) (agent.ExecResult, error) {
+func (s scripted) Exec(ctx context.Context, r protocol.ExecRequest, _ func(protocol.Stream, []byte)) (protocol.ExecResult, error) {
 	return s.exec(ctx, r)
 }
 

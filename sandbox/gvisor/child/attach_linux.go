@@ -11,7 +11,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/sandbox/gvisor/link"
-	"satchel/sandbox/oci"
+	"satchel/sandbox/protocol"
 )
 
 // A sandbox boots with three empty places for the directories of its space. It gets the
@@ -59,7 +59,7 @@ func (o *owner) makePlaces(id space.SandboxID) error {
 func (o *owner) removePlaces(id space.SandboxID) error {
 	lower, git, library := o.places(id)
 	for _, place := range []string{lower, git, library} {
-		at := filepath.Join(place, oci.Attached)
+		at := filepath.Join(place, protocol.Attached)
 		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("unmounting %s: %w", at, err)
 		}
@@ -96,7 +96,7 @@ func (o *owner) attach(id space.SandboxID, req *link.AttachRequest) error {
 		if m.source == "" {
 			continue
 		}
-		at := filepath.Join(m.place, oci.Attached)
+		at := filepath.Join(m.place, protocol.Attached)
 		if err := os.Mkdir(at, 0o755); err != nil {
 			return fmt.Errorf("attaching a space: %w", err)
 		}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"satchel/internal/procmem"
 	"satchel/internal/space"
 	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
@@ -20,6 +20,10 @@ import (
 
 // State returns the directory of gVisor's state files in a run directory.
 func State(runDir string) string { return filepath.Join(runDir, "state") }
+
+// NullNamespace is the name, in State, of the empty network namespace that gVisor shares
+// among all sandboxes.
+const NullNamespace = "null-netns"
 
 // Bundles returns the directory in a run directory with the bundles of sandboxes, each
 // named after its sandbox.
@@ -140,19 +144,13 @@ type Process struct {
 // Processes finds the sentries and gofers whose bundle is in dir. It uses their command
 // lines, never a pid from a file, which may belong to another process by now.
 func Processes(dir string) ([]Process, error) {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
+	pids, err := procmem.PIDs()
 	if err != nil {
 		return nil, err
 	}
 	var out []Process
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || bundleOf(pid, dir) == "" {
+	for _, pid := range pids {
+		if bundleOf(pid, dir) == "" {
 			continue
 		}
 		p, err := host.OpenProcess(pid)

@@ -136,7 +136,7 @@ func (c *call) root() *cobra.Command {
 	cobra.EnableCommandSorting = false // commands stand in the order in which people need them
 	root := group("satchel", "one memory and body of knowledge for all your AI clients",
 		c.serveCommand(), c.stdioCommand(), c.doctorCommand(), c.loginLinkCommand(), c.userCommand(), c.inviteCommand(), c.tokenCommand(), c.clientCommand(), c.grantCommand(),
-		c.authCommand(), c.auditCommand(), c.spaceCommand(), c.sourceCommand(), c.memoryCommand(), c.searchCommand(), c.apiCommand(), c.reindexCommand(), c.evalCommand(), c.manCommand(), c.versionCommand(),
+		c.authCommand(), c.auditCommand(), c.spaceCommand(), c.sourceCommand(), c.memoryCommand(), c.searchCommand(), c.apiCommand(), c.integrationCommand(), c.reindexCommand(), c.evalCommand(), c.manCommand(), c.versionCommand(),
 	)
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.Version = c.Version.text()

@@ -108,6 +108,7 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`memory forget`" + ` | ` + "`{\"commit\", \"removed\", \"missing\"}`" + `; ` + "`removed`" + ` lists facts as in ` + "`memory list`" + `; ` + "`missing`" + ` lists the names without a fact |
 | ` + "`search`" + ` | the answer of the search tool: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two if there are any |
 | ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | the answer of the REST API: [api.md](api.md) |
+| ` + "`integration`" + ` | ` + "`[{\"client\", \"name\", \"about\", \"files\": [\"path\"]}]`" + `; with a client one such object with ` + "`\"directory\"`" + `, and ` + "`\"install\"`" + ` if a shell command installs the files |
 | ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the named paths that are not in the space |
 | ` + "`eval`" + ` | ` + "`{\"ndcg@10\", \"map\", \"mrr@10\", \"recall@100\", \"p50_ms\", \"queries\"}`" + ` |
 | ` + "`man`" + ` | ` + "`{\"written\"}`" + ` |

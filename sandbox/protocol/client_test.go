@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // fakeAgent is the other end of a Client's connection: it speaks by hand.
@@ -82,61 +84,63 @@ func connectFake(t *testing.T, f func(a *fakeAgent)) *Client {
 	return c
 }
 
-func TestClientRoundTrips(t *testing.T) {
+// What one end sends is what the other end gets.
+func TestClientAndConn(t *testing.T) {
 	want := ExecResult{
 		End: Detached, ExitCode: 137, Signal: "SIGKILL", JobID: "3", JobDir: "/run/x", Duration: time.Second, Leftover: 2,
 		Stdout: Output{Head: []byte("a"), Tail: []byte("b"), Dropped: 1 << 40, Saved: "/s"}, Stderr: Output{Head: []byte{0xff, 0}},
 	}
 	big := bytes.Repeat([]byte("0123456789"), 100_000) // several frames
+	ended := JobEnd{ID: "2", ExitCode: 1, Signal: "SIGHUP", Duration: 5, TimedOut: true}
 	c := connectFake(t, func(a *fakeAgent) {
+		conn := NewConn(a.conn, a.conn)
 		for {
-			k, id, body := a.next()
-			d := &decoder{b: body}
-			switch k {
-			case 0:
+			id, r, err := conn.Next()
+			if err != nil {
 				return
-			case kindExec:
-				var r ExecRequest
-				r.decode(d)
-				if want := (ExecRequest{Command: "x", ReadOnly: true, DetachAfter: 1, WallTime: 2, Grace: 3, HeadTail: 10}); r != want {
+			}
+			switch r := r.(type) {
+			case *ExecRequest:
+				if want := (ExecRequest{Command: "x", ReadOnly: true, DetachAfter: 1, WallTime: 2, Grace: 3, HeadTail: 10}); *r != want {
 					a.t.Errorf("%+v", r)
 				}
-				a.send(kindOutput, id, []byte("\x01one"))
-				a.send(kindOutput, id, []byte("\x02two"))
-				a.reply(id, want.encode)
-			case kindCollect:
-				a.reply(id, func(e *encoder) {
-					(&Entry{Path: "z\xff", Mode: space.Symlink, Content: big, Size: 7}).encode(e)
-					(&Entry{Path: "a", Deleted: true, Opaque: true, Dir: true, Busy: true, Problem: "p"}).encode(e)
-					e.byte(batchEnd)
-					e.uint(9)
-					e.bool(true)
-				})
-			case kindAck:
-				var r ackRequest
-				r.decode(d)
-				if r.batch != 9 || !reflect.DeepEqual(r.except, []string{"z"}) {
+				conn.Output(id, Stdout, true, func() []byte { return []byte("one") })
+				conn.Output(id, Stderr, true, func() []byte { return []byte("two") })
+				conn.ReplyExec(id, want)
+			case *CollectLimits:
+				if want := (CollectLimits{Entries: DefaultEntries, FileSize: DefaultFileSize, Total: DefaultTotal, After: 8}); *r != want {
 					a.t.Errorf("%+v", r)
 				}
-				a.send(kindReply, id, nil)
-			case kindApply:
+				b := conn.ReplyBatch(id)
+				b.Add(Entry{Path: "z\xff", Mode: space.Symlink, Content: big, Size: 7})
+				b.Add(Entry{Path: "a", Deleted: true, Opaque: true, Dir: true, Busy: true, Problem: "p"})
+				b.End(9, true)
+			case *AckRequest:
+				if r.Batch != 9 || !slices.Equal(r.Except, []string{"z"}) {
+					a.t.Errorf("%+v", r)
+				}
+				conn.Reply(id)
+			case *ApplyRequest:
 				var rs []ApplyResult
-				for _, n := range decodeApply(d) {
+				for _, n := range r.Entries {
 					rs = append(rs, ApplyResult{Path: n.Path, Dirty: n.Force})
 				}
-				a.reply(id, func(e *encoder) { encodeApplied(e, rs) })
-			case kindJobs:
-				a.reply(id, func(e *encoder) { e.uint(1); (&Job{ID: "1", Started: time.Unix(5, 0)}).encode(e) })
-			case kindKill:
-				a.send(kindFailure, id, []byte{byte(failedNoJob), 0})
-			case kindShutdown:
-				a.send(kindFailure, id, append([]byte{byte(failed), 4}, "\x1b[1m"...))
-			}
-			if err := d.done(); err != nil && k != kindCollect && k != kindKill && k != kindShutdown { // not decoded here
-				a.t.Errorf("request %d: %v", k, err)
+				conn.ReplyApply(id, rs)
+			case *JobsRequest:
+				conn.ReplyJobs(id, []Job{{ID: "1", Command: strings.Repeat("x", maxJobCommand+1), Started: time.Unix(5, 0)}})
+			case *KillRequest:
+				if r.JobID != "1" || r.Signal != "TERM" {
+					a.t.Errorf("%+v", r)
+				}
+				conn.Fail(id, ErrNoJob)
+			case *ShutdownRequest:
+				conn.JobEnded(ended)
+				conn.Fail(id, errors.New("\x1b[1m"))
 			}
 		}
 	})
+	ends := make(chan JobEnd, 1)
+	c.OnJobEnd(func(e JobEnd) { ends <- e })
 	ctx := t.Context()
 	var live strings.Builder
 	got, err := c.Exec(ctx, ExecRequest{Command: "x", ReadOnly: true, DetachAfter: 1, WallTime: 2, Grace: 3, HeadTail: 10}, func(s Stream, p []byte) {
@@ -145,7 +149,7 @@ func TestClientRoundTrips(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) || live.String() != "1one2two" {
 		t.Errorf("%+v %v %q", got, err, live.String())
 	}
-	b, err := c.Collect(ctx, CollectLimits{})
+	b, err := c.Collect(ctx, CollectLimits{After: 8})
 	wantBatch := Batch{ID: 9, More: true, Entries: []Entry{
 		{Path: "a", Deleted: true, Opaque: true, Dir: true, Busy: true, Problem: "p"},
 		{Path: "z\xff", Mode: space.Symlink, Content: big, Size: 7},
@@ -161,7 +165,7 @@ func TestClientRoundTrips(t *testing.T) {
 		t.Errorf("%+v %v", rs, err)
 	}
 	jobs, err := c.Jobs(ctx)
-	if err != nil || len(jobs) != 1 || !jobs[0].Started.Equal(time.Unix(5, 0)) {
+	if err != nil || len(jobs) != 1 || len(jobs[0].Command) != maxJobCommand || !jobs[0].Started.Equal(time.Unix(5, 0)) {
 		t.Errorf("%+v %v", jobs, err)
 	}
 	if err := c.Kill(ctx, "1", "TERM"); fault.CodeOf(err) != fault.NotFound {
@@ -169,6 +173,9 @@ func TestClientRoundTrips(t *testing.T) {
 	}
 	if err := c.Shutdown(ctx, 0); err == nil || errors.Is(err, ErrProtocol) || strings.Contains(err.Error(), "\x1b") {
 		t.Error(err)
+	}
+	if e := testenv.Receive(t, "the end of the job", ends); e != ended {
+		t.Errorf("%+v", e)
 	}
 	if c.Err() != nil {
 		t.Error(c.Err())

@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	}
 	r.HeadTail = min(max(r.HeadTail, 0), maxHeadTail)
 	live := newLiveQueue()
-	id, cl, err := c.start(ctx, kindExec, r.encode, 4*r.HeadTail+8*maxShort, live)
+	id, cl, err := c.start(ctx, kindExec, &r, 4*r.HeadTail+8*maxShort, live)
 	if err != nil {
 		return ExecResult{}, err
 	}
@@ -82,8 +82,8 @@ func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecReque
 // A zero limit means the default.
 func (c *Client) Collect(ctx context.Context, l CollectLimits) (Batch, error) {
 	l = l.withDefaults()
-	limit := l.Total + int64(l.Entries)*entryFields + maxNames + 2*maxWirePath
-	body, err := c.roundTrip(ctx, kindCollect, l.encode, int(min(limit, 1<<31-1)))
+	limit := l.Total + int64(l.Entries)*entryFields + MaxNames + 2*maxWirePath
+	body, err := c.roundTrip(ctx, kindCollect, &l, int(min(limit, 1<<31-1)))
 	if err != nil {
 		return Batch{}, err
 	}
@@ -120,7 +120,7 @@ func (l CollectLimits) withDefaults() CollectLimits {
 // Ack acknowledges a batch after its commit, so that its entries are not reported again
 // until they change, except those with a path in except.
 func (c *Client) Ack(ctx context.Context, batch uint64, except []string) error {
-	_, err := c.roundTrip(ctx, kindAck, (&ackRequest{batch, except}).encode, 0)
+	_, err := c.roundTrip(ctx, kindAck, &AckRequest{batch, except}, 0)
 	return err
 }
 
@@ -145,7 +145,7 @@ func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult
 		for _, e := range part {
 			limit += len(e.Path) + 512
 		}
-		body, err := c.roundTrip(ctx, kindApply, func(e *encoder) { encodeApply(e, part) }, limit)
+		body, err := c.roundTrip(ctx, kindApply, &ApplyRequest{part}, limit)
 		if err != nil {
 			return results, err
 		}
@@ -166,7 +166,7 @@ func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult
 
 // Jobs lists the running jobs and those that ended recently, oldest first.
 func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
-	body, err := c.roundTrip(ctx, kindJobs, nil, 8<<20)
+	body, err := c.roundTrip(ctx, kindJobs, &JobsRequest{}, 8<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -185,14 +185,14 @@ func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
 // It returns fault.NotFound for a job that does not run, fault.Invalid for an
 // unknown signal.
 func (c *Client) Kill(ctx context.Context, jobID string, sig string) error {
-	_, err := c.roundTrip(ctx, kindKill, (&killRequest{jobID, sig}).encode, 0)
+	_, err := c.roundTrip(ctx, kindKill, &KillRequest{jobID, sig}, 0)
 	return err
 }
 
 // Shutdown ends every command and job: SIGTERM, then SIGKILL after grace. Exec
 // fails from then on; Collect and Ack still work.
 func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
-	_, err := c.roundTrip(ctx, kindShutdown, (&shutdownRequest{grace}).encode, 0)
+	_, err := c.roundTrip(ctx, kindShutdown, &ShutdownRequest{grace}, 0)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, b Boot) (*Client, err
 	go c.read()
 	go c.write()
 	go c.reportJobEnds()
-	if _, err := c.roundTrip(ctx, kindBoot, b.encode, 1); err != nil {
+	if _, err := c.roundTrip(ctx, kindBoot, &b, 1); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("agent: boot: %w", err)
 	}
@@ -249,11 +249,9 @@ func (k *call) takeOutput(f frame) error {
 }
 
 // start sends a request; its reply may have limit bytes.
-func (c *Client) start(ctx context.Context, k kind, encode func(*encoder), limit int, live *liveQueue) (uint32, *call, error) {
+func (c *Client) start(ctx context.Context, k kind, r Request, limit int, live *liveQueue) (uint32, *call, error) {
 	var e encoder
-	if encode != nil {
-		encode(&e)
-	}
+	r.encode(&e)
 	if len(e.b) > maxRequest {
 		return 0, nil, fault.New(fault.TooLarge, "The request has %d bytes, and %d are allowed.", len(e.b), maxRequest)
 	}
@@ -301,8 +299,8 @@ func (c *Client) send(ctx context.Context, b []byte) error {
 
 // roundTrip sends a request and returns the reply's body. If ctx ends first, the reader
 // discards the reply when it arrives.
-func (c *Client) roundTrip(ctx context.Context, k kind, encode func(*encoder), limit int) ([]byte, error) {
-	_, cl, err := c.start(ctx, k, encode, limit, nil)
+func (c *Client) roundTrip(ctx context.Context, k kind, r Request, limit int) ([]byte, error) {
+	_, cl, err := c.start(ctx, k, r, limit, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ const (
 	maxRequest    = 96 << 20 // bytes of a message to the agent: one applied file and its frame
 	maxWirePath   = 8 << 10  // bytes of a path
 	maxShort      = 4 << 10  // bytes of an id, a signal, a problem
-	maxNames      = 8 << 20  // bytes of the paths and problems of a batch, but for its last
 	entryFields   = 64       // bytes of an entry besides these and its content
 	maxEntries    = 1 << 20  // entries of a batch, an acknowledgement or an application
 	maxJobs       = 4096     // jobs of a list
@@ -22,6 +21,42 @@ const (
 	maxEnv        = 1024     // variables
 	maxHeadTail   = 16 << 20 // bytes of a result's output
 )
+
+// MaxNames is how many bytes the paths and problems of a batch may have, without those of
+// its last entry.
+const MaxNames = 8 << 20
+
+// Request is a message of the host: a *Boot, *ExecRequest, *CancelRequest, *CollectLimits,
+// *AckRequest, *ApplyRequest, *JobsRequest, *KillRequest or *ShutdownRequest.
+type Request interface {
+	encode(*encoder)
+	decode(*decoder)
+}
+
+// newRequest returns an empty request of a kind, or nil for an unknown kind.
+func newRequest(k kind) Request {
+	switch k {
+	case kindBoot:
+		return new(Boot)
+	case kindExec:
+		return new(ExecRequest)
+	case kindCancel:
+		return new(CancelRequest)
+	case kindCollect:
+		return new(CollectLimits)
+	case kindAck:
+		return new(AckRequest)
+	case kindApply:
+		return new(ApplyRequest)
+	case kindJobs:
+		return new(JobsRequest)
+	case kindKill:
+		return new(KillRequest)
+	case kindShutdown:
+		return new(ShutdownRequest)
+	}
+	return nil
+}
 
 func (b *Boot) encode(e *encoder) {
 	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize} {
@@ -203,30 +238,40 @@ func (l *CollectLimits) decode(d *decoder) {
 	l.After = d.uint()
 }
 
-type ackRequest struct {
-	batch  uint64
-	except []string
+// CancelRequest ends the command of the ExecRequest with the same id.
+type CancelRequest struct{}
+
+func (*CancelRequest) encode(*encoder) {}
+func (*CancelRequest) decode(*decoder) {}
+
+// AckRequest acknowledges a batch, except for its entries with the paths in Except.
+type AckRequest struct {
+	Batch  uint64
+	Except []string
 }
 
-func (a *ackRequest) encode(e *encoder) {
-	e.uint(a.batch)
-	e.uint(uint64(len(a.except)))
-	for _, p := range a.except {
+func (a *AckRequest) encode(e *encoder) {
+	e.uint(a.Batch)
+	e.uint(uint64(len(a.Except)))
+	for _, p := range a.Except {
 		e.string(p)
 	}
 }
 
-func (a *ackRequest) decode(d *decoder) {
-	a.batch = d.uint()
+func (a *AckRequest) decode(d *decoder) {
+	a.Batch = d.uint()
 	for range d.list(maxEntries) {
-		a.except = append(a.except, d.string(maxWirePath))
+		a.Except = append(a.Except, d.string(maxWirePath))
 	}
 }
 
-func encodeApply(e *encoder, entries []ApplyEntry) {
-	e.uint(uint64(len(entries)))
-	for i := range entries {
-		n := &entries[i]
+// ApplyRequest writes the entries into the space, in their order.
+type ApplyRequest struct{ Entries []ApplyEntry }
+
+func (a *ApplyRequest) encode(e *encoder) {
+	e.uint(uint64(len(a.Entries)))
+	for i := range a.Entries {
+		n := &a.Entries[i]
 		e.string(n.Path)
 		e.bool(n.Delete)
 		e.byte(byte(n.Mode))
@@ -236,16 +281,14 @@ func encodeApply(e *encoder, entries []ApplyEntry) {
 	}
 }
 
-func decodeApply(d *decoder) []ApplyEntry {
-	var entries []ApplyEntry
+func (a *ApplyRequest) decode(d *decoder) {
 	for range d.list(maxEntries) {
 		var n ApplyEntry
 		n.Path, n.Delete = d.string(maxWirePath), d.bool()
 		n.Mode, n.Force, n.Own = space.Mode(d.small(int(space.Symlink))), d.bool(), d.bool()
 		n.Content = d.bytes(maxRequest)
-		entries = append(entries, n)
+		a.Entries = append(a.Entries, n)
 	}
-	return entries
 }
 
 func encodeApplied(e *encoder, results []ApplyResult) {
@@ -265,15 +308,23 @@ func decodeApplied(d *decoder) []ApplyResult {
 	return results
 }
 
-type killRequest struct{ job, signal string }
+// JobsRequest lists the jobs.
+type JobsRequest struct{}
 
-func (k *killRequest) encode(e *encoder) { e.string(k.job); e.string(k.signal) }
-func (k *killRequest) decode(d *decoder) { k.job, k.signal = d.string(maxShort), d.string(maxShort) }
+func (*JobsRequest) encode(*encoder) {}
+func (*JobsRequest) decode(*decoder) {}
 
-type shutdownRequest struct{ grace time.Duration }
+// KillRequest sends a signal to every process of a job.
+type KillRequest struct{ JobID, Signal string }
 
-func (s *shutdownRequest) encode(e *encoder) { e.duration(s.grace) }
-func (s *shutdownRequest) decode(d *decoder) { s.grace = d.duration() }
+func (k *KillRequest) encode(e *encoder) { e.string(k.JobID); e.string(k.Signal) }
+func (k *KillRequest) decode(d *decoder) { k.JobID, k.Signal = d.string(maxShort), d.string(maxShort) }
+
+// ShutdownRequest ends every command and job: SIGTERM, then SIGKILL after Grace.
+type ShutdownRequest struct{ Grace time.Duration }
+
+func (s *ShutdownRequest) encode(e *encoder) { e.duration(s.Grace) }
+func (s *ShutdownRequest) decode(d *decoder) { s.Grace = d.duration() }
 
 // failure is why a request failed.
 type failure uint8

@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 // Places inside a sandbox. The runtime mounts them; the agent relies on them.
 const (
@@ -26,3 +26,24 @@ const (
 	// TmpDir is a small tmpfs for commands.
 	TmpDir = "/tmp"
 )
+
+// The users inside a sandbox. The agent is root inside and nobody outside.
+const (
+	CommandUID  = 1000 // bash
+	ReadOnlyUID = 1001 // bash_readonly
+)
+
+// Capabilities are the bounding, effective and permitted sets of process 1, by the names
+// of the OCI runtime specification. Its inheritable and ambient sets are empty. For each
+// capability, a test fails without it.
+var Capabilities = []string{
+	"CAP_CHOWN",        // gives a command its home, its output's pipes and, by the overlay, its copied-up files
+	"CAP_DAC_OVERRIDE", // lists and stats what a command has made inaccessible to others
+	"CAP_FOWNER",       // changes modes and times for a file's owner, which the overlay does as the agent
+	"CAP_KILL",         // ends commands
+	"CAP_SETGID",       // gives a command its group and its mark
+	"CAP_SETPCAP",      // empties a command's bounding set
+	"CAP_SETUID",       // turns root into a command's user
+	"CAP_SYS_ADMIN",    // mounts, and reads the overlay's marks
+	"CAP_SYS_PTRACE",   // sees which files a command has open
+}

@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"bytes"
@@ -179,29 +179,22 @@ func FuzzRequests(f *testing.F) {
 	(&ExecRequest{Command: "true", HeadTail: 5}).encode(&e)
 	f.Add(e.b)
 	e = encoder{}
-	encodeApply(&e, []ApplyEntry{{Path: "p", Content: []byte("x")}})
+	(&ApplyRequest{[]ApplyEntry{{Path: "p", Content: []byte("x")}}}).encode(&e)
 	f.Add(e.b)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		check := func(decode func(*decoder) any, encode func(any, *encoder)) {
+		for k := kindBoot; k <= kindShutdown; k++ {
+			r := newRequest(k)
 			d := &decoder{b: b}
-			v := decode(d)
-			if d.done() != nil {
-				return
+			if r.decode(d); d.done() != nil {
+				continue
 			}
 			var e encoder
-			encode(v, &e)
-			again := &decoder{b: e.b}
-			if w := decode(again); again.done() != nil || !reflect.DeepEqual(v, w) {
-				t.Errorf("%+v became %+v", v, w)
+			r.encode(&e)
+			again, d := newRequest(k), &decoder{b: e.b}
+			if again.decode(d); d.done() != nil || !reflect.DeepEqual(r, again) {
+				t.Errorf("%+v became %+v", r, again)
 			}
 		}
-		check(func(d *decoder) any { var v Boot; v.decode(d); return v }, func(v any, e *encoder) { b := v.(Boot); b.encode(e) })
-		check(func(d *decoder) any { var v ExecRequest; v.decode(d); return v }, func(v any, e *encoder) { r := v.(ExecRequest); r.encode(e) })
-		check(func(d *decoder) any { var v ackRequest; v.decode(d); return v }, func(v any, e *encoder) { a := v.(ackRequest); a.encode(e) })
-		check(func(d *decoder) any { return decodeApply(d) }, func(v any, e *encoder) { encodeApply(e, v.([]ApplyEntry)) })
-		check(func(d *decoder) any { var v CollectLimits; v.decode(d); return v }, func(v any, e *encoder) { l := v.(CollectLimits); l.encode(e) })
-		check(func(d *decoder) any { var v shutdownRequest; v.decode(d); return v }, func(v any, e *encoder) { r := v.(shutdownRequest); r.encode(e) })
-		check(func(d *decoder) any { var v killRequest; v.decode(d); return v }, func(v any, e *encoder) { k := v.(killRequest); k.encode(e) })
 	})
 }
 

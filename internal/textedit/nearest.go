@@ -1,0 +1,134 @@
+package textedit
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// leastAlike is the similarity from which a line is shown as the nearest one.
+const leastAlike = 0.4
+
+// notFound says that a text lacks old, and quotes the nearest lines.
+func notFound(text, old string) string {
+	out := quote(old) + " does not occur in the file."
+	if numbered.MatchString(old) {
+		return out + " If its numbers are those of a list of lines, leave them out."
+	}
+	have, want := strings.SplitN(text, "\n", maxNearLines), strings.Split(strings.TrimSuffix(old, "\n"), "\n")
+	start, ok := nearest(have, want)
+	if !ok {
+		return out + " No line is similar."
+	}
+	for i, w := range want { // the first line that differs
+		switch k := start + i; {
+		case k < 0:
+		case k >= len(have):
+			return out + fmt.Sprintf(" The nearest text begins in line %d, where the file ends after line %d.", start+1, len(have))
+		case have[k] != w:
+			out += fmt.Sprintf(" The nearest text is in line %d: %s.", k+1, quote(have[k]))
+			if len(want) > 1 {
+				out += fmt.Sprintf(" There, old has %s.", quote(w))
+			}
+			return out
+		}
+	}
+	return out + fmt.Sprintf(" The nearest text is in line %d.", start+1)
+}
+
+// numbered matches text with the line numbers of a listing.
+var numbered = regexp.MustCompile(`(?m)^\d+\t`)
+
+// nearest returns the index of the line at which the lines of want most likely begin. It
+// can be negative. ok is false if no line is similar. nearest compares the longest line of
+// want, and then how many lines around it are equal.
+func nearest(have, want []string) (start int, ok bool) {
+	longest := 0
+	for i, w := range want {
+		if len(w) > len(want[longest]) {
+			longest = i
+		}
+	}
+	pairs := newPairs(want[longest])
+	bestAlike, bestEqual := leastAlike, -1
+	for i, h := range have {
+		alike := pairs.alike(h)
+		if alike < bestAlike {
+			continue
+		}
+		equal := 0
+		for k := range min(len(want), maxAround) {
+			if at := i - longest + k; at >= 0 && at < len(have) && strings.TrimSpace(have[at]) == strings.TrimSpace(want[k]) {
+				equal++
+			}
+		}
+		if alike > bestAlike || equal > bestEqual {
+			start, ok, bestAlike, bestEqual = i-longest, true, alike, equal
+		}
+	}
+	return start, ok
+}
+
+// Limits of the search for the nearest lines.
+const (
+	maxNearLines = 100_000 // of the file
+	maxNearBytes = 1000    // of a line
+	maxAround    = 20      // lines of old that are compared at each line of the file
+)
+
+// pairs counts the pairs of neighbouring bytes in a line, without blanks.
+type pairs struct {
+	n     int
+	count map[[2]byte]int
+}
+
+func newPairs(line string) pairs {
+	p := pairs{count: map[[2]byte]int{}}
+	eachPair(line, func(x [2]byte) { p.n++; p.count[x]++ })
+	return p
+}
+
+// alike returns the similarity of a line, from 0 to 1: the share of the pairs that both
+// lines have (the coefficient of Dice).
+func (p pairs) alike(line string) float64 {
+	n, both := 0, 0
+	seen := map[[2]byte]int{}
+	eachPair(line, func(x [2]byte) {
+		n++
+		if c := p.count[x]; c > 0 && seen[x] < c {
+			seen[x]++
+			both++
+		}
+	})
+	if n+p.n == 0 {
+		return 0
+	}
+	return 2 * float64(both) / float64(n+p.n)
+}
+
+func eachPair(line string, f func([2]byte)) {
+	var last byte
+	for i := range min(len(line), maxNearBytes) {
+		c := line[i]
+		if c == ' ' || c == '\t' || c == '\r' {
+			continue
+		}
+		if last != 0 {
+			f([2]byte{last, c})
+		}
+		last = c
+	}
+}
+
+// maxQuoted limits a quoted text, in characters.
+const maxQuoted = 200
+
+// quote quotes a text, or its beginning if it is long.
+func quote(s string) string {
+	short := s
+	if r := []rune(s[:min(len(s), 4*maxQuoted+4)]); len(r) > maxQuoted {
+		short = string(r[:maxQuoted]) + "…"
+	}
+	return strconv.Quote(short)
+}

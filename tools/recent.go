@@ -1,0 +1,55 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"satchel/internal/service"
+	"satchel/internal/space"
+)
+
+// Limits of the recent changes in instructions.
+const (
+	recentDays  = 7
+	recentShown = 5
+	recentRead  = 50 // commits
+)
+
+// recent lists what others changed lately in the caller's space, newest first: people, and
+// clients with another name. The list depends on nothing that a client must keep, so that it
+// is the same for every conversation.
+func (s *Registry) recent(ctx context.Context, c Caller) (string, error) {
+	commits, err := s.o.Service.ListCommits(ctx, c.Actor, service.ListCommitsInput{
+		Space: c.Space(), LogQuery: space.LogQuery{Since: s.o.Now().Add(-recentDays * 24 * time.Hour), Limit: recentRead},
+	})
+	if err != nil {
+		return "", err
+	}
+	own, _, _ := strings.Cut(c.Label(), "/")
+	var b strings.Builder
+	shown, more := 0, 0
+	for _, k := range commits {
+		client, _, _ := strings.Cut(k.Client, "/")
+		if own != "" && client == own || k.Parent == "" {
+			continue
+		}
+		if shown == recentShown {
+			more++
+			continue
+		}
+		shown++
+		message, _, _ := strings.Cut(strings.TrimSpace(k.Message), "\n")
+		by := cmp.Or(client, k.Author.Name, "somebody")
+		if k.Client == "browser" {
+			by = cmp.Or(k.Author.Name, "a person") + " in the browser"
+		}
+		fmt.Fprintf(&b, "- %s, %s: %s\n", k.Time.UTC().Format("2 January"), oneLine(by, 60), cmp.Or(oneLine(message, 120), "no comment"))
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "… and %s\n", plural(more, "more change", "more changes"))
+	}
+	return b.String(), nil
+}
