@@ -89,8 +89,8 @@ func TestDatesFollowABoundedHistory(t *testing.T) {
 }
 
 // The dates of an imported history are the dates at which its authors wrote, and not the dates
-// of a rewrite, a merge or the import. This also holds if the import removes a commit from the
-// history.
+// of a rewrite, a merge or the import. This also holds if the index was built at a commit that
+// the import removed from the history.
 func TestDatesOfAnImportedHistory(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "trunk")

@@ -10,8 +10,8 @@ import (
 )
 
 // TestAttackFilesThatGitReads commits files that, once in the history, make a git server refuse
-// every later push if it checks its input. Each is refused by the rules of git, and ordinary
-// files pass.
+// every later push if it checks its input. Each is refused, ordinary files pass, and git's fsck
+// accepts everything that was committed.
 func TestAttackFilesThatGitReads(t *testing.T) {
 	module := func(name, path, url, more string) string {
 		return "[submodule \"" + name + "\"]\n\tpath = " + path + "\n\turl = " + url + "\n" + more

@@ -163,8 +163,8 @@ func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
 	}
 }
 
-// A published source is never lost, and never shown to a larger audience, because the publisher
-// uses its name again.
+// A source stays as it is, with its audience, if its publisher uses its name for something
+// else.
 func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 	for _, c := range []struct {
 		name   string

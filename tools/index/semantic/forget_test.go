@@ -93,7 +93,7 @@ func TestForgetLeavesOtherCollections(t *testing.T) {
 	}
 }
 
-// TestForgetOfADamagedCache checks that a cache is deleted if it cannot be read.
+// TestForgetOfADamagedCache checks that no content of an unreadable cache stays.
 func TestForgetOfADamagedCache(t *testing.T) {
 	dir := t.TempDir()
 	secret := bytes.Repeat([]byte("secret"), 1000)
