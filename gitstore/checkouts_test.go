@@ -319,8 +319,8 @@ func TestAViewThatCouldNotBeMoved(t *testing.T) {
 	}
 }
 
-// git does not pack objects again that a large pack contains. Packs whose objects are all in
-// the large pack are removed, such as those of commits made while it was written.
+// git does not repack objects that a large pack contains. A pack is removed if the large pack
+// contains all its objects, such as the pack of a commit made while the large pack was written.
 func TestMaintainDropsWhatALargePackHas(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "start"})
