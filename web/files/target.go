@@ -25,8 +25,8 @@ type found struct {
 	space.Entry
 }
 
-// target returns the file or directory in the address of a page. The visitor must be
-// allowed to write to the space.
+// target returns the file or directory in the address of a page. The visitor must have the
+// right to write to the space.
 func (s *pages) target(v *web.Visit) (found, error) {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -49,7 +49,7 @@ func message(v *web.Visit) string {
 	return strings.TrimSpace(strings.ReplaceAll(v.R.PostFormValue("message"), "\r\n", "\n"))
 }
 
-// maxMessage limits a note, in bytes.
+// maxMessage is the maximum length of a note in bytes.
 const maxMessage = 2000
 
 var errNoBase = errors.New("what the form says it was made from is nothing that can be")
