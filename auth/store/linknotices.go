@@ -88,8 +88,8 @@ func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
 	return wrap("note the use of a link", err)
 }
 
-// endLinksOf ends, for good, the unused links that somebody created who is no longer an
-// admin. It marks their notices as ended.
+// endLinksOf permanently ends the unused links whose creator is no longer an admin, and
+// marks their notices as ended.
 func (s *Store) endLinksOf(tx *gorm.DB, maker string) error {
 	now := s.now().UnixMilli()
 	for _, stmt := range []string{

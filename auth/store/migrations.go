@@ -51,9 +51,9 @@ func signIn() database.Migration {
 	return m
 }
 
-// The rows of removed users stay, so that the audit log and the authors of commits keep
-// their names. Another user can take the name. A grant without a key hash is not an API
-// key. Both databases allow many NULLs in a unique index.
+// usersTables keeps the rows of removed users, so that the audit log and the authors of
+// commits keep their names. Another user can take the name. A grant without a key hash is
+// not an API key. Both databases allow many NULLs in a unique index.
 const usersTables = `
 CREATE TABLE auth_users (
 	id TEXT PRIMARY KEY,
@@ -267,9 +267,9 @@ CREATE INDEX auth_tokens_grant ON auth_tokens (grant_id, generation);
 CREATE INDEX auth_tokens_expires ON auth_tokens (expires);
 `
 
-// There is one App, so its table has room for one row. The column secrets is encrypted. A
-// repository belongs to one space: with two, the members of each space would see the files
-// of the other.
+// githubTables has room for one App, because a server has one. The column secrets is
+// encrypted. A repository belongs to one space: with two, the members of each space would
+// see the files of the other.
 const githubTables = `
 CREATE TABLE auth_github_app (
 	one BIGINT PRIMARY KEY CHECK (one = 1),
@@ -314,8 +314,8 @@ CREATE TABLE auth_github_deliveries (
 CREATE INDEX auth_github_deliveries_seen ON auth_github_deliveries (seen);
 `
 
-// A row is never deleted, so that its id is never reused and the audit log has a name for
-// it. ended is when the last of the space's data was removed.
+// deletedTable keeps a row for each deleted space for ever, so that its id is never reused and
+// the audit log has a name for it. ended is when the last of the space's data was removed.
 const deletedTable = `
 CREATE TABLE auth_deleted_spaces (
 	id TEXT PRIMARY KEY,
@@ -327,7 +327,7 @@ CREATE TABLE auth_deleted_spaces (
 CREATE INDEX auth_deleted_spaces_ended ON auth_deleted_spaces (ended) WHERE ended = 0;
 `
 
-// A row stays after its link has ended, so that people can still see it.
+// linkNoticesTable keeps a row after its link has ended, so that people can still see it.
 const linkNoticesTable = `
 CREATE TABLE auth_link_notices (
 	id TEXT PRIMARY KEY,

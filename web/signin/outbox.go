@@ -54,7 +54,7 @@ func (l letter) key() string {
 	return l.usedKey() + l.notice.ID
 }
 
-// usedKey is the prefix of the keys of all letters to a person about used links.
+// usedKey returns the prefix of the keys of all letters to a person about used links.
 func (l letter) usedKey() string { return string(l.notice.User) + " used " }
 
 // used reports whether a letter is about the use of a link.

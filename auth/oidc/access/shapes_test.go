@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The tokens have the form of well-known issuers. The settings are those of docs/auth.md.
+// The tokens have the form of well-known issuers. The settings are those of docs/issuers.md.
 func TestShapesOfIssuers(t *testing.T) {
 	const (
 		auth0    = "https://acme.eu.auth0.com/"
