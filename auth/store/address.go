@@ -15,9 +15,8 @@ import (
 // maxEmail is the maximum length of an address in bytes. checkLabel allows the same.
 const maxEmail = 200
 
-// CheckEmail reports whether s is one address of ASCII characters and nothing else, such as
-// ada@example.com. mail.ParseAddress also accepts names and comments. The error is a
-// fault.Invalid.
+// CheckEmail returns a fault.Invalid unless s is one address of ASCII characters and
+// nothing else, such as ada@example.com. mail.ParseAddress also accepts names and comments.
 func CheckEmail(s string) error {
 	a, err := mail.ParseAddress(s)
 	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }

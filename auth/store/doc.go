@@ -5,12 +5,12 @@
 // also checks sessions and access tokens.
 //
 // A change of rights affects every later request, in every process on the same database.
-// This includes the removal or suspension of a user, the end of a membership, a lower role,
-// and a key, token or session that is revoked or expires. Each check is one query of the
-// rows, and nothing is cached. A code, link, invitation or sign-in in progress can be used
-// once, even by simultaneous requests. The database has only the SHA-256 hash of a secret.
-// Tokens that must be returned again are derived from a key outside the database. The
-// secrets of the GitHub App are encrypted with such a key. Every change writes an audit
+// Such changes are the removal or suspension of a user, the end of a membership, a lower
+// role, and the revocation or expiry of a key, token or session. Each check is one query of
+// the rows, and nothing is cached. A code, link, invitation or sign-in in progress can be
+// used once, even by simultaneous requests. The database has only the SHA-256 hash of a
+// secret. Tokens that must be returned again are derived from a key outside the database.
+// The secrets of the GitHub App are encrypted with such a key. Every change writes an audit
 // entry in the same transaction, without secrets.
 //
 // The count of rows that strangers can create is limited, and expired rows are deleted. Ids

@@ -19,8 +19,8 @@ import (
 )
 
 // Each use of a refresh token returns a new one, so that the use of a stolen token is
-// detected (RFC 9700 section 4.14.2). The refresh tokens of a grant are its family.
-// Generations count them from 1.
+// detected (RFC 9700 section 4.14.2). The refresh tokens of a grant are its family. Each
+// has a generation, counted from 1.
 //
 // The tokens of a generation are HMAC-SHA256 of their kind, the grant and the generation.
 // The key of the HMAC is derived from the server's key and a salt. So the server can return
@@ -137,7 +137,7 @@ func (k tokenKey) refresh(grant string, generation int64) (auth.Secret, error) {
 	return auth.SecretOf(auth.KindRefresh, append(b, k.mac("refresh", grant, generation, "")...)), nil
 }
 
-// presented is a refresh token from a client that is not verified yet.
+// presented is a client's refresh token that is not verified yet.
 type presented struct {
 	keyID      int64
 	grant      string

@@ -18,8 +18,8 @@ import (
 // maxInvitations is the maximum count of open invitations of one person.
 const maxInvitations = 1000
 
-// Invitation admits the first person who opens its link to the server, and to a space if it
-// names one.
+// Invitation admits one person to the server, and to a space if it names one. The first
+// person who accepts it uses it up.
 type Invitation struct {
 	ID          string // identifies the invitation in lists; not secret
 	By          space.UserID

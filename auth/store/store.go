@@ -241,9 +241,9 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 // MaxNameBytes is the maximum length of the names of users and spaces in bytes.
 const MaxNameBytes = 64
 
-// CheckName reports whether s is valid as the name of a user or a space: 1 to 64 of a-z,
-// 0-9, "-", "_" and ".", beginning with a letter or a digit. Such a name is one word in a
-// shell, a URL and a file name. The error is a fault.Invalid.
+// CheckName returns a fault.Invalid unless s is valid as the name of a user or a space: 1
+// to 64 of a-z, 0-9, "-", "_" and ".", beginning with a letter or a digit. Such a name is
+// one word in a shell, a URL and a file name.
 func CheckName(s string) error {
 	ok := s != "" && len(s) <= MaxNameBytes && s[0] != '-' && s[0] != '.' && s[0] != '_'
 	for i := range len(s) {
@@ -259,8 +259,8 @@ func CheckName(s string) error {
 	return fault.New(fault.Invalid, "%q is not a valid name. Use a-z, 0-9, -, _ and ., and start with a letter or a digit.", s)
 }
 
-// checkLabel reports whether s is valid as a label: at most 200 bytes without control
-// characters.
+// checkLabel returns an error unless s is valid as a label: at most 200 bytes without
+// control characters.
 func checkLabel(what, s string) error {
 	if len(s) > 200 {
 		return fault.New(fault.Invalid, "The %s has %d bytes, and 200 are allowed.", what, len(s))

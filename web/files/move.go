@@ -92,8 +92,8 @@ func (s *pages) movable(v *web.Visit, f found, kind, other string) (movePage, []
 }
 
 // asSeen returns the target of a form as the page showed it. Files that were added to a
-// directory since then stay where they are. If a file changed since then, asSeen returns an
-// error.
+// directory since then stay where they are. If a file changed since then, the move or
+// deletion fails.
 func (s *pages) asSeen(v *web.Visit) (found, error) {
 	f, err := s.target(v)
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
