@@ -27,7 +27,7 @@ const (
 	// times its own size. Text rarely shrinks to less than a fiftieth.
 	unpackRatio = 250
 	unpackFree  = 8 << 20
-	// entryBytes is the average size in bytes of one entry in the archive's own lists.
+	// entryBytes is the average size in bytes that entries in the archive's own lists may have.
 	entryBytes = 2048
 )
 

@@ -28,7 +28,7 @@ const (
 // maxMovesTold is the maximum count of files for which the page looks for a move.
 const maxMovesTold = 20
 
-// keptFile is a file that stays unchanged. History is the address of its history. Gone
+// keptFile is a file that an undo leaves unchanged. History is the address of its history. Gone
 // reports whether the file no longer exists. MovedTo is then its new path and Moved the
 // address, if known.
 type keptFile struct {
@@ -37,7 +37,7 @@ type keptFile struct {
 	MovedTo, Moved string
 }
 
-// kept describes a file that stays unchanged. It looks for a move only if look is set.
+// kept describes a file that an undo leaves unchanged. It looks for a move only if look is set.
 func (s *pages) kept(v *web.Visit, m service.View, p space.Path, look bool) (keptFile, error) {
 	k := keptFile{Path: string(p), History: web.PageURL(m.ID, "history", p, "")}
 	if !look {

@@ -42,7 +42,7 @@ func (l Line) Word() string {
 
 // Hunk is a place where two texts differ, with some lines around it.
 type Hunk struct {
-	Line  int // count from 1 in the second text
+	Line  int // first line in the second text, counted from 1
 	Lines []Line
 }
 
