@@ -20,7 +20,6 @@ import (
 
 const perPage = 100
 
-// errOversized reports that an answer is too long.
 var errOversized = errors.New("github: the answer is too long")
 
 // statusError is an answer without a success status.

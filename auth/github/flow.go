@@ -51,7 +51,6 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	return p.identity(ctx, token)
 }
 
-// exchange redeems the code.
 func (p *Provider) exchange(ctx context.Context, f WebFlow, code string) (token string, err error) {
 	r, err := f.Redeem(ctx, p.o.ClientID, p.o.ClientSecret, code)
 	if err != nil {

@@ -61,7 +61,6 @@ func (v *vendor) client(t *testing.T) *http.Client {
 	return &http.Client{Transport: counted{tr, &v.asked}}
 }
 
-// counted is a transport that counts its requests.
 type counted struct {
 	*http.Transport
 	n *atomic.Int64
@@ -72,7 +71,6 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.Transport.RoundTrip(r)
 }
 
-// clock is a clock that tests move.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time

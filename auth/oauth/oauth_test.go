@@ -121,7 +121,6 @@ func serve(t testing.TB, m oauth.Store, change ...func(*oauth.Options)) *oauth.S
 	return s
 }
 
-// answer is the answer of an endpoint.
 type answer struct {
 	status int
 	header http.Header

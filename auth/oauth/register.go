@@ -73,7 +73,6 @@ func hostOf(redirect string) string {
 	return u.host
 }
 
-// unreadable answers a request with an unreadable body.
 func (s *Server) unreadable(w http.ResponseWriter, err error, code string) {
 	if e := (*http.MaxBytesError)(nil); errors.As(err, &e) {
 		writeError(w, http.StatusRequestEntityTooLarge, code, "The request is too large.")

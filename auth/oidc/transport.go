@@ -10,7 +10,6 @@ import (
 	"sync"
 )
 
-// errOversized reports that a response is too long.
 var errOversized = errors.New("oidc: the answer is too long")
 
 // outageError is a response in which the issuer reports an outage.

@@ -249,7 +249,6 @@ func addKeys(fs *pflag.FlagSet, want func(*key) bool) {
 	}
 }
 
-// textFlag is a flag that stores its text.
 type textFlag string
 
 func (t *textFlag) String() string     { return string(*t) }

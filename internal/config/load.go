@@ -258,7 +258,6 @@ func (l *loader) applyOutside(want func(*key) bool) {
 	}
 }
 
-// set parses and stores a value.
 func (l *loader) set(k *key, where, text string) {
 	l.origin[k.path] = where
 	if err := k.set(text); err != nil {

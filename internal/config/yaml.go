@@ -149,7 +149,6 @@ func (l *loader) sequence(name string, k *key, v *yaml.Node) {
 	l.set(k, place(name, v), strings.Join(items, ","))
 }
 
-// describe returns a description of a wrong value.
 func (l *loader) describe(k *key, v *yaml.Node) string {
 	switch {
 	case k.secret:

@@ -18,7 +18,6 @@ import (
 // errDamaged marks damage that SQLite's check found.
 var errDamaged = errors.New("the database is damaged")
 
-// damaged returns the error for a damaged database file.
 func damaged(file string, err error) error {
 	what := "it is damaged"
 	if sqliteCode(err)&0xff == sqliteNotADB {

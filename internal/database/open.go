@@ -23,7 +23,6 @@ import (
 	"satchel/internal/fault"
 )
 
-// source is a parsed database URL.
 type source struct {
 	kind Kind
 	path string // of a SQLite file

@@ -72,7 +72,6 @@ type change struct {
 	Time    time.Time
 }
 
-// step is one of the first steps.
 type step struct {
 	Name  string
 	Title string
@@ -169,7 +168,6 @@ func (s *pages) homeOthers(v *web.Visit, all []service.View, body *homePage) {
 	}
 }
 
-// homeSpace reads the state of the space.
 func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	ctx, id := v.R.Context(), body.Space.ID
 	body.Held = s.PendingIn(v, id)

@@ -122,7 +122,6 @@ type archive struct {
 	out     unpacked
 }
 
-// entry is one entry of an archive.
 type entry struct {
 	name      string
 	size      int64 // according to the archive

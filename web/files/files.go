@@ -141,7 +141,6 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 // missingWalk is how many commits are searched for the last change of a missing file.
 const missingWalk = 500
 
-// gonePage is the page of a deleted file.
 type gonePage struct {
 	Crumbs                   []web.Crumb
 	History, Commit, Subject string

@@ -21,7 +21,6 @@ const (
 	fileWalk = 300
 )
 
-// filePage is the page of a file.
 type filePage struct {
 	Crumbs []web.Crumb
 	Path   string

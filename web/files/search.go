@@ -25,7 +25,6 @@ const (
 	maxQuery      = 1000
 )
 
-// searchPage is the page of a search and its results.
 type searchPage struct {
 	Action, Query      string
 	Asked              bool
@@ -40,7 +39,6 @@ type searchPage struct {
 
 type searchLink struct{ Text, URL string }
 
-// foundRow is one result.
 type foundRow struct {
 	Title, Path, URL string
 	Heading, Lines   string

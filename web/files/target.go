@@ -9,7 +9,6 @@ import (
 	"satchel/web"
 )
 
-// dirURL returns the address of a directory's page.
 func dirURL(id space.SpaceID, dir space.Path) string {
 	if dir == "" {
 		return web.SpaceURL(id, "files", "")

@@ -31,7 +31,6 @@ type filesPage struct {
 	File *filePage
 }
 
-// treePage is the page of a directory.
 type treePage struct {
 	Crumbs []web.Crumb
 	Name   string // of the directory; "" for the root
@@ -53,7 +52,6 @@ type treePage struct {
 	Done                                       string // confirms what the visitor just did
 }
 
-// treeRow is one entry of a directory.
 type treeRow struct {
 	Name, URL string
 	Kind      string // "dir", "file", "link", "program" or "conflict"
@@ -198,7 +196,6 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 	return nil
 }
 
-// placeOf returns the location of a document in the space.
 func placeOf(l web.Location, p space.Path) render.Place {
 	return render.Place{
 		Path: string(p), Files: web.PageURL(l.Space.ID, "files", "", ""), Raw: web.PageURL(l.Space.ID, "raw", "", ""), Query: web.AtQuery(l.At), Under: 1,

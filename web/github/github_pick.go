@@ -43,7 +43,6 @@ type pickPage struct {
 	Pending      string // why the new repository is not in the list
 }
 
-// pickable is a repository in the list.
 type pickable struct {
 	app.Repository
 	Taken bool          // another space uses it

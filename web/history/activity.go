@@ -22,7 +22,6 @@ const (
 	reviewsShown  = 10  // count of files that wait for a person
 )
 
-// activityPageData is the page of recent changes in a space.
 type activityPageData struct {
 	Space   service.View
 	Action  string
@@ -49,7 +48,6 @@ type waitingFile struct {
 	Deleted     bool
 }
 
-// activityFilter selects changes.
 type activityFilter struct {
 	Client, Tool, Since, Until string
 }
@@ -68,7 +66,6 @@ func (f activityFilter) query() url.Values {
 	return q
 }
 
-// changeItem is one commit in a list.
 type changeItem struct {
 	ID      space.CommitID
 	Subject string
@@ -86,7 +83,6 @@ type changeItem struct {
 	Undone  string // the address of the commit that undid it
 }
 
-// changedFile is a file of a commit.
 type changedFile struct {
 	Path, URL, What string
 }
@@ -171,7 +167,6 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", web.Shorten(text, 40))
 }
 
-// filterOf reads the filter of a request.
 func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
 	if space.IsWebTool(f.Tool) {
@@ -290,7 +285,6 @@ func unversioned(client string) string {
 	return client
 }
 
-// choice is one option of an input.
 type choice struct{ Value, Words string }
 
 // makersIn returns the AI clients and the tools of the newest changes, and those in the

@@ -40,7 +40,6 @@ type changesPage struct {
 	At, Before     space.CommitID
 }
 
-// commitView is the commit of a page.
 type commitView struct {
 	Row             commitRow
 	Rest            string // the message after its first line
@@ -53,7 +52,6 @@ type commitView struct {
 	Undo, Undone    string
 }
 
-// changeOfFile is one changed file.
 type changeOfFile struct {
 	ID, Name  string
 	Path      space.Path

@@ -80,7 +80,6 @@ type historyDay struct {
 	Rows         []commitRow
 }
 
-// commitRow is a commit in a list.
 type commitRow struct {
 	URL, ID, Subject string
 	Author, By       string // the person, and the client or tool
@@ -95,7 +94,6 @@ type commitRow struct {
 	From, To bool
 }
 
-// toHistory redirects to the history of the whole space.
 func (s *pages) toHistory(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {

@@ -88,7 +88,6 @@ func (n numbering) of(lines []string) []int {
 	return out
 }
 
-// writer writes a merged text.
 type writer struct {
 	out       strings.Builder
 	ended     bool // the last line has a line ending

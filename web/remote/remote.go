@@ -32,7 +32,6 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// newRemote is the form for a remote.
 type newRemote struct {
 	Space           space.SpaceID
 	URL, Branch     string
@@ -42,7 +41,6 @@ type newRemote struct {
 	AllowSecrets []string `json:"-"`
 }
 
-// remotePage is the page of a space's remote.
 type remotePage struct {
 	Space  service.View
 	Owner  bool

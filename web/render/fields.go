@@ -113,7 +113,6 @@ func valueText(v any, depth int) string {
 	return fmt.Sprint(v)
 }
 
-// clip shortens a text to n characters.
 func clip(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {

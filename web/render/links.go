@@ -8,7 +8,6 @@ import (
 	"satchel/internal/space"
 )
 
-// target is the target of a link in a document.
 type target struct {
 	href     string
 	external bool
@@ -85,7 +84,6 @@ func within(dir, name string) (string, bool) {
 	return full, err == nil
 }
 
-// escapePath escapes a path for an address.
 func escapePath(p string) string {
 	segs := strings.Split(p, "/")
 	for i, s := range segs {

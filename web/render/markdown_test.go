@@ -201,7 +201,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// twenty returns twenty nested lists.
 func twenty() string {
 	var b strings.Builder
 	for i := range 20 {

@@ -48,7 +48,6 @@ func inline(src string) piece {
 	return p
 }
 
-// cut splits raw HTML into pieces.
 func cut(src []byte) []piece {
 	var out []piece
 	z := html.NewTokenizer(bytes.NewReader(src))

@@ -29,7 +29,6 @@ func (s *pages) notifyOfLink(ctx context.Context, link string) {
 	}
 }
 
-// sendNotice mails a person about a link.
 func (s *pages) sendNotice(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()

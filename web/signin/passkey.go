@@ -67,7 +67,6 @@ func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f 
 	return in, f, err
 }
 
-// next is the address that the script opens next.
 type next struct {
 	Location string `json:"location"`
 }

@@ -12,7 +12,6 @@ import (
 	"satchel/web"
 )
 
-// spaceList is the list of a person's spaces.
 type spaceList struct {
 	Own, Shared []spaceItem
 	More        int  // count of spaces that are not shown
@@ -21,7 +20,6 @@ type spaceList struct {
 	Name        string
 }
 
-// spaceItem is a space in a list.
 type spaceItem struct {
 	service.View
 	Here    bool // the default space of pages that name no space

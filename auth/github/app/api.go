@@ -24,7 +24,6 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// errOversized reports that a response is too long.
 var errOversized = errors.New("github: the answer is too long")
 
 // statusError is a response without a success status.

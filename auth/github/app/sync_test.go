@@ -73,7 +73,6 @@ func newSynced(t *testing.T) *synced {
 	return s
 }
 
-// sync sets the remote and waits for a sync.
 func (s *synced) sync() space.RemoteStatus {
 	s.t.Helper()
 	st, err := s.remotes.SetAndSync(s.t.Context(), s.t.Context(), remotes.SetRequest{Space: s.annSpace, URL: s.CloneURL("ada/notes"), Kind: space.KindGitHub, Trusted: true}, nil)

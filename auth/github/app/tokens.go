@@ -60,7 +60,6 @@ func (c *Client) signer(a auth.GitHubApp) (*ghinstallation.AppsTransport, error)
 	return s, nil
 }
 
-// entry returns the entry of a key.
 func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
 	c.tokens.mu.Lock()
 	defer c.tokens.mu.Unlock()

@@ -175,7 +175,6 @@ func withApp(t *testing.T, change ...func(*app.Options)) (w *world, installation
 
 func (w *world) create(creates bool) auth.GitHubApp { return w.createFor("", creates) }
 
-// createFor creates the App for an organisation.
 func (w *world) createFor(org string, creates bool) auth.GitHubApp {
 	w.t.Helper()
 	action, manifest, err := w.Manifest(rand.Text(), app.NewApp{Organisation: org, Creates: creates})
@@ -220,7 +219,6 @@ func (w *world) callback() string {
 	return m.CallbackURLs[0]
 }
 
-// visit sends a person's browser to GitHub and back.
 func (w *world) visit(login string) (flow []byte, q url.Values) {
 	w.t.Helper()
 	location, flow, err := w.Begin(w.t.Context(), w.callback(), "state-2")

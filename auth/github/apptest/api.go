@@ -18,7 +18,6 @@ import (
 
 type object = map[string]any
 
-// answer is an answer of the API.
 type answer struct {
 	status int
 	body   any

@@ -328,7 +328,6 @@ func (s *Server) installChosen(v *visit, a *app, on *account, state string) {
 	v.back(i, "install", state)
 }
 
-// back redirects the browser to the app.
 func (v *visit) back(i *installation, action, state string) {
 	v.leave(i.app.manifest.Setup, url.Values{"installation_id": {fmt.Sprint(i.id)}, "setup_action": {action}, "state": {state}})
 }

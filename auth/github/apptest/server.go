@@ -284,7 +284,6 @@ func reply(w http.ResponseWriter, status int, v any) {
 	}
 }
 
-// handler serves everything.
 func (s *Server) handler() http.Handler {
 	api, site := http.StripPrefix("/api/v3", s.api()), s.site()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -488,7 +488,6 @@ func (s *Server) Tokens() (people, installations int) {
 // Revoked returns how many tokens of people the app has revoked.
 func (s *Server) Revoked() int { return read(s, func(w *world) int { return w.revoked }) }
 
-// manifest is the manifest of an app.
 type manifest struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`

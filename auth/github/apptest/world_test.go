@@ -77,7 +77,6 @@ func newWorld(t *testing.T, change ...func(object)) *world {
 	return w
 }
 
-// jwt returns a JWT that the app signed.
 func (w *world) jwt(claims object) string {
 	w.t.Helper()
 	block, _ := pem.Decode([]byte(w.app.PrivateKey))
@@ -180,7 +179,6 @@ func (w *world) personToken(login string) string {
 	return w.exchange(back.Query().Get("code"), verifier, nil)["access_token"].(string)
 }
 
-// exchange redeems a code.
 func (w *world) exchange(code, verifier string, change url.Values) object {
 	w.t.Helper()
 	form := url.Values{
@@ -208,7 +206,6 @@ func (w *world) exchange(code, verifier string, change url.Values) object {
 	return v
 }
 
-// git runs git with the token.
 func (w *world) git(dir, token string, args ...string) (string, error) {
 	cmd := testenv.Git(w.t, dir, args...)
 	cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper",

@@ -210,7 +210,6 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// conversation is one connection.
 type conversation struct {
 	s      *Server
 	c      net.Conn

@@ -15,7 +15,6 @@ import (
 	"satchel/internal/fault"
 )
 
-// hs256 signs with a shared secret.
 func hs256(header, payload string, secret []byte) string {
 	text := b64([]byte(header)) + "." + b64([]byte(payload))
 	m := hmac.New(sha256.New, secret)

@@ -47,7 +47,6 @@ func kindOf(alg string) (k kind, ok bool) {
 	return kind{}, false
 }
 
-// key is one public key of the issuer.
 type key struct {
 	id     string
 	alg    string // empty if the issuer does not state it
