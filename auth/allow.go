@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// ExternalIdentity is a person as an identity provider knows them. An empty field is
-// unknown.
+// ExternalIdentity describes a person as their identity provider knows them. An empty field
+// is unknown.
 type ExternalIdentity struct {
 	Issuer, Subject string
-	// Email is set only if the provider says that it is verified.
+	// Email is set only if the provider has verified it.
 	Email       string
-	Name        string   // how a person would write it
-	Login       string   // what the provider calls them, such as a GitHub login
-	GitHubLogin string   // set by GitHub's sign-in alone
-	GitHubOrgs  []string // organisations of which GitHub says that they are an active member
+	Name        string   // the person's full name
+	Login       string   // the provider's name for the account, such as a GitHub login
+	GitHubLogin string   // set only by GitHub's sign-in
+	GitHubOrgs  []string // organisations in which GitHub reports an active membership
 }
 
 // AllowList lists the people who can become users without an invitation. All
 // comparisons ignore the case of ASCII letters.
 type AllowList struct {
 	Emails      []string // whole addresses
-	Domains     []string // of addresses
+	Domains     []string // domains of addresses
 	GitHubUsers []string // logins
 	GitHubOrgs  []string
 }
 
-// Admits returns the entry that admits a person, such as "domain:example.com";
-// ok is false if none does.
+// Admits returns the entry that admits a person, such as "domain:example.com". ok is false
+// if no entry does.
 func (a AllowList) Admits(c ExternalIdentity) (entry string, ok bool) {
 	email := strings.TrimSpace(c.Email)
 	_, domain, _ := cutLast(email, '@')
@@ -64,8 +64,8 @@ func (a AllowList) Has(entry string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return lower(strings.TrimSpace(s)) == value })
 }
 
-// lower lowers ASCII letters alone: under Unicode's rules the Kelvin sign is a k,
-// and a domain that has one is another domain.
+// lower changes only ASCII letters to lower case. Unicode's rules would change the Kelvin
+// sign to k, and so match a different domain.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

@@ -61,7 +61,7 @@ func TestKeyThatIsNone(t *testing.T) {
 	}
 }
 
-// Attack: a secret that reaches a log by way of a struct that holds it.
+// Attack: a secret gets into a log inside a struct.
 func TestKeyNeverPrints(t *testing.T) {
 	k := auth.NewKey()
 	var log strings.Builder
@@ -82,7 +82,7 @@ func TestBearer(t *testing.T) {
 		name    string
 		headers []string
 		want    string // the token
-		code    string // of ErrorCode, where there is no token
+		code    string // of ErrorCode; set if there is no token
 	}{
 		{"plain", []string{"Bearer abc"}, "abc", ""},
 		{"all characters", []string{"Bearer aZ09-._~+/=="}, "aZ09-._~+/==", ""},
@@ -109,7 +109,7 @@ func TestBearer(t *testing.T) {
 		{"too long", []string{"Bearer " + strings.Repeat("a", auth.MaxBearerBytes+1)}, "", "invalid_request"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// Attack: a token in the query must never count.
+			// Attack: a token in the query or in a form must never count.
 			r := httptest.NewRequest("POST", "/mcp?access_token=fromquery", strings.NewReader("access_token=fromform"))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.Header["Authorization"] = tt.headers
@@ -127,7 +127,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// echo proves anyone, and names the token as the client.
+// echo accepts every token, and returns the token as the client.
 type echo struct{}
 
 func (echo) Verify(_ context.Context, bearer string) (auth.Principal, error) {
@@ -241,7 +241,7 @@ func TestPerson(t *testing.T) {
 	}
 }
 
-// A key made without a name is still called something in the refusal.
+// The refusal also has words for a key without a name.
 func TestRequireNamesTheClient(t *testing.T) {
 	for client, want := range map[string]string{"": "this client was given read", "Claude": `"Claude" was given read`} {
 		p := auth.Principal{Client: client, Role: space.Editor, Scopes: []space.Scope{space.ScopeRead}}

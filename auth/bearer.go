@@ -9,8 +9,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// MaxBearerBytes bounds a bearer token. Signed tokens of large organisations
-// reach a few thousand bytes.
+// MaxBearerBytes bounds the size of a bearer token. Signed tokens of large organisations
+// can have a few thousand bytes.
 const MaxBearerBytes = 16 << 10
 
 var (
@@ -19,9 +19,9 @@ var (
 	errScope     = errors.New("insufficient scope")
 )
 
-// bearer reads `Bearer 1*SP b64token` (RFC 6750 section 2.1), the scheme in any
-// case, from exactly one header. A token in the query never counts (RFC 6750
-// section 2.3 allows it, and it ends in logs), nor does one in a form.
+// bearer returns the token from `Bearer 1*SP b64token` (RFC 6750 section 2.1). It ignores the
+// case of the scheme, and requires exactly one header. A token in the query never counts: RFC
+// 6750 section 2.3 allows it, but it ends up in logs. A token in a form does not count either.
 func bearer(headers []string) (string, error) {
 	if len(headers) == 0 {
 		return "", errNoToken
@@ -34,7 +34,7 @@ func bearer(headers []string) (string, error) {
 		if scheme == "" || !isToken68(scheme) {
 			return "", errMalformed
 		}
-		return "", errNoToken // another scheme: not ours to judge
+		return "", errNoToken // another scheme
 	}
 	token = strings.TrimLeft(token, " ")
 	if len(token) > MaxBearerBytes || !isToken68(token) {
@@ -43,8 +43,8 @@ func bearer(headers []string) (string, error) {
 	return token, nil
 }
 
-// isToken68 reports whether s is 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" /
-// "/" ) *"=".
+// isToken68 reports whether s has the form 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+"
+// / "/" ) *"=".
 func isToken68(s string) bool {
 	s = strings.TrimRight(s, "=")
 	for i := range len(s) {
@@ -56,8 +56,8 @@ func isToken68(s string) bool {
 	return s != ""
 }
 
-// Authenticate proves who makes a request. Every error that is the caller's is
-// a fault.Unauthenticated, for which ErrorCode names the error of RFC 6750.
+// Authenticate returns the principal that makes a request. If the caller is at fault, the
+// error is a fault.Unauthenticated, and ErrorCode returns its RFC 6750 code.
 func Authenticate(ctx context.Context, r *http.Request, v Verifier) (Principal, error) {
 	token, err := bearer(r.Header.Values("Authorization"))
 	switch {
@@ -69,10 +69,10 @@ func Authenticate(ctx context.Context, r *http.Request, v Verifier) (Principal, 
 	return v.Verify(ctx, token)
 }
 
-// ErrorCode returns the error code of RFC 6750 section 3.1 for an error of
-// Authenticate, of a Verifier or of Principal.Require: invalid_request for a
-// malformed header, invalid_token, insufficient_scope, and "" where no token
-// was sent (then a challenge carries no error) or the error is none of these.
+// ErrorCode returns the code of RFC 6750 section 3.1 for an error of Authenticate, of a
+// Verifier or of Principal.Require. The codes are invalid_request (a malformed header),
+// invalid_token and insufficient_scope. It returns "" for any other error, and for a
+// request without a token, because the challenge must then carry no error.
 func ErrorCode(err error) string {
 	switch {
 	case errors.Is(err, errNoToken):
@@ -87,21 +87,21 @@ func ErrorCode(err error) string {
 	return ""
 }
 
-// Challenge is the WWW-Authenticate header of a refusal (RFC 6750 section 3,
-// RFC 9728 section 5.1). Empty fields are left out.
+// Challenge is the WWW-Authenticate header of a refusal (RFC 6750 section 3, RFC 9728
+// section 5.1). Header omits empty fields.
 type Challenge struct {
 	Realm string
-	// Error is a code of RFC 6750; empty if the request had no token.
+	// Error is a code of RFC 6750. It is empty if the request had no token.
 	Error       string
 	Description string
-	// Scope is what the request would need, separated by spaces.
+	// Scope lists the scopes that the request needs, separated by spaces.
 	Scope string
 	// ResourceMetadata is the absolute URL of the protected resource metadata.
 	ResourceMetadata string
 }
 
-// ChallengeOf returns the challenge that answers err, for which its Realm,
-// Scope and ResourceMetadata are left to fill in.
+// ChallengeOf returns the challenge that answers err. The caller sets Realm, Scope and
+// ResourceMetadata.
 func ChallengeOf(err error) Challenge {
 	c := Challenge{Error: ErrorCode(err)}
 	if c.Error != "" {
@@ -110,9 +110,8 @@ func ChallengeOf(err error) Challenge {
 	return c
 }
 
-// Header returns the header's value. Bytes that RFC 6750 does not allow in a
-// parameter, line ends among them, are replaced, so that no field can add a
-// parameter or a header.
+// Header returns the value of the header. It replaces bytes that RFC 6750 does not allow in
+// a parameter, such as line ends. So no field can add a parameter or a header.
 func (c Challenge) Header() string {
 	var b strings.Builder
 	b.WriteString("Bearer")

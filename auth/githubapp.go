@@ -8,68 +8,70 @@ import (
 	"satchel/internal/space"
 )
 
-// GitHubApp is the GitHub App by which people connect repositories: one for a
-// server. Its secrets are sealed wherever it is stored, and print as nothing.
+// GitHubApp is the GitHub App through which people connect repositories. A server has one.
+// Its secrets are encrypted wherever they are stored, and never print.
 type GitHubApp struct {
-	URL      string // of its GitHub, such as https://github.com
+	URL      string // the App's GitHub, such as https://github.com
 	ID       int64
 	ClientID string
 	Slug     string
 	Name     string
-	Owner    string // login of whose it is
-	HTMLURL  string // its public page; where people install it is below
-	// Creates reports that it has the permission to make repositories.
+	Owner    string // the login of its owner
+	HTMLURL  string // its public page; the page to install it is below
+	// Creates reports whether the App has the permission to create repositories.
 	Creates bool
 	Created time.Time
 	Secrets GitHubSecrets
 }
 
-// GitHubSecrets are what proves the server to GitHub, and GitHub to the server.
+// GitHubSecrets holds the secrets by which the server and GitHub recognize each other.
 type GitHubSecrets struct {
 	ClientSecret string `json:"client_secret"`
 	PrivateKey   string `json:"private_key"` // PEM
-	Webhook      string `json:"webhook"`     // empty: GitHub sends none
+	Webhook      string `json:"webhook"`     // empty if GitHub sends no webhooks
 }
 
-// String, GoString and LogValue keep the secrets out of everything that prints.
+// String returns a placeholder. Like GoString and LogValue, it keeps the secrets out of all
+// output.
 func (GitHubSecrets) String() string { return "[secret]" }
 
-// GoString is String.
+// GoString returns the same as String.
 func (GitHubSecrets) GoString() string { return "[secret]" }
 
-// LogValue is String.
+// LogValue returns the same as String.
 func (GitHubSecrets) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
-// RepositoryLink is a repository at GitHub that a person connected to a space,
-// after GitHub said that they may push to it. Ids count; names are for people.
+// RepositoryLink is a GitHub repository that a person connected to a space, after GitHub
+// confirmed that they may push to it. The ids identify accounts and the repository; the
+// names are only shown to people.
 type RepositoryLink struct {
 	Space        space.SpaceID
-	User         space.UserID // who connected it
-	GitHubUser   int64        // as whom
+	User         space.UserID // the person who connected it
+	GitHubUser   int64        // their GitHub account
 	GitHubLogin  string
 	Installation int64
 	Account      string // login of the installation's account
 	Repository   int64
-	FullName     string // owner/name, as last seen
+	FullName     string // owner/name, as GitHub last reported
 	State        LinkState
 	Since        time.Time // when State began
 	Checked      time.Time // when GitHub last confirmed that the person may push
 	Created      time.Time
 }
 
-// LinkState is how a RepositoryLink stands.
+// LinkState is the state of a RepositoryLink.
 type LinkState string
 
-// The states.
+// The states of a connection.
 const (
 	LinkConnected LinkState = "connected"
-	LinkSuspended LinkState = "suspended" // the installation is
-	LinkRemoved   LinkState = "removed"   // the App was uninstalled, or the repository taken from it or deleted
-	LinkLost      LinkState = "lost"      // the person may not push there any more
+	LinkSuspended LinkState = "suspended" // the installation is suspended
+	LinkRemoved   LinkState = "removed"   // the App was uninstalled, or can no longer reach the repository, or the repository was deleted
+	LinkLost      LinkState = "lost"      // the person may no longer push to the repository
 )
 
-// Trouble says what is wrong with a connection and what to do about it, in the words
-// that every page, command and log has of it; both are empty if it stands.
+// Trouble returns what is wrong with a connection and what to do about it, for all pages,
+// commands and logs. Both are empty if the connection works.
 func (l RepositoryLink) Trouble() (what, way string) {
 	const check = "then press “Check now” on the space's page of GitHub."
 	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "the person who connected it")

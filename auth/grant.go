@@ -7,44 +7,44 @@ import (
 	"satchel/internal/space"
 )
 
-// ClientKind is how a client became known.
+// ClientKind says how the server came to know a client.
 type ClientKind string
 
 // The kinds of clients.
 const (
-	// ClientDocument is one whose id is the URL of its metadata document
+	// ClientDocument is a client whose id is the URL of its metadata document
 	// (draft-ietf-oauth-client-id-metadata-document).
 	ClientDocument ClientKind = "document"
-	// ClientRegistered registered itself (RFC 7591). Anybody can.
+	// ClientRegistered is a client that registered itself (RFC 7591). Anybody can register
+	// one.
 	ClientRegistered ClientKind = "registered"
-	// ClientPreset was made by an admin.
+	// ClientPreset is a client that an admin created.
 	ClientPreset ClientKind = "preset"
 )
 
-// Client is a program that asks for a grant. All are public clients: what they
-// say of themselves is not proven, and where their redirect goes is all that is
-// known of them.
+// Client is a program that asks for a grant. All clients are public: nothing proves what
+// they say about themselves. All that is certain is where their redirects go.
 type Client struct {
 	ID   string
 	Kind ClientKind
-	// Name and URI are what the client calls itself, unverified; may be empty.
+	// Name and URI are the client's unverified claims. Both may be empty.
 	Name, URI    string
 	RedirectURIs []string
 	Created      time.Time
-	// LastUsed is when it last got a token, to the hour; zero: never.
+	// LastUsed is when the client last got a token, to the hour. Zero means never.
 	LastUsed time.Time
 }
 
-// Consent is what a person granted to a client, until the client redeems it.
+// Consent is a person's grant to a client that has not redeemed it yet.
 type Consent struct {
-	Client   string // the id
-	Name     string // what the grant is called in lists
+	Client   string // the client's id
+	Name     string // the grant's name in lists
 	User     space.UserID
 	Space    space.SpaceID
 	Scopes   []space.Scope
 	Resource string // the audience (RFC 8707)
-	// RedirectURI is the one that the request named, which the token request must
-	// repeat.
+	// RedirectURI is the redirect URI of the authorization request. The token request must
+	// repeat it.
 	RedirectURI string
 	// Challenge is the S256 code challenge (RFC 7636 section 4.2).
 	Challenge string
@@ -55,46 +55,46 @@ type Redemption struct {
 	Code        string
 	Client      string
 	RedirectURI string
-	Verifier    string // of PKCE
-	Resource    string // empty: the client did not name it again
+	Verifier    string // the PKCE verifier
+	Resource    string // empty if the client did not repeat it
 }
 
 // RefreshRequest is a token request with a refresh token.
 type RefreshRequest struct {
 	Refresh  string
 	Client   string
-	Resource string        // empty: the client did not name it again
-	Scopes   []space.Scope // empty: as before; never more than was granted
+	Resource string        // empty if the client did not repeat it
+	Scopes   []space.Scope // empty for the same as before; never more than was granted
 }
 
-// Tokens are what a client is given.
+// Tokens is the answer to a token request.
 type Tokens struct {
 	Grant    space.GrantID
 	Access   Secret
-	Expires  time.Time // of Access
+	Expires  time.Time // when Access expires
 	Refresh  Secret
 	Scopes   []space.Scope
 	Resource string
 }
 
-// External is a caller whom another issuer's token proves.
+// External is a caller with a token of another issuer.
 type External struct {
 	Issuer, Subject string
 	Email           string // empty if the issuer did not verify it
-	Name            string // how a person would write it; may be empty
+	Name            string // the person's full name; may be empty
 	Client          string // the client's id at the issuer
 	Scopes          []space.Scope
-	Space           string // as Store.FindSpace takes it; empty: the person's first
+	Space           string // as Store.FindSpace takes it; empty for the person's first
 	Expires         time.Time
 }
 
-// Errors of token requests (RFC 6749 section 5.2, RFC 8707 section 2), as the cause of a
-// fault.Invalid whose message the client may see.
+// Errors of token requests (RFC 6749 section 5.2, RFC 8707 section 2). Each is the cause of
+// a fault.Invalid with a message for the client.
 var (
-	// ErrInvalidGrant: the code or the refresh token is invalid here.
+	// ErrInvalidGrant means that the code or the refresh token is not valid for this request.
 	ErrInvalidGrant = errors.New("invalid_grant")
-	// ErrInvalidTarget: the resource is not the granted one.
+	// ErrInvalidTarget means that the grant is for another resource.
 	ErrInvalidTarget = errors.New("invalid_target")
-	// ErrInvalidScope: more is asked for than was granted.
+	// ErrInvalidScope means that the request asks for more than was granted.
 	ErrInvalidScope = errors.New("invalid_scope")
 )

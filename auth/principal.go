@@ -11,33 +11,32 @@ import (
 	"satchel/internal/space"
 )
 
-// Principal is who makes a request, through which grant, with what rights.
+// Principal is the user that makes a request, with the grant they use and the rights it gives.
 type Principal struct {
 	User     space.UserID
-	UserName string // unique among users; what commands call them
-	Display  string // how a person would write it
+	UserName string // unique among users; commands use it
+	Display  string // the person's full name
 	Email    string // may be empty
 	Admin    bool
-	// Space is the one space that the grant reaches, and Role is what the user
-	// may do there.
+	// Space is the only space that the grant reaches. Role is the user's role there.
 	Space     space.SpaceID
 	SpaceName string
 	Role      space.Role
-	// Grant is what the client was given, and Client what a person calls it.
+	// Grant identifies the client's grant. Client is the person's name for the client.
 	Grant  space.GrantID
 	Client string
-	// Scopes are in effect now: those of the grant, less what Role forbids.
+	// Scopes are the scopes in effect: those of the grant that Role allows.
 	Scopes []space.Scope
-	// Expires is when the bearer's time is over, by which what it opened must end;
-	// zero for never.
+	// Expires is when the token expires. Everything that it opened must end by then. Zero
+	// means never.
 	Expires time.Time
 }
 
 // Can reports whether the scope is in effect.
 func (p Principal) Can(s space.Scope) bool { return slices.Contains(p.Scopes, s) }
 
-// Require returns nil if the scope is in effect, else a fault.Forbidden for
-// which ErrorCode answers insufficient_scope.
+// Require returns nil if the scope is in effect. Otherwise it returns a fault.Forbidden for
+// which ErrorCode returns insufficient_scope.
 func (p Principal) Require(s space.Scope) error {
 	if p.Can(s) {
 		return nil
@@ -52,8 +51,8 @@ func (p Principal) Require(s space.Scope) error {
 	return fault.Wrap(errScope, fault.Forbidden, "This needs the scope %q, and %s was given %s.", s, who, ScopeList(p.Scopes))
 }
 
-// Person is the author of what the principal commits. The address of a user
-// without one ends in .invalid, which RFC 2606 keeps from ever existing.
+// Person returns the author of the principal's commits. If the user has no address, the
+// author's ends in .invalid, a domain that RFC 2606 reserves so that it never exists.
 func (p Principal) Person() space.Person {
 	who := space.Person{Name: p.Display, Email: p.Email}
 	if who.Name == "" {
@@ -65,8 +64,8 @@ func (p Principal) Person() space.Person {
 	return who
 }
 
-// EffectiveScopes returns what remains of a grant's scopes for a member with
-// the role: a reader only reads, and who has no role has nothing.
+// EffectiveScopes returns the scopes of a grant that the member's role allows. A reader can
+// only read. Without a role, there are none.
 func EffectiveScopes(granted []space.Scope, role space.Role) []space.Scope {
 	var out []space.Scope
 	for _, s := range granted {
@@ -79,7 +78,7 @@ func EffectiveScopes(granted []space.Scope, role space.Role) []space.Scope {
 	return out
 }
 
-// ScopeList writes scopes as RFC 6749 does, separated by spaces.
+// ScopeList writes scopes as in RFC 6749, separated by spaces.
 func ScopeList(scopes []space.Scope) string {
 	var b strings.Builder
 	for i, s := range scopes {
@@ -91,12 +90,11 @@ func ScopeList(scopes []space.Scope) string {
 	return b.String()
 }
 
-// Verifier proves bearer tokens. Implementations check on every call that the
-// token is genuine and current and that its user and grant still are allowed
-// (DESIGN section 2, rule 5).
+// Verifier checks bearer tokens. On every call, implementations check that the token is
+// genuine and current, and that its user and grant are still valid.
 type Verifier interface {
-	// Verify returns who holds the token. It returns fault.Unauthenticated for
-	// a token that proves nobody, whose message may be shown to its bearer,
-	// and any other code where the check itself could not be made.
+	// Verify returns the principal of the token. If the token is not valid, the error is a
+	// fault.Unauthenticated with a message for its bearer. It is any other code if the
+	// check itself failed.
 	Verify(ctx context.Context, bearer string) (Principal, error)
 }

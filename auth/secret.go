@@ -12,19 +12,18 @@ import (
 	"satchel/internal/fault"
 )
 
-// Kind is what a Secret is good for. It begins the secret, so that one kind is
-// never taken for another, and so that people and secret scanners know what they
-// found.
+// Kind is what a Secret is used for. Each secret begins with its kind. So no kind can be
+// used in place of another, and people and secret scanners recognize what they found.
 type Kind string
 
-// The kinds.
+// The kinds of secrets.
 const (
 	KindKey        Kind = "satchel_"    // an API key
 	KindAccess     Kind = "satchel_at_" // an OAuth access token
 	KindRefresh    Kind = "satchel_rt_" // an OAuth refresh token
 	KindCode       Kind = "satchel_ac_" // an OAuth authorization code
 	KindSession    Kind = "satchel_ss_" // a browser's session
-	KindFlow       Kind = "satchel_fl_" // a sign-in that is under way
+	KindFlow       Kind = "satchel_fl_" // a sign-in in progress
 	KindLogin      Kind = "satchel_ll_" // a one-time sign-in link
 	KindInvitation Kind = "satchel_iv_" // an invitation
 )
@@ -33,16 +32,16 @@ const (
 	secretBytes   = 32
 	secretChars   = 43 // of base64url
 	checksumChars = 6
-	// maxSecretBytes bounds what a secret carries.
+	// maxSecretBytes bounds the bytes in a secret.
 	maxSecretBytes = 128
 )
 
-// Secret is a text that gives its bearer a right: an API key, a token, a link. Its form is
-// the kind, the bytes in unpadded base64url, and their CRC-32 in the same encoding. The
-// checksum lets a scanner recognize real secrets without asking the server.
+// Secret is a text that gives its bearer a right, such as an API key, a token or a link. It
+// consists of the kind, the bytes in unpadded base64url, and their CRC-32 in the same
+// encoding. The checksum lets a scanner recognize real secrets without asking the server.
 //
-// It prints and logs as its prefix alone, even inside another struct: fmt calls no method
-// of an unexported field, but does not follow a pointer there.
+// It prints and logs only as "satchel_…", even inside another struct: fmt calls no method
+// of an unexported field, but it does not follow a pointer there.
 type Secret struct{ secret *string }
 
 func makeSecret(s string) Secret { return Secret{&s} }
@@ -50,24 +49,23 @@ func makeSecret(s string) Secret { return Secret{&s} }
 // NewSecret returns a fresh secret of 256 random bits.
 func NewSecret(k Kind) Secret {
 	var b [secretBytes]byte
-	rand.Read(b[:]) // never fails: crypto/rand.Read panics where the system has no entropy
+	rand.Read(b[:]) // cannot fail: crypto/rand.Read panics if the system has no entropy
 	return SecretOf(k, b[:])
 }
 
-// SecretOf returns the secret that carries b, which nobody can guess: at most
-// 128 bytes.
+// SecretOf returns the secret that holds b, at most 128 bytes. Nobody must be able to guess b.
 func SecretOf(k Kind, b []byte) Secret {
 	body := base64.RawURLEncoding.EncodeToString(b)
 	return makeSecret(string(k) + body + checksum(body))
 }
 
-// ParseSecret checks that s has the form of a secret of the kind and returns the
-// bytes that it carries. The error is a fault.Unauthenticated without s.
+// ParseSecret checks that s has the form of a secret of the kind, and returns its bytes.
+// The error is a fault.Unauthenticated that does not contain s.
 func ParseSecret(k Kind, s string) (Secret, []byte, error) {
 	body, ok := strings.CutPrefix(s, string(k))
 	if n := len(body) - checksumChars; ok && n > 0 && n <= base64.RawURLEncoding.EncodedLen(maxSecretBytes) && checksum(body[:n]) == body[n:] {
-		// Strict: of the last character's bits that carry nothing only one
-		// spelling is a secret. Line ends, which the decoder skips, have no place.
+		// Strict accepts one spelling only: the unused bits of the last character must be
+		// zero. The decoder would skip line ends, so they are refused first.
 		if b, err := base64.RawURLEncoding.Strict().DecodeString(body[:n]); err == nil && !strings.ContainsAny(body, "\r\n") {
 			return makeSecret(s), b, nil
 		}
@@ -81,7 +79,8 @@ func checksum(body string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Reveal returns the secret, to show it to its owner once; "" of a zero Secret.
+// Reveal returns the secret, so that its owner can see it once. It returns "" for a zero
+// Secret.
 func (s Secret) Reveal() string {
 	if s.secret == nil {
 		return ""
@@ -89,19 +88,19 @@ func (s Secret) Reveal() string {
 	return *s.secret
 }
 
-// Hash is what the server stores of the secret. Plain SHA-256 is enough,
-// because 256 random bits cannot be guessed from it.
+// Hash returns the hash that the server stores. Plain SHA-256 is enough, because nobody can
+// guess 256 random bits.
 func (s Secret) Hash() [sha256.Size]byte { return sha256.Sum256([]byte(s.Reveal())) }
 
-// String, GoString, LogValue and MarshalText keep the secret out of everything
-// that prints.
+// String returns "satchel_…". Like GoString, LogValue and MarshalText, it keeps the secret
+// out of all output.
 func (s Secret) String() string { return string(KindKey) + "…" }
 
-// GoString is String.
+// GoString returns the same as String.
 func (s Secret) GoString() string { return s.String() }
 
-// LogValue is String.
+// LogValue returns the same as String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is String.
+// MarshalText returns the same as String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -20,10 +20,9 @@ import (
 
 const perPage = 100
 
-// errOversized ends the reading of an answer that is too long.
 var errOversized = errors.New("github: the answer is too long")
 
-// statusError is an answer with another status than one of success.
+// statusError is an answer without a success status.
 type statusError struct {
 	status  int
 	message string // for the log
@@ -33,8 +32,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("github: the answer was %d: %q", e.status, e.message)
 }
 
-// do makes a request and decodes its answer into v, unless that is nil. Where the
-// error is a *statusError, the response's headers are of use.
+// do sends a request, and decodes the answer into v unless v is nil. If the error is a
+// *statusError, do also returns the response for its headers.
 func (p *Provider) do(r *http.Request, v any) (*http.Response, error) {
 	r.Header.Set("User-Agent", "satchel")
 	resp, err := p.client.Do(r)
@@ -64,7 +63,7 @@ func (p *Provider) do(r *http.Request, v any) (*http.Response, error) {
 	return resp, json.Unmarshal(body, v)
 }
 
-// get asks the REST API with the person's token.
+// get sends a request to the REST API with the person's token.
 func (p *Provider) get(ctx context.Context, token, path string, v any) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.o.API+path, nil)
 	if err != nil {
@@ -76,14 +75,14 @@ func (p *Provider) get(ctx context.Context, token, path string, v any) (*http.Re
 	return p.do(r, v)
 }
 
-// identity returns the person to whom the token belongs.
+// identity returns the person who owns the token.
 func (p *Provider) identity(ctx context.Context, token string) (auth.ExternalIdentity, error) {
 	var user struct {
 		ID        int64   `json:"id"`
 		Login     string  `json:"login"`
 		Name      string  `json:"name"`
 		Type      string  `json:"type"`
-		Suspended *string `json:"suspended_at"` // of GitHub Enterprise
+		Suspended *string `json:"suspended_at"` // only GitHub Enterprise has it
 	}
 	if resp, err := p.get(ctx, token, "/user", &user); err != nil {
 		return auth.ExternalIdentity{}, p.requestError("the person", resp, err)
@@ -112,7 +111,7 @@ func (p *Provider) identity(ctx context.Context, token string) (auth.ExternalIde
 	return who, nil
 }
 
-// email returns the primary address where GitHub verified it, else "".
+// email returns the primary address if GitHub has verified it, and "" otherwise.
 func (p *Provider) email(ctx context.Context, token string) (string, error) {
 	type entry struct {
 		Email    string `json:"email"`
@@ -128,8 +127,7 @@ func (p *Provider) email(ctx context.Context, token string) (string, error) {
 	return found, err
 }
 
-// orgs returns the logins of the organisations of which the person is an active
-// member.
+// orgs returns the logins of the organisations of which the person is an active member.
 func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	type entry struct {
 		State        string `json:"state"`
@@ -139,7 +137,8 @@ func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	}
 	var found []string
 	err := pages(ctx, p, token, "/user/memberships/orgs?state=active&", func(e entry) {
-		// The filter is GitHub's; an invitation that is pending must not count.
+		// GitHub already filters the list. Check again, because a pending invitation must
+		// not count.
 		if e.State == "active" && e.Organization.Login != "" {
 			found = append(found, e.Organization.Login)
 		}
@@ -147,8 +146,8 @@ func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	return found, err
 }
 
-// pages calls each with every entry of a list. A list that the person does not let this
-// server see counts as empty: nobody is admitted because of unknown entries.
+// pages calls each with every entry of a list. If the person does not let this server see
+// the list, it counts as empty, so unknown entries admit nobody.
 func pages[T any](ctx context.Context, p *Provider, token, path string, each func(T)) error {
 	for page := 1; page <= p.o.MaxPages; page++ {
 		var entries []T
@@ -164,8 +163,7 @@ func pages[T any](ctx context.Context, p *Provider, token, path string, each fun
 		for _, e := range entries {
 			each(e)
 		}
-		// The header is used only to see whether there is a next page. Its URL is not
-		// followed.
+		// The header only shows whether there is a next page. Its URL is not followed.
 		if !strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`) {
 			return nil
 		}
@@ -174,7 +172,7 @@ func pages[T any](ctx context.Context, p *Provider, token, path string, each fun
 	return nil
 }
 
-// requestError gives a failed request its code.
+// requestError returns the fault for a failed request.
 func (p *Provider) requestError(what string, resp *http.Response, err error) error {
 	err = fmt.Errorf("github: %s: %w", what, err)
 	var status *statusError
@@ -210,7 +208,7 @@ func limited(resp *http.Response) bool {
 
 // wait returns how long GitHub asks to wait: at most an hour, at least a second.
 func (p *Provider) wait(resp *http.Response) time.Duration {
-	d := time.Minute // what GitHub's documentation asks for where it says nothing
+	d := time.Minute // the default in GitHub's documentation
 	if s, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32); err == nil {
 		d = time.Duration(s) * time.Second
 	} else if s, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
@@ -219,9 +217,9 @@ func (p *Provider) wait(resp *http.Response) time.Duration {
 	return min(max(d, time.Second), time.Hour)
 }
 
-// label makes a text of GitHub fit for a line.
+// label converts a text from GitHub to a single line.
 func label(s string) string {
-	const limit = 200 // bytes, as a user's name may have
+	const limit = 200 // in bytes, as for a user's name
 	s = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return -1

@@ -12,11 +12,11 @@ import (
 	"satchel/internal/fault"
 )
 
-// Begin returns where to send the browser, and what Finish needs, which the
-// caller keeps for one use. The state must be a fresh one that nobody can guess
-// and that the caller ties to the browser. It makes no request.
+// Begin returns the address to which the caller sends the browser, and the data for Finish,
+// which the caller keeps for one use. The state must be fresh and unguessable, and the
+// caller must tie it to the browser. Begin sends no request.
 func (p *Provider) Begin(_ context.Context, redirectURI, state string) (location string, data []byte, err error) {
-	// A GitHub App has permissions and ignores scopes; an OAuth App needs them.
+	// A GitHub App has permissions, and ignores scopes. An OAuth App needs scopes.
 	scope := "user:email"
 	if p.o.NeedOrgs {
 		scope += " read:org"
@@ -24,12 +24,12 @@ func (p *Provider) Begin(_ context.Context, redirectURI, state string) (location
 	return WebFlow{GitHub: p.o.URL, Redirect: redirectURI, State: state}.Begin(p.o.ClientID, url.Values{"scope": {scope}})
 }
 
-// Finish returns who signed in, from what Begin returned and the query of the
-// request to the redirect URI. Whoever calls it has made sure that the flow is
-// this browser's, and that it is used once. The error is a fault: Forbidden where
-// the person said no or GitHub suspended them, Invalid where the sign-in must
-// begin again, Limited where GitHub asks to wait, and Unavailable while it is
-// down or where this server is not set up properly there.
+// Finish returns the identity of the person who signed in. It takes the data from Begin,
+// and the query of the request to the redirect URI. The caller checks that the flow belongs
+// to this browser and is used once. The error is a fault: Forbidden if the person declined
+// or GitHub suspended them, Invalid if the person must start the sign-in again, Limited if
+// GitHub asks to wait, and Unavailable if GitHub is down or this server is not set up
+// correctly there.
 func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.ExternalIdentity, error) {
 	f, code, err := OpenWebFlow(redirectURI, data, q)
 	var refused *AnswerError
@@ -51,7 +51,6 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	return p.identity(ctx, token)
 }
 
-// exchange redeems the code.
 func (p *Provider) exchange(ctx context.Context, f WebFlow, code string) (token string, err error) {
 	r, err := f.Redeem(ctx, p.o.ClientID, p.o.ClientSecret, code)
 	if err != nil {
@@ -76,13 +75,13 @@ func (p *Provider) exchange(ctx context.Context, f WebFlow, code string) (token 
 	return token, nil
 }
 
-// revoke ends the token, which nobody needs any more; without a secret GitHub
-// lets nobody do it, and the token is forgotten all the same.
+// revoke revokes the token after its use. Without a secret GitHub does not allow this, and
+// the token is only forgotten.
 func (p *Provider) revoke(ctx context.Context, token string) {
 	if p.o.ClientSecret == "" {
 		return
 	}
-	// Also where the person has gone away.
+	// Revoke the token even if the person has closed the page.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.RevokeTimeout)
 	defer cancel()
 	body, err := json.Marshal(map[string]string{"access_token": token})
@@ -101,7 +100,7 @@ func (p *Provider) revoke(ctx context.Context, token string) {
 	}
 }
 
-// again is for what is cured by beginning again.
+// again returns the error for a sign-in that the person must start again.
 func again(why error) error {
 	return fault.Wrap(why, fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 }

@@ -11,8 +11,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// No answer of GitHub's makes a panic, and whoever comes of one has a positive
-// number, a login, and an address only of the form of one.
+// No answer of GitHub causes a panic. Every resulting person has a positive id and a login.
+// Their address, if any, has the form of an address.
 func FuzzAnswers(f *testing.F) {
 	const user, emails, orgs = `{"id":1,"login":"octocat","name":"O","type":"User"}`, `[{"email":"o@example.com","primary":true,"verified":true}]`, `[{"state":"active","organization":{"login":"octo-org"}}]`
 	f.Add(200, user, emails, orgs)

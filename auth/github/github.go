@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// Options configure a Provider. Zero fields take the defaults.
+// Options configures a Provider. Zero fields mean the defaults.
 type Options struct {
-	// URL is GitHub's URL; default: https://github.com. With its host in lower case
-	// and without a trailing slash, it is the Issuer of the identities.
+	// URL is the URL of GitHub. The default is https://github.com. The Issuer of the
+	// identities is this URL with the host in lower case and without a trailing slash.
 	URL string
-	// API is the URL of its REST API. The default follows from URL:
-	// https://api.github.com, https://api.TENANT.ghe.com, or /api/v3 under the URL of
-	// a GitHub Enterprise Server.
+	// API is the URL of the REST API. The default depends on URL: https://api.github.com,
+	// https://api.TENANT.ghe.com, or /api/v3 under the URL of a GitHub Enterprise Server.
 	API string
-	// ClientID and ClientSecret are those of a GitHub App or an OAuth App.
+	// ClientID and ClientSecret belong to a GitHub App or an OAuth App.
 	ClientID, ClientSecret string
-	// Label is what a button says after "Sign in with"; default "GitHub".
+	// Label is the text of a button after "Sign in with". The default is "GitHub".
 	Label string
-	// NeedOrgs also reads the organisations of which a person is a member. An allow
-	// list of organisations needs it. People must then grant the scope read:org.
+	// NeedOrgs also reads the organisations of a person. An allow list of organisations
+	// needs it. People must then grant the scope read:org.
 	NeedOrgs bool
-	// Transport makes the requests; default: one with timeouts. Redirects are never
-	// followed.
+	// Transport sends the requests. The default is a transport with timeouts. The Provider
+	// follows no redirect.
 	Transport http.RoundTripper
-	// Timeout limits one request, including reading its response; default: 10 seconds.
+	// Timeout is the maximum time of one request with its answer. The default is 10 seconds.
 	Timeout time.Duration
-	// RevokeTimeout limits the revocation of the token at the end of a sign-in;
-	// default: 3 seconds. If the revocation fails, this is only logged.
+	// RevokeTimeout is the maximum time to revoke the token at the end of a sign-in. The
+	// default is 3 seconds. A failure is only logged.
 	RevokeTimeout time.Duration
-	// MaxResponse bounds an answer in bytes; default 1 MiB.
+	// MaxResponse is the maximum size of an answer in bytes. The default is 1 MiB.
 	MaxResponse int64
-	// MaxPages limits how many pages of 100 entries are read from the list of a
-	// person's addresses, and from that of their organisations; default: 10.
+	// MaxPages is the maximum count of pages that are read from the list of a person's
+	// addresses, and from the list of their organisations. A page has 100 entries. The
+	// default is 10.
 	MaxPages int
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -87,8 +87,8 @@ type Provider struct {
 	client *http.Client
 }
 
-// New returns a Provider. It sends nothing to GitHub. The error says what is wrong with
-// the options.
+// New returns a Provider. It sends no request to GitHub. It returns an error if the options
+// are invalid.
 func New(o Options) (*Provider, error) {
 	o = o.withDefaults()
 	var err error
@@ -101,7 +101,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, client: &http.Client{
 		Transport: o.Transport,
 		Timeout:   o.Timeout,
-		// Following a redirect could send a token or secret to another server.
+		// A redirect could send a token or a secret to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -109,18 +109,18 @@ func New(o Options) (*Provider, error) {
 // Close closes idle connections.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
-// Label is what a button says after "Sign in with".
+// Label returns the text of a button after "Sign in with".
 func (p *Provider) Label() string { return p.o.Label }
 
-// Addresses returns the canonical URL of a GitHub server, and the URL of its REST API.
-// An empty address means https://github.com. An empty restAPI means the API of that
-// server. The error says why secrets cannot be sent to a URL.
+// Addresses returns the canonical URL of a GitHub server, and the URL of its REST API. An
+// empty address means https://github.com. An empty restAPI means the API of that server.
+// The error gives the reason if secrets must not be sent to a URL.
 func Addresses(address, restAPI string) (string, string, error) {
 	u, err := checkURL(strings.TrimRight(cmp.Or(address, "https://github.com"), "/"))
 	if err != nil {
 		return "", "", fmt.Errorf("github: the address %q: %w", address, err)
 	}
-	// The host is not case-sensitive, but issuers are compared byte by byte.
+	// The case of the host does not matter, but issuers are compared byte by byte.
 	u.Host = strings.ToLower(u.Host)
 	restAPI = strings.TrimRight(cmp.Or(restAPI, api(u)), "/")
 	if _, err := checkURL(restAPI); err != nil {
@@ -140,7 +140,7 @@ func api(u *url.URL) string {
 	return u.String() + "/api/v3"
 }
 
-// checkURL rejects a URL to which secrets must not be sent.
+// checkURL returns an error if secrets must not be sent to the URL.
 func checkURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {

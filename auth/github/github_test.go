@@ -266,7 +266,7 @@ func TestCallbackAttacks(t *testing.T) {
 	})
 }
 
-// padded is an object that is longer than the tests allow.
+// padded returns an object that is longer than the tests allow.
 func padded(fields string) string {
 	return "{" + fields + `,"padding":"` + strings.Repeat("0", 100<<10) + `"}`
 }

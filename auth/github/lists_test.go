@@ -173,7 +173,7 @@ func TestASlowGitHubTimesOut(t *testing.T) {
 	refused(t, err, fault.Unavailable)
 }
 
-// leaving is a transport whose caller goes away when it asks who the person is.
+// leaving is a transport whose caller leaves when the request for the person is sent.
 type leaving struct {
 	cancel context.CancelFunc
 	inner  *http.Transport

@@ -3,18 +3,19 @@ package github
 import "regexp"
 
 const (
-	// maxError bounds, in bytes, what is kept of a text of GitHub's.
+	// maxError is the maximum size in bytes of a text from GitHub in a log.
 	maxError = 500
-	// maxErrorBody bounds, in bytes, what Redact looks at.
+	// maxErrorBody is the maximum size in bytes of the text that Redact reads.
 	maxErrorBody = 64 << 10
 )
 
-// secretText is what looks like a token of GitHub (their forms are gho_, ghu_, ghs_,
-// ghr_, ghp_ and github_pat_), a signed assertion, or a private key.
+// secretText matches texts that look like a token of GitHub (gho_, ghu_, ghs_, ghr_, ghp_
+// or github_pat_), a signed assertion, or a private key.
 var secretText = regexp.MustCompile(`gh[a-z]_[A-Za-z0-9_.-]+|github_pat_[A-Za-z0-9_]+|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+|(?s)-----BEGIN.*`)
 
-// Redact cuts a text of GitHub's, for the log, to 500 bytes and takes out what looks
-// like a secret, first, so that the cut leaves no half of one.
+// Redact shortens a text from GitHub to 500 bytes for the log, and removes everything that
+// looks like a secret. It removes secrets first, so that the shortened text contains no
+// part of one.
 func Redact(s string) string {
 	s = secretText.ReplaceAllString(s[:min(len(s), maxErrorBody)], "[secret]")
 	return cut(s, maxError)

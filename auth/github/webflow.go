@@ -13,27 +13,27 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// WebFlow is one visit of a person to GitHub's authorization page (GitHub's
-// documentation, "Generating a user access token for a GitHub App", web application
-// flow). It holds secrets: its keeper gives it to nobody, once.
+// WebFlow is one visit of a person to GitHub's authorization page (GitHub's documentation,
+// "Generating a user access token for a GitHub App", web application flow). It contains
+// secrets: the caller must keep it private and use it once.
 type WebFlow struct {
 	GitHub   string `json:"github"`        // such as https://github.com
-	App      int64  `json:"app,omitempty"` // id of the GitHub App, where it is one that this server made
+	App      int64  `json:"app,omitempty"` // id of the GitHub App, if this server created it
 	Redirect string `json:"redirect"`
 	State    string `json:"state"`
-	Verifier string `json:"verifier"` // of PKCE (RFC 7636)
+	Verifier string `json:"verifier"` // the PKCE verifier (RFC 7636)
 }
 
-// maxFlow and maxParameter bound, in bytes, what OpenWebFlow is given.
+// The maximum lengths of OpenWebFlow's arguments in bytes.
 const (
 	maxFlow      = 8 << 10
 	maxParameter = 8 << 10
 )
 
-// Begin returns where to send the browser, and what OpenWebFlow needs, which the
-// caller keeps for one use. The State must be a fresh one that nobody can guess and
-// that the caller ties to the browser; the Verifier is made here. more are further
-// parameters of the page.
+// Begin returns the address to which the caller sends the browser, and the data for
+// OpenWebFlow, which the caller keeps for one use. The State must be fresh and unguessable,
+// and the caller must tie it to the browser. Begin creates the Verifier. more has
+// additional parameters for the page.
 func (f WebFlow) Begin(clientID string, more url.Values) (location string, data []byte, err error) {
 	f.Verifier = oauth2.GenerateVerifier()
 	if data, err = json.Marshal(f); err != nil {
@@ -49,11 +49,11 @@ func (f WebFlow) Begin(clientID string, more url.Values) (location string, data 
 	return f.GitHub + "/login/oauth/authorize?" + q.Encode(), data, nil
 }
 
-// AnswerError is an error that GitHub answered with. Its parts anybody may have
-// written into a link, so they are for the log; see Redact.
+// AnswerError is an error in GitHub's answer. Anybody can write its parts into a link, so
+// they are only for the log; see Redact.
 type AnswerError struct{ Code, Description string }
 
-// Error quotes both parts.
+// Error returns both parts in quotes.
 func (e *AnswerError) Error() string {
 	return fmt.Sprintf("github: the answer was %q: %q", e.Code, e.Description)
 }
@@ -62,17 +62,17 @@ func answerError(code, description string) *AnswerError {
 	return &AnswerError{Code: cut(Redact(code), 100), Description: Redact(description)}
 }
 
-// OpenWebFlow returns the flow of a person who came back with the query q to the
-// redirect URI, and the code to Redeem. Whoever calls it has made sure that the data
-// is this browser's, and that it is used once; and compares what else is in the
-// flow. The error is an *AnswerError where GitHub answered with one, and any other
-// where the answer is none of this flow.
+// OpenWebFlow returns the flow of a person who returned to the redirect URI with the query
+// q, and the code for Redeem. The caller checks that the data belongs to this browser and
+// is used once. The caller also compares the other fields of the flow. The error is an
+// *AnswerError if GitHub answered with an error, and any other error if the answer does not
+// belong to this flow.
 func OpenWebFlow(redirectURI string, data []byte, q url.Values) (f WebFlow, code string, err error) {
 	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Redirect != redirectURI || f.Verifier == "" {
 		return WebFlow{}, "", errors.New("of another visit")
 	}
 	for name, values := range q {
-		// RFC 6749 section 3.1: a parameter must not come more than once.
+		// A parameter must not occur more than once (RFC 6749 section 3.1).
 		if len(values) != 1 || len(values[0]) > maxParameter {
 			return WebFlow{}, "", errors.New("the parameter " + cut(name, 40) + " came several times or is too long")
 		}
@@ -89,8 +89,8 @@ func OpenWebFlow(redirectURI string, data []byte, q url.Values) (f WebFlow, code
 	return f, q.Get("code"), nil
 }
 
-// Redeem is the request for the person's token; the secret may be empty. Its answer
-// is a TokenAnswer.
+// Redeem returns the request for the person's token. The secret may be empty. The answer is
+// a TokenAnswer.
 func (f WebFlow) Redeem(ctx context.Context, clientID, secret, code string) (*http.Request, error) {
 	form := url.Values{"client_id": {clientID}, "code": {code}, "redirect_uri": {f.Redirect}, "code_verifier": {f.Verifier}}
 	if secret != "" {
@@ -105,7 +105,7 @@ func (f WebFlow) Redeem(ctx context.Context, clientID, secret, code string) (*ht
 	return r, nil
 }
 
-// TokenAnswer is what GitHub answers to Redeem, with status 200 also where it failed.
+// TokenAnswer is GitHub's answer to Redeem. It has status 200 even for an error.
 type TokenAnswer struct {
 	AccessToken string `json:"access_token"`
 	TokenType   string `json:"token_type"`
@@ -113,7 +113,7 @@ type TokenAnswer struct {
 	Description string `json:"error_description"`
 }
 
-// Token returns the token. The error is an *AnswerError where GitHub named one.
+// Token returns the token. The error is an *AnswerError if GitHub named an error.
 func (a TokenAnswer) Token() (string, error) {
 	switch {
 	case a.Error != "":
@@ -124,7 +124,7 @@ func (a TokenAnswer) Token() (string, error) {
 	return a.AccessToken, nil
 }
 
-// MustBeginAgain reports whether another visit cures the error.
+// MustBeginAgain reports whether another visit fixes the error.
 func (e *AnswerError) MustBeginAgain() bool {
 	return e.Code == "bad_verification_code" || e.Code == "bad_code_verifier" || e.Code == "invalid_grant"
 }

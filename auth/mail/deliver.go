@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// maxAnswers bounds, in bytes, what a server may say while one mail is sent.
+// maxAnswers is the maximum size in bytes of all answers of a server to one mail.
 const maxAnswers = 64 << 10
 
-// deliver sends a message over a connection of its own, which ends with ctx.
+// deliver sends a message over its own connection. The connection ends with ctx.
 func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err error) {
 	conn, err := m.dial(ctx, "tcp", m.address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	// A read or a write that waits ends when the context does.
+	// When the context ends, end reads and writes that are waiting.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
@@ -44,11 +44,11 @@ func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err er
 	if err := c.Hello(m.o.Hello); err != nil {
 		return fmt.Errorf("EHLO: %w", err)
 	}
-	// Between two programs of one machine nobody listens, and the certificate of a
-	// server there names something else as a rule; a password is another matter.
+	// Nobody can listen between two programs on one machine, and a local server's
+	// certificate usually has another name. A password still needs TLS.
 	if !secure && (!own || m.user != "") {
 		if ok, _ := c.Extension("STARTTLS"); !ok {
-			// Whoever is on the way can take the offer out (RFC 3207 section 6).
+			// An attacker on the network can remove the offer (RFC 3207 section 6).
 			return errors.New("the server does not offer STARTTLS")
 		}
 		if err := c.StartTLS(m.tls.Clone()); err != nil {
@@ -90,13 +90,14 @@ func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err er
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("end of DATA: %w", err)
 	}
-	// The mail is the server's now: what goes wrong from here does not matter.
+	// The server has accepted the mail, so later errors do not matter.
 	_ = c.Quit()
 	return nil
 }
 
-// login is the mechanism LOGIN, which no RFC has and which is all that some
-// servers offer, such as Office 365: the user and the password, each when asked.
+// login implements the mechanism LOGIN. It sends the user and the password when the server
+// asks for each. No RFC defines LOGIN, but some servers offer nothing else, such as Office
+// 365.
 type login struct {
 	user, password string
 	asked          int
@@ -125,7 +126,7 @@ func (l *login) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, errors.New("the server asks for more than a user and a password")
 }
 
-// bounded ends a connection over which a server says too much.
+// bounded ends a connection when the server has sent too much.
 type bounded struct {
 	net.Conn
 	left int

@@ -10,8 +10,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// elsewhere is a connection to a server that is not on this machine, whatever its
-// name says.
+// elsewhere is a connection that looks as if its server were on another machine.
 type elsewhere struct{ net.Conn }
 
 func (elsewhere) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 587} }

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// Whatever is taken as a recipient, a subject and a text makes a message with
-// exactly the headers that it should have and that subject and text, and lines
-// that SMTP can carry.
+// For every accepted recipient, subject and text, the message has exactly the right
+// headers, that subject and that text. Its lines are valid in SMTP.
 func FuzzMessage(f *testing.F) {
 	m, err := New(Options{URL: "smtps://mail.example.com", From: "Satchel <satchel@example.com>"})
 	if err != nil {

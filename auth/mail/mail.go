@@ -17,47 +17,47 @@ import (
 	"satchel/internal/fault"
 )
 
-// Options configure a Mailer. Zero fields take the defaults.
+// Options configures a Mailer. Zero fields mean the defaults.
 type Options struct {
-	// URL is the mail server: smtps://user:password@host (TLS from the first byte,
-	// port 465) or smtp://user:password@host (STARTTLS, port 587).
+	// URL is the address of the mail server: smtps://user:password@host (TLS from the first
+	// byte, port 465) or smtp://user:password@host (STARTTLS, port 587).
 	URL string
 	// From is the sender, such as Satchel <satchel@example.com>.
 	From string
-	// Password is the user's, where it is not in URL.
+	// Password is the user's password, if URL does not contain it.
 	Password string
-	// RootCAs are the authorities whose certificate the server may have; default
-	// the machine's.
+	// RootCAs are the authorities that may sign the server's certificate. The default is
+	// those of the machine.
 	RootCAs *x509.CertPool
-	// Timeout bounds one mail, from dialling to the server's last answer; default
-	// 30 seconds.
+	// Timeout is the maximum time of one mail, from the connection to the server's last
+	// answer. The default is 30 seconds.
 	Timeout time.Duration
-	// MaxText bounds a text in bytes; default 64 KiB.
+	// MaxText is the maximum size of a text in bytes. The default is 64 KiB.
 	MaxText int
-	// Hello is what the mailer calls itself to the server; default the domain of
+	// Hello is the name that the mailer gives to the server. The default is the domain of
 	// From.
 	Hello  string
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
-// Mailer sends mail through one server, with a connection for each. It is safe
-// for concurrent use.
+// Mailer sends mail through one server, with one connection for each mail. It is safe for
+// concurrent use.
 type Mailer struct {
 	o        Options
 	implicit bool   // TLS from the first byte
-	host     string // that the certificate must name
-	address  string // to dial
-	user     string // empty: no authentication
+	host     string // the name in the certificate
+	address  string // the address to connect to
+	user     string // empty for no authentication
 	password string
 	from     *netmail.Address
-	domain   string // of from
+	domain   string // the domain of from
 	tls      *tls.Config
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// New returns a Mailer without a connection to the server. The error says what is
-// wrong with the options, without the password.
+// New returns a Mailer. It does not connect to the server. It returns an error without the
+// password if the options are invalid.
 func New(o Options) (*Mailer, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -73,7 +73,7 @@ func New(o Options) (*Mailer, error) {
 	}
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {
-		// The parser's error would repeat the password.
+		// The parser's error would contain the password.
 		return nil, errors.New("mail: the server's address must be of the form smtps://user@host or smtp://user@host:587")
 	}
 	m := &Mailer{o: o, implicit: u.Scheme == "smtps", host: u.Hostname(), user: u.User.Username(), password: o.Password, dial: new(net.Dialer).DialContext}
@@ -108,14 +108,13 @@ func New(o Options) (*Mailer, error) {
 	return m, nil
 }
 
-// maxReason bounds, in bytes, what of a server's answer the log has.
+// maxReason is the maximum size in bytes of a server's answer in the log.
 const maxReason = 1000
 
-// Send sends a text in UTF-8 to one address, which may be anything that somebody
-// typed. The error is a fault: Invalid where the address is none or the subject
-// cannot be one, TooLarge, Unavailable where the mail server did not take it
-// (whether for the recipient or another reason is not said, since it would tell
-// strangers who has an address), Canceled.
+// Send sends a text in UTF-8 to one address, which may be any input. The error is a fault:
+// Invalid for an invalid address or subject, TooLarge, Unavailable if the mail server did
+// not accept the mail, or Canceled. It does not say whether the server refused the
+// recipient, because strangers could then learn which addresses exist.
 func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 	if _, err := checkAddress(to); err != nil {
 		return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Invalid, "This is not an e-mail address to which mail can be sent.")
@@ -146,9 +145,9 @@ func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 	return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Unavailable, "The mail could not be sent. Please try again later, or tell the people who run this server.")
 }
 
-// checkAddress returns the domain of an address that can go into an SMTP command
-// and a header as it is: a dot-atom, an @ and a name (RFC 5321 section 4.1.2),
-// without quotes, comments or other letters than ASCII's.
+// checkAddress returns the domain of an address that can be part of an SMTP command and a
+// header without changes. Such an address has a dot-atom, an @ and a name (RFC 5321 section
+// 4.1.2), all in ASCII, without quotes or comments.
 func checkAddress(s string) (domain string, err error) {
 	local, domain, ok := strings.Cut(s, "@")
 	if !ok || len(s) > 254 || len(local) > 64 || !wireName(domain) {
@@ -162,12 +161,12 @@ func checkAddress(s string) (domain string, err error) {
 	return domain, nil
 }
 
-// atext are the characters of RFC 5322 section 3.2.3.
+// atext reports whether r is one of the characters of RFC 5322 section 3.2.3.
 func atext(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 0x80 && r > 0 && strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
 }
 
-// wireName reports whether s is a name of a host in letters, digits and hyphens.
+// wireName reports whether s is a host name of letters, digits and hyphens.
 func wireName(s string) bool {
 	if len(s) > 253 {
 		return false

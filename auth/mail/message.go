@@ -15,11 +15,11 @@ import (
 	"satchel/internal/fault"
 )
 
-// maxSubject bounds a subject in bytes.
+// maxSubject is the maximum length of a subject in bytes.
 const maxSubject = 200
 
-// compose writes the message (RFC 5322) with line ends of CR LF, and not yet
-// stuffed with dots.
+// compose returns the message (RFC 5322) with line ends of CR LF. Its dots are not stuffed
+// yet.
 func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	switch {
 	case len(subject) > maxSubject:
@@ -39,7 +39,7 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 		{"MIME-Version", "1.0"},
 		{"Content-Type", "text/plain; charset=utf-8"},
 		{"Content-Transfer-Encoding", "quoted-printable"},
-		// No out-of-office answers to it (RFC 3834 section 5).
+		// The header prevents out-of-office answers (RFC 3834 section 5).
 		{"Auto-Submitted", "auto-generated"},
 	} {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
@@ -58,16 +58,16 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeSubject writes a subject so that it is shown as it is: where that is not
-// plain, as encoded words (RFC 2047 section 2) of one line each. Plain text that
-// looks like such a word would be shown as what it encodes.
+// encodeSubject encodes a subject so that a mail program shows it unchanged. If the subject
+// is not plain, it becomes encoded words (RFC 2047 section 2) with one line each. A plain
+// subject that looks like an encoded word is encoded too.
 func encodeSubject(s string) string {
 	plain := !strings.Contains(s, "=?") && strings.TrimSpace(s) == s &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 	if plain {
 		return s
 	}
-	const chunk = 45 // bytes, which make a word of 72 characters; 75 are allowed
+	const chunk = 45 // in bytes; they result in a word of 72 characters, and 75 are allowed
 	var b strings.Builder
 	for len(s) > 0 {
 		n := min(chunk, len(s))

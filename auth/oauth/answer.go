@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// protocolError is an error response as defined in RFC 6749 section 5.2 and RFC
-// 7591 section 3.2.2.
+// protocolError is an error response of RFC 6749 section 5.2 or RFC 7591 section 3.2.2.
 type protocolError struct {
 	Code        string `json:"error"`
 	Description string `json:"error_description,omitempty"`
@@ -34,8 +33,8 @@ func writeError(w http.ResponseWriter, status int, code, description string) {
 	writeJSON(w, status, protocolError{code, describe(description)})
 }
 
-// writeLimited answers 429 Too Many Requests. RFC 6749 defines no error code for
-// this at these endpoints; temporarily_unavailable (section 4.1.2.1) is the closest.
+// writeLimited answers 429 Too Many Requests. RFC 6749 defines no error code for this at
+// these endpoints. temporarily_unavailable (section 4.1.2.1) is the closest.
 func writeLimited(w http.ResponseWriter, wait time.Duration, description string) {
 	seconds := max(1, int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
@@ -56,9 +55,9 @@ func describe(s string) string {
 	}, s)
 }
 
-// cors lets pages of any origin call an endpoint, and rejects all methods except
-// the given one. This is safe because no such endpoint authenticates by cookie, and
-// credentials are never allowed.
+// cors lets pages of any origin call an endpoint, and refuses all methods except the given
+// one. This is safe because no such endpoint authenticates by cookie, and credentials are
+// never allowed.
 func cors(method string, next http.HandlerFunc) http.Handler {
 	allow := method + ", OPTIONS"
 	if method == http.MethodGet {
@@ -71,7 +70,7 @@ func cors(method string, next http.HandlerFunc) http.Handler {
 		case r.Method == http.MethodOptions:
 			h.Set("Allow", allow)
 			h.Set("Access-Control-Allow-Methods", allow)
-			// A star does not cover Authorization (Fetch standard).
+			// A star does not include Authorization (Fetch standard).
 			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, MCP-Protocol-Version, *")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)

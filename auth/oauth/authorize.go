@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// IssuerParameter names the issuer in an authorization request that came to a name of the
-// server other than Issuer. A client that adds the parameter gains nothing, because only the
+// IssuerParameter names the issuer in an authorization request to a name of the server
+// other than Issuer. A client that adds the parameter gains nothing, because only the
 // server's own names are valid.
 const IssuerParameter = "issuer"
 
@@ -21,18 +21,18 @@ const (
 	maxClientID = maxURL
 	maxState    = 4096
 	maxScope    = 1024 // bytes of the parameter
-	maxResource = 8    // resource parameters
-	// challengeSize is the size of a SHA-256 in base64url. A verifier may be longer (RFC
-	// 7636 sections 4.1 and 4.2).
+	maxResource = 8    // count of resource parameters
+	// challengeSize is the length of a SHA-256 hash in base64url. A verifier may be longer
+	// (RFC 7636 sections 4.1 and 4.2).
 	challengeSize, maxVerifier = 43, 128
 )
 
-// PageError is an error that is shown to the person and never redirected, because the
-// client or the redirect URI is unknown (RFC 6749 section 4.1.2.1).
+// PageError is an error to show to the person. It is never sent to a redirect URI, because
+// the client or the redirect URI is unknown (RFC 6749 section 4.1.2.1).
 type PageError struct {
 	Status      int
 	Title, Text string
-	// Err is the cause, for logs only; may be nil.
+	// Err is the cause, for logs only. It may be nil.
 	Err error
 }
 
@@ -47,54 +47,54 @@ func (e *PageError) Error() string {
 // Unwrap returns the cause.
 func (e *PageError) Unwrap() error { return e.Err }
 
-// RedirectError is an error that is returned to the client by a redirect.
+// RedirectError is an error that a redirect returns to the client.
 type RedirectError struct {
-	// URL is where to send the browser: a checked redirect of the client.
+	// URL is the address to which the browser goes: a checked redirect of the client.
 	URL string
 	// Code is the error code of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
 	// Known is Request.Known. If it is false, do not redirect automatically: no person has
-	// agreed to go to this client, and the server would be an open redirector for anyone
-	// who registers (RFC 9700 section 4.11.2).
+	// agreed to go to this client. The server would be an open redirector for everybody who
+	// registers a client (RFC 9700 section 4.11.2).
 	Known bool
 }
 
-// Error returns the error without the URL, which has the client's state.
+// Error returns the error without the URL, because the URL contains the client's state.
 func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }
 
-// Request is a valid authorization request, which needs a person's consent.
+// Request is a valid authorization request that needs a person's consent.
 type Request struct {
 	Client      auth.Client
 	RedirectURI string
 	// RedirectHost shows people where the browser goes: a host, with its port if it is not
 	// the default, or an application's scheme with a colon, such as "cursor:".
 	RedirectHost string
-	// RedirectOrigin is for a form-action of a content security policy; empty
-	// for an application's scheme, to which a page can only link.
+	// RedirectOrigin is the origin for form-action in a content security policy. It is
+	// empty for an application's scheme, because a page can only link to it.
 	RedirectOrigin string
-	// Loopback reports that the browser stays on the person's machine.
+	// Loopback reports whether the browser stays on the person's machine.
 	Loopback bool
-	// App reports that the redirect opens an application by its own scheme.
+	// App reports whether the redirect opens an application by its own scheme.
 	App bool
-	// Scopes are the scopes that the person can grant: those that the client asked for, or
-	// all if it asked for none.
+	// Scopes are the scopes that the person can grant: the requested ones, or all if the
+	// client requested none.
 	Scopes []space.Scope
 	State  string
-	// Resource is always the server's own.
+	// Resource is always the server's own resource.
 	Resource  string
 	Challenge string
-	// Issuer is the issuer in the metadata that the client read. The client compares
-	// it with iss in the answer (RFC 9207 section 2.4).
+	// Issuer is the issuer in the metadata that the client read. The client compares it
+	// with iss in the answer (RFC 9207 section 2.4).
 	Issuer string
-	// Known reports that the client is a vendor's pinned client, and that the browser goes
-	// to this vendor. The names of other clients are unproven: on the person's machine, any
+	// Known reports whether the client is a vendor's pinned client and the browser goes to
+	// this vendor. The names of other clients are unproven: on the person's machine, any
 	// program can claim to be Claude Code.
 	Known bool
 }
 
-// Authorize checks an authorization request. The error is a *PageError or a
-// *RedirectError. Authorize changes nothing and grants nothing. The caller asks the
-// person for consent to each request, and then calls Approve or Deny.
+// Authorize checks an authorization request. The error is a *PageError or a *RedirectError.
+// Authorize changes nothing and grants nothing. For each request, the caller asks the
+// person for consent, and then calls Approve or Deny.
 func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) {
 	if len(q["client_id"]) > 1 || len(q["redirect_uri"]) > 1 {
 		return nil, badRequest("The application sent client_id or redirect_uri twice.", nil)
@@ -144,14 +144,14 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 }
 
 // vouched reports whether the vendor of a pinned document receives the answer. It returns
-// false for loopback, because any program can listen there, and for a vendor's page that
-// passes the answer to a program, as VS Code's page does.
+// false for loopback, because any program can listen there. It also returns false for a
+// vendor's page that passes the answer to a program, such as VS Code's page.
 func vouched(u parsedURL) bool {
 	return u.scheme == "https" && !strings.EqualFold(u.host, "vscode.dev") && !strings.EqualFold(u.host, "insiders.vscode.dev")
 }
 
-// check checks a request with a valid redirect. It fills in the rest of r, and removes a
-// state that cannot be returned.
+// check checks a request with a valid redirect. It sets the remaining fields of r, and
+// removes a state that cannot be returned.
 func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	if len(q["state"]) > 1 || len(r.State) > maxState {
 		r.State = ""
@@ -159,7 +159,7 @@ func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	}
 	for name, values := range q {
 		if len(values) > 1 && name != "resource" {
-			// The name is left out: it comes from the request.
+			// The message omits the name, because the name comes from the request.
 			return "invalid_request", "A parameter is sent twice."
 		}
 	}
@@ -208,8 +208,8 @@ func isVerifier(s string) bool {
 	return true
 }
 
-// isVisible reports whether s has at most most bytes, all VSCHAR (RFC 6749 appendix A), as
-// IDs, codes and tokens have.
+// isVisible reports whether s has at most most bytes, and only VSCHAR (RFC 6749 appendix
+// A), as in ids, codes and tokens.
 func isVisible(s string, most int) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > 0x7e {
@@ -219,9 +219,9 @@ func isVisible(s string, most int) bool {
 	return len(s) <= most
 }
 
-// askedScopes returns the known scopes of a list (RFC 6749 section 3.3), or all offered
-// ones if it has none: clients add openid and offline_access even if a server lacks them.
-// ok is false if s is malformed.
+// askedScopes returns the known scopes in a list (RFC 6749 section 3.3), or all offered
+// ones if the list has none. Clients also ask for openid and offline_access, even if a
+// server does not offer them. ok is false if s is malformed.
 func askedScopes(s string) (scopes []space.Scope, ok bool) {
 	scopes, ok = knownScopes(s)
 	if len(scopes) == 0 {
@@ -243,10 +243,10 @@ func knownScopes(s string) (scopes []space.Scope, ok bool) {
 	return scopes, true
 }
 
-// Approve returns where to send the browser once the person has granted scopes of r.Scopes
-// on a space. The caller checks that the person is answering. The error is a fault of the
+// Approve returns the redirect after the person has granted scopes of r.Scopes on a space.
+// The caller checks that the answer comes from the person. The error is a fault of the
 // store, such as a fault.Forbidden if the user is not a member of the space, or a
-// fault.Invalid for scopes that were not asked for.
+// fault.Invalid for scopes that the client did not request.
 func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp space.SpaceID, scopes []space.Scope) (redirect string, err error) {
 	if len(scopes) == 0 {
 		return "", fault.New(fault.Invalid, "Choose what the application may do.")
@@ -269,7 +269,7 @@ func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp 
 	return withQuery(r.RedirectURI, "code", code.Reveal(), "state", r.State, "iss", r.Issuer), nil
 }
 
-// Deny returns where to send the browser once the person has refused.
+// Deny returns the redirect after the person has refused.
 func (s *Server) Deny(r *Request) (redirect string) {
 	return s.errorURL(r, "access_denied", "The person refused.")
 }

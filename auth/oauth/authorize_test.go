@@ -30,8 +30,8 @@ func TestAuthorizationRequest(t *testing.T) {
 	}
 }
 
-// A client that asked under another name of the server's has the answer from that name,
-// and no name of another server is ever sent.
+// A client that asks at another name of the server gets an answer with that name. The
+// server never sends the name of another server.
 func TestAnswersComeFromTheNameThatWasAsked(t *testing.T) {
 	s := serve(t, newMemory())
 	for asked, want := range map[string]string{
@@ -275,8 +275,8 @@ func TestGrantWithoutANameIsCalledAsItsHost(t *testing.T) {
 	}
 }
 
-// FuzzAuthorize promises that whatever is asked, nobody is sent to a place that
-// the client did not register.
+// FuzzAuthorize checks that no request sends anybody to an address that the client did not
+// register.
 func FuzzAuthorize(f *testing.F) {
 	f.Add(request().Encode(), "https://app.example/cb?tenant=1", "read")
 	f.Add(request("redirect_uri", "http://localhost:99/cb").Encode(), "http://localhost/cb", "")

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	maxRedirects         = 10  // of a registration
-	maxDocumentRedirects = 100 // of a document, for which its vendor is responsible
+	maxRedirects         = 10  // in a registration
+	maxDocumentRedirects = 100 // in a document, for which its vendor is responsible
 	maxName              = 100 // characters
 	maxNameBytes         = 200
 )
 
-// clientMetadata has the used members of RFC 7591 section 2. No URL in it is ever fetched.
+// clientMetadata holds the members of RFC 7591 section 2 that the server uses. It never
+// fetches a URL in them.
 type clientMetadata struct {
 	clientID, name, uri, authMethod string
 	hasSecret                       bool
@@ -48,15 +49,15 @@ func parseClientMetadata(body []byte) (clientMetadata, error) {
 	_, expiry := members["client_secret_expires_at"]
 	m.hasSecret = secret || expiry
 	m.name = cleanName(m.name)
-	// Only shown as text, and dropped if it cannot be shown.
+	// The URI is only shown as text. It is dropped if it cannot be shown.
 	if u, err := parseURL(m.uri); err != nil || u.scheme != "https" || u.userinfo || len(m.uri) > maxURL || checkHost(u.host) != nil {
 		m.uri = ""
 	}
 	return m, nil
 }
 
-// flow returns an error that says why a client cannot use the server's only flow, or nil. The
-// server replaces other grant and response types (RFC 7591 section 3.2.1).
+// flow returns an error if a client cannot use the server's only flow. The error gives the
+// reason. The server replaces other grant and response types (RFC 7591 section 3.2.1).
 func (m clientMetadata) flow() error {
 	if len(m.grants) > 0 && !slices.Contains(m.grants, "authorization_code") {
 		return errors.New("grant_types must have authorization_code")
@@ -67,8 +68,8 @@ func (m clientMetadata) flow() error {
 	return nil
 }
 
-// registered returns the client of a registration. The error is a
-// *protocolError of RFC 7591 section 3.2.2.
+// registered returns the client of a registration. The error is a *protocolError of RFC
+// 7591 section 3.2.2.
 func (m clientMetadata) registered() (auth.Client, error) {
 	if n := len(m.redirects); n == 0 || n > maxRedirects {
 		return auth.Client{}, &protocolError{"invalid_redirect_uri", "redirect_uris must have 1 to " + strconv.Itoa(maxRedirects) + " entries."}
@@ -88,7 +89,7 @@ func (m clientMetadata) registered() (auth.Client, error) {
 	return auth.Client{Kind: auth.ClientRegistered, Name: m.name, URI: m.uri, RedirectURIs: redirects}, nil
 }
 
-// document returns the client of a metadata document that was found at id.
+// document returns the client of the metadata document at the URL id.
 func (m clientMetadata) document(id string) (auth.Client, error) {
 	switch {
 	case m.clientID != id:
@@ -96,8 +97,8 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	case m.hasSecret:
 		return auth.Client{}, errors.New("it has a client secret")
 	case m.authMethod != "" && m.authMethod != "none" && m.authMethod != "private_key_jwt":
-		// Shared secrets are impossible, since everyone can read the document. Signatures
-		// by its keys are not needed here, and not checked.
+		// A shared secret is impossible, because everyone can read the document. Signatures
+		// by the document's keys are not needed here, and not checked.
 		return auth.Client{}, errors.New("its token_endpoint_auth_method must be none")
 	case len(m.redirects) == 0 || len(m.redirects) > maxDocumentRedirects:
 		return auth.Client{}, errors.New("its redirect_uris must have 1 to " + strconv.Itoa(maxDocumentRedirects) + " entries")
@@ -118,9 +119,9 @@ func (m clientMetadata) document(id string) (auth.Client, error) {
 	return c, nil
 }
 
-// cleanName removes from a name the characters that people cannot read or that could deceive
+// cleanName removes characters from a name that people cannot read or that could deceive
 // them: control and formatting characters (which are invisible or change the direction of
-// text), invisible blanks and stacks of accents. It also cuts long names.
+// text), invisible blanks, and stacks of accents. It also shortens long names.
 func cleanName(s string) string {
 	var b strings.Builder
 	count, marks, space := 0, 0, false

@@ -18,7 +18,7 @@ import (
 )
 
 // client returns the client of an authorization request. known is true for a vendor's
-// pinned client. The error is a fault for the person.
+// pinned client. The error is a fault to show to the person.
 func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client, known bool, err error) {
 	if !strings.HasPrefix(id, "https://") {
 		c, err = s.o.Store.Client(ctx, id)
@@ -49,8 +49,8 @@ func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client
 	return c, false, err
 }
 
-// checkDocumentID returns why a URL cannot be a client ID (client ID metadata document
-// draft, section 3).
+// checkDocumentID returns the host of a client ID, or the reason why the URL cannot be one
+// (client ID metadata document draft, section 3).
 func checkDocumentID(id string) (host string, err error) {
 	u, err := parseURL(id)
 	switch {
@@ -80,8 +80,8 @@ func checkDocumentID(id string) (host string, err error) {
 	return strings.ToLower(u.host), nil
 }
 
-// documents fetches and caches metadata documents. It does not cache failures (draft, section
-// 5.2), but fetches a failed document again only after RetryDocument.
+// documents fetches and caches metadata documents. It does not cache failures (draft,
+// section 5.2). It fetches a failed document again only after RetryDocument.
 type documents struct {
 	o      Options
 	http   *http.Client
@@ -94,12 +94,12 @@ type documents struct {
 	closed  bool
 	entries *simplelru.LRU[string, document]
 	flights map[string]*flight
-	hosts   map[string]int // flights per host
+	hosts   map[string]int // count of flights per host
 }
 
 type document struct {
 	client auth.Client
-	failed bool // then only until is set
+	failed bool // a failure, kept only until until
 	until  time.Time
 }
 
@@ -111,7 +111,7 @@ type flight struct {
 
 const (
 	maxPerHost = 2
-	// defaultFresh is the lifetime of a document whose response states none.
+	// defaultFresh is how long a document is cached if its response states no lifetime.
 	defaultFresh = time.Hour
 )
 
@@ -137,8 +137,8 @@ func (d *documents) close() {
 	d.wg.Wait()
 }
 
-// get returns the client of a document, which it takes from the cache or fetches. Concurrent
-// callers share a fetch.
+// get returns the client of a document, from the cache or after a fetch. Concurrent callers
+// share a fetch.
 func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	host, err := checkDocumentID(id)
 	if err != nil {
@@ -151,7 +151,7 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	}
 	f := d.flights[id]
 	if f == nil {
-		// A fetch outlives its caller, so the number of fetches is bounded.
+		// A fetch continues after its caller has gone, so the count of fetches is limited.
 		if d.closed || len(d.flights) >= 8*d.o.MaxFetches || d.hosts[host] >= maxPerHost {
 			d.mu.Unlock()
 			return auth.Client{}, &fault.Error{Code: fault.Limited, RetryAfter: d.o.RetryDocument, Public: "Too many applications are being looked up. Try again in a few seconds."}
@@ -228,7 +228,8 @@ func (d *documents) fetch(ctx context.Context, id string) (auth.Client, time.Dur
 	req.Header.Set("User-Agent", "Satchel")
 	resp, err := d.http.Do(req)
 	if err != nil {
-		// The reason is only logged, because it could reveal the server's network.
+		// The reason is only in the cause, for the log, because it could reveal the
+		// server's network.
 		return auth.Client{}, 0, fault.Wrap(err, fault.Unavailable, cannot, id)
 	}
 	defer resp.Body.Close()

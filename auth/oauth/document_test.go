@@ -32,8 +32,8 @@ func documentOf(id string) string {
 	return `{"client_id":"` + id + `","client_name":"App","redirect_uris":["` + callback + `","http://localhost/cb"],"token_endpoint_auth_method":"none"}`
 }
 
-// vendor serves documents as https://example.com and every other name. It
-// counts the requests that its clients make, whether or not they arrive in time.
+// vendor serves documents under every name. It counts the requests of its clients,
+// including those that end before they arrive.
 type vendor struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -49,7 +49,7 @@ func newVendor(t *testing.T, h http.HandlerFunc) *vendor {
 	return v
 }
 
-// client dials the vendor whatever the URL says.
+// client returns a client that connects to the vendor for every URL.
 func (v *vendor) client(t *testing.T) *http.Client {
 	t.Helper()
 	tr := v.Client().Transport.(*http.Transport).Clone()
@@ -61,7 +61,6 @@ func (v *vendor) client(t *testing.T) *http.Client {
 	return &http.Client{Transport: counted{tr, &v.asked}}
 }
 
-// counted counts the requests that go through a transport.
 type counted struct {
 	*http.Transport
 	n *atomic.Int64
@@ -72,7 +71,6 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.Transport.RoundTrip(r)
 }
 
-// clock is a time that tests move.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -169,14 +167,14 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		}, 400},
 		{"Attack: no answer", func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-			panic(http.ErrAbortHandler) // or it would be an empty one
+			panic(http.ErrAbortHandler) // otherwise the document would be empty
 		}, 503},
 		{"Attack: half an answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "{")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-			panic(http.ErrAbortHandler) // or it would end as if it were whole
+			panic(http.ErrAbortHandler) // otherwise the document would look complete
 		}, 503},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,7 +182,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			clk := &clock{t: now()}
 			s := serve(t, newMemory(), withDocuments(v.client(t), clk), func(o *oauth.Options) {
 				if strings.Contains(tt.name, " answer") {
-					o.DocumentTimeout = 2 * time.Second // in which it is asked
+					o.DocumentTimeout = 2 * time.Second // the request to the vendor must arrive within this time
 				}
 			})
 			q := request("client_id", documentID)
@@ -367,7 +365,7 @@ func TestWhoGoesAwayDoesNotWait(t *testing.T) {
 	if err := <-done; err == nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	s.Close() // ends the fetch, for which nobody waits
+	s.Close() // ends the fetch, although nobody waits for it
 	if _, err := s.Authorize(t.Context(), request("client_id", documentID+"2")); err == nil {
 		t.Error("fetched after it was closed")
 	}
@@ -402,7 +400,7 @@ func TestPinnedDocuments(t *testing.T) {
 			v := newVendor(t, http.NotFound)
 			for _, s := range []*oauth.Server{serve(t, newMemory()), serve(t, newMemory(), withDocuments(v.client(t), &clock{t: now()}))} {
 				r, err := s.Authorize(t.Context(), request("client_id", tt.id, "redirect_uri", tt.redirect))
-				// Attack: on a person's machine any program may name the document.
+				// Attack: any program on a person's machine may name the document.
 				if tt.known && (err != nil || r.Client.Name != tt.name || r.Known == (r.Loopback || strings.HasSuffix(r.RedirectHost, "vscode.dev")) || r.Client.Kind != auth.ClientDocument || v.asked.Load() != 0) || !tt.known && err == nil {
 					t.Errorf("%+v, %v, asked %d times", r, err, v.asked.Load())
 				}
@@ -418,7 +416,7 @@ func TestPinnedDocumentThatChangedIsFetched(t *testing.T) {
 		fmt.Fprint(w, `{"client_id":"`+id+`","client_name":"Claude","redirect_uris":["`+moved+`"]}`)
 	})
 	c := v.client(t)
-	c.Transport.(counted).TLSClientConfig.InsecureSkipVerify = true // whose name it is does not matter here
+	c.Transport.(counted).TLSClientConfig.InsecureSkipVerify = true // the name in the certificate does not matter here
 	r, err := serve(t, newMemory(), withDocuments(c, &clock{t: now()})).Authorize(t.Context(), request("client_id", id, "redirect_uri", moved))
 	if err != nil || r.Client.Name != "Claude" || r.Known || v.asked.Load() != 1 {
 		t.Errorf("%+v, %v", r, err)
@@ -467,7 +465,8 @@ func TestAttackDocumentsOfTheServersOwnNetwork(t *testing.T) {
 	if n := arrived.Load(); n != 0 {
 		t.Errorf("the server's own network was asked %d times", n)
 	}
-	// The same is reached where the operator lets it, or the test proves nothing.
+	// If the operator allows the address, the request arrives. Otherwise the test would
+	// prove nothing.
 	s = serve(t, newMemory(), withDocuments(client(netip.MustParsePrefix("127.0.0.0/8")), &clock{t: now()}))
 	if _, err := s.Authorize(t.Context(), request("client_id", "https://example.com:"+port+"/client.json")); err != nil || arrived.Load() != 1 {
 		t.Errorf("%v, asked %d times", err, arrived.Load())

@@ -15,8 +15,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// TestNothingSecretIsLogged goes through what works and what fails, with a
-// logger that keeps everything.
+// TestNothingSecretIsLogged sends requests that succeed and that fail, and searches the log.
 func TestNothingSecretIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	m := newMemory()
@@ -45,7 +44,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 				secrets = append(secrets, strings.TrimPrefix(strings.Split(to+"&", "&")[1], "code="))
 				fmt.Fprintln(&log, err)
 			} else {
-				fmt.Fprintln(&log, err) // whoever calls logs it
+				fmt.Fprintln(&log, err) // callers log these errors
 			}
 		}
 	}

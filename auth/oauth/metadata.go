@@ -12,7 +12,7 @@ import (
 // offered lists all scopes in display order.
 func offered() []space.Scope { return []space.Scope{space.ScopeRead, space.ScopeWrite} }
 
-// metadata serves the server's metadata (RFC 8414), which depends on the name in the
+// metadata serves the server's metadata (RFC 8414). The metadata depends on the host of the
 // request.
 func (s *Server) metadata() http.Handler {
 	at := map[string]http.Handler{}
@@ -58,10 +58,10 @@ func (s *Server) description(issuer, resource string) map[string]any {
 	return doc
 }
 
-// ResourceMetadata serves the description of the protected resource (RFC 9728 section 3.2):
-// at /.well-known/oauth-protected-resource, and there with the resource's path appended. A
-// client compares resource with the URL that its user typed, byte for byte. scopes are
-// those that clients should ask for; empty if the servers have none.
+// ResourceMetadata serves the description of the protected resource (RFC 9728 section 3.2).
+// Its paths are /.well-known/oauth-protected-resource, and the same with the resource's path
+// appended. A client compares resource with the URL that its user typed, byte for byte. scopes
+// are the scopes that clients should request. The list is empty if the servers have no scopes.
 func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
 	doc := map[string]any{
 		"resource":                 resource,
@@ -75,7 +75,7 @@ func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
 	return cors(http.MethodGet, fixed(doc))
 }
 
-// fixed serves a document that is the same for everybody and only changes with the
+// fixed serves a document that is the same for everybody and changes only with the
 // configuration.
 func fixed(v any) http.HandlerFunc {
 	body, err := json.Marshal(v)
@@ -85,16 +85,16 @@ func fixed(v any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
-		// Short, because an operator who changes a setting tries again at once.
+		// The time is short, because an operator who changes a setting tries again at once.
 		h.Set("Cache-Control", "public, max-age=300")
 		h.Set("X-Content-Type-Options", "nosniff")
 		w.Write(body)
 	}
 }
 
-// normalResource normalizes a resource indicator (RFC 8707 section 2) for comparison:
-// scheme and host in lower case, without default port and final slash, which URL classes of
-// clients add. ok is false if it is invalid.
+// normalResource returns a resource indicator (RFC 8707 section 2) in the form in which it
+// is compared: scheme and host in lower case, without the default port, and without the
+// final slash that URL classes of clients add. ok is false if the indicator is invalid.
 func normalResource(s string) (string, bool) {
 	if len(s) > maxURL {
 		return "", false
@@ -121,7 +121,7 @@ func originOf(normal string) string {
 func (s *Server) resource(asked []string) (string, bool) {
 	for _, a := range asked {
 		if a == "" {
-			continue // as if it were omitted (RFC 6749 section 3.1)
+			continue // counts as omitted (RFC 6749 section 3.1)
 		}
 		if n, ok := normalResource(a); !ok || !s.resources[n] {
 			return "", false

@@ -37,7 +37,7 @@ func challenge() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// memory is a Store that remembers what it was asked and answers as it is told.
+// memory is a Store that records its requests, and gives the answers that the test sets.
 type memory struct {
 	mu        sync.Mutex
 	clients   map[string]auth.Client
@@ -103,7 +103,7 @@ func (m *memory) RevokeToken(_ context.Context, client, token string) error {
 	return m.err
 }
 
-// serve returns a server on the store, changed by what is given.
+// serve returns a server on the store, with changed options.
 func serve(t testing.TB, m oauth.Store, change ...func(*oauth.Options)) *oauth.Server {
 	t.Helper()
 	o := oauth.Options{
@@ -121,7 +121,6 @@ func serve(t testing.TB, m oauth.Store, change ...func(*oauth.Options)) *oauth.S
 	return s
 }
 
-// answer is what an endpoint says.
 type answer struct {
 	status int
 	header http.Header
@@ -158,7 +157,7 @@ func post(t testing.TB, h http.Handler, target string, form url.Values, header .
 	return ask(t, h, "POST", target, "application/x-www-form-urlencoded", form.Encode(), header...)
 }
 
-// noStore reports what is wrong with an answer that nobody may keep.
+// noStore reports how an answer violates the rule that nobody may cache it.
 func noStore(a answer) string {
 	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" || a.header.Get("Access-Control-Allow-Origin") != "*" ||
 		a.header.Get("Access-Control-Allow-Credentials") != "" || a.header.Get("Set-Cookie") != "" {
@@ -167,8 +166,8 @@ func noStore(a answer) string {
 	return ""
 }
 
-// request is an authorization request that is right, changed by pairs: a value
-// for each name, which it replaces; "-" removes it.
+// request returns a valid authorization request with changes. Each pair is a name and its
+// new value; "-" removes the parameter.
 func request(pairs ...string) url.Values {
 	q := url.Values{
 		"client_id": {"client_1"}, "redirect_uri": {callback}, "response_type": {"code"}, "state": {"s+ &="},
@@ -217,7 +216,7 @@ func TestMetadata(t *testing.T) {
 		`"revocation_endpoint_auth_methods_supported":["none"],"scopes_supported":["read","write"],"token_endpoint":"https://satchel.example/oauth/token",` +
 		`"token_endpoint_auth_methods_supported":["none"]}`
 	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"} {
-		// Attack: what a request calls the server is not believed.
+		// Attack: headers of a request give the server another name. The server ignores them.
 		a := ask(t, h, "GET", path, "", "", "Host", "evil.example", "X-Forwarded-Host", "evil.example", "X-Forwarded-Proto", "http", "Forwarded", "host=evil.example")
 		if a.status != 200 || a.body != want || a.header.Get("Cache-Control") != "public, max-age=300" || a.header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: %+v", path, a)

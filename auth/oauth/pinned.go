@@ -9,9 +9,9 @@ import (
 
 const chatGPT = "https://chatgpt.com/"
 
-// pinned returns the metadata document of a known vendor's client without fetching it: the
-// vendors' hosts refuse some networks, and a sign-in should not wait for them. Only the
-// used members are here.
+// pinned returns the metadata document of a known vendor's client without fetching it. The
+// vendors' hosts refuse some networks, and a sign-in should not wait for them. The document
+// has only the members that the server uses.
 func pinned(id string) (auth.Client, bool) {
 	c := auth.Client{ID: id, Kind: auth.ClientDocument}
 	switch id {

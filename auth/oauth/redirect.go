@@ -12,7 +12,7 @@ const (
 	maxScheme = 64
 )
 
-// parsedURL is a URL as a browser reads it. Only a few forms are accepted: everything on
+// parsedURL is a URL as a browser reads it. Only a few forms are accepted. Everything on
 // which parsers differ is rejected.
 type parsedURL struct {
 	scheme   string // in lower case
@@ -31,13 +31,13 @@ var (
 	errPort       = errors.New("its port is malformed")
 )
 
-// parseURL splits a URL. It is stricter than net/url, and does not decode anything, so that
-// the compared and the sent bytes are the same.
+// parseURL splits a URL. It is stricter than net/url. It does not decode anything, so that
+// the compared bytes are the sent bytes.
 func parseURL(s string) (parsedURL, error) {
 	var u parsedURL
 	for i := range len(s) {
 		c := s[i]
-		// Characters that RFC 3986 does not allow anywhere. A browser takes a backslash for
+		// RFC 3986 does not allow these characters anywhere. A browser reads a backslash as
 		// a slash, and drops tabs and line ends.
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
 			return u, errCharacters
@@ -102,8 +102,8 @@ func isHex(c byte) bool {
 }
 
 // checkHost accepts names, and IP addresses in the standard form. Browsers read 0x7f.1 and
-// 2130706433 as 127.0.0.1: they take every host that ends in a number for an address
-// (WHATWG URL, "ends in a number").
+// 2130706433 as 127.0.0.1, and every host that ends in a number as an address (WHATWG URL,
+// "ends in a number").
 func checkHost(host string) error {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
@@ -137,14 +137,15 @@ func checkHost(host string) error {
 	return nil
 }
 
-// isLoopback reports whether a host is one of the three names of loopback that a client may
-// redirect to (RFC 8252 sections 7.3 and 8.3).
+// isLoopback reports whether a host is one of the three names of loopback to which a client
+// may redirect (RFC 8252 sections 7.3 and 8.3).
 func isLoopback(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "[::1]"
 }
 
-// checkRedirect returns why a redirect URI is invalid, for the client's developer, or nil.
-// Valid are https, http to loopback, and a scheme of the client's own (RFC 8252 section 7).
+// checkRedirect returns an error if a redirect URI is invalid. The error gives the client's
+// developer the reason. Valid are https, http to loopback, and a scheme of the client's own
+// (RFC 8252 section 7).
 func checkRedirect(s string) (parsedURL, error) {
 	if s == "" || len(s) > maxURL {
 		return parsedURL{}, errors.New("it must have 1 to " + strconv.Itoa(maxURL) + " characters")
@@ -182,8 +183,9 @@ func checkRedirect(s string) (parsedURL, error) {
 	return u, nil
 }
 
-// refusedScheme says why a scheme cannot be a client's own. The list cannot be complete, so
-// the consent page names the scheme and never redirects to it automatically.
+// refusedScheme returns the reason why a scheme cannot be a client's own, or "". The list
+// cannot be complete, so the consent page names the scheme and never redirects to it
+// automatically.
 func refusedScheme(scheme string) string {
 	const others = "the scheme is not the client's own"
 	for _, prefix := range []string{
@@ -207,9 +209,9 @@ func refusedScheme(scheme string) string {
 	return ""
 }
 
-// sameRedirect reports whether a requested redirect is the registered one: the same bytes,
-// except that a loopback address may have any port (RFC 8252 section 7.3). localhost does
-// not match 127.0.0.1, since another program may listen on either.
+// sameRedirect reports whether a requested redirect is the registered one. The bytes must
+// be the same, except that a loopback address may have any port (RFC 8252 section 7.3).
+// localhost does not match 127.0.0.1, because another program may listen on either.
 func sameRedirect(registered, asked string) bool {
 	a, err := checkRedirect(asked)
 	if err != nil {
@@ -226,7 +228,8 @@ func sameRedirect(registered, asked string) bool {
 		strings.HasPrefix(asked, "http:") && strings.HasPrefix(registered, "http:")
 }
 
-// withQuery adds parameters to a URL and leaves its own unchanged (RFC 6749 section 4.1.2).
+// withQuery adds parameters to a URL, and does not change the URL's own parameters (RFC
+// 6749 section 4.1.2).
 func withQuery(target string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(target)
@@ -268,8 +271,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// isUnreserved reports whether c is an unreserved character of RFC 3986 section 2.3, as in
-// PKCE's values.
+// isUnreserved reports whether c is an unreserved character of RFC 3986 section 2.3. PKCE's
+// values also consist of these.
 func isUnreserved(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

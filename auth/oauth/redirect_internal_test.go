@@ -180,7 +180,7 @@ func TestRedirectKeepsItsQuery(t *testing.T) {
 	}
 }
 
-// FuzzRedirectURI compares the rule with what net/url reads.
+// FuzzRedirectURI compares checkRedirect with net/url.
 func FuzzRedirectURI(f *testing.F) {
 	for _, s := range [][2]string{
 		{"https://a.example/cb?x=1", "https://a.example/cb?x=1"}, {"http://localhost:1/cb", "http://localhost/cb"}, {"cursor://a/b", "cursor://a/b"},

@@ -103,8 +103,8 @@ func TestRegistrationsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzRegister promises that whatever registers has redirects that can be used
-// afterwards, and is what the answer says.
+// FuzzRegister checks that every client that registers can use its redirects, and that the
+// answer describes the stored client.
 func FuzzRegister(f *testing.F) {
 	for _, s := range []string{
 		`{"redirect_uris":["https://a.example/cb"],"client_name":"A\u202e"}`, `{"redirect_uris":["http://localhost:1/"],"grant_types":["authorization_code"]}`,

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// world is the server on the real store, with one person who has a space.
+// world is the server on the real store, with one person and their space.
 type world struct {
 	t      *testing.T
 	server *oauth.Server
@@ -48,7 +48,7 @@ func eachWorld(t *testing.T, fn func(t *testing.T, w *world)) {
 	})
 }
 
-// client is what a client remembers of its side.
+// client holds the data that a client keeps.
 type client struct {
 	*world
 	id, redirect string
@@ -64,7 +64,7 @@ func (w *world) register(redirect string) client {
 	return client{w, a.json["client_id"].(string), redirect}
 }
 
-// code is what comes back to the client once ann has consented to all.
+// code returns the code that the client gets after ann has granted everything.
 func (c client) code() string {
 	c.t.Helper()
 	r, err := c.server.Authorize(c.t.Context(), request("client_id", c.id, "redirect_uri", c.redirect))
@@ -102,7 +102,7 @@ func (c client) connect() answer {
 func (a answer) access() string { s, _ := a.json["access_token"].(string); return s }
 func (a answer) again() string  { s, _ := a.json["refresh_token"].(string); return s }
 
-// good reports whether an access token lets ann in.
+// good reports whether an access token is valid for ann.
 func (w *world) good(token string) bool {
 	w.t.Helper()
 	p, err := w.store.VerifyAccess(w.t.Context(), token, resource)
@@ -128,7 +128,7 @@ func TestClientsConnectRefreshAndLeave(t *testing.T) {
 			if second.status != 200 || !w.good(second.access()) || second.again() == first.again() {
 				t.Fatalf("%s: %+v", c.id, second)
 			}
-			w.clock.add(8 * time.Minute) // a process that slept
+			w.clock.add(8 * time.Minute) // the process slept meanwhile
 			if third := c.refresh(first.again()); third.status != 200 || third.again() != second.again() || third.access() != second.access() {
 				t.Errorf("%s: another successor: %+v", c.id, third)
 			}

@@ -12,7 +12,7 @@ import (
 	"satchel/auth"
 )
 
-// The paths of the server, below the issuer.
+// The paths of the server, relative to the issuer.
 const (
 	PathMetadata  = "/.well-known/oauth-authorization-server"
 	PathAuthorize = "/oauth/authorize"
@@ -24,22 +24,22 @@ const (
 // The kinds of requests that Options.Limit limits.
 const (
 	LimitRegister = "register"
-	LimitToken    = "token" // revocation too
+	LimitToken    = "token" // also for revocation
 	LimitMetadata = "metadata"
 )
 
-// Store keeps clients, codes and tokens. It must do all checks of a code or a token: its
-// client, its redirect, its expiry, and that the person still has the right.
+// Store stores clients, codes and tokens. It does all checks of a code or a token: its
+// client, its redirect and its expiry, and that the person still has the right.
 type Store interface {
-	// Client returns a registered or a preset client. The error is a fault.NotFound for
-	// others.
+	// Client returns a client that registered itself or that an admin created. The error is
+	// a fault.NotFound for others.
 	Client(ctx context.Context, id string) (auth.Client, error)
 	// RegisterClient stores a client. The error is a fault.Limited if there are too many.
 	RegisterClient(ctx context.Context, c auth.Client) error
 	// CreateCode returns a fresh authorization code.
 	CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error)
-	// Redeem and Refresh fail with a fault.Invalid that wraps one of auth's
-	// errors of token requests.
+	// Redeem and Refresh return a fault.Invalid that wraps one of auth's errors of token
+	// requests.
 	Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error)
 	Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens, error)
 	// RevokeToken revokes the grant of the client's token, if there is one.
@@ -48,45 +48,45 @@ type Store interface {
 
 // Options configures a Server.
 type Options struct {
-	// Issuer is an origin, such as https://satchel.example: where the routes
-	// and the pages are.
+	// Issuer is the origin of the routes and the pages, such as https://satchel.example.
 	Issuer string
-	// Resource is what tokens are for, such as https://satchel.example/mcp.
+	// Resource is the URL for which tokens are valid, such as https://satchel.example/mcp.
 	Resource string
-	// Aliases are other URLs of the resource, which clients may name too. For these and for
+	// Aliases are other URLs of the resource that clients may name. For these and for
 	// Resource, the forms with a final slash and without a path are accepted too.
 	Aliases []string
-	// At returns the origin for the host of a request: Issuer, or the origin of an alias. The
-	// metadata names this origin, because a client compares the origin with the URL that its
-	// user typed. If At is nil, the origin is always Issuer.
+	// At returns the origin for the host of a request: Issuer, or the origin of an alias.
+	// The metadata names this origin, because a client compares the origin with the URL
+	// that its user typed. If At is nil, the origin is always Issuer.
 	At    func(host string) string
 	Store Store
-	// HTTP fetches metadata documents. It must dial the public internet alone
-	// and follow no redirect (internal/egress). Required with Documents.
+	// HTTP fetches metadata documents. It must connect only to the public internet, and
+	// follow no redirect (internal/egress). It is required with Documents.
 	HTTP *http.Client
 	// Registration lets clients register themselves.
 	Registration bool
-	// Documents lets clients name a metadata document that is fetched. The pinned documents
-	// of known vendors do not need it.
+	// Documents lets a client name a metadata document for the server to fetch. The pinned
+	// documents of known vendors do not need it.
 	Documents bool
-	// DocumentCache is the longest time to cache a document; 0 means not at all.
+	// DocumentCache is the longest time to cache a document. Zero turns the cache off.
 	DocumentCache time.Duration
-	// MaxDocuments bounds the cached documents; default 1000.
+	// MaxDocuments is the maximum count of cached documents. The default is 1000.
 	MaxDocuments int
-	// MaxFetches bounds the concurrent fetches, of which two may go to one host; default 8.
+	// MaxFetches is the maximum count of concurrent fetches. At most two of them go to one
+	// host. The default is 8.
 	MaxFetches int
-	// DocumentTimeout bounds one fetch; default 5 seconds.
+	// DocumentTimeout is the maximum time of one fetch. The default is 5 seconds.
 	DocumentTimeout time.Duration
-	// MaxDocumentBytes bounds a document; default 64 KiB.
+	// MaxDocumentBytes is the maximum size of a document. The default is 64 KiB.
 	MaxDocumentBytes int64
-	// RetryDocument is the delay before a failed document is fetched again; default 5
-	// seconds.
+	// RetryDocument is the delay before a failed document is fetched again. The default is
+	// 5 seconds.
 	RetryDocument time.Duration
-	// MaxBody bounds the body of a request; default 64 KiB.
+	// MaxBody is the maximum size of a request's body in bytes. The default is 64 KiB.
 	MaxBody int64
-	// Limit is called before a request is read; nil means no limit.
+	// Limit is called before a request is read. Nil means no limit.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
-	// Documentation is the URL of a page for developers; may be empty.
+	// Documentation is the URL of a page for developers. It may be empty.
 	Documentation string
 	Logger        *slog.Logger
 	Now           func() time.Time
@@ -123,14 +123,14 @@ func positive[T ~int | ~int64](v *T, otherwise T) {
 // Server is the authorization server. It is safe for concurrent use.
 type Server struct {
 	o         Options
-	resources map[string]bool // normalised; each stands for o.Resource
-	// issuers maps each name of this server to the name of the resource there.
+	resources map[string]bool // normalized; each means o.Resource
+	// issuers holds the resource for each origin of this server.
 	issuers map[string]string
 	docs    *documents
 	handler http.Handler
 }
 
-// New returns a server; Close ends it.
+// New returns a server. Close ends it.
 func New(o Options) (*Server, error) {
 	o = o.withDefaults()
 	if o.Store == nil {
@@ -168,17 +168,15 @@ func (s *Server) Close() {
 	}
 }
 
-// Handler returns the handler for the metadata and for the token, registration and
-// revocation endpoints. The caller routes the authorization endpoint and the resource's
-// metadata.
+// Handler returns the handler for the metadata and for the token, registration and revocation
+// endpoints. The caller routes the authorization endpoint and the resource's metadata.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	metadata := s.metadata()
 	mux.Handle(PathMetadata, metadata)
-	// Clients also look where the resource's path is appended, as if the
-	// issuer had it (RFC 8414 section 3.1).
+	// Some clients append the resource's path, as if the issuer had it (RFC 8414 section 3.1).
 	mux.Handle(PathMetadata+"/mcp", metadata)
 	mux.Handle(PathToken, cors(http.MethodPost, s.limited(LimitToken, s.token)))
 	mux.Handle(PathRevoke, cors(http.MethodPost, s.limited(LimitToken, s.revoke)))

@@ -12,7 +12,7 @@ import (
 	"satchel/internal/fault"
 )
 
-const maxToken = 4096 // bytes of a code or a token
+const maxToken = 4096 // length of a code or a token in bytes
 
 // tokenAnswer is the answer of RFC 6749 section 5.1.
 type tokenAnswer struct {
@@ -111,7 +111,7 @@ func (s *Server) tokenError(w http.ResponseWriter, r *http.Request, client strin
 	switch code := fault.CodeOf(err); {
 	case p != nil:
 	case code == fault.Unauthenticated || code == fault.Forbidden || code == fault.NotFound:
-		// The person who granted it was removed or lost the right.
+		// The person who gave the grant was removed or lost the right.
 		p = &protocolError{"invalid_grant", fault.PublicOf(err)}
 	default:
 		s.storeError(w, r, err, "invalid_request")
@@ -173,8 +173,8 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request) (url.Values, bool)
 	return form, true
 }
 
-// caller returns the client that a request names. All clients are public: the ID proves
-// nothing, and the code or token of the request is bound to it. A secret in the form or in
+// caller returns the client that a request names. All clients are public, so the id proves
+// nothing, but the code or token of the request is bound to it. A secret in the form or in
 // a Basic header is ignored, because no client has one.
 func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values) (string, bool) {
 	id := form.Get("client_id")
@@ -197,7 +197,7 @@ func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values)
 		s.unknownClient(w, r, basic, "")
 		return "", false
 	case strings.HasPrefix(id, "https://"):
-		return id, true // a document's; the code or token is bound to it
+		return id, true // a document's client; the code or token is bound to the id
 	}
 	if _, err := s.o.Store.Client(r.Context(), id); fault.CodeOf(err) == fault.NotFound {
 		s.unknownClient(w, r, basic, id)
@@ -213,8 +213,8 @@ func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values)
 func (s *Server) unknownClient(w http.ResponseWriter, r *http.Request, basic bool, id string) {
 	s.o.Logger.InfoContext(r.Context(), "A client is not known.", "client", clip(id))
 	if basic {
-		// Send this only if the client used Basic (RFC 6749 section 5.2). Other clients would
-		// read the challenge and ignore the error.
+		// Only a client that used Basic gets this header (RFC 6749 section 5.2). Other
+		// clients would read the challenge and ignore the error.
 		w.Header().Set("WWW-Authenticate", `Basic realm="Satchel"`)
 	}
 	writeError(w, http.StatusUnauthorized, "invalid_client", "The client is not known here. Register it again.")

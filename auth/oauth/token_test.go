@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// redeem is a right token request with a code, changed as request is.
+// redeem returns a valid token request with a code, with changes as in request.
 func redeem(pairs ...string) url.Values {
 	return form(url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {"client_1"}, "code": {"satchel_ac_x"}, "redirect_uri": {callback}, "code_verifier": {verifier},
@@ -209,7 +209,7 @@ func TestClientsThatSendASecretNevertheless(t *testing.T) {
 			if a.status != tt.status || a.status == 200 && m.redeemed[0].Client != tt.client {
 				t.Errorf("%+v, %+v", a, m.redeemed)
 			}
-			// RFC 6749 section 5.2: to who used the header.
+			// Only a client that used the header gets a challenge (RFC 6749 section 5.2).
 			if (a.header.Get("WWW-Authenticate") != "") != (a.status == 401) {
 				t.Errorf("challenge: %v", a.header)
 			}
@@ -248,8 +248,8 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// FuzzToken promises an answer in JSON that nobody keeps to whatever is sent,
-// and that nothing reaches the store unless its form is right.
+// FuzzToken checks that every request gets an answer in JSON that nobody may cache, and
+// that only well-formed requests reach the store.
 func FuzzToken(f *testing.F) {
 	f.Add(redeem().Encode(), "", "application/x-www-form-urlencoded")
 	f.Add(refresh("scope", "read").Encode(), "Basic Og==", "application/x-www-form-urlencoded; charset=utf-8")

@@ -21,7 +21,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// claims are those of an ID token or of a userinfo response.
+// claims are the claims of an ID token or of a userinfo response.
 type claims struct {
 	Subject           string          `json:"sub"`
 	AuthorizedParty   string          `json:"azp"`
@@ -31,14 +31,15 @@ type claims struct {
 	PreferredUsername string          `json:"preferred_username"`
 }
 
-// verified: some issuers write the boolean as a text.
+// verified reports whether the issuer verified the address. Some issuers write the boolean
+// as a text.
 func (c claims) verified() bool {
 	s := string(c.EmailVerified)
 	return s == "true" || s == `"true"`
 }
 
-// keys verifies signatures and keeps the error of fetching the issuer's keys, which
-// go-oidc's verifier turns into text.
+// keys verifies signatures, and keeps the error of fetching the issuer's keys. go-oidc's
+// verifier turns that error into text.
 type keys struct {
 	*goidc.RemoteKeySet
 	err *error
@@ -150,14 +151,14 @@ func (p *Provider) untrusted(err error) error {
 	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "The answer of %s could not be verified. Please sign in again.", p.o.Label)
 }
 
-// outage reports whether a request failed because there was no answer.
+// outage reports whether a request failed because the issuer did not answer.
 func outage(err error) bool {
 	var o *outageError
-	var t interface{ Timeout() bool } // url.Error and net.Error
+	var t interface{ Timeout() bool } // url.Error and net.Error have it
 	return errors.As(err, &o) || errors.As(err, &t) || errors.Is(err, errOversized) || errors.Is(err, context.Canceled)
 }
 
-// address returns s if it is an e-mail address, else "".
+// address returns s if it is an e-mail address, and "" otherwise.
 func address(s string) string {
 	if a, err := mail.ParseAddress(s); err != nil || a.Address != s || len(s) > 254 {
 		return ""
@@ -165,9 +166,9 @@ func address(s string) string {
 	return s
 }
 
-// label converts an issuer's text to a single line.
+// label converts a text from the issuer to a single line.
 func label(s string) string {
-	const limit = 200 // bytes, as a user's name may have
+	const limit = 200 // in bytes, as for a user's name
 	s = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return -1

@@ -13,7 +13,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// algorithms are the accepted signatures: those that only the issuer can make.
+// algorithms returns the accepted signature algorithms. Only the issuer can create such
+// signatures.
 func algorithms() []string {
 	return []string{
 		goidc.ES256, goidc.ES384, goidc.ES512, goidc.EdDSA,
@@ -21,20 +22,20 @@ func algorithms() []string {
 	}
 }
 
-// issuer is the issuer's metadata.
+// issuer is the metadata of the issuer.
 type issuer struct {
 	fetched    time.Time
 	endpoint   oauth2.Endpoint
-	userinfo   string // empty: none
+	userinfo   string // empty if there is none
 	keys       *goidc.RemoteKeySet
 	algorithms []string
-	// namesItself: every authorization response has the parameter iss (RFC 9207
-	// section 3).
+	// namesItself reports whether every authorization response has the parameter iss (RFC
+	// 9207 section 3).
 	namesItself bool
 }
 
-// issuer returns the issuer's metadata, and fetches it if it is missing or old. The error
-// is a fault.Unavailable.
+// issuer returns the issuer's metadata. It fetches the metadata if there is none or if it
+// is old. The error is a fault.Unavailable.
 func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 	p.mu.Lock()
 	known, failed, cause := p.known, p.failed, p.cause
@@ -49,9 +50,9 @@ func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 		}
 		return nil, p.unavailable(cause)
 	}
-	// One request for all waiting callers, which does not end if one of them leaves.
+	// All waiting callers share one request. It continues if one of them leaves.
 	answer := p.single.DoChan("", func() (any, error) {
-		// Another caller may have fetched it meanwhile.
+		// Another caller may have fetched the metadata meanwhile.
 		p.mu.Lock()
 		since, again, problem := p.known, p.failed, p.cause
 		p.mu.Unlock()
@@ -129,8 +130,8 @@ func (p *Provider) discover(ctx context.Context) (*issuer, error) {
 	if len(i.algorithms) == 0 {
 		return nil, fmt.Errorf("oidc: discovery: the issuer signs with none of %v", algorithms())
 	}
-	// Basic is the default of OpenID Connect Discovery 1.0 section 3. Trying both would
-	// send the code twice.
+	// Basic authentication is the default of OpenID Connect Discovery 1.0 section 3. Trying
+	// both would send the code twice.
 	i.endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.o.ClientSecret == "" || len(more.AuthMethods) > 0 && !slices.Contains(more.AuthMethods, "client_secret_basic") {
 		i.endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -145,7 +146,7 @@ func (p *Provider) unavailable(err error) error {
 	}
 }
 
-// wrap returns the fault of a failed request to the issuer.
+// wrap returns the fault for a failed request to the issuer.
 func (p *Provider) wrap(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fault.Wrap(err, fault.Canceled, "The sign-in was cancelled.")

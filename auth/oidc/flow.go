@@ -16,8 +16,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// flow is the data that Begin passes to Finish. It has secrets: the caller must keep it
-// private and use it once.
+// flow is the data that Begin passes to Finish. It contains secrets: the caller must keep
+// it private and use it once.
 type flow struct {
 	Issuer   string `json:"issuer"`
 	Redirect string `json:"redirect"`
@@ -26,15 +26,15 @@ type flow struct {
 	Nonce    string `json:"nonce"`
 }
 
-// maxFlow and maxParameter bound the arguments of Finish, in bytes.
+// The maximum lengths of Finish's arguments in bytes.
 const (
 	maxFlow      = 8 << 10
 	maxParameter = 8 << 10
 )
 
-// Begin returns where to send the browser, and the data for Finish, which the caller keeps
-// for one use. The state must be fresh and unguessable, and the caller must tie it to the
-// browser. The error is a fault.Unavailable while the issuer is down.
+// Begin returns the address to which the caller sends the browser, and the data for one
+// call of Finish. The state must be fresh and unguessable, and the caller must tie it to
+// the browser. The error is a fault.Unavailable while the issuer is down.
 func (p *Provider) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	i, err := p.issuer(ctx)
 	if err != nil {
@@ -54,18 +54,19 @@ func (p *Provider) config(i *issuer, redirectURI string) *oauth2.Config {
 	}
 }
 
-// Finish returns who signed in. It takes the data from Begin and the query of the request
-// to the redirect URI. The caller checks that the flow is this browser's and is used once.
-// The error is a fault: Forbidden if the person or the issuer declined, Invalid if the
-// sign-in must begin again, Unauthenticated if the issuer's answer cannot be trusted, and
-// Unavailable if the issuer is down or this server is not set up properly there.
+// Finish returns the identity of the person who signed in. It takes the data from Begin,
+// and the query of the request to the redirect URI. The caller checks that the flow belongs
+// to this browser and is used once. The error is a fault: Forbidden if the person or the
+// issuer declined, Invalid if the person must start the sign-in again, Unauthenticated if
+// the issuer's answer cannot be trusted, and Unavailable if the issuer is down or this
+// server is not set up correctly there.
 func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.ExternalIdentity, error) {
 	var f flow
 	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Issuer != p.o.Issuer || f.Redirect != redirectURI || f.Verifier == "" || f.Nonce == "" {
 		return auth.ExternalIdentity{}, again("of another sign-in")
 	}
 	for name, values := range q {
-		// RFC 6749 section 3.1: a parameter must not come more than once.
+		// A parameter must not occur more than once (RFC 6749 section 3.1).
 		if len(values) != 1 || len(values[0]) > maxParameter {
 			return auth.ExternalIdentity{}, again("the parameter " + name[:min(len(name), 40)] + " came several times or is too long")
 		}
@@ -77,7 +78,7 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	if err != nil {
 		return auth.ExternalIdentity{}, err
 	}
-	// RFC 9207 section 2.4: checked before anything else in the response, even an error.
+	// Check iss before anything else in the response, even an error (RFC 9207 section 2.4).
 	if iss := q.Get("iss"); (i.namesItself || q.Has("iss")) && iss != p.o.Issuer {
 		return auth.ExternalIdentity{}, again(fmt.Sprintf("the response is of the issuer %q", cut(iss, 200)))
 	}
@@ -95,14 +96,14 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	return p.identity(ctx, i, token, f.Nonce)
 }
 
-// again is the error if the sign-in must begin again.
+// again returns the error for a sign-in that the person must start again.
 func again(why string) error {
 	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in has ended or was started elsewhere. Please sign in again.")
 }
 
-// refused names an error of the authorization response (RFC 6749 section 4.1.2.1, OpenID
-// Connect Core 1.0 section 3.1.2.6). Anybody can write its description into a link, so it
-// is only logged.
+// refused returns the fault for an error of the authorization response (RFC 6749 section
+// 4.1.2.1, OpenID Connect Core 1.0 section 3.1.2.6). Anybody can write a description into a
+// link, so the description is only logged.
 func (p *Provider) refused(code, description string) error {
 	cause := fmt.Errorf("oidc: the issuer answered %q: %q", cut(code, 100), cut(description, 500))
 	switch code {
@@ -116,7 +117,7 @@ func (p *Provider) refused(code, description string) error {
 	return p.misconfigured(cause)
 }
 
-// exchangeError names an error of the token response (RFC 6749 section 5.2).
+// exchangeError returns the fault for an error of the token response (RFC 6749 section 5.2).
 func (p *Provider) exchangeError(err error) error {
 	var r *oauth2.RetrieveError
 	if !errors.As(err, &r) {
@@ -136,10 +137,10 @@ func (p *Provider) misconfigured(cause error) error {
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }
 
-// short cuts an error's text for logs, since an issuer can fill it, for example with a
+// short shortens an error's text for logs. An issuer can fill the text, for example with a
 // megabyte of invalid JSON.
 func short(err error) error {
-	const limit = 1000 // bytes
+	const limit = 1000 // in bytes
 	if s := err.Error(); len(s) > limit {
 		return errors.New(cut(s, limit) + "…")
 	}

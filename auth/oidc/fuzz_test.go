@@ -20,8 +20,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// No answer of an issuer's makes a panic, and none signs anybody in whose token
-// nobody signed.
+// No answer of an issuer causes a panic, and no unsigned token signs anybody in.
 func FuzzAnswers(f *testing.F) {
 	const configuration = `{"issuer":"https://i.example","authorization_endpoint":"https://i.example/a","token_endpoint":"https://i.example/t","jwks_uri":"https://i.example/j","userinfo_endpoint":"https://i.example/u"}`
 	f.Add(configuration, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`, `{"access_token":"x","token_type":"bearer","id_token":"eyJhbGciOiJFZERTQSIsImtpZCI6IjEifQ.e30.AAAA"}`)

@@ -16,33 +16,33 @@ import (
 
 // Options configures a Provider. Zero fields mean the defaults.
 type Options struct {
-	// Issuer is the issuer's identifier, whose exact bytes count (OpenID Connect
-	// Discovery 1.0 section 4.3): https, or http on this machine.
+	// Issuer is the identifier of the issuer: an https URL, or an http URL on this machine.
+	// Its exact bytes count (OpenID Connect Discovery 1.0 section 4.3).
 	Issuer string
 	// ClientID and ClientSecret come from the issuer. A public client has no secret.
 	ClientID, ClientSecret string
-	// Label is the text of a button after "Sign in with"; default "single sign-on".
+	// Label is the text of a button after "Sign in with". The default is "single sign-on".
 	Label string
-	// Scopes are the requested scopes, to which openid is always added; default openid,
-	// email and profile.
+	// Scopes are the requested scopes. openid is always added. The default is openid, email
+	// and profile.
 	Scopes []string
-	// Transport makes the requests to the issuer; default one with timeouts. The
-	// provider follows no redirect.
+	// Transport sends the requests to the issuer. The default is a transport with timeouts.
+	// The provider follows no redirect.
 	Transport http.RoundTripper
-	// Timeout bounds one request with its answer; default 10 seconds.
+	// Timeout is the maximum time of a request with its answer. The default is 10 seconds.
 	Timeout time.Duration
-	// MaxResponse bounds an answer in bytes; default 1 MiB.
+	// MaxResponse is the maximum size of an answer in bytes. The default is 1 MiB.
 	MaxResponse int64
-	// MetadataMaxAge is the age at which the issuer's metadata and keys are fetched again;
-	// default an hour. If that fails, the old ones are used.
+	// MetadataMaxAge is the age at which the provider fetches the issuer's metadata and keys
+	// again. The default is an hour. If fetching fails, the provider uses the old ones.
 	MetadataMaxAge time.Duration
-	// RetryAfter is the delay between a failed fetch and the next one; default 5 seconds.
-	// Sign-ins in between fail at once.
+	// RetryAfter is the delay between a failed fetch and the next one. The default is 5
+	// seconds. Sign-ins in between fail at once.
 	RetryAfter time.Duration
-	// ClockSkew is how far the issuer's clock may be off; default one minute.
+	// ClockSkew is the maximum error of the issuer's clock. The default is one minute.
 	ClockSkew time.Duration
-	// TokenMaxAge is how long ago an ID token may have been issued; default 10 minutes,
-	// since it was just requested.
+	// TokenMaxAge is the maximum age of an ID token. The default is 10 minutes, because the
+	// token was just requested.
 	TokenMaxAge time.Duration
 	Logger      *slog.Logger
 	Now         func() time.Time
@@ -104,13 +104,13 @@ type Provider struct {
 
 	single singleflight.Group
 	mu     sync.Mutex
-	known  *issuer // nil: never reached
+	known  *issuer // nil if the issuer was never reached
 	failed time.Time
-	cause  error // of the last attempt, if it failed
+	cause  error // the error of the last attempt, if it failed
 }
 
-// New returns a Provider. It sends no request to the issuer. The error says what is wrong
-// with the options.
+// New returns a Provider. It sends no request to the issuer. It returns an error if the
+// options are invalid.
 func New(o Options) (*Provider, error) {
 	o = o.withDefaults()
 	if err := checkEndpoint(o.Issuer); err != nil {
@@ -123,19 +123,19 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, wire: t, client: &http.Client{
 		Transport: t,
 		Timeout:   o.Timeout,
-		// Redirects are not followed: codes and secrets go only to addresses from the
-		// issuer's metadata.
+		// Codes and secrets go only to addresses from the issuer's metadata, so redirects
+		// are not followed.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// Close cancels running requests. No sign-in works afterwards.
+// Close cancels running requests. No sign-in works after it.
 func (p *Provider) Close() { p.wire.close() }
 
 // Label returns the text of a button after "Sign in with".
 func (p *Provider) Label() string { return p.o.Label }
 
-// checkEndpoint refuses an address to which a secret must not go.
+// checkEndpoint returns an error if a secret must not be sent to the address.
 func checkEndpoint(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -152,8 +152,8 @@ func thisMachine(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// detached returns ctx without its cancellation, with a timeout, for work that several
-// callers share.
+// detached returns a context with a timeout that does not end with ctx, for work that
+// several callers share.
 func (p *Provider) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.o.Timeout)
 }

@@ -53,7 +53,7 @@ func setup(t *testing.T, server oidctest.Options, options oidc.Options) *world {
 	return w
 }
 
-// browse begins a sign-in, and returns the query that comes back from the issuer.
+// browse begins a sign-in, and returns the query with which the issuer redirects the browser.
 func (w *world) browse(t *testing.T) (flow []byte, q url.Values) {
 	t.Helper()
 	location, flow, err := w.provider.Begin(t.Context(), redirect, "the-state")
@@ -66,7 +66,7 @@ func (w *world) browse(t *testing.T) (flow []byte, q url.Values) {
 	return flow, q
 }
 
-// signIn goes the whole way; edit may change the query that comes back.
+// signIn does a whole sign-in. edit may change the query of the redirect.
 func (w *world) signIn(t *testing.T, edit func(url.Values)) (auth.ExternalIdentity, error) {
 	t.Helper()
 	flow, q := w.browse(t)
@@ -89,7 +89,7 @@ func refused(t *testing.T, err error, code fault.Code) {
 	}
 }
 
-// unasked reports that nobody was shown a code.
+// unasked checks that the issuer received no code.
 func unasked(t *testing.T, w *world) {
 	t.Helper()
 	if n := w.issuer.Requests("/token"); n != 0 {
@@ -179,8 +179,8 @@ func TestBeginAsksForWhatItMust(t *testing.T) {
 	}
 }
 
-// What an attacker sends back to the redirect URI, or the browser at the wrong
-// time, ends before the code is shown to anybody.
+// If an attacker sends a request to the redirect URI, or a browser does so at the wrong
+// time, the sign-in ends before the code is sent to the issuer.
 func TestCallbackAttacks(t *testing.T) {
 	long := strings.Repeat("a", 10_000)
 	for _, c := range []struct {
@@ -304,8 +304,7 @@ func TestRefusalsOfTheIssuer(t *testing.T) {
 	}
 }
 
-// retell signs nothing again: it changes the claims of a token and keeps the
-// signature.
+// retell changes the claims of a token and keeps its signature.
 func retell(token string, edit func(map[string]any)) string {
 	parts := strings.Split(token, ".")
 	b, err := base64.RawURLEncoding.DecodeString(parts[1])

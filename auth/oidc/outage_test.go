@@ -36,7 +36,8 @@ func TestTheServerStartsWhileTheIssuerIsDown(t *testing.T) {
 	issuer := oidctest.New(oidctest.Options{Address: address, Now: c.now})
 	t.Cleanup(issuer.Close)
 	w := &world{issuer: issuer, provider: p, clock: c}
-	// For a moment nobody asks again, so that an outage costs a page nothing.
+	// For a while the provider sends no further request, so that an outage does not slow
+	// down pages.
 	_, _, err = p.Begin(t.Context(), redirect, "the-state")
 	refused(t, err, fault.Unavailable)
 	var f *fault.Error
@@ -161,7 +162,7 @@ func TestKeysMayRotate(t *testing.T) {
 	})
 }
 
-// arrivals is a transport that tells of each request before it makes it.
+// arrivals is a transport that announces each request before it sends it.
 type arrivals struct {
 	http.RoundTripper
 	came chan string
@@ -210,7 +211,7 @@ func TestASlowIssuerTimesOut(t *testing.T) {
 	refused(t, err, fault.Unavailable)
 }
 
-// stalled is a transport whose requests end with their context alone.
+// stalled is a transport whose requests end only with their context.
 type stalled chan struct{}
 
 func (s stalled) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -256,7 +257,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// What discovery names is where the browser and the secret go.
+// The browser and the secret go to the addresses from discovery.
 func TestDiscoveryAttacks(t *testing.T) {
 	for name, edit := range map[string]func(map[string]any){
 		"another issuer":                  func(m map[string]any) { m["issuer"] = "https://evil.example" },

@@ -10,17 +10,16 @@ import (
 	"sync"
 )
 
-// errOversized reports a response that is too long.
 var errOversized = errors.New("oidc: the answer is too long")
 
-// outageError is a response with which the issuer reports an outage.
+// outageError is a response in which the issuer reports an outage.
 type outageError struct{ status string }
 
 func (e *outageError) Error() string { return "oidc: the issuer answered " + e.status }
 
-// transport bounds responses, returns errors for responses that report an outage, and ends
-// with its owner: go-oidc reads bodies without a limit, and fetches keys in a goroutine
-// without a context.
+// transport limits the size of responses, and returns an error if a response reports an
+// outage. Its requests end when its owner closes it. This is necessary because go-oidc
+// reads bodies without a limit, and fetches keys in a goroutine without a context.
 type transport struct {
 	inner http.RoundTripper
 	max   int64
@@ -69,8 +68,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	}
-	// Documents that are fetched without a credential (the configuration, the keys) exist
-	// or not. Other responses may be refusals with a reason.
+	// The configuration and the keys are fetched without a credential. They exist or they
+	// do not. Other responses may be refusals with a reason.
 	document := r.Method == http.MethodGet && r.Header.Get("Authorization") == ""
 	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || document && resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
@@ -85,8 +84,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := &bounded{body: resp.Body, left: t.max, done: sync.OnceFunc(done)}
 	resp.Body = body
 	if document {
-		// Read here, since go-oidc turns a read error into text, in which an outage cannot
-		// be recognized.
+		// Read the body here, because go-oidc turns a read error into text, which hides an
+		// outage.
 		b, err := io.ReadAll(body)
 		body.Close()
 		if err != nil {

@@ -64,7 +64,7 @@ func TestRegistrationAttacks(t *testing.T) {
 		})
 	}
 	t.Run("an algorithm that was not asked for", func(t *testing.T) {
-		// The key says ES384, which the options do not have.
+		// The key has the algorithm ES384, which is not among the options.
 		w := setup(t)
 		err := w.register(t, 0, passkeytest.New(passkeytest.Options{}), passkeytest.Change{AuthenticatorData: func(b []byte) []byte {
 			return bytes.Replace(b, []byte{0x01, 0x02, 0x03, 0x26}, []byte{0x01, 0x02, 0x03, 0x38, 0x22}, 1)

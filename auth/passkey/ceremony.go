@@ -11,10 +11,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// BeginRegistration returns the options for a new passkey of the user's, as JSON
-// of the form {"publicKey": …} (the publicKey is what
-// PublicKeyCredential.parseCreationOptionsFromJSON takes), and the flow, which
-// the caller keeps for one use. Only the user themselves, signed in, may begin.
+// BeginRegistration returns the options for a new passkey of the user, as JSON of the form
+// {"publicKey": …}. PublicKeyCredential.parseCreationOptionsFromJSON takes the publicKey.
+// It also returns the flow, which the caller keeps for one use. The caller checks that the
+// user themself is signed in.
 func (s *Service) BeginRegistration(u User) (options, data []byte, err error) {
 	o, err := ownerOf(u)
 	if err != nil {
@@ -30,10 +30,10 @@ func (s *Service) BeginRegistration(u User) (options, data []byte, err error) {
 }
 
 // FinishRegistration checks the browser's response, which is the JSON of
-// PublicKeyCredential.toJSON, and returns the passkey's id and what is to be kept
-// of it. The error is a fault: Invalid where the flow is over or another user's
-// or the response is malformed, TooLarge, Conflict where the user has the passkey
-// already, Unauthenticated where the response does not prove what it must.
+// PublicKeyCredential.toJSON. It returns the passkey's id, and the credential to store. The
+// error is a fault: Invalid if the flow has expired or belongs to another user, or if the
+// response is malformed; TooLarge; Conflict if the user has the passkey already;
+// Unauthenticated if the response does not prove the passkey.
 func (s *Service) FinishRegistration(u User, data, response []byte) (id, credential []byte, err error) {
 	if err := s.checkSize(response); err != nil {
 		return nil, nil, err
@@ -71,9 +71,9 @@ func (s *Service) FinishRegistration(u User, data, response []byte) (id, credent
 	return c.ID, credential, nil
 }
 
-// BeginSignIn returns the options to sign in with any passkey that the person has
-// for this server, as JSON of the form {"publicKey": …}, and the flow, which the
-// caller ties to the browser and keeps for one use.
+// BeginSignIn returns the options to sign in with any of the person's passkeys for this
+// server, as JSON of the form {"publicKey": …}. It also returns the flow, which the caller
+// ties to the browser and keeps for one use.
 func (s *Service) BeginSignIn() (options, data []byte, err error) {
 	assertion, session, err := s.rp.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
@@ -83,13 +83,12 @@ func (s *Service) BeginSignIn() (options, data []byte, err error) {
 }
 
 // FinishSignIn checks the browser's response, which is the JSON of
-// PublicKeyCredential.toJSON, asking find for the user who has the credential and
-// whose id the user handle is. It returns the passkey's id, and what is to be
-// kept of it in place of what was kept: its counter moved on. The error is a
-// fault: Invalid where the flow is over or the response is malformed, TooLarge,
-// Unauthenticated where the response does not prove what it must or find knows
-// nobody (fault.NotFound), Forbidden where the counter says that the passkey was
-// copied, or another error of find's.
+// PublicKeyCredential.toJSON. find returns the user who has the credential. The user's id
+// must be the user handle. FinishSignIn returns the passkey's id, and the credential that
+// replaces the stored one, because its counter has changed. The error is a fault: Invalid
+// if the flow has expired or the response is malformed; TooLarge; Unauthenticated if the
+// response does not prove the passkey, or if find returns a fault.NotFound; Forbidden if
+// the counter shows that the passkey was copied; or another error of find.
 func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, userHandle []byte) (User, error)) (id, credential []byte, err error) {
 	if err := s.checkSize(response); err != nil {
 		return nil, nil, err
@@ -105,7 +104,7 @@ func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, us
 	if err := s.checkClient(parsed.Response.CollectedClientData); err != nil {
 		return nil, nil, err
 	}
-	var unknown error // of find, which go-webauthn flattens to a text
+	var unknown error // the error of find, which go-webauthn turns into text
 	_, c, err := s.rp.ValidatePasskeyLogin(func(rawID, userHandle []byte) (webauthn.User, error) {
 		u, err := find(rawID, userHandle)
 		var o owner
@@ -123,8 +122,8 @@ func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, us
 	case err != nil:
 		return nil, nil, s.unverified(err)
 	case c.Authenticator.CloneWarning:
-		// WebAuthn Level 3 section 6.1.1: of two copies of a key at least one is
-		// not its owner's, and nobody knows which.
+		// At least one of two copies of a key is not its owner's, and nobody knows which
+		// (WebAuthn Level 3 section 6.1.1).
 		s.o.Logger.Warn("a passkey's counter did not move on: there may be a copy of it", "counter", parsed.Response.AuthenticatorData.Counter, "kept", c.Authenticator.SignCount)
 		return nil, nil, fault.New(fault.Forbidden, "This passkey may have been copied, because its counter did not increase. Sign in another way, remove it, and add a new one.")
 	}

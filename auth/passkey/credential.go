@@ -8,22 +8,22 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// record is what is kept of a passkey: a form of its own, so that what is stored
-// outlives the library's.
+// record is the stored form of a passkey. It does not depend on the library, so that stored
+// passkeys stay readable.
 type record struct {
 	ID         []byte   `json:"id"`
-	PublicKey  []byte   `json:"publicKey"` // COSE
+	PublicKey  []byte   `json:"publicKey"` // in COSE format
 	AAGUID     []byte   `json:"aaguid,omitempty"`
 	Counter    uint32   `json:"counter,omitempty"`
 	Transports []string `json:"transports,omitempty"`
-	// BackupEligible says whether the passkey may be synced between devices,
-	// which never changes, and BackedUp whether it is (WebAuthn Level 3 section
+	// BackupEligible reports whether the passkey can be synced between devices. It never
+	// changes. BackedUp reports whether the passkey is synced (WebAuthn Level 3 section
 	// 6.1.3).
 	BackupEligible bool `json:"backupEligible,omitempty"`
 	BackedUp       bool `json:"backedUp,omitempty"`
 }
 
-// maxTransports bounds the hints that a browser may have kept; there are seven.
+// maxTransports is the maximum count of a browser's hints to store. There are seven.
 const maxTransports = 10
 
 func encode(c webauthn.Credential) ([]byte, error) {

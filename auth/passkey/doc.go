@@ -1,11 +1,12 @@
-// Package passkey signs people in with passkeys (WebAuthn Level 3): a key pair
-// per person and server that their device, or their password manager, keeps and
-// uses only at this server's origin and once it has verified the person.
+// Package passkey signs people in with passkeys (WebAuthn Level 3). A passkey is a key pair
+// for one person and one server. The person's device or password manager keeps the key
+// pair. It uses the key pair only at this server's origin, and only after it has verified
+// the person.
 //
-// It promises that a passkey counts only where its response answers this
-// server's fresh challenge of that ceremony, at exactly this server's origin and
-// in no frame of another, with the person present and verified, signed by the
-// key that was registered for that very person, and by no copy of it that its
-// counter gives away. It keeps nothing: the caller keeps a ceremony's flow for
-// one use, and the credentials.
+// A passkey counts only under these conditions: the response answers this server's fresh
+// challenge of the same ceremony, at exactly this server's origin, and not in a frame of
+// another origin. The person is present and verified. The key that was registered for this
+// person signed the response. The counter does not reveal a copy of the key. The package
+// stores nothing: the caller keeps the flow of a ceremony for one use, and stores the
+// credentials.
 package passkey

@@ -13,7 +13,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// fixed returns a service, and a user with a passkey.
+// fixed returns a service and a user with a passkey.
 func fixed(f *testing.F) (*passkey.Service, *passkeytest.Authenticator, passkey.User, []byte) {
 	f.Helper()
 	s, err := passkey.New(passkey.Options{Origin: origin, Now: func() time.Time { return time.Unix(1_900_000_000, 0) }})
@@ -47,7 +47,7 @@ func seeds(f *testing.F, good []byte) {
 	}
 }
 
-// No response makes a panic, and none but the authenticator's is taken.
+// No response causes a panic, and only the authenticator's response is accepted.
 func FuzzRegistration(f *testing.F) {
 	s, _, u, good := fixed(f)
 	seeds(f, good)
@@ -82,7 +82,7 @@ func FuzzSignIn(f *testing.F) {
 	})
 }
 
-// check: the challenge is none that the input could have been made for.
+// check checks that the input was refused, because no input can contain the fresh challenge.
 func check(t *testing.T, id, credential []byte, err error) {
 	t.Helper()
 	if err == nil || id != nil || credential != nil {
@@ -95,9 +95,8 @@ func check(t *testing.T, id, credential []byte, err error) {
 	}
 }
 
-// What an authenticator says of a new key, under the right client data: no bytes
-// make a panic, and what is taken is present, verified and of the right relying
-// party.
+// Any bytes of an authenticator about a new key, with valid client data, cause no panic. An
+// accepted key has a present and verified person, and the right relying party.
 func FuzzAttestation(f *testing.F) {
 	s, a, u, good := fixed(f)
 	options, flow, err := s.BeginRegistration(u)
@@ -119,7 +118,7 @@ func FuzzAttestation(f *testing.F) {
 	for _, format := range []string{"tpm", "apple", "packed", "fido-u2f", "compound", "android-key", "android-safetynet"} {
 		f.Add(bytes.Replace(object, append([]byte{0x64}, "none"...), append([]byte{0x60 | byte(len(format))}, format...), 1))
 	}
-	// Another authenticator, since this one is excluded.
+	// Use another authenticator, because this one is excluded.
 	shell, err := passkeytest.New(passkeytest.Options{}).Create(origin, options, passkeytest.Change{})
 	if err != nil {
 		f.Fatal(err)
@@ -150,8 +149,8 @@ func FuzzAttestation(f *testing.F) {
 	})
 }
 
-// What an authenticator signs, under the right client data: no bytes make a panic,
-// and none are taken but those that the key signed.
+// Any bytes that an authenticator signs, with valid client data, cause no panic. Only bytes
+// that the key signed are accepted.
 func FuzzAssertion(f *testing.F) {
 	s, a, u, _ := fixed(f)
 	options, flow, err := s.BeginSignIn()

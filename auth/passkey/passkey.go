@@ -17,16 +17,16 @@ import (
 	"satchel/internal/fault"
 )
 
-// Options configure a Service. Zero fields take the defaults.
+// Options configures a Service. Zero fields mean the defaults.
 type Options struct {
-	// Origin is that of the server's pages, such as https://satchel.example.com:
-	// https, or http on localhost.
+	// Origin is the origin of the server's pages, such as https://satchel.example.com. It
+	// is https, or http on localhost.
 	Origin string
-	// Name is what a device shows beside the person's; default "Satchel".
+	// Name is the name that a device shows for the server. The default is "Satchel".
 	Name string
-	// Timeout is how long a person may take for a ceremony; default 5 minutes.
+	// Timeout is the maximum time of a ceremony. The default is 5 minutes.
 	Timeout time.Duration
-	// MaxResponse bounds, in bytes, what a browser may send; default 64 KiB.
+	// MaxResponse is the maximum size of a browser's response in bytes. The default is 64 KiB.
 	MaxResponse int
 	Logger      *slog.Logger
 	Now         func() time.Time
@@ -35,14 +35,13 @@ type Options struct {
 // Service runs the ceremonies. It is safe for concurrent use.
 type Service struct {
 	o      Options
-	origin string // as browsers write it
-	id     string // of the relying party: the origin's host
+	origin string // in the form that browsers send
+	id     string // id of the relying party: the host of the origin
 	rp     *webauthn.WebAuthn
 }
 
-// New returns a Service. The error is a fault.Unavailable if the origin can
-// have no passkeys: browsers want a name and no address, and https unless it is
-// localhost.
+// New returns a Service. The error is a fault.Unavailable if the origin cannot have passkeys:
+// browsers require a name instead of an IP address, and https except for localhost.
 func New(o Options) (*Service, error) {
 	if o.Name == "" {
 		o.Name = "Satchel"
@@ -72,10 +71,10 @@ func New(o Options) (*Service, error) {
 			UserVerification:   protocol.VerificationRequired,
 		},
 		RPAllowCrossOrigin: false,
-		// Satchel requests none, and uses none.
+		// Satchel requests no extensions, and uses none.
 		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 		Timeouts: webauthn.TimeoutsConfig{
-			// The service has a clock of its own, and enforces the time itself.
+			// The service enforces the time itself, with its own clock.
 			Login:        webauthn.TimeoutConfig{Timeout: o.Timeout, TimeoutUVD: o.Timeout},
 			Registration: webauthn.TimeoutConfig{Timeout: o.Timeout, TimeoutUVD: o.Timeout},
 		},
@@ -86,8 +85,8 @@ func New(o Options) (*Service, error) {
 	return &Service{o: o, origin: origin, id: id, rp: rp}, nil
 }
 
-// normalize returns an origin as browsers write it (the port only where it is not
-// the scheme's), and its host.
+// normalize returns an origin in the form that browsers send, and its host. The origin
+// contains the port only if it is not the default of the scheme.
 func normalize(s string) (origin, host string, err error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -111,7 +110,7 @@ func normalize(s string) (origin, host string, err error) {
 	return origin, host, nil
 }
 
-// algorithms are the signatures that are taken.
+// algorithms returns the accepted signature algorithms.
 func algorithms() []protocol.CredentialParameter {
 	var p []protocol.CredentialParameter
 	for _, a := range []webauthncose.COSEAlgorithmIdentifier{webauthncose.AlgES256, webauthncose.AlgEdDSA, webauthncose.AlgRS256} {
@@ -120,19 +119,18 @@ func algorithms() []protocol.CredentialParameter {
 	return p
 }
 
-// User is whose passkeys they are.
+// User is the owner of passkeys.
 type User struct {
-	// ID is what a passkey carries as its user handle: 1 to 64 bytes that say
-	// nothing about the person.
+	// ID is the user handle that a passkey contains: 1 to 64 bytes without information
+	// about the person.
 	ID []byte
-	// Name tells a person's accounts apart, and Display is how they would write
-	// their own.
+	// Name identifies one of a person's accounts. Display is the person's name.
 	Name, Display string
-	// Credentials are what Finish… returned for the person.
+	// Credentials are the results of Finish… for the person.
 	Credentials [][]byte
 }
 
-// owner is a User as go-webauthn asks for it.
+// owner adapts a User to go-webauthn.
 type owner struct {
 	User
 	credentials []webauthn.Credential
@@ -164,7 +162,7 @@ const (
 	signIn       = "sign-in"
 )
 
-// flow is what the end of a ceremony must know of its beginning.
+// flow is the data that the start of a ceremony passes to its end.
 type flow struct {
 	Ceremony  string    `json:"ceremony"`
 	Challenge string    `json:"challenge"`
@@ -183,8 +181,8 @@ func (s *Service) begin(ceremony string, options any, challenge string, user []b
 	return public, data, nil
 }
 
-// session returns what go-webauthn wants to know of a flow. The error is a
-// fault.Invalid if it is another ceremony's or over.
+// session returns the data of a flow in the form of go-webauthn. The error is a
+// fault.Invalid if the flow belongs to another ceremony or has expired.
 func (s *Service) session(ceremony string, data []byte) (webauthn.SessionData, error) {
 	var f flow
 	if err := json.Unmarshal(data, &f); err != nil || f.Ceremony != ceremony || f.Challenge == "" {
@@ -199,8 +197,8 @@ func (s *Service) session(ceremony string, data []byte) (webauthn.SessionData, e
 	}, nil
 }
 
-// checkClient is what go-webauthn leaves open: it compares origins without case
-// and without what follows the host.
+// checkClient checks the origin exactly. go-webauthn ignores case in origins, and
+// everything after the host.
 func (s *Service) checkClient(c protocol.CollectedClientData) error {
 	if c.Origin != s.origin {
 		return s.unverified(fmt.Errorf("the response is of the origin %q", c.Origin[:min(len(c.Origin), 200)]))
@@ -228,10 +226,10 @@ func (s *Service) unverified(err error) error {
 	return fault.Wrap(err, fault.Unauthenticated, "The passkey could not be verified. Please try again.")
 }
 
-// detailed adds to an error of go-webauthn what it keeps beside its text, as much
-// as a log should have of what somebody sent.
+// detailed adds the details of a go-webauthn error to its text. It shortens them, because
+// they may contain data from anybody.
 func detailed(err error) error {
-	const limit = 500 // bytes
+	const limit = 500 // in bytes
 	var e *protocol.Error
 	if errors.As(err, &e) && e.DevInfo != "" {
 		return fmt.Errorf("%w: %s", err, e.DevInfo[:min(len(e.DevInfo), limit)])

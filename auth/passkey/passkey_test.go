@@ -24,7 +24,7 @@ type world struct {
 
 	mu   sync.Mutex
 	time time.Time
-	// kept are the credentials, as a store has them.
+	// Each of the users has their stored credentials.
 	users []passkey.User
 }
 
@@ -46,7 +46,7 @@ func setup(t *testing.T) *world {
 
 func (w *world) advance(d time.Duration) { w.mu.Lock(); w.time = w.time.Add(d); w.mu.Unlock() }
 
-// create begins a registration, and returns the authenticator's response.
+// create starts a registration, and returns the authenticator's response.
 func (w *world) create(t *testing.T, user int, a *passkeytest.Authenticator, c passkeytest.Change) (flow, response []byte) {
 	t.Helper()
 	options, flow, err := w.service.BeginRegistration(w.users[user])
@@ -59,7 +59,7 @@ func (w *world) create(t *testing.T, user int, a *passkeytest.Authenticator, c p
 	return flow, response
 }
 
-// get begins a sign-in, and returns the authenticator's response.
+// get starts a sign-in, and returns the authenticator's response.
 func (w *world) get(t *testing.T, a *passkeytest.Authenticator, c passkeytest.Change) (flow, response []byte) {
 	t.Helper()
 	options, flow, err := w.service.BeginSignIn()
@@ -72,7 +72,7 @@ func (w *world) get(t *testing.T, a *passkeytest.Authenticator, c passkeytest.Ch
 	return flow, response
 }
 
-// register lets a user register a passkey, and keeps it.
+// register registers a passkey for a user, and stores it.
 func (w *world) register(t *testing.T, user int, a *passkeytest.Authenticator, c passkeytest.Change) error {
 	t.Helper()
 	flow, response := w.create(t, user, a, c)
@@ -87,7 +87,7 @@ func (w *world) register(t *testing.T, user int, a *passkeytest.Authenticator, c
 	return nil
 }
 
-// find looks a user up as a store does: by credential, and by nothing else.
+// find finds a user as a store does: only by the credential.
 func (w *world) find(credentialID, _ []byte) (passkey.User, error) {
 	for _, u := range w.users {
 		for _, c := range u.Credentials {
@@ -169,8 +169,8 @@ func TestSignsInWithEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// Browsers and password managers tell more than was asked (WebAuthn Level 3
-// section 9.4 has servers be prepared for it).
+// Browsers and password managers send more than requested (WebAuthn Level 3 section 9.4
+// requires servers to accept this).
 func TestWhatWasNotAskedForIsIgnored(t *testing.T) {
 	w := setup(t)
 	a := passkeytest.New(passkeytest.Options{})

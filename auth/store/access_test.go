@@ -12,8 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Each way in which an access token ends has effect on the very next request, and
-// says what to do.
+// An access token that ends stops working at the next request, and the error says what to do.
 func TestAccessTokenThatDoesNotWork(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -124,7 +123,7 @@ func TestUnknownAccessToken(t *testing.T) {
 	})
 }
 
-// Attack: an editor connects a client, and is made a reader.
+// Attack: an editor connects a client, and then becomes a reader.
 func TestRoleLoweredToReaderLosesWriteAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, team := w.user("ann", true)
@@ -160,7 +159,7 @@ func TestRoleLoweredToReaderLosesWriteAtOnce(t *testing.T) {
 	})
 }
 
-// RFC 7009: a client ends its own grant, and nothing of another's.
+// RFC 7009: a client can end its own grant, but not another client's.
 func TestRevokeToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -182,7 +181,7 @@ func TestRevokeToken(t *testing.T) {
 		if !w.works(second) {
 			t.Fatal("the grant ended")
 		}
-		for range 2 { // the second changes nothing
+		for range 2 { // the second call changes nothing
 			if err := w.RevokeToken(t.Context(), "client-1", first.Refresh.Reveal()); err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +301,7 @@ func TestExternal(t *testing.T) {
 			t.Errorf("a token for read alone: %v, %v", p.Scopes, err)
 		}
 
-		// A revoked grant keeps that client out, for good, and no other.
+		// A revoked grant keeps out that client for good, but no other client.
 		if err := w.RevokeGrant(t.Context(), cli, p.Grant, bob.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +317,7 @@ func TestExternal(t *testing.T) {
 			t.Errorf("another client: %v", err)
 		}
 
-		// A membership that ended and began again does not keep the client out.
+		// A new membership lets the client in again.
 		if err := w.RemoveMember(t.Context(), cli, annSpace.ID, bob.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -342,8 +341,8 @@ func TestExternal(t *testing.T) {
 	})
 }
 
-// A client of another issuer that comes with more scopes than before has the same
-// grant, whose list says both.
+// If a client of another issuer asks for more scopes, its grant gets them, and the list
+// shows all of them.
 func TestExternalGrantIsWidened(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)

@@ -12,12 +12,11 @@ import (
 	"satchel/internal/space"
 )
 
-// maxEmail is how long an address may be, in bytes; checkLabel allows no more.
+// maxEmail is the maximum length of an address in bytes. checkLabel allows the same.
 const maxEmail = 200
 
-// CheckEmail reports whether s is one address of ASCII characters and nothing else,
-// such as ada@example.com; mail.ParseAddress takes names and comments, too. The
-// error is a fault.Invalid.
+// CheckEmail returns a fault.Invalid unless s is one address of ASCII characters and
+// nothing else, such as ada@example.com. mail.ParseAddress also accepts names and comments.
 func CheckEmail(s string) error {
 	a, err := mail.ParseAddress(s)
 	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
@@ -27,10 +26,10 @@ func CheckEmail(s string) error {
 	return nil
 }
 
-// SetEmail changes the address at which a user gets sign-in links; empty removes it. The
-// error is a fault.Invalid (see CheckEmail), a fault.NotFound, or a fault.Conflict if
-// somebody else has the address, because then neither could sign in with it. The caller has
-// verified that the address is the user's.
+// SetEmail changes the address to which a user's sign-in links are sent. An empty address
+// removes it. The error is a fault.Invalid (see CheckEmail), a fault.NotFound, or a
+// fault.Conflict if another user has the address: then neither of them could sign in with
+// it. The caller has verified that the address belongs to the user.
 func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email string) error {
 	if email != "" {
 		if err := CheckEmail(email); err != nil {
@@ -56,8 +55,8 @@ func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email
 	})
 }
 
-// fillEmail sets the address of a user who has none, under lockUsers. It ignores an invalid
-// address or somebody else's, so that the operation around it succeeds.
+// fillEmail sets the address of a user without one, under lockUsers. It ignores an invalid
+// address or one of another user, so that the operation that called it succeeds.
 func (s *Store) fillEmail(tx *gorm.DB, by Actor, u *userRow, email string) error {
 	if u.Email != "" || email == "" || CheckEmail(email) != nil {
 		return nil

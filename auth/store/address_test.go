@@ -68,7 +68,7 @@ func TestLinkIdentityBringsAnAddress(t *testing.T) {
 			{bob, "", "", ""},
 			{bob, "bob@example.com", "bob@example.com", ""},
 			{bob, "new@example.com", "bob@example.com", ""},
-			{eve, "BOB@example.com", "bob@example.com", ""}, // Attack: so bob could not sign in any more
+			{eve, "BOB@example.com", "bob@example.com", ""}, // Attack: this would keep bob from signing in
 			{eve, "\u00e9@example.com", "bob@example.com", ""},
 			{eve, "eve@example.com", "bob@example.com", "eve@example.com"},
 		} {
@@ -99,7 +99,7 @@ func TestInvitationBringsAnAddress(t *testing.T) {
 			{"the-command-lines", "", store.NewInvitation{Email: "two@example.com"}, "two@example.com"},
 			{"who-has-one", "three@example.com", store.NewInvitation{Email: "other@example.com"}, "three@example.com"},
 			{"taken", "", store.NewInvitation{Email: "ONE@example.com"}, ""},
-			// Attack: bob would get the links by which the new user signs in.
+			// Attack: bob would get the links with which the new user signs in.
 			{"a-members", "", toBobs(bob.ID, "bobs@example.com"), ""},
 		} {
 			u, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: tt.name, Email: tt.has, Admitted: "invitation", Invitation: w.invite(tt.n)})
@@ -107,7 +107,7 @@ func TestInvitationBringsAnAddress(t *testing.T) {
 				t.Errorf("%s: %q, %q, want %q; %v", tt.name, u.Email, w.email(u), tt.want, err)
 			}
 		}
-		// Who is a user already keeps what they have.
+		// An existing user keeps their address.
 		if _, err := w.AcceptInvitation(t.Context(), cli, w.invite(store.NewInvitation{Email: "b@example.com"}), bob.ID); err != nil || w.email(bob) != "" {
 			t.Errorf("a user who accepted one: %q, %v", w.email(bob), err)
 		}

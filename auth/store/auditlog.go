@@ -10,22 +10,23 @@ import (
 	"satchel/internal/space"
 )
 
-// AuditFilter says which entries AuditOf returns; the zero value means all.
+// AuditFilter selects the entries of AuditOf. The zero value selects all.
 type AuditFilter struct {
 	// Users limits the entries to acts by these users, about them, or about grants of their
 	// clients.
 	Users []space.UserID
-	// Act is how the action begins, such as "grant." or "user.create".
+	// Act is the beginning of the action, such as "grant." or "user.create".
 	Act string
 }
 
-// Audit returns the newest entries with ids under before, newest first; before
-// 0 begins with the newest of all. limit is at most 1000.
+// Audit returns at most limit entries with ids below before, newest first. If before is 0,
+// it begins with the newest entry. The maximum of limit is 1000.
 func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]Entry, error) {
 	return s.AuditOf(ctx, AuditFilter{}, before, limit)
 }
 
-// AuditOf is Audit of some entries. The error is a fault.Invalid for an impossible act.
+// AuditOf returns the entries that f selects; see Audit. The error is a fault.Invalid if
+// f.Act cannot be the beginning of an action.
 func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit int) ([]Entry, error) {
 	q := s.db.Read(ctx).Order("id DESC").Limit(min(max(limit, 1), 1000))
 	if before > 0 {
@@ -55,8 +56,8 @@ func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit 
 	return out, nil
 }
 
-// nameQueries find what people call an id: OWNER/NAME for a space, and "gil
-// (removed)" for a user who was removed, which no user's name can be.
+// nameQueries returns the queries that find the name for an id: OWNER/NAME for a space, and
+// "gil (removed)" for a removed user, which cannot be the name of a user.
 func nameQueries() []string {
 	return []string{
 		`SELECT id, CASE WHEN removed = 0 THEN name ELSE name || ' (removed)' END AS name FROM auth_users WHERE id IN ?`,
@@ -71,8 +72,8 @@ func nameQueries() []string {
 	}
 }
 
-// NamesOf returns the names of users, spaces, clients, grants and invitations, by id, at
-// most 10,000 at once. It leaves out ids without a name. Removed users keep their names.
+// NamesOf returns the names of users, spaces, clients, grants and invitations by id. It
+// takes at most 10,000 ids, and omits ids without a name. Removed users keep their names.
 func (s *Store) NamesOf(ctx context.Context, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	if len(ids) == 0 {

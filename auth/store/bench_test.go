@@ -14,11 +14,10 @@ import (
 	"satchel/internal/space"
 )
 
-// crowd is how many clients, users' grants, families, tokens and sessions there are
-// beside the one that is measured.
+// crowd is the count of other clients, grants, families, tokens and sessions in the database.
 const crowd = 100_000
 
-// fill makes the crowd: its grants are spread over 1000 users.
+// fill creates the crowd. Its grants belong to 1000 users.
 func fill(b *testing.B, db *database.DB) {
 	b.Helper()
 	numbers, blob := `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, "randomblob(32)"
@@ -53,7 +52,7 @@ func fill(b *testing.B, db *database.DB) {
 			}
 		}
 		if db.Kind() == database.Postgres {
-			return tx.Exec("ANALYZE").Error // as the server does by itself after a while
+			return tx.Exec("ANALYZE").Error // the server does this by itself after a while
 		}
 		return nil
 	})
@@ -62,8 +61,8 @@ func fill(b *testing.B, db *database.DB) {
 	}
 }
 
-// BenchmarkAccess is what the check of an access token costs (DESIGN section 14: at
-// most 0.2 ms), and the acts of the authorization server, alone and in a crowd.
+// BenchmarkAccess measures the check of an access token, which may take at most 0.2 ms, and
+// the operations of the authorization server, alone and in a crowd.
 func BenchmarkAccess(b *testing.B) {
 	for _, kind := range []struct {
 		name string

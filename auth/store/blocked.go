@@ -8,10 +8,10 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// blockedRow keeps how a removed user signed in. The allow list may still name them,
+// blockedRow records how a removed user signed in. The allow list may still contain them,
 // and must not admit them again.
 type blockedRow struct {
-	Issuer   string `gorm:"primaryKey"` // empty: of an address alone
+	Issuer   string `gorm:"primaryKey"` // empty for a block of an address
 	Subject  string `gorm:"primaryKey"`
 	EmailKey string
 	At       int64
@@ -32,7 +32,7 @@ func (s *Store) Blocked(ctx context.Context, issuer, subject, email string) (boo
 	return n > 0, nil
 }
 
-// block keeps a user's identities and addresses, before they are deleted.
+// block records a user's identities and addresses before they are deleted.
 func block(tx *gorm.DB, u userRow, now int64) error {
 	var ids []identityRow
 	if err := tx.Where("user_id = ?", u.ID).Find(&ids).Error; err != nil {

@@ -14,7 +14,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Limits of a client's data about itself.
+// Limits of what a client says about itself.
 const (
 	maxClientID     = 2048
 	maxRedirects    = 32
@@ -66,10 +66,9 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 	}, nil
 }
 
-// RegisterClient stores a client that registered itself. At the limit, it replaces the
-// oldest client that was idle for a while: otherwise somebody who registers many clients
-// would keep others out until the next sweep. The error is a fault.Limited if no client was
-// idle.
+// RegisterClient stores a client that registered itself. If there are too many clients, it
+// replaces the oldest idle one: otherwise somebody who registers many clients would keep
+// others out until the next sweep. The error is a fault.Limited if no client is idle.
 func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientRegistered)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		full, err := s.clientsFull(tx, time.Minute)
 		if err == nil && full {
-			// Other clients may be gone, or their sweep may be due.
+			// Perhaps other clients were deleted, or a sweep is due.
 			if _, err = s.sweepClients(tx, s.now(), sweepBatch); err == nil {
 				full, err = s.clientsFull(tx, 0)
 			}
@@ -98,11 +97,11 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	})
 }
 
-// undisturbed is how long no other registration replaces a new client. It gives a person
-// time to sign in.
+// undisturbed is how long other registrations cannot replace a new client. It gives a
+// person time to sign in.
 const undisturbed = time.Minute
 
-// crowdedOut makes room for one more client; full reports that it could not.
+// crowdedOut deletes a client to make room for a new one. full reports that it could not.
 func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	done := tx.Exec(`DELETE FROM auth_clients WHERE id = (SELECT c.id FROM auth_clients c
 		WHERE c.kind = ? AND c.last_used = 0 AND c.created < ? AND NOT EXISTS (SELECT 1 FROM auth_codes k WHERE k.client_id = c.id)
@@ -113,15 +112,15 @@ func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	return done.RowsAffected == 0, nil
 }
 
-// clientCount caches the number of clients that registered themselves, because counting is
-// slow. It may be too high. It is too low only if other processes added clients.
+// clientCount caches the count of clients that registered themselves, because counting is
+// slow. The cached count may be too high. It is too low only if other processes added clients.
 type clientCount struct {
 	n  int
 	at time.Time // when they were counted
 }
 
-// clientsFull reports whether the limit of clients is reached; if not, it adds one to the
-// count. It counts again if the last count is older than old.
+// clientsFull reports whether the limit of clients is reached. If it is not, clientsFull
+// adds one to the count. It counts again if the last count is older than old.
 func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
 	s.mu.Lock()
 	c := s.clients
@@ -152,8 +151,8 @@ func (s *Store) addClient(tx *gorm.DB, by Actor, action string, row clientRow) e
 	return s.record(tx, by, action, clean(row.ID, 200), map[string]any{"name": clean(row.Name, 100)})
 }
 
-// CreateClient stores a client whose id an admin chose (a preset client); its kind is set
-// here. The error is a fault.Conflict if the id is taken.
+// CreateClient stores a client whose id an admin chose (a preset client), and sets its
+// kind. The error is a fault.Conflict if the id is taken.
 func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientPreset)
 	if err != nil {
@@ -162,8 +161,8 @@ func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error
 	return s.db.Transact(ctx, func(tx *gorm.DB) error { return s.addClient(tx, by, "client.create", row) })
 }
 
-// Client returns a client that registered itself or that an admin made. The error
-// is a fault.NotFound.
+// Client returns a client that registered itself or that an admin created. The error is a
+// fault.NotFound.
 func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
 	var r clientRow
 	err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error
@@ -176,8 +175,8 @@ func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
 	return r.client()
 }
 
-// Clients returns all clients that registered themselves or that an admin made,
-// newest first.
+// Clients returns all clients that registered themselves or that an admin created, newest
+// first.
 func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 	var rows []clientRow
 	if err := s.db.Read(ctx).Order("created DESC, id").Find(&rows).Error; err != nil {
@@ -194,9 +193,9 @@ func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 	return out, nil
 }
 
-// DeleteClient deletes a client and revokes all that it was granted, by anybody. The id can
-// also be that of a client with a metadata document, of which the store has only grants.
-// The error is a fault.NotFound if there is neither.
+// DeleteClient deletes a client and revokes all its grants. The id can also belong to a
+// client with a metadata document. The store has only grants of such a client. The error is
+// a fault.NotFound if the store has neither the client nor a grant.
 func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 	id = lookup(id)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -208,8 +207,8 @@ func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 		if gone.Error != nil {
 			return fmt.Errorf("delete client: %w", gone.Error)
 		}
-		// Codes first: this waits for a redemption in progress, and the next statement sees
-		// its grant.
+		// Delete the codes first. This waits for a redemption in progress, so that the next
+		// statement sees its grant.
 		if err := tx.Exec("DELETE FROM auth_codes WHERE client_id = ? AND used = 0", id).Error; err != nil {
 			return fmt.Errorf("delete codes: %w", err)
 		}
@@ -224,7 +223,7 @@ func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 	})
 }
 
-// touchClient notes that a client got a token, to the hour.
+// touchClient records when a client got a token, to the hour.
 func touchClient(tx *gorm.DB, id string, now time.Time) error {
 	hour := now.Truncate(time.Hour).UnixMilli()
 	return wrap("store time of last use", tx.Exec("UPDATE auth_clients SET last_used = ? WHERE id = ? AND last_used < ?", hour, id, hour).Error)

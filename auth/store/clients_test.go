@@ -59,7 +59,7 @@ func TestClients(t *testing.T) {
 			t.Error("a grant outlives its client")
 		}
 		wantCode(t, "deleted again", w.DeleteClient(t.Context(), cli, "client-1"), fault.NotFound)
-		// A client with a metadata document has grants alone.
+		// The store has only grants of a client with a metadata document.
 		c := consent(ann, sp)
 		c.Client = "https://claude.ai/oauth/mcp-oauth-client-metadata"
 		r := redemption(w.code(c))
@@ -76,7 +76,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// Attack: clients are registered without end, or say things without end.
+// Attack: somebody registers clients without end, or clients with endless descriptions.
 func TestRegistrationIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.with(store.Options{MaxClients: 5})
@@ -93,8 +93,8 @@ func TestRegistrationIsBounded(t *testing.T) {
 		if err := s.CreateClient(t.Context(), cli, auth.Client{ID: "preset"}); err != nil {
 			t.Errorf("an admin's client: %v", err)
 		}
-		// ATTACK: all places are taken by registrations of which nothing came. After
-		// a minute the oldest gives way, and never one that is in use.
+		// Attack: unused registrations take all places. After a minute, a new client
+		// replaces the oldest of them, but never a client in use.
 		ann, annSpace := w.user("ann", true)
 		used := consent(ann, annSpace)
 		used.Client = "c0"
@@ -112,7 +112,7 @@ func TestRegistrationIsBounded(t *testing.T) {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
-		// Those that nobody used make room, without waiting for the sweep.
+		// Unused clients make room without a sweep.
 		w.pass(store.DefaultUnusedClient)
 		if err := register("c5"); err != nil {
 			t.Errorf("a day later: %v", err)

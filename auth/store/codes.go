@@ -26,7 +26,7 @@ type codeRow struct {
 	RedirectURI            string `gorm:"column:redirect_uri"`
 	Challenge              string
 	Created, Expires, Used int64
-	GrantID                string // made by the redemption
+	GrantID                string // set by the redemption
 }
 
 func (codeRow) TableName() string { return "auth_codes" }
@@ -36,11 +36,10 @@ func refuse(cause error, format string, args ...any) error {
 	return fault.Wrap(cause, fault.Invalid, format, args...)
 }
 
-// CreateCode stores a person's consent until the client redeems the code. It reduces the
-// scopes to those that the person's role allows. The error is a fault.NotFound if the user
-// or the space does not exist or the user is not a member, a fault.Forbidden if the user is
-// suspended or the role allows none of the scopes, and a fault.Invalid for a malformed
-// consent.
+// CreateCode stores a person's consent until the client redeems the code. It keeps only the
+// scopes that the person's role allows. The error is a fault.NotFound if the user or the space
+// does not exist or the user is not a member. It is a fault.Forbidden if the user is suspended
+// or the role allows none of the scopes, and a fault.Invalid for a malformed consent.
 func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error) {
 	if _, bad, ok := space.ParseScopes(auth.ScopeList(c.Scopes)); !ok {
 		return auth.Secret{}, fault.New(fault.Invalid, "A grant needs the scopes read, write or both; got %q.", short(bad))
@@ -97,10 +96,10 @@ func inOrderOfScopes(scopes []space.Scope) []space.Scope {
 	return out
 }
 
-// Redeem makes a grant and its first tokens from an authorization code, once: only one of
+// Redeem creates a grant and its first tokens from an authorization code. Only one of
 // several calls succeeds. A second redemption revokes the grant, because one of the two
-// callers stole the code (RFC 6749 section 4.1.2). If a code is presented with a wrong
-// client, redirect URI, verifier or resource, it stays valid for the right client.
+// callers stole the code (RFC 6749 section 4.1.2). If a request has a wrong client,
+// redirect URI, verifier or resource, the code stays valid for the right client.
 //
 // The error is a fault.Invalid of auth.ErrInvalidGrant or auth.ErrInvalidTarget.
 func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error) {
@@ -108,7 +107,8 @@ func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, err
 	if !ok {
 		return auth.Tokens{}, errUnknownCode()
 	}
-	// Outside of a transaction, so that a caller without a valid code delays no writer.
+	// This read is outside of a transaction, so that a caller without a valid code delays
+	// no writer.
 	var user string
 	if err := s.db.Read(ctx).Raw("SELECT user_id FROM auth_codes WHERE hash = ?", hash).Scan(&user).Error; err != nil {
 		return auth.Tokens{}, readError(ctx, err)
@@ -117,13 +117,14 @@ func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, err
 		return auth.Tokens{}, errUnknownCode()
 	}
 	var out auth.Tokens
-	var refused error // does not roll back the transaction
+	var refused error // an error of the client, which must not roll back the transaction
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, user)
 		if err != nil {
 			return err
 		}
-		// Only now: no other redemption of the user's is in progress.
+		// Read the code under the user's lock. No other redemption of the user is in
+		// progress now.
 		var c codeRow
 		if err := tx.Where("hash = ?", hash).Take(&c).Error; err != nil {
 			if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -159,7 +160,7 @@ func errUnknownCode() error {
 	return refuse(auth.ErrInvalidGrant, "The code is not known here, or has expired; begin again.")
 }
 
-// lockHolder is lockActive for a token request. Its error only says that the client must
+// lockHolder calls lockActive for a token request. Its error only says that the client must
 // ask the person again.
 func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	u, err := s.lockActive(tx, space.UserID(id))
@@ -187,7 +188,7 @@ func (c codeRow) check(r auth.Redemption, now int64) error {
 	return nil
 }
 
-// verifies reports whether a PKCE verifier has the form of RFC 7636 section 4.1 and
+// verifies reports whether a PKCE verifier has the form of RFC 7636 section 4.1 and matches
 // the S256 challenge.
 func verifies(verifier, challenge string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
@@ -213,7 +214,7 @@ func (s *Store) reused(tx *gorm.DB, c codeRow) (refused, err error) {
 	return refuse(auth.ErrInvalidGrant, "The code was redeemed already; what it gave is revoked. Begin again."), err
 }
 
-// firstTokens uses the code up and makes its grant.
+// firstTokens marks the code as used, and creates its grant.
 func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, error) {
 	var m memberRow
 	if err := tx.Where("space_id = ? AND user_id = ?", c.SpaceID, u.ID).Take(&m).Error; err != nil {
@@ -231,7 +232,7 @@ func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, err
 	if done.Error != nil {
 		return auth.Tokens{}, fmt.Errorf("use code: %w", done.Error)
 	}
-	if done.RowsAffected != 1 { // its client was deleted since
+	if done.RowsAffected != 1 { // the client was deleted meanwhile
 		return auth.Tokens{}, errUnknownCode()
 	}
 	k, err := s.newestKey(tx, now)
@@ -260,7 +261,7 @@ func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, err
 		map[string]any{"kind": g.Kind, "client": clean(g.ClientID, 200), "name": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
 }
 
-// grantEnd is when a grant that is used now expires.
+// grantEnd returns when a grant that is used now expires.
 func (s *Store) grantEnd(now time.Time) int64 {
 	return now.Add(max(s.o.RefreshLifetime, s.o.AccessLifetime)).UnixMilli()
 }

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// wantCause checks what a token request failed with, and that the client may see
-// the message.
+// wantCause checks the cause of a token request's error, and that the client may see its
+// message.
 func wantCause(t *testing.T, what string, err, cause error) {
 	t.Helper()
 	if fault.CodeOf(err) != fault.Invalid || !errors.Is(err, cause) || fault.PublicOf(err) == "" {
@@ -43,8 +43,8 @@ func (w *world) audited(action string) (n int) {
 	return n
 }
 
-// Attack: 20 parallel redemptions of one code. One succeeds, and the others end
-// what it got, since the server cannot tell who of them is the thief.
+// Attack: 20 parallel redemptions of one code. One succeeds. The others revoke its grant,
+// because the server cannot know which of them is the thief.
 func TestCodeIsRedeemedOnceOf20InParallel(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -99,7 +99,7 @@ func TestCodeReuseRevokesTheGrant(t *testing.T) {
 		if !w.works(second) {
 			t.Fatal("another client ended the grant")
 		}
-		// Long after the code's end, too.
+		// The reuse counts long after the code has expired.
 		w.pass(time.Hour)
 		_, err = w.Redeem(t.Context(), redemption(code))
 		wantCause(t, "the second redemption", err, auth.ErrInvalidGrant)
@@ -115,8 +115,7 @@ func TestCodeReuseRevokesTheGrant(t *testing.T) {
 	})
 }
 
-// A request that is wrong in one thing gets nothing, and leaves the code to whom
-// it was given.
+// A wrong request gets nothing, and the code stays valid for its client.
 func TestRedeemRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -147,7 +146,7 @@ func TestRedeemRefuses(t *testing.T) {
 				if n := w.audited("grant.create"); n != 0 {
 					t.Errorf("%d grants were made", n)
 				}
-				good.Resource = "" // the client need not name it again
+				good.Resource = "" // the client need not repeat it
 				if _, err := w.Redeem(t.Context(), good); err != nil {
 					t.Errorf("the rightful client afterwards: %v", err)
 				}
@@ -184,7 +183,7 @@ func TestVerifierForm(t *testing.T) {
 	})
 }
 
-// Between the consent and the token request something may end.
+// Something may end between the consent and the token request.
 func TestCodeOfWhoIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -270,7 +269,7 @@ func TestConsentRefuses(t *testing.T) {
 				t.Errorf("%s: a code was made", tt.name)
 			}
 		}
-		// A reader who is asked for both grants what they have.
+		// A reader can grant only the right to read, even if the client asks for both.
 		tok := w.connect(bob, annSpace)
 		if auth.ScopeList(tok.Scopes) != "read" {
 			t.Errorf("a reader granted %v", tok.Scopes)

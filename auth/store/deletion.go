@@ -23,26 +23,25 @@ type deletedRow struct {
 
 func (deletedRow) TableName() string { return "auth_deleted_spaces" }
 
-// Deleted is a space that was deleted.
+// Deleted is a deleted space.
 type Deleted struct {
 	ID space.SpaceID
-	// Ended reports that SpaceEnded was called: all data of the space is gone.
+	// Ended reports whether SpaceEnded was called: all data of the space is gone.
 	Ended bool
-	// Link is the repository that was connected to it, as DeleteSpace found it.
+	// Link is the repository that was connected to the space when it was deleted.
 	Link *auth.RepositoryLink
 }
 
 // DeleteSpace deletes the row of a space and everything that refers to it: members, grants
-// with their keys and tokens, invitations and the connection to GitHub. From then on, every
-// request treats the space as one that never existed. Other packages remove their data of
-// it; DeletedSpaces lists the space until SpaceEnded is called. If owner is not empty, the
-// space must be theirs: otherwise the error is a fault.NotFound. It is a fault.Conflict for
-// a user's only space.
+// with their keys and tokens, invitations and the connection to GitHub. Later requests treat
+// the space as if it had never existed. Other packages remove their own data of the space.
+// DeletedSpaces lists the space until SpaceEnded is called. The error is a fault.NotFound if
+// owner is not empty and does not own the space, and a fault.Conflict for a user's only space.
 func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, owner space.UserID) (Deleted, error) {
 	var out Deleted
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Of two deletions (or a deletion and a transfer) of a user's last two spaces, only
-		// one may succeed.
+		// If two deletions, or a deletion and a transfer, concern a user's last two spaces,
+		// only one may succeed.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -83,7 +82,7 @@ func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, own
 }
 
 // lockMembers locks the rows of a space's members. Transactions that add a grant for the
-// space lock them first too.
+// space also lock these rows first.
 func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
 	if s.db.Kind() != database.Postgres {
 		return nil
@@ -93,8 +92,8 @@ func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
 	return wrap("lock members", err)
 }
 
-// lockSpace is takeSpace for a deletion: no row that refers to the space can be added from
-// now on.
+// lockSpace calls takeSpace for a deletion. From now on, nobody can add a row that refers
+// to the space.
 func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	if s.db.Kind() == database.Postgres {
 		tx = tx.Clauses(forUpdate)
@@ -102,7 +101,7 @@ func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	return takeSpace(tx, id)
 }
 
-// keepsOne returns an error if the space is the only one that its owner has.
+// keepsOne returns an error if the space is its owner's only one.
 func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 	var u userRow
 	if err := tx.Where("id = ?", sp.OwnerID).Take(&u).Error; err != nil {
@@ -121,8 +120,8 @@ func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 	return nil
 }
 
-// dropSpace deletes a space's row and what refers to it. It locks the grants in the order
-// of revokeGrants.
+// dropSpace deletes a space's row and everything that refers to it. It locks the grants in
+// the same order as revokeGrants.
 func (s *Store) dropSpace(tx *gorm.DB, sp spaceRow) error {
 	var grants []string
 	q := tx.Model(&grantRow{}).Where("space_id = ?", sp.ID).Order("id")
@@ -169,7 +168,7 @@ func (s *Store) SpaceEnded(ctx context.Context, id space.SpaceID) error {
 	})
 }
 
-// neverUsed refuses the id of a space that was deleted.
+// neverUsed returns an error if the id belonged to a deleted space.
 func neverUsed(tx *gorm.DB, id string) error {
 	var n int64
 	if err := tx.Model(&deletedRow{}).Where("id = ?", id).Count(&n).Error; err != nil {
@@ -183,8 +182,8 @@ func neverUsed(tx *gorm.DB, id string) error {
 
 func errNoSpace() error { return fault.New(fault.NotFound, "There is no such space.") }
 
-// transact is database.DB.Transact for operations that add rows for a space. The space may
-// have been deleted since it was looked up.
+// transact calls database.DB.Transact for an operation that adds rows for a space. If the
+// space was deleted meanwhile, the error is a fault.NotFound.
 func (s *Store) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := s.db.Transact(ctx, fn)
 	if database.IsOrphan(err) && fault.CodeOf(err) == fault.Internal {

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// second gives a user another space, so that one can go.
+// second gives a user another space, so that one of them can be deleted.
 func (w *world) second(u store.User, name string) store.Space {
 	w.t.Helper()
 	sp, err := w.CreateSpace(w.t.Context(), cli, u.ID, space.NewSpaceID(), name)
@@ -28,8 +28,8 @@ func (w *world) rowsOf(table, column string, id space.SpaceID) (n int64) {
 	return n
 }
 
-// A deleted space is one that never was, to its owner, members, clients and who was
-// invited; the audit log keeps what was done in it, with its name.
+// To its owner, members, clients and invited people, a deleted space looks as if it had
+// never existed. The audit log keeps its entries and its name.
 func TestDeleteSpace(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -102,8 +102,8 @@ func TestDeleteSpace(t *testing.T) {
 		if m, err := w.FindSpace(ctx, gil.ID, ""); err != nil || m.ID != own.ID {
 			t.Errorf("the owner's first space is %+v, %v", m, err)
 		}
-		fine(t, w.LinkRepository(ctx, gil.ID, "web", githubLink(gil, own, 7))) // the repository is free
-		w.second(gil, "garden")                                                // and so is the name
+		fine(t, w.LinkRepository(ctx, gil.ID, "web", githubLink(gil, own, 7))) // the repository is free again
+		w.second(gil, "garden")                                                // the name is free again
 		if log := w.actions(); !strings.Contains(log, "github.unlink space.delete") || !strings.Contains(log, "key.create") {
 			t.Errorf("the audit log has %s", log)
 		}
@@ -151,7 +151,7 @@ func TestWhoseSpaceIsNotDeleted(t *testing.T) {
 		if st, err := w.Stats(ctx); err != nil || st.Spaces != 3 {
 			t.Errorf("%+v, %v", st, err)
 		}
-		// Nobody needs the space of who was removed.
+		// The only space of a removed user can be deleted.
 		fine(t, w.RemoveUser(ctx, cli, bob.ID))
 		_, err := w.DeleteSpace(ctx, cli, bobs.ID, "")
 		fine(t, err)
@@ -161,7 +161,7 @@ func TestWhoseSpaceIsNotDeleted(t *testing.T) {
 	})
 }
 
-// Of the last two spaces one stays, however many are deleted at once.
+// If both of a user's last two spaces are deleted at once, one remains.
 func TestLastTwoSpacesAreNotDeletedAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		gil, first := w.user("gil", true)
@@ -188,8 +188,8 @@ func TestLastTwoSpacesAreNotDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// What is added in the same moment is not there after it, and says that there is no
-// such space.
+// An operation that adds something while the space is deleted fails, and says that there is
+// no such space.
 func TestWhatIsAddedWhileASpaceIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := t.Context()

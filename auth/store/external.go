@@ -13,7 +13,7 @@ import (
 )
 
 // externalRow is a space of a user of another issuer, with the grant of their client. A
-// user without a space has one row too.
+// user without a space has one row without a space.
 type externalRow struct {
 	User                                userRow
 	SpaceID, SpaceName, OwnerName, Role string
@@ -34,10 +34,10 @@ WHERE i.issuer = ? AND i.subject = ?
 ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.name, s.id`
 
 // External returns the principal of a request with another issuer's token, with one query.
-// Each client of the issuer has one grant per user and space, which its first request
-// creates, so that the person sees the client and can revoke it here. The error is a
-// fault.NotFound if the subject is not a user yet, a fault.Forbidden if they have no such
-// space, and a fault.Unauthenticated if they are suspended or the grant was revoked.
+// Each client of the issuer has one grant per user and space. The client's first request
+// creates the grant, so that the person sees the client and can revoke it here. The error
+// is a fault.NotFound if the subject is not a user yet, a fault.Forbidden if they have no
+// such space, and a fault.Unauthenticated if they are suspended or the grant was revoked.
 func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, error) {
 	if x.Client == "" || len(x.Client) > maxClientID || !storable(x.Client) {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")
@@ -94,7 +94,7 @@ func (s *Store) externalRows(ctx context.Context, x auth.External) ([]externalRo
 	return out, found.Err()
 }
 
-// chooseExternal finds the space as FindSpace does.
+// chooseExternal finds the space by the rules of FindSpace.
 func chooseExternal(rows []externalRow, ref string) (externalRow, error) {
 	all := make([]Membership, 0, len(rows))
 	for _, r := range rows {
@@ -141,7 +141,7 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 			return s.record(tx, Actor{User: space.UserID(u.ID), Via: "client"}, "grant.create", g.ID,
 				map[string]any{"kind": g.Kind, "issuer": g.Issuer, "client": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
 		}
-		var had grantRow // a fresh one: gorm looks for the id that the row has
+		var had grantRow // empty, because gorm would look for the id of a filled row
 		q := tx.Where("user_id = ? AND space_id = ? AND issuer = ? AND client_id = ? AND kind = 'external'", g.UserID, g.SpaceID, g.Issuer, g.ClientID)
 		if err := q.Take(&had).Error; err != nil {
 			return fmt.Errorf("look up grant: %w", err)

@@ -18,15 +18,15 @@ import (
 	"satchel/internal/space"
 )
 
-// Each use of a refresh token gives a new one, so that a stolen token is detected (RFC 9700
-// section 4.14.2). The refresh tokens of a grant are its family, numbered by generation
-// from 1.
+// Each use of a refresh token returns a new one, so that the use of a stolen token is
+// detected (RFC 9700 section 4.14.2). The refresh tokens of a grant are its family. Each
+// has a generation, counted from 1.
 //
-// The tokens of a generation are HMAC-SHA256 of their kind, the grant and the generation,
-// under a key derived from the server's key and a salt. So the server can return the same
-// pair again to a client that asks twice, although the database has only hashes, and a
+// The tokens of a generation are HMAC-SHA256 of their kind, the grant and the generation.
+// The key of the HMAC is derived from the server's key and a salt. So the server can return
+// the same pair again to a client that asks twice, although the database has only hashes. A
 // crash between the commit and the answer loses nothing. Each generation uses the newest
-// salt; there is a new salt every 30 days.
+// salt. There is a new salt every 30 days.
 
 const (
 	saltLifetime = 30 * day
@@ -36,8 +36,8 @@ const (
 type familyRow struct {
 	GrantID    string `gorm:"primaryKey"`
 	Generation int64
-	KeyID      int64  // of Generation
-	Hash       []byte // of the refresh token of Generation
+	KeyID      int64  // the key of Generation
+	Hash       []byte // hash of the refresh token of Generation
 	Rotated    int64  // when Generation began
 	Expires    int64
 }
@@ -62,7 +62,7 @@ type tokenKeyRow struct {
 
 func (tokenKeyRow) TableName() string { return "auth_token_keys" }
 
-// tokenKey is the key from which the tokens of a generation are derived.
+// tokenKey derives the tokens of a generation.
 type tokenKey struct {
 	id  int64
 	key []byte
@@ -79,7 +79,8 @@ func (s *Store) deriveKey(r tokenKeyRow) (tokenKey, error) {
 	return tokenKey{r.ID, key}, nil
 }
 
-// newestKey returns the key for a new generation; it makes a new one if the newest is old.
+// newestKey returns the key for a new generation. It creates a new key if the newest one is
+// old.
 func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	var rows []tokenKeyRow
 	if err := tx.Order("id DESC").Limit(1).Find(&rows).Error; err != nil {
@@ -87,7 +88,7 @@ func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	}
 	if len(rows) == 0 || now.UnixMilli() >= rows[0].Created+saltLifetime.Milliseconds() {
 		salt := make([]byte, sha256.Size)
-		rand.Read(salt) // never fails: crypto/rand.Read panics instead
+		rand.Read(salt) // cannot fail: crypto/rand.Read panics instead
 		r := tokenKeyRow{Salt: salt, Created: now.UnixMilli()}
 		if err := tx.Create(&r).Error; err != nil {
 			return tokenKey{}, fmt.Errorf("make token key: %w", err)
@@ -110,21 +111,22 @@ func (s *Store) keyByID(tx *gorm.DB, id int64) (k tokenKey, ok bool, err error) 
 	return k, err == nil, err
 }
 
-// mac is unambiguous: no part contains the line break that separates them.
+// mac returns the HMAC of the parts. Different parts give different input, because no part
+// contains the line break between them.
 func (k tokenKey) mac(what, grant string, generation int64, scopes string) []byte {
 	h := hmac.New(sha256.New, k.key)
 	fmt.Fprintf(h, "%s\n%s\n%d\n%s", what, grant, generation, scopes)
 	return h.Sum(nil)
 }
 
-// access returns the access token of a generation for these scopes. The same scopes give
-// the same token, fewer scopes give another one.
+// access returns the access token of a generation for these scopes. Equal scopes give the
+// same token, and other scopes give another one.
 func (k tokenKey) access(grant string, generation int64, scopes string) auth.Secret {
 	return auth.SecretOf(auth.KindAccess, k.mac("access", grant, generation, scopes))
 }
 
-// refresh returns the refresh token of a generation. It contains its grant, so that the
-// server recognizes an old token without storing it.
+// refresh returns the refresh token of a generation. The token contains its grant, so that
+// the server recognizes an old token without storing it.
 func (k tokenKey) refresh(grant string, generation int64) (auth.Secret, error) {
 	id, err := idBytes(grant)
 	if err != nil {
@@ -135,7 +137,7 @@ func (k tokenKey) refresh(grant string, generation int64) (auth.Secret, error) {
 	return auth.SecretOf(auth.KindRefresh, append(b, k.mac("refresh", grant, generation, "")...)), nil
 }
 
-// presented is a refresh token from a client, not yet verified.
+// presented is a client's refresh token that is not verified yet.
 type presented struct {
 	keyID      int64
 	grant      string
@@ -157,8 +159,8 @@ func parseRefresh(token string) (p presented, ok bool) {
 	return p, p.generation > 0
 }
 
-// genuine reports whether this server made the token. The family's newest token is also
-// proven by its hash, so that it survives a change of the server's key.
+// genuine reports whether this server created the token. The hash of the family's newest
+// token also proves it, so that this token stays valid after a change of the server's key.
 func (s *Store) genuine(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	if p.generation == f.Generation && subtle.ConstantTimeCompare(p.hash, f.Hash) == 1 {
 		return true, nil
@@ -170,7 +172,7 @@ func (s *Store) genuine(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	return hmac.Equal(p.mac, k.mac("refresh", p.grant, p.generation, "")), nil
 }
 
-// idEncoding is how package space writes the 16 bytes of an id.
+// idEncoding returns the encoding in which package space writes the 16 bytes of an id.
 func idEncoding() *base32.Encoding {
 	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 }
@@ -184,8 +186,8 @@ func idBytes(grant string) ([]byte, error) {
 	return nil, fmt.Errorf("grant id %q", grant)
 }
 
-// issue returns the tokens of the family's generation, and makes the access token valid,
-// again if it has expired.
+// issue returns the tokens of the family's generation. It stores the access token. If the
+// token has expired, it becomes valid again.
 func (s *Store) issue(tx *gorm.DB, k tokenKey, f familyRow, g grantRow, scopes []space.Scope, role space.Role, now time.Time) (auth.Tokens, error) {
 	list := auth.ScopeList(scopes)
 	access := k.access(f.GrantID, f.Generation, list)
@@ -194,7 +196,8 @@ func (s *Store) issue(tx *gorm.DB, k tokenKey, f familyRow, g grantRow, scopes [
 		return auth.Tokens{}, err
 	}
 	var expires int64
-	// The hash is not the first value: gorm takes bytes after a parenthesis for a list.
+	// The hash is not the first value, because gorm treats bytes after a parenthesis as a
+	// list.
 	err = tx.Raw(`INSERT INTO auth_tokens (grant_id, hash, generation, scopes, created, expires) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (hash) DO UPDATE SET expires = CASE WHEN auth_tokens.expires > ? THEN auth_tokens.expires ELSE excluded.expires END
 		RETURNING expires`, f.GrantID, hashOf(access), f.Generation, list, now.UnixMilli(), now.Add(s.o.AccessLifetime).UnixMilli(), now.UnixMilli()).

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The derivation is what makes tokens of one release good in the next.
+// The derivation never changes, so that tokens of one release stay valid in the next.
 func TestTokensAreWhatTheyWere(t *testing.T) {
 	s := &Store{o: Options{TokenKey: []byte(strings.Repeat("k", 32))}}
 	k, err := s.deriveKey(tokenKeyRow{ID: 7, Salt: bytes.Repeat([]byte("s"), 32)})
@@ -69,7 +69,7 @@ func TestGrantIDsFitIntoRefreshTokens(t *testing.T) {
 	}
 }
 
-// Whatever a client sends as a refresh token is refused or is one text alone.
+// A refresh token of a client is refused or has exactly one spelling.
 func FuzzParseRefresh(f *testing.F) {
 	s, err := tokenKey{1, make([]byte, 32)}.refresh(string(space.NewGrantID()), 1)
 	if err != nil {
@@ -94,7 +94,7 @@ func FuzzParseRefresh(f *testing.F) {
 	})
 }
 
-// RFC 7636 appendix B.
+// The values are from RFC 7636 appendix B.
 func TestVerifiesTheExampleOfTheRFC(t *testing.T) {
 	const verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 	if !verifies(verifier, challenge) || verifies(verifier, challenge+"=") || verifies(verifier[1:], challenge) || verifies(verifier, "") {

@@ -27,9 +27,9 @@ type flowRow struct {
 
 func (flowRow) TableName() string { return "auth_flows" }
 
-// PutFlow stores data of a sign-in in progress, such as a nonce, for one TakeFlow of the
-// same kind. Anybody can start a sign-in, so their number is limited: a new one replaces
-// the one that expires first. The error is a fault.TooLarge over 64 KiB.
+// PutFlow stores data of a sign-in in progress, such as a nonce. One TakeFlow of the same
+// kind returns it. Anybody can start a sign-in, so their count is limited: a new one
+// replaces the one that expires first. The error is a fault.TooLarge over 64 KiB.
 func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime time.Duration) (auth.Secret, error) {
 	if len(data) > maxFlowBytes {
 		return auth.Secret{}, fault.New(fault.TooLarge, "The sign-in has %d bytes to remember, and %d are allowed.", len(data), maxFlowBytes)
@@ -61,8 +61,8 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 	return secret, nil
 }
 
-// TakeFlow returns and deletes the data of PutFlow. The error is a fault.NotFound if it was
-// taken, has expired, never existed or is of another kind.
+// TakeFlow deletes the data of a PutFlow and returns it. The error is a fault.NotFound if
+// it was taken, has expired, never existed or is of another kind.
 func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
 		err = s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -72,7 +72,7 @@ func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, erro
 	})
 }
 
-// SeeFlow is TakeFlow without deleting the data.
+// SeeFlow returns the data of a PutFlow without deleting it; see TakeFlow.
 func (s *Store) SeeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
 		err = s.db.Read(ctx).Where("hash = ? AND kind = ? AND expires > ?", hash, kind, s.now().UnixMilli()).Find(&rows).Error
@@ -101,9 +101,9 @@ func (s *Store) openFlow(kind, secret string, find func(hash []byte) ([]flowRow,
 	return data, wrap("open flow", err)
 }
 
-// flowBox encrypts the data of a flow, such as a PKCE verifier, with a secret that only the
-// browser has, so a copy of the database does not reveal it. Each key encrypts one text, so
-// a nonce of zeros is safe.
+// flowBox returns the cipher for the data of a flow, such as a PKCE verifier. Its key comes
+// from a secret that only the browser has, so a copy of the database does not reveal the
+// data. Each key encrypts one text, so a nonce of zeros is safe.
 func flowBox(secret auth.Secret) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret.Reveal()), nil, "satchel flow", sha256.Size)
 	if err != nil {

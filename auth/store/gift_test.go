@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// A gift moves nobody's clients and commands to another space, and what the former
-// owner began in it does not come back with it.
+// After a transfer, clients and commands keep using the space that they used before.
+// Invitations of the former owner stay invalid if the space is given back.
 func TestAGiftMovesNothingElse(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.user("ann", true)
@@ -35,7 +35,7 @@ func TestAGiftMovesNothingElse(t *testing.T) {
 	})
 }
 
-// ATTACK: a space that is called like the id of another.
+// Attack: the name of a space is the id of another space.
 func TestAnIDMeansItsSpace(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, own := w.user("ann", true)
@@ -53,7 +53,7 @@ func TestAnIDMeansItsSpace(t *testing.T) {
 	})
 }
 
-// ATTACK: a link in a mailbox that is somebody else's now.
+// Attack: another person now has the address to which a link was mailed.
 func TestAMailedLinkEndsWithTheAddress(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -69,7 +69,7 @@ func TestAMailedLinkEndsWithTheAddress(t *testing.T) {
 	})
 }
 
-// A link that could not be sent counts for nothing.
+// A link that could not be sent does not count.
 func TestEndLink(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -87,7 +87,7 @@ func TestEndLink(t *testing.T) {
 	})
 }
 
-// ATTACK: a member fills the database with keys.
+// Attack: a member fills the database with keys.
 func TestKeysOfOneUserAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, own := w.user("ann", true)

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// sealApp is the purpose for which the App's secrets are sealed.
+// sealApp is the purpose with which the App's secrets are encrypted.
 const sealApp = "github app"
 
 type githubAppRow struct {
@@ -34,15 +34,16 @@ type githubAppRow struct {
 
 func (githubAppRow) TableName() string { return "auth_github_app" }
 
-// subject binds the secrets to the App: they cannot be opened for another.
+// subject returns the text that binds the secrets to the App. They cannot be decrypted for
+// another App.
 func (r githubAppRow) subject() string { return r.URL + " " + strconv.FormatInt(r.AppID, 10) }
 
 func errNoSeal() error {
 	return fault.New(fault.Unavailable, "This server has no key to encrypt the secrets of a GitHub App.")
 }
 
-// GitHubApp returns the GitHub App with its secrets; false if there is none.
-// The error is a fault.Invalid if they were sealed with another server's key.
+// GitHubApp returns the GitHub App with its secrets. It returns false if there is none. The
+// error is a fault.Invalid if another server's key encrypted the secrets.
 func (s *Store) GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error) {
 	var r githubAppRow
 	switch err := s.db.Read(ctx).Take(&r).Error; {
@@ -63,12 +64,12 @@ func (s *Store) GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error) {
 		return auth.GitHubApp{}, false, err
 	}
 	if err := json.Unmarshal(text, &a.Secrets); err != nil {
-		return auth.GitHubApp{}, false, errors.New("the GitHub App's secrets are no JSON") // the cause could contain them
+		return auth.GitHubApp{}, false, errors.New("the GitHub App's secrets are no JSON") // without err, which could contain them
 	}
 	return a, true, nil
 }
 
-// SetGitHubApp stores a GitHub App and sets its creation time. The error is a
+// SetGitHubApp stores a GitHub App, and sets its time of creation. The error is a
 // fault.Conflict if there already is one.
 func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error {
 	if s.o.Seal == nil {
@@ -96,8 +97,8 @@ func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a
 	})
 }
 
-// RemoveGitHubApp deletes the GitHub App, and marks every repository that it connected as
-// removed. Without an App it does nothing.
+// RemoveGitHubApp deletes the GitHub App, and marks every connected repository as removed.
+// Without an App it does nothing.
 func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var r githubAppRow
@@ -114,7 +115,7 @@ func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string
 		if done.Error != nil {
 			return fmt.Errorf("end what the GitHub App connected: %w", done.Error)
 		}
-		// After the links, as in unlink, to avoid a deadlock.
+		// Delete these rows after the links, as unlink does, to avoid a deadlock.
 		if err := tx.Exec("DELETE FROM auth_github_requests").Error; err != nil {
 			return fmt.Errorf("forget who waits for the GitHub App: %w", err)
 		}
@@ -122,11 +123,11 @@ func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string
 	})
 }
 
-// maxDeliveryID is the longest id of a webhook, in bytes; GitHub's have 36.
+// maxDeliveryID is the maximum length of a webhook's id in bytes. GitHub's ids have 36.
 const maxDeliveryID = 100
 
-// SeenDelivery stores the id of a webhook; first reports that it was new. The error is a
-// fault.Invalid for an invalid id.
+// SeenDelivery stores the id of a webhook. first reports whether the id was new. The error
+// is a fault.Invalid for an invalid id.
 func (s *Store) SeenDelivery(ctx context.Context, id string) (first bool, err error) {
 	if id == "" || len(id) > maxDeliveryID || !storable(id) {
 		return false, fault.New(fault.Invalid, "The delivery has no valid id.")
@@ -147,8 +148,8 @@ type githubRequestRow struct {
 
 func (githubRequestRow) TableName() string { return "auth_github_requests" }
 
-// AskForApproval records that a user waits for somebody's approval to install the GitHub
-// App for a space. Asking again restarts the wait.
+// AskForApproval records that a user waits for an approval to install the GitHub App for a
+// space. A second request restarts the wait.
 func (s *Store) AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {

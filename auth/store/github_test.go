@@ -88,8 +88,8 @@ func TestGitHubApp(t *testing.T) {
 	})
 }
 
-// A copy of the database shows nothing of the App's secrets, and a row that was
-// moved or changed does not open.
+// A copy of the database reveals nothing of the App's secrets. The secrets in a moved or
+// changed row cannot be decrypted.
 func TestGitHubSecretsAreSealed(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -196,8 +196,8 @@ func TestRepositoryLinks(t *testing.T) {
 	})
 }
 
-// A repository is connected by its person's right to push: it ends with whom the
-// space belongs to.
+// A connection depends on its person's right to push. It ends when the space gets another
+// owner.
 func TestLinksEndWithTheirOwner(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -249,7 +249,7 @@ func TestDeliveriesAreSeenOnce(t *testing.T) {
 	})
 }
 
-// A server of before there was a GitHub App keeps its people and spaces.
+// A database from before the GitHub App keeps its people and spaces.
 func TestMigrateFromVersion2(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		if _, err := db.Migrate(t.Context(), store.Migrations()[:2]...); err != nil {
@@ -281,8 +281,8 @@ func TestMigrateFromVersion2(t *testing.T) {
 	})
 }
 
-// Whatever happens at once, nobody waits for another for ever, and in the end a
-// repository is connected to a space only by its owner.
+// Whatever happens at once, there is no deadlock. In the end only the owner of a space has
+// a repository connected to it.
 func TestLinksInParallel(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := t.Context()

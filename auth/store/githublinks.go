@@ -40,12 +40,12 @@ func (r githubLinkRow) link() auth.RepositoryLink {
 	}
 }
 
-// LinkRepository connects a repository to a space, in place of its former one, and sets the
+// LinkRepository connects a repository to a space, in place of the former one, and sets the
 // times of creation and state. The error is a fault.NotFound if there is no such space or
-// user, and a fault.Forbidden if the user does not own the space: otherwise the space could
-// be pushed to a repository that its owner cannot read. It is a fault.Conflict if another
-// space has the repository; it names that space only to its owner. A connection that no
-// longer works is replaced.
+// user. It is a fault.Forbidden if the user does not own the space: otherwise the space
+// could be pushed to a repository that its owner cannot read. It is a fault.Conflict if
+// another space has the repository; only the owner of that space sees its name. A
+// connection that no longer works is replaced.
 func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error {
 	now := database.Millis(s.now())
 	row := githubLinkRow{
@@ -54,7 +54,7 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 		State: string(l.State), Since: now, Checked: database.Millis(l.Checked), Created: now,
 	}
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// The user's row first, as in GiveSpace.
+		// Lock the user's row first, as GiveSpace does.
 		if _, err := s.lockActive(tx, l.User); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 			return err
 		}
 		err = tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "space_id"}}, UpdateAll: true}).Create(&row).Error
-		if database.IsDuplicate(err) { // at the same moment
+		if database.IsDuplicate(err) { // connected at the same moment
 			return errTaken("")
 		}
 		if err == nil {
@@ -85,7 +85,7 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 }
 
 // freeRepository returns an error if another space has the repository. It ends a connection
-// that no longer works: otherwise somebody who lost the right to push would block the
+// that no longer works. Otherwise somebody who lost the right to push would block the
 // repository for everybody.
 func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 	var other githubLinkRow
@@ -109,7 +109,7 @@ func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 	return errTaken(sp.Name)
 }
 
-// errTaken returns an error that names the space. Only its owner may see the name.
+// errTaken returns an error that names the space. Only the space's owner may see the name.
 func errTaken(name string) error {
 	if name == "" {
 		return fault.New(fault.Conflict, "Another space of this server already uses this repository. Choose another repository, or have that space disconnected from it first.")
@@ -117,8 +117,8 @@ func errTaken(name string) error {
 	return fault.New(fault.Conflict, "Your space %s already uses this repository. Choose another repository, or disconnect that space from it first.", name)
 }
 
-// RepositoryLink returns the repository that is connected to a space; false if
-// none is.
+// RepositoryLink returns the repository that is connected to a space. It returns false if
+// there is none.
 func (s *Store) RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
 	var rows []githubLinkRow
 	if err := s.db.Read(ctx).Where("space_id = ?", lookup(id)).Limit(1).Find(&rows).Error; err != nil {
@@ -130,7 +130,7 @@ func (s *Store) RepositoryLink(ctx context.Context, id space.SpaceID) (auth.Repo
 	return rows[0].link(), true, nil
 }
 
-// RepositoryLinks returns all repositories that are connected, by space.
+// RepositoryLinks returns all connected repositories by space.
 func (s *Store) RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error) {
 	var rows []githubLinkRow
 	if err := s.db.Read(ctx).Order("space_id").Find(&rows).Error; err != nil {
@@ -171,9 +171,9 @@ func (s *Store) unlink(tx *gorm.DB, by Actor, where string, arg any) error {
 	return nil
 }
 
-// UpdateLink stores what GitHub reported about a connection, unless the connection was
-// replaced or has a newer report; changed reports whether it did. What was connected, by
-// whom and when stays unchanged.
+// UpdateLink stores GitHub's report about a connection, unless the connection was replaced
+// or has a newer report. changed reports whether it stored the report. The space, the
+// repository, the person and the time of connection stay unchanged.
 func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		since := database.Millis(was.Since)
@@ -196,8 +196,8 @@ func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (ch
 	return changed, err
 }
 
-// PendingApproval returns since when somebody waits for an approval for a space; ok is
-// false if nobody does, or if the request is too old.
+// PendingApproval returns since when somebody has been waiting for an approval for a space.
+// ok is false if nobody is, or if the request is too old.
 func (s *Store) PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	var rows []githubRequestRow
 	err = s.db.Read(ctx).Where("space_id = ? AND created > ?", lookup(id), s.now().Add(-s.o.KeepApprovals).UnixMilli()).Limit(1).Find(&rows).Error

@@ -12,9 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: somebody who may push to a repository connects it to a space of theirs
-// beside the one that is kept in it, so that the members of each see the other's
-// files.
+// Attack: somebody who may push to a repository of another space connects it to a space of
+// their own. Then the members of each space would see the files of the other.
 func TestAttackOneRepositoryForTwoSpaces(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkConnected, auth.LinkSuspended} {
 		each(t, func(t *testing.T, w *world) {
@@ -40,7 +39,7 @@ func TestAttackOneRepositoryForTwoSpaces(t *testing.T) {
 			if !strings.Contains(fault.PublicOf(err), "plans") {
 				t.Errorf("its owner is not told which: %s", fault.PublicOf(err))
 			}
-			// Connecting one's own space again is fine, and so is another repository.
+			// A person can connect their space again, or to another repository.
 			fine(t, w.LinkRepository(ctx, ann.ID, "web", l))
 			fine(t, w.LinkRepository(ctx, bob.ID, "web", githubLink(bob, own, 71)))
 			wantCode(t, "bob moves to it", w.LinkRepository(ctx, bob.ID, "web", githubLink(bob, own, 70)), fault.Conflict)
@@ -53,8 +52,8 @@ func TestAttackOneRepositoryForTwoSpaces(t *testing.T) {
 	}
 }
 
-// Attack: who lost the right to push, or whose App was taken away, keeps the
-// repository from everybody else by leaving the connection as it is.
+// Attack: somebody who lost the right to push, or the App, leaves the connection as it is,
+// to keep the repository from everybody else.
 func TestAttackSquattedRepository(t *testing.T) {
 	for _, state := range []auth.LinkState{auth.LinkLost, auth.LinkRemoved} {
 		each(t, func(t *testing.T, w *world) {
@@ -80,7 +79,7 @@ func TestAttackSquattedRepository(t *testing.T) {
 	}
 }
 
-// Attack: both ask in the same moment.
+// Attack: both ask at the same moment.
 func TestAttackOneRepositoryAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := t.Context()

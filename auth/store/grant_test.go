@@ -47,7 +47,7 @@ func (w *world) code(c auth.Consent) auth.Secret {
 	return code
 }
 
-// connect lets a client of the user have the space.
+// connect gives a client of the user access to the space.
 func (w *world) connect(u store.User, sp store.Space) auth.Tokens {
 	w.t.Helper()
 	t, err := w.Redeem(w.t.Context(), redemption(w.code(consent(u, sp))))
@@ -91,7 +91,7 @@ func TestClientConnects(t *testing.T) {
 
 const entry = "domain:example.com"
 
-// listed makes a user whom an entry of the allow list let in.
+// listed creates a user whom an entry of the allow list admits.
 func (w *world) listed(name string) (store.User, store.Space) {
 	w.t.Helper()
 	u, sp, err := w.CreateUser(w.t.Context(), cli, store.NewUser{Name: name, Admitted: entry})
@@ -101,7 +101,7 @@ func (w *world) listed(name string) (store.User, store.Space) {
 	return u, sp
 }
 
-// suspend takes the entry from the allow list.
+// suspend removes the entry from the allow list.
 func (w *world) suspend(u store.User) {
 	w.t.Helper()
 	gone, _, err := w.SuspendUnlisted(w.t.Context(), cli, func(string) bool { return false })
@@ -110,8 +110,8 @@ func (w *world) suspend(u store.User) {
 	}
 }
 
-// Of the keys that a program makes for each of its runs the last one is known, when it
-// has ended, too; nobody else's, and no other key.
+// LastKeys returns the last used key of each name, also if it has ended. It returns no key
+// of another user and no other key.
 func TestLastKeys(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)

@@ -13,22 +13,22 @@ import (
 	"satchel/internal/space"
 )
 
-// GrantInfo is a grant with the names that people know it by.
+// GrantInfo is a grant with the names that people see.
 type GrantInfo struct {
 	space.Grant
 	Kind      string // "key", "oauth" or "external"
 	Client    string // the client's id; empty for a key
-	Issuer    string // of an external client
+	Issuer    string // set for an external client
 	SpaceName string
 }
 
-// Stdio reports whether "satchel stdio" made the key for one run.
+// Stdio reports whether "satchel stdio" created the key for one run.
 func (g GrantInfo) Stdio() bool {
 	return g.Kind == "key" && strings.HasPrefix(g.Name, auth.StdioKey)
 }
 
-// Grants returns a user's valid grants of all kinds, newest first: neither revoked nor
-// expired.
+// Grants returns a user's grants of all kinds that are neither revoked nor expired, newest
+// first.
 func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, error) {
 	var rows []struct {
 		Row       grantRow `gorm:"embedded"`
@@ -48,15 +48,15 @@ func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, err
 	return out, nil
 }
 
-// EverUsed reports whether a grant of the user's was ever used, including ended grants that
-// were not swept yet.
+// EverUsed reports whether a grant of the user was ever used. It also counts ended grants
+// that were not swept yet.
 func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
 	var used []string
 	err := s.db.Read(ctx).Raw("SELECT id FROM auth_grants WHERE user_id = ? AND last_used > 0 LIMIT 1", string(user)).Scan(&used).Error
 	if err != nil || len(used) > 0 {
 		return len(used) > 0, wrap("find a used grant", err)
 	}
-	// A use may not have been written yet.
+	// A recent use may be only in memory.
 	var ids []string
 	if err := s.db.Read(ctx).Raw("SELECT id FROM auth_grants WHERE user_id = ?", string(user)).Scan(&ids).Error; err != nil {
 		return false, fmt.Errorf("list grants: %w", err)
@@ -64,11 +64,11 @@ func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
 	return slices.ContainsFunc(ids, func(id string) bool { return s.lastUsed(space.GrantID(id), 0) > 0 }), nil
 }
 
-// lastKeysRead bounds how many keys LastKeys looks at, the newest first.
+// lastKeysRead is the maximum count of keys that LastKeys reads, newest first.
 const lastKeysRead = 200
 
-// LastKeys returns the used keys of a user whose names begin with prefix: for each name and
-// space, the one that was used last, including ended keys that were not swept yet.
+// LastKeys returns the used keys of a user whose names begin with prefix. For each name and
+// space, it returns the last used key. It also returns ended keys that were not swept yet.
 func (s *Store) LastKeys(ctx context.Context, user space.UserID, prefix string) ([]GrantInfo, error) {
 	var rows []struct {
 		Row       grantRow `gorm:"embedded"`
@@ -100,8 +100,8 @@ func (s *Store) LastKeys(ctx context.Context, user space.UserID, prefix string) 
 	return out, nil
 }
 
-// RevokeGrant ends a grant of any kind at once. If user is not empty, the grant must be
-// theirs: otherwise the error is a fault.NotFound. Revoking again changes nothing.
+// RevokeGrant ends a grant of any kind at once. A second call changes nothing. The error is
+// a fault.NotFound if user is not empty and the grant is not theirs.
 func (s *Store) RevokeGrant(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		q := tx.Where("id = ?", lookup(id))
@@ -117,7 +117,7 @@ func (s *Store) RevokeGrant(ctx context.Context, by Actor, id space.GrantID, use
 	})
 }
 
-// endGrant revokes one grant and writes one audit entry.
+// endGrant revokes one grant, and writes an audit entry.
 func (s *Store) endGrant(tx *gorm.DB, by Actor, g grantRow) (bool, error) {
 	n, err := s.revokeGrants(tx, "id = ?", g.ID)
 	if err != nil || n == 0 {
@@ -130,12 +130,12 @@ func (s *Store) endGrant(tx *gorm.DB, by Actor, g grantRow) (bool, error) {
 	return true, s.record(tx, by, action, g.ID, detail)
 }
 
-// revokeGrants revokes grants and returns how many were good until now. The rows of their
-// tokens stay, so that the error can say why a token no longer works.
+// revokeGrants revokes grants, and returns how many were valid until now. It keeps the rows
+// of their tokens, so that the error can say why a token no longer works.
 func (s *Store) revokeGrants(tx *gorm.DB, where string, args ...any) (int64, error) {
 	set := "UPDATE auth_grants SET revoked = ? WHERE revoked = 0 AND " + where
 	if s.db.Kind() == database.Postgres {
-		// In the order of Flush, to avoid a deadlock.
+		// The order is that of Flush, to avoid a deadlock.
 		set = "UPDATE auth_grants SET revoked = ? WHERE id IN (SELECT id FROM auth_grants WHERE revoked = 0 AND " + where + " ORDER BY id FOR UPDATE)"
 	}
 	done := tx.Exec(set, append([]any{s.now().UnixMilli()}, args...)...)

@@ -19,12 +19,12 @@ const (
 	maxIdentityIssuer = 1000
 )
 
-// Identity is an account at an issuer with which a user signs in. Its subject never changes
-// and is never reused. An address may be, so it identifies nobody.
+// Identity is an account at an issuer with which a user signs in. A subject never changes
+// and is never reused. An address may be reused, so it identifies nobody.
 type Identity struct {
 	User            space.UserID
 	Issuer, Subject string
-	Label           string // for people, such as a GitHub login; may be empty
+	Label           string // shown to people, such as a GitHub login; may be empty
 	Email           string // verified by the issuer; may be empty
 	Created         time.Time
 }
@@ -50,8 +50,8 @@ func (i Identity) row(user string, now int64) identityRow {
 	return identityRow{Issuer: i.Issuer, Subject: i.Subject, UserID: user, Label: clean(i.Label, 200), Email: clean(i.Email, 200), Created: now}
 }
 
-// UserByIdentity returns the user who signs in as the subject of the issuer; they may be
-// suspended. The error is a fault.NotFound.
+// UserByIdentity returns the user who signs in as the subject of the issuer. The user may
+// be suspended. The error is a fault.NotFound.
 func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	var u userRow
 	err := s.db.Read(ctx).Where("removed = 0 AND id = (SELECT user_id FROM auth_identities WHERE issuer = ? AND subject = ?)", lookup(issuer), lookup(subject)).Take(&u).Error
@@ -61,8 +61,8 @@ func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (Use
 	return u.user(), nil
 }
 
-// UserByEmail returns the user with the address, whatever the case of its ASCII letters;
-// they may be suspended. The error is a fault.NotFound if there is none, or more than one.
+// UserByEmail returns the user with the address, who may be suspended. It ignores the case of
+// ASCII letters. The error is a fault.NotFound if there is no such user, or more than one.
 func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	var rows []userRow
 	if email != "" {
@@ -77,10 +77,10 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	return rows[0].user(), nil
 }
 
-// LinkIdentity lets i.User also sign in as the subject. Linking again changes the label and
-// the address. A user without an address gets that of the identity, which the issuer
-// verified, unless somebody else has it. The error is a fault.Conflict if the identity is
-// somebody else's, and a fault.Limited over 50 identities of one user.
+// LinkIdentity lets i.User also sign in as the subject. If the user already has the identity,
+// its label and address change. A user without an address gets the identity's address, which
+// the issuer verified, unless another user has it. The error is a fault.Conflict if another
+// user has the identity, and a fault.Limited over 50 identities of one user.
 func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	if err := i.check(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	})
 }
 
-// linkIdentity reports whether the identity is new for the user.
+// linkIdentity adds an identity, and reports whether it is new for the user.
 func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
 	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
 	if added.Error != nil {
@@ -143,7 +143,7 @@ func (s *Store) Identities(ctx context.Context, user space.UserID) ([]Identity, 
 }
 
 // UnlinkIdentity removes an identity of a user. If it is their last way to sign in, only
-// sign-in links remain. The error is a fault.NotFound if the user does not have it.
+// sign-in links remain. The error is a fault.NotFound if the user does not have the identity.
 func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID, issuer, subject string) error {
 	issuer, subject = lookup(issuer), lookup(subject)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -157,7 +157,7 @@ func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID,
 		if done.RowsAffected == 0 {
 			return fault.New(fault.NotFound, "There is no such sign-in.")
 		}
-		// The user's own row would reserve the identity for ever.
+		// Otherwise the user's own row would reserve the identity for ever.
 		err := tx.Exec("UPDATE auth_users SET issuer = ?, subject = id WHERE id = ? AND issuer = ? AND subject = ?", LocalIssuer, string(user), issuer, subject).Error
 		if err != nil {
 			return fmt.Errorf("unlink identity: %w", err)

@@ -59,7 +59,8 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("the audit log has %s", w.actions())
 		}
 
-		// What is unlinked may be somebody else's, also what the user came with.
+		// Another user can take an identity after its unlinking, even if a user was created
+		// with it.
 		if err := w.UnlinkIdentity(t.Context(), cli, ada.ID, id.Issuer, id.Subject); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestUserByEmail(t *testing.T) {
 		}
 		ada := add("ada", "Ada.K@Example.com")
 		bob := add("bob", "two@example.com")
-		// With two of one address neither could sign in by it.
+		// If two users had one address, neither could sign in with it.
 		_, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "carl", Email: "TWO@example.com"})
 		wantCode(t, "a second of an address", err, fault.Conflict)
 		carl, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "carl", Email: "TWO@example.com", Identity: &store.Identity{Issuer: "https://id.example", Subject: "c"}})
@@ -112,8 +113,8 @@ func TestUserByEmail(t *testing.T) {
 		}{
 			{"ada.k@example.com", ada}, {"ADA.K@EXAMPLE.COM", ada}, {"I@EXAMPLE.COM", dora},
 			{"two@example.com", bob}, {"", store.User{}}, {"ada.%@example.com", store.User{}},
-			{"ada.\u212a@example.com", store.User{}}, // Attack: the Kelvin sign is no k
-			{"\u0130@example.com", store.User{}},     // Attack: nor is the dotted I an i
+			{"ada.\u212a@example.com", store.User{}}, // Attack: the Kelvin sign is not a k
+			{"\u0130@example.com", store.User{}},     // Attack: the dotted I is not an i
 			{strings.Repeat("a", 100_000), store.User{}},
 		} {
 			u, err := w.UserByEmail(t.Context(), tt.email)
@@ -177,9 +178,8 @@ func TestPasskeys(t *testing.T) {
 	})
 }
 
-// A removed user leaves nothing to sign in with, and what they signed in with may
-// come back as somebody new.
-// ATTACK: who was removed signs in again, where an allow list has them still.
+// A removed user cannot sign in. An invitation lets the same person become a new user.
+// Attack: a removed user signs in again while the allow list still contains them.
 func TestRemovedUserIsBarredUntilInvited(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)

@@ -15,13 +15,13 @@ import (
 	"satchel/internal/space"
 )
 
-// maxInvitations bounds the open invitations of one person.
+// maxInvitations is the maximum count of open invitations of one person.
 const maxInvitations = 1000
 
-// Invitation lets the first person who opens its link in: to the server, and to a space if
-// it names one.
+// Invitation admits one person to the server, and to a space if it names one. The first
+// person who accepts it uses it up.
 type Invitation struct {
-	ID          string // identifies it in lists; not secret
+	ID          string // identifies the invitation in lists; not secret
 	By          space.UserID
 	ByName      string
 	Note, Email string // by the inviter; anybody may accept, whatever Email says
@@ -39,15 +39,15 @@ type Invitation struct {
 
 // NewInvitation is the input of CreateInvitation.
 type NewInvitation struct {
-	// By is the inviter; it is empty for a command, which may do everything.
+	// By is the inviter. It is empty for a command, which has every right.
 	By   space.UserID
 	Note string
-	// Email becomes the address of a new user who has none, if an admin made the
-	// invitation: people who can read mail to an address can sign in as its user.
+	// Email becomes the address of a new user without one, if an admin created the
+	// invitation. People who read an address's mail can sign in as its user.
 	Email    string
 	Admin    bool
-	Space    space.SpaceID // empty: to the server only
-	Role     space.Role    // Editor or Reader; empty with an empty Space
+	Space    space.SpaceID // empty for the server only
+	Role     space.Role    // Editor or Reader; empty if Space is empty
 	Lifetime time.Duration
 }
 
@@ -63,7 +63,7 @@ type invitationRow struct {
 
 func (invitationRow) TableName() string { return "auth_invitations" }
 
-// namedInvitation is a row with the names of its ids.
+// namedInvitation is an invitation's row with the names for its ids.
 type namedInvitation struct {
 	Row                       invitationRow `gorm:"embedded"`
 	ByName, SpaceName, OwnsIt string
@@ -84,7 +84,7 @@ func (r namedInvitation) invitation() Invitation {
 // mayInvite reports whether the inviter still has the right to this invitation.
 func (r namedInvitation) mayInvite() bool {
 	switch {
-	case r.Row.SpaceID != "" && r.OwnsIt == "": // it was deleted
+	case r.Row.SpaceID != "" && r.OwnsIt == "": // the space was deleted
 		return false
 	case r.Row.ByUser == "":
 		return true
@@ -100,9 +100,9 @@ FROM auth_invitations i
 LEFT JOIN auth_users u ON u.id = i.by_user
 LEFT JOIN auth_spaces s ON s.id = i.space_id `
 
-// CreateInvitation makes an invitation. The error is a fault.Forbidden if the inviter is
-// not an admin and invites to the server only or makes an admin, a fault.NotFound for a
-// space that they do not own, and a fault.Invalid for an invalid role.
+// CreateInvitation creates an invitation. The error is a fault.Forbidden if the inviter is not
+// an admin and the invitation is to the server only, or for an admin. It is a fault.NotFound
+// for a space that the inviter does not own, and a fault.Invalid for an invalid role.
 func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation) (auth.Secret, Invitation, error) {
 	err := checkLabel("note", n.Note)
 	if err == nil && n.Email != "" {
@@ -178,8 +178,8 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 }
 
 // PeekInvitation returns an invitation without using it. The error is a fault.NotFound if
-// it is unknown, was used or revoked, has expired, or if its inviter has lost the right to
-// invite.
+// the invitation is unknown, was used or revoked or has expired, or if its inviter has lost
+// the right to invite.
 func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, error) {
 	r, err := s.takeInvitation(s.db.Read(ctx), secret)
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, err
 	return r, nil
 }
 
-// AcceptInvitation uses an invitation, once, and in the same transaction makes the user a
+// AcceptInvitation uses an invitation once. In the same transaction the user becomes a
 // member or an admin. It never lowers a role. The errors are those of PeekInvitation, and a
 // fault.Conflict for the inviter's own invitation.
 func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, user space.UserID) (Invitation, error) {
@@ -237,7 +237,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, u
 	return out, nil
 }
 
-// accept is AcceptInvitation under lockUsers.
+// accept does the work of AcceptInvitation, under lockUsers.
 func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitation, error) {
 	r, err := s.takeInvitation(tx, secret)
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 	return r.invitation(), s.record(tx, by, "invitation.accept", r.Row.ID, map[string]any{"user": u.ID, "by": r.Row.ByUser})
 }
 
-// raiseMember adds a member, or raises the role of one.
+// raiseMember adds a member or raises their role.
 func (s *Store) raiseMember(tx *gorm.DB, by Actor, m memberRow) error {
 	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&m)
 	if added.Error == nil && added.RowsAffected == 0 && m.Role == string(space.Editor) {
@@ -286,8 +286,8 @@ func (s *Store) raiseMember(tx *gorm.DB, by Actor, m memberRow) error {
 	return s.record(tx, by, "member.set", m.SpaceID, map[string]any{"user": m.UserID, "role": m.Role})
 }
 
-// Invitations returns the open invitations of one person, or everyone's for the
-// empty id, newest first.
+// Invitations returns the open invitations of one person, newest first. For the empty id,
+// it returns everyone's.
 func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation, error) {
 	where, args := "WHERE i.used = 0 AND i.expires > ?", []any{s.now().UnixMilli()}
 	if by != "" {
@@ -306,8 +306,8 @@ func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation,
 	return out, nil
 }
 
-// RevokeInvitation revokes an open invitation. If owner is not empty, the invitation must
-// be theirs: otherwise the error is a fault.NotFound.
+// RevokeInvitation revokes an open invitation. The error is a fault.NotFound if owner is
+// not empty and the invitation is not theirs.
 func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		q := tx.Where("id = ? AND used = 0", lookup(id))

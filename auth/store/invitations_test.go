@@ -74,7 +74,7 @@ func TestInvitationIsAcceptedOnceOf20InParallel(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, annSpace := w.user("ann", true)
 		secret := w.invite(store.NewInvitation{By: ann.ID, Space: annSpace.ID, Role: space.Reader})
-		// Half of them are users already, half come by it.
+		// Half of them are users already. The invitation creates the other half.
 		users := make([]store.User, 10)
 		for i := range users {
 			users[i], _ = w.user(fmt.Sprint("old", i), false)
@@ -132,7 +132,7 @@ func TestInvitationNeverLowersARole(t *testing.T) {
 				continue
 			}
 		}
-		// The owner accepts one that the command line made, and stays the owner.
+		// The owner accepts an invitation that a command created, and stays the owner.
 		secret := w.invite(store.NewInvitation{Space: annSpace.ID, Role: space.Reader})
 		if _, err := w.AcceptInvitation(t.Context(), cli, secret, ann.ID); err != nil || w.role(ann, annSpace.ID) != space.Owner {
 			t.Errorf("the owner is %q, %v", w.role(ann, annSpace.ID), err)
@@ -182,7 +182,7 @@ func TestCreateInvitationRefuses(t *testing.T) {
 	})
 }
 
-// An invitation is worth what its inviter may still give.
+// An invitation gives only what its inviter may still give.
 func TestInvitationEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -284,7 +284,7 @@ func TestInvitationToBeAnAdmin(t *testing.T) {
 	})
 }
 
-// A user who could not get a space leaves their invitation as it was.
+// If a new user could not get a space, their invitation stays open.
 func TestUndoCreateUserGivesTheInvitationBack(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, annSpace := w.user("ann", true)

@@ -18,7 +18,7 @@ import (
 
 var _ auth.Verifier = (*Store)(nil)
 
-// maxKeys is the maximum number of valid keys of one user.
+// maxKeys is the maximum count of valid keys of one user.
 const maxKeys = 1000
 
 // NewKey is the input of CreateKey.
@@ -26,15 +26,15 @@ type NewKey struct {
 	User   space.UserID
 	Space  space.SpaceID
 	Scopes []space.Scope
-	// Name is the person's name for the client; may be empty.
+	// Name is the person's name for the client. It may be empty.
 	Name    string
-	Expires time.Time // zero: never
+	Expires time.Time // zero for never
 }
 
-// CreateKey makes an API key. The secret is only returned here, and not stored. The error
-// is a fault.NotFound if the user or the space does not exist or the user is not a member,
-// a fault.Invalid if the scopes are missing, unknown or not allowed by the user's role, or
-// if the expiry has passed, and a fault.Limited over 1000 keys.
+// CreateKey creates an API key. Only this call returns the secret, and the store does not
+// keep it. The error is a fault.NotFound if the user or the space does not exist or the
+// user is not a member. It is a fault.Invalid if scopes are missing, unknown or not allowed
+// by the user's role, or if the expiry has passed. It is a fault.Limited over 1000 keys.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Secret, error) {
 	if err := checkLabel("name of the key", n.Name); err != nil {
 		return space.Grant{}, auth.Secret{}, err
@@ -84,8 +84,8 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 	return row.grant(), key, nil
 }
 
-// ListKeys returns the API keys of a user, or of everyone for the empty id,
-// newest first; revoked and expired ones too.
+// ListKeys returns the API keys of a user, newest first, including revoked and expired
+// ones. For the empty id, it returns everyone's.
 func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) {
 	var rows []struct {
 		Row                 grantRow `gorm:"embedded"`
@@ -109,8 +109,8 @@ func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) 
 	return out, nil
 }
 
-// RevokeKey ends a key at once. If user is not empty, the key must be theirs: otherwise the
-// error is a fault.NotFound. Revoking again changes nothing.
+// RevokeKey ends a key at once. A second call changes nothing. The error is a
+// fault.NotFound if user is not empty and the key is not theirs.
 func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var g grantRow
@@ -126,7 +126,8 @@ func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user 
 	})
 }
 
-// verifyRow is everything that a check needs. One query reads it, so that it is consistent.
+// verifyRow is everything that a check needs. One query reads all of it, so that it is
+// consistent.
 type verifyRow struct {
 	GrantID, Scopes, GrantName       string
 	KeyHash                          []byte
@@ -156,8 +157,8 @@ func (r verifyRow) principal() auth.Principal {
 	}
 }
 
-// Verify proves an API key; see auth.Verifier. For an unknown key, the error says nothing
-// more; for a known one, it says why the key no longer works.
+// Verify checks an API key; see auth.Verifier. For an unknown key, the error gives no
+// reason. For a known one, it says why the key no longer works.
 func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, error) {
 	p, err := s.CheckKey(ctx, bearer)
 	if err == nil {
@@ -166,7 +167,7 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 	return p, err
 }
 
-// CheckKey is Verify without counting as a use.
+// CheckKey checks a key without counting this as a use; see Verify.
 func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, error) {
 	key, err := auth.ParseKey(bearer)
 	if err != nil {
@@ -180,8 +181,8 @@ func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, er
 	if err != nil {
 		return auth.Principal{}, verifyError(ctx, err, errUnknown())
 	}
-	// The index has already compared the hashes; its timing reveals nothing about the key.
-	// This guards against a column that ignores case.
+	// The index has already compared the hashes, and its timing reveals nothing about the
+	// key. This check guards against a column that ignores case.
 	if subtle.ConstantTimeCompare(r.KeyHash, hash[:]) != 1 {
 		return auth.Principal{}, errUnknown()
 	}
@@ -209,8 +210,8 @@ func errUnknown() error {
 	return fault.New(fault.Unauthenticated, "This server does not know the key; it may belong to another server.")
 }
 
-// verifyError turns the error of a check's query into a fault; it is unknown if there is no
-// row.
+// verifyError turns the error of a check's query into a fault. If there is no row, it
+// returns unknown.
 func verifyError(ctx context.Context, err, unknown error) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -221,7 +222,7 @@ func verifyError(ctx context.Context, err, unknown error) error {
 	return fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")
 }
 
-// readError is verifyError for an error that may already be a fault.
+// readError calls verifyError unless the error is already a fault.
 func readError(ctx context.Context, err error) error {
 	if fault.CodeOf(err) != fault.Internal {
 		return err

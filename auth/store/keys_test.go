@@ -56,14 +56,14 @@ func TestKeys(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// The minute of the use began before the key was made.
+		// The minute of the use began before the key was created.
 		if keys, _ = w.ListKeys(t.Context(), ""); !keys[0].LastUsed.Equal(keys[0].Created) {
 			t.Errorf("last used %v, made %v", keys[0].LastUsed, keys[0].Created)
 		}
 		if st, _ := w.Stats(t.Context()); st.Keys != 1 {
 			t.Errorf("%d keys are in use, want 1", st.Keys)
 		}
-		// Attack: a copy of the database must not open it.
+		// Attack: somebody uses a copy of the database.
 		var rows []map[string]any
 		if err := w.db.Read(t.Context()).Raw("SELECT * FROM auth_grants").Scan(&rows).Error; err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// Each way in which a key ends has effect on the very next request.
+// A key that ends stops working at the next request.
 func TestKeyThatDoesNotWork(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -162,7 +162,7 @@ func TestUnknownKey(t *testing.T) {
 	})
 }
 
-// Attack: a reader keeps a key that was made while they could write.
+// Attack: a reader keeps a key that was created while they could write.
 func TestRoleLimitsScopes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, team := w.user("ann", true)
@@ -235,7 +235,7 @@ func TestRevokeKey(t *testing.T) {
 		}
 		wantCode(t, "Attack: another's key", w.RevokeKey(t.Context(), cli, p.Grant, bob.ID), fault.NotFound)
 		wantCode(t, "an unknown key", w.RevokeKey(t.Context(), cli, "g_x", ""), fault.NotFound)
-		for range 2 { // the second changes nothing
+		for range 2 { // the second call changes nothing
 			if err := w.RevokeKey(t.Context(), cli, p.Grant, ann.ID); err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +250,7 @@ func TestRevokeKey(t *testing.T) {
 	})
 }
 
-// A key that is made while its user is removed, or leaves, does not survive.
+// A key that is created while its user is removed or leaves the space does not survive.
 func TestKeyRace(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, team := w.user("ann", true)
@@ -304,7 +304,7 @@ func TestLastUsedIsWrittenByClose(t *testing.T) {
 	})
 }
 
-// What Flush could not write it writes the next time.
+// If Flush cannot write something, the next Flush writes it.
 func TestFlushKeepsWhatItCouldNotWrite(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -323,8 +323,8 @@ func TestFlushKeepsWhatItCouldNotWrite(t *testing.T) {
 	})
 }
 
-// BenchmarkVerify is the cost of a token check (DESIGN section 14: at most 0.2 ms),
-// alone and among 100,000 other keys.
+// BenchmarkVerify measures the check of a key, which may take at most 0.2 ms, alone and
+// among 100,000 other keys.
 func BenchmarkVerify(b *testing.B) {
 	for _, kind := range []struct {
 		name, fill string

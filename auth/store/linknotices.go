@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// States of a notice. In the column seen, linkOwn marks a link that the person made;
-// everything else in that column means nothing.
+// States of a notice. In the column seen, linkOwn marks a link that the person created
+// themself. Other values in that column have no meaning.
 const (
 	linkMade = 1
 	linkUsed = 2
@@ -32,23 +32,23 @@ type linkNoticeRow struct {
 
 func (linkNoticeRow) TableName() string { return "auth_link_notices" }
 
-// LinkNotice notifies a person of a one-time link to their account that somebody else made,
-// on the pages or on the server's command line.
+// LinkNotice notifies a person of a one-time link to their account. Somebody else created
+// the link, on the pages or on the server's command line.
 type LinkNotice struct {
 	ID   string
 	User space.UserID
-	// By and ByName are the maker's id and name; both are empty for the command line.
+	// By and ByName are the creator's id and name. Both are empty for the command line.
 	By     space.UserID
 	ByName string
-	// Expires is when it expires or expired; Used is zero if nobody used it.
+	// Expires is the end of the link's validity. Used is zero if nobody used it.
 	Created, Expires, Used time.Time
-	// Own reports that it was made on the command line of a server that nobody else uses.
-	// Only the page Account shows such a link.
+	// Own reports whether the link was created on the command line of a server with only
+	// one user. Only the page Account shows such a link.
 	Own bool
 }
 
-// noticeOfLink adds the notice of a new link. If a server has only one user, that person is
-// assumed to be the one at its command line.
+// noticeOfLink adds the notice of a new link. If a server has only one user, noticeOfLink
+// assumes that this person uses its command line.
 func noticeOfLink(tx *gorm.DB, row linkRow) error {
 	if row.Method != "link" || row.ByUser == row.UserID {
 		return nil
@@ -88,7 +88,7 @@ func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
 	return wrap("note the use of a link", err)
 }
 
-// endLinksOf ends the unused links of somebody who is no longer an admin, for good, and
+// endLinksOf permanently ends the unused links whose creator is no longer an admin, and
 // marks their notices as ended.
 func (s *Store) endLinksOf(tx *gorm.DB, maker string) error {
 	now := s.now().UnixMilli()
@@ -127,18 +127,18 @@ func (s *Store) readNotices(ctx context.Context, where string, args ...any) ([]L
 	return out, nil
 }
 
-// LinkNotices returns at most limit notices of a user: used links first, so that others
-// cannot hide them, and then the newest first.
+// LinkNotices returns at most limit notices of a user. Used links come first, so that newer
+// ones cannot hide them, and then the newest.
 func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
 	return s.readNotices(ctx, "n.user_id = ? ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
 }
 
-// noticeTime is how long the first page shows a notice after its link was made or used.
-// Nobody can dismiss it, because the person who used the link could do so.
+// noticeTime is how long the first page shows a notice after its link was created or used.
+// Nobody can dismiss a notice, because a person who signed in with the link could do so too.
 const noticeTime = 30 * day
 
-// RecentLinks returns at most limit notices, as LinkNotices does, of the links that others
-// made or used in the last 30 days, and the number of further ones.
+// RecentLinks returns at most limit notices of links that others created or used in the
+// last 30 days, in the order of LinkNotices. more is the count of further notices.
 func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (list []LinkNotice, more int, err error) {
 	const recent = "n.user_id = ? AND n.seen <> ? AND (n.created > ? OR n.used > ?)"
 	since := s.now().Add(-noticeTime).UnixMilli()
@@ -152,13 +152,13 @@ func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (
 	return list, n - len(list), err
 }
 
-// CountLinkNotices returns the number of all notices of a user.
+// CountLinkNotices returns the count of a user's notices.
 func (s *Store) CountLinkNotices(ctx context.Context, user space.UserID) (n int64, err error) {
 	err = s.db.Read(ctx).Model(&linkNoticeRow{}).Where("user_id = ?", lookup(user)).Count(&n).Error
 	return n, wrap("count what is told of links", err)
 }
 
-// NoticeOf returns the notice of a link; ok is false if it has none.
+// NoticeOf returns the notice of a link. ok is false if the link has none.
 func (s *Store) NoticeOf(ctx context.Context, link string) (n LinkNotice, ok bool, err error) {
 	hash, ok := parseHash(auth.KindLogin, link)
 	if !ok {

@@ -36,7 +36,7 @@ func (w *world) recent(u store.User) []store.LinkNotice {
 	return all
 }
 
-// A person is told of the links that others made for them, and of no others.
+// People see the links that others created for them, and no other links.
 func TestWhoIsToldOfALink(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -79,8 +79,7 @@ func TestWhoIsToldOfALink(t *testing.T) {
 	})
 }
 
-// One that was used is told of first, a newer link ends the one before, and a maker
-// who was removed is called what they were.
+// Used links come first. A newer link ends the older one. A removed creator keeps their name.
 func TestWhatIsToldOfLinks(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.user("ann", true)
@@ -114,8 +113,7 @@ func TestWhatIsToldOfLinks(t *testing.T) {
 	})
 }
 
-// A link of before there were notices is told of once it is used, as any other is; and
-// a mailed one is not.
+// A link from before the notices gets a notice when it is used. A mailed link gets none.
 func TestUseOfALinkThatHadNoNotice(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -141,8 +139,8 @@ func TestUseOfALinkThatHadNoNotice(t *testing.T) {
 	})
 }
 
-// A notice is shown for 30 days after the link was made, and again after it was used; a
-// list of few says how many more there are.
+// People see a notice for 30 days after the link was created, and again for 30 days after
+// it was used. A short list says how many more notices there are.
 func TestHowLongALinkIsShown(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)

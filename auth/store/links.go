@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// maxMailed is the maximum number of open mailed links of one user. Anybody who knows an
-// address can request mails to it; this must neither flood the person nor end the link that
+// maxMailed is the maximum count of open mailed links of one user. Anybody who knows an
+// address can request mails to it. These must not flood the person, or end the link that
 // the person waits for.
 const maxMailed = 5
 
@@ -23,17 +23,17 @@ type linkRow struct {
 	Hash                   []byte `gorm:"primaryKey"`
 	UserID, Method         string
 	Created, Expires, Used int64
-	// ByUser is the admin who made it; empty if no user did.
+	// ByUser is the admin who created the link. It is empty if no user did.
 	ByUser string
 }
 
 func (linkRow) TableName() string { return "auth_links" }
 
-// CreateLink makes a one-time link with which a user signs in. method is "link" for a link
-// that a person hands over, or "mail". A new "link" ends the older ones of the user. An
-// actor who is a user must be an admin, and the link ends if they no longer are. The error is a
-// fault.NotFound if there is no such user, a fault.Forbidden if they are suspended or by is
-// not an admin, and a fault.Limited if five mailed links are open.
+// CreateLink creates a one-time link with which a user signs in. method is "link" for a link
+// that a person hands over, or "mail". A new "link" ends the older ones of the user. If the
+// actor is a user, they must be an admin, and the link ends when they no longer are. The
+// error is a fault.NotFound if there is no such user, a fault.Forbidden if the user is
+// suspended or the actor is not an admin, and a fault.Limited if five mailed links are open.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
 	if method != "link" && method != "mail" || lifetime <= 0 {
 		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
@@ -73,7 +73,7 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 	return secret, nil
 }
 
-// checkMaker returns an error if the maker of a link is not an admin.
+// checkMaker returns an error if the creator of a link is not an admin.
 func (s *Store) checkMaker(tx *gorm.DB, row linkRow) error {
 	if row.ByUser == "" {
 		return nil
@@ -96,7 +96,8 @@ func (s *Store) EndLink(ctx context.Context, link auth.Secret) error {
 	})
 }
 
-// roomForLink ends the older links of method "link", and counts mailed ones.
+// roomForLink ends the older links of method "link". For a mailed link, it returns an error
+// if too many are open.
 func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	if row.Method == "link" {
 		err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0", row.UserID, row.Method).Error
@@ -133,10 +134,10 @@ func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method str
 	return u, r.Method, nil
 }
 
-// UseLink uses a link and returns the user who signs in with it; only one of several calls
+// UseLink uses a link, and returns the user who signs in with it. Only one of several calls
 // succeeds. The error is a fault.NotFound if the link is unknown, was used or has expired,
-// if its user was removed or if its maker is no longer an admin, and a fault.Forbidden if
-// the user is suspended.
+// if its user was removed, or if its creator is no longer an admin. It is a fault.Forbidden
+// if the user is suspended.
 func (s *Store) UseLink(ctx context.Context, secret string) (u User, method string, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		r, err := s.takeLink(tx, secret)

@@ -50,8 +50,8 @@ func TestLinkIsUsedOnceOf20InParallel(t *testing.T) {
 	})
 }
 
-// ATTACK: somebody asks for so many mails to an address that the link which its
-// owner waits for ends, or that they drown in them.
+// Attack: somebody requests so many mails to an address that they end the link for which
+// its owner waits, or flood the owner.
 func TestMailedLinksAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -135,8 +135,8 @@ func TestLinkThatDoesNotWork(t *testing.T) {
 	})
 }
 
-// Attack: somebody makes links for others who is no admin, or keeps one for when they
-// are none any more.
+// Attack: somebody who is not an admin creates links for others, or keeps a link for the
+// time when they are no longer an admin.
 func TestLinkOfWhoIsNoAdmin(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.user("ann", true)
@@ -237,8 +237,7 @@ func TestFlows(t *testing.T) {
 	})
 }
 
-// Attack: sign-ins are begun without end. The newest ones are those that can be
-// finished.
+// Attack: somebody starts sign-ins without end. The newest ones can be finished.
 func TestFlowsAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.with(store.Options{MaxFlows: 5})

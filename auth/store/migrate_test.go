@@ -10,7 +10,7 @@ import (
 	"satchel/internal/database/databasetest"
 )
 
-// A server of before there were sign-ins keeps its users and their keys.
+// A database from before the sign-ins keeps its users and their keys.
 func TestMigrateFromVersion1(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		if _, err := db.Migrate(t.Context(), store.Migrations()[:1]...); err != nil {

@@ -6,11 +6,10 @@ import (
 	"satchel/internal/database"
 )
 
-// Migrations returns the steps that make this package's tables, for
-// database.Migrate.
+// Migrations returns the steps that create this package's tables, for database.Migrate.
 //
 // All times are milliseconds since 1970; 0 means never. A column named hash holds the
-// SHA-256 of a secret. Tables with rows that expire have an index on that time.
+// SHA-256 of a secret. Tables whose rows expire have an index on the time of expiry.
 func Migrations() []database.Migration {
 	return []database.Migration{
 		migration(1, "users, spaces, members, grants, audit", usersTables),
@@ -32,7 +31,7 @@ ALTER TABLE auth_users DROP COLUMN email_set;
 	}
 }
 
-// migration is a step in PostgreSQL's dialect, with SERIAL_KEY for an autoincrement key.
+// migration returns a step in PostgreSQL's dialect, with SERIAL_KEY for an autoincrement key.
 func migration(version int, name, sql string) database.Migration {
 	return database.Migration{
 		Package: "auth/store", Version: version, Name: name,
@@ -41,9 +40,9 @@ func migration(version int, name, sql string) database.Migration {
 	}
 }
 
-// signIn is the step that adds ways to sign in, and grants of clients. It lowers only the
-// ASCII letters of addresses: under a language's collation, Postgres could turn I into
-// another letter than i.
+// signIn returns the step that adds ways to sign in, and grants of clients. In addresses it
+// changes only ASCII letters to lower case. Under a language's collation, Postgres could
+// turn I into a letter other than i.
 func signIn() database.Migration {
 	const column = "ALTER TABLE auth_users ADD COLUMN email_key TEXT NOT NULL DEFAULT '';\n"
 	m := migration(2, "sessions, links, invitations, identities, passkeys, clients, tokens", signInTables)
@@ -52,9 +51,9 @@ func signIn() database.Migration {
 	return m
 }
 
-// Rows of removed users stay, so that the audit log and the authors of commits keep their
-// names; a name can be used again. A grant without a key hash is not an API key; both
-// databases allow any number of NULLs in a unique index.
+// usersTables keeps the rows of removed users, so that the audit log and the authors of
+// commits keep their names. Another user can take the name. A grant without a key hash is
+// not an API key. Both databases allow many NULLs in a unique index.
 const usersTables = `
 CREATE TABLE auth_users (
 	id TEXT PRIMARY KEY,
@@ -268,9 +267,9 @@ CREATE INDEX auth_tokens_grant ON auth_tokens (grant_id, generation);
 CREATE INDEX auth_tokens_expires ON auth_tokens (expires);
 `
 
-// There is one App, so its table has room for one row. secrets is sealed. A
-// repository belongs to one space: with a second, the members of each would see
-// what the others keep.
+// githubTables has room for one App, because a server has one. The column secrets is
+// encrypted. A repository belongs to one space: with two, the members of each space would
+// see the files of the other.
 const githubTables = `
 CREATE TABLE auth_github_app (
 	one BIGINT PRIMARY KEY CHECK (one = 1),
@@ -315,8 +314,8 @@ CREATE TABLE auth_github_deliveries (
 CREATE INDEX auth_github_deliveries_seen ON auth_github_deliveries (seen);
 `
 
-// A row stays for good, so that no id is given twice and the audit log has a name
-// for it. ended is when the last of what the space held was removed.
+// deletedTable keeps a row for each deleted space for ever, so that its id is never reused and
+// the audit log has a name for it. ended is when the last of the space's data was removed.
 const deletedTable = `
 CREATE TABLE auth_deleted_spaces (
 	id TEXT PRIMARY KEY,
@@ -328,7 +327,7 @@ CREATE TABLE auth_deleted_spaces (
 CREATE INDEX auth_deleted_spaces_ended ON auth_deleted_spaces (ended) WHERE ended = 0;
 `
 
-// A row outlives its link, so that it can be shown after it.
+// linkNoticesTable keeps a row after its link has ended, so that people can still see it.
 const linkNoticesTable = `
 CREATE TABLE auth_link_notices (
 	id TEXT PRIMARY KEY,

@@ -22,11 +22,11 @@ func membership(sp Space, owner string, removed int64, role string) Membership {
 	return m
 }
 
-// OwnerLabel names the owner for people: by name, or as "nobody (was gil)" if the owner was
-// removed.
+// OwnerLabel returns the text that names the owner for people: the name, or "nobody (was
+// gil)" if the owner was removed.
 func (m Membership) OwnerLabel() string { return OwnerLabel(m.OwnerName, m.OwnerWas) }
 
-// OwnerLabel is Membership.OwnerLabel of these names.
+// OwnerLabel returns the text of Membership.OwnerLabel for these names.
 func OwnerLabel(owner, was string) string {
 	if owner == "" && was != "" {
 		return "nobody (was " + was + ")"
@@ -34,8 +34,8 @@ func OwnerLabel(owner, was string) string {
 	return owner
 }
 
-// path identifies the space: OWNER/NAME, or its id if nobody owns it, because the name of a
-// removed owner may be in use again.
+// path returns a text that identifies the space: OWNER/NAME, or its id if nobody owns it.
+// Another user may have taken the name of a removed owner.
 func (m Membership) path() string {
 	if m.OwnerName == "" {
 		return string(m.ID)
@@ -43,11 +43,11 @@ func (m Membership) path() string {
 	return m.OwnerName + "/" + m.Name
 }
 
-// FindSpace returns the space that a user means by a reference: an id, NAME, or OWNER/NAME
-// if several have the name. An empty reference means their only space, or else the first
-// that they own. The name of a removed owner finds nothing, and neither do spaces of which
-// the user is not a member. The error is a fault.NotFound that names the user's spaces, or
-// a fault.Invalid for an ambiguous reference.
+// FindSpace returns the space that a user means by a reference. A reference is an id, NAME,
+// or OWNER/NAME if several spaces have the name. An empty reference means the user's only
+// space, or else the first that they own. FindSpace does not find the spaces of a removed
+// owner by the owner's name, or spaces of which the user is not a member. The error is a
+// fault.NotFound that names the user's spaces, or a fault.Invalid for an ambiguous reference.
 func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (Membership, error) {
 	all, err := s.SpacesOf(ctx, user)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (M
 	return m, err
 }
 
-// chooseSpace is FindSpace among all spaces of the user with the name.
+// chooseSpace chooses among all spaces of the user with the name; see FindSpace.
 func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
 		return all[0], nil
@@ -71,7 +71,7 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	var found []Membership
 	for _, m := range all {
 		if ref == string(m.ID) {
-			return m, nil // an id wins over names
+			return m, nil // an id takes precedence over names
 		}
 	}
 	for _, m := range all {
@@ -94,13 +94,14 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	return Membership{}, fault.New(fault.NotFound, "%s has no space %q; they have: %s", user, short(ref), listed(all))
 }
 
-// lowerFirst fits "The user" into a sentence; names of users are lower case.
+// lowerFirst changes the first letter to lower case, so that "The user" fits inside a
+// sentence. Names of users are in lower case.
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// maxListed bounds how many spaces an error names.
+// maxListed is the maximum count of spaces in an error.
 const maxListed = 20
 
-// listed names spaces in the form that FindSpace accepts.
+// listed returns the names of spaces in the form that FindSpace accepts.
 func listed(all []Membership) string {
 	if len(all) == 0 {
 		return "none"
@@ -120,18 +121,18 @@ func listed(all []Membership) string {
 	return strings.Join(names, ", ")
 }
 
-// GiveSpace makes another user the owner of a space, and the former owner, if they still
-// are a user, an editor. Both take effect on the next request. The former owner's clients
-// keep their access. The error is a fault.NotFound for an unknown user or space, a
-// fault.Invalid for the owner themself, and a fault.Conflict if the new owner has a space
-// of that name. Only admins may ask for it.
+// GiveSpace makes another user the owner of a space. The former owner becomes an editor,
+// unless they were removed. Both take effect on the next request. The former owner's
+// clients keep their access. The error is a fault.NotFound for an unknown user or space, a
+// fault.Invalid if the user owns the space already, and a fault.Conflict if the new owner
+// has a space of that name. The caller has verified that the actor is an admin.
 func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to space.UserID) error {
 	return s.give(ctx, by, id, to, func(*gorm.DB, spaceRow) error { return nil })
 }
 
-// GiveOwnSpace is GiveSpace by the owner, to a member. The error is also a fault.NotFound
-// if owner does not own the space or the other is not a member, and a fault.Conflict for
-// the owner's only space.
+// GiveOwnSpace transfers a space as GiveSpace does, for its owner and to a member. The
+// error is also a fault.NotFound if owner does not own the space or the new owner is not a
+// member, and a fault.Conflict for the owner's only space.
 func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, to space.UserID) error {
 	return s.give(ctx, by, id, to, func(tx *gorm.DB, sp spaceRow) error {
 		if sp.OwnerID != string(owner) {
@@ -148,7 +149,7 @@ func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, 
 	})
 }
 
-// give is GiveSpace with an additional check.
+// give transfers a space as GiveSpace does, if the function may returns no error.
 func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.UserID, may func(*gorm.DB, spaceRow) error) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		// Two transfers, or a transfer and a removal, must lock the same row.
@@ -189,17 +190,17 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 		if err == nil {
 			err = tx.Clauses(clause.OnConflict{
 				Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
-				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}), // after their own in SpacesOf
+				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}), // after their own spaces in SpacesOf
 			}).Create(&memberRow{SpaceID: sp.ID, UserID: u.ID, Role: string(space.Owner), Added: database.Millis(s.now())}).Error
 		}
 		if err == nil {
-			// Otherwise they would be valid again if the space is given back.
+			// Otherwise these invitations would be valid again if the space is given back.
 			err = tx.Exec("DELETE FROM auth_invitations WHERE space_id = ? AND by_user = ? AND used = 0", sp.ID, from).Error
 		}
 		if err != nil {
 			return fmt.Errorf("give space: %w", err)
 		}
-		// The repository is connected by the former owner's right to push to it.
+		// The connection to the repository depends on the former owner's right to push.
 		if err := s.unlink(tx, by, "space_id = ?", sp.ID); err != nil {
 			return err
 		}
@@ -213,8 +214,8 @@ type UserName struct {
 	Removed bool
 }
 
-// UserNames returns the names of users, including removed ones: of those with the given
-// IDs, or of all users if there are no IDs.
+// UserNames returns the names of users by id, including removed users. Without ids, it
+// returns the names of all users.
 func (s *Store) UserNames(ctx context.Context, only ...space.UserID) (map[space.UserID]UserName, error) {
 	var rows []struct {
 		ID, Name string

@@ -10,8 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: somebody takes the name of an owner who was removed, to pass for the
-// owner of their spaces.
+// Attack: somebody takes the name of a removed owner, to appear as the owner of their spaces.
 func TestNameOfARemovedOwnerOwnsNothing(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.user("admin", true)
@@ -155,8 +154,8 @@ func TestGiveSpace(t *testing.T) {
 		}
 		wantCode(t, "the former owner is a member like others", w.RemoveMember(t.Context(), cli, team.ID, ann.ID), "")
 
-		// A space whose owner was removed has an owner again, and the removed one is
-		// no member of it.
+		// A space of a removed owner gets an owner again. The removed user is not a member
+		// of it.
 		orphan, err := w.CreateSpace(t.Context(), cli, gil.ID, space.NewSpaceID(), "orphan")
 		if err != nil {
 			t.Fatal(err)
@@ -173,8 +172,8 @@ func TestGiveSpace(t *testing.T) {
 	})
 }
 
-// A space that is given to two people at once, one of whom is made a reader of it
-// meanwhile, has one owner after all.
+// A space is given to two people at once, and one of them is made a reader meanwhile. In
+// the end the space has one owner.
 func TestGiftsAtOnceLeaveOneOwner(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, annSpace := w.user("ann", true)

@@ -19,15 +19,15 @@ const (
 	maxCredentialBytes = 64 << 10
 )
 
-// Passkey is a WebAuthn credential of a user. Credential holds no secret: the
-// private key never leaves the authenticator.
+// Passkey is a WebAuthn credential of a user. Credential holds no secret: the private key
+// never leaves the authenticator.
 type Passkey struct {
-	ID         []byte // the credential id
+	ID         []byte // the id of the credential
 	User       space.UserID
-	Name       string // the person's name for it; may be empty
-	Credential []byte // as auth/passkey encodes it
+	Name       string // the person's name for the passkey; may be empty
+	Credential []byte // encoded by auth/passkey
 	Created    time.Time
-	Used       time.Time // zero: never
+	Used       time.Time // zero if never
 }
 
 type passkeyRow struct {
@@ -48,9 +48,9 @@ func (r passkeyRow) passkey() Passkey {
 
 func errNoPasskey() error { return fault.New(fault.NotFound, "There is no such passkey.") }
 
-// AddPasskey adds a passkey to p.User; Created and Used are set here. The error is a
-// fault.Conflict if anybody has the credential already, a fault.Limited over 50 passkeys of
-// one user, and a fault.Invalid for a malformed one.
+// AddPasskey adds a passkey to p.User, and sets Created and Used. The error is a
+// fault.Conflict if any user has the credential already, a fault.Limited over 50 passkeys
+// of one user, and a fault.Invalid for a malformed passkey.
 func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
 	if err := checkLabel("name of the passkey", p.Name); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Store) Passkeys(ctx context.Context, user space.UserID) ([]Passkey, err
 	return out, nil
 }
 
-// PasskeyByID returns the passkey with the credential id and its user, who may be
+// PasskeyByID returns the passkey with the credential id, and its user. The user may be
 // suspended. The error is a fault.NotFound.
 func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, error) {
 	var r passkeyRow
@@ -107,8 +107,8 @@ func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, erro
 	return u, r.passkey(), nil
 }
 
-// UsePasskey records a sign-in with a passkey, and stores its credential, which counts
-// uses. The error is a fault.NotFound.
+// UsePasskey records a sign-in with a passkey. It also stores the credential, which
+// contains a count of uses. The error is a fault.NotFound.
 func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
 	if len(credential) == 0 || len(credential) > maxCredentialBytes {
 		return fault.New(fault.Invalid, "The passkey is malformed.")
@@ -123,7 +123,7 @@ func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
 }
 
 // RemovePasskey removes a passkey of a user. The error is a fault.NotFound if the user does
-// not have it.
+// not have the passkey.
 func (s *Store) RemovePasskey(ctx context.Context, by Actor, user space.UserID, id []byte) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		done := tx.Exec("DELETE FROM auth_passkeys WHERE id = ? AND user_id = ?", id, string(user))

@@ -55,10 +55,10 @@ func (s *Store) checkOtherAdmin(tx *gorm.DB, u userRow) error {
 	return nil
 }
 
-// SuspendUnlisted suspends users whose entry of the allow list is gone, as listed reports,
-// and restores those whose entry is back. Meanwhile a suspended user's sessions, tokens and
-// keys do not work. The only admin is never suspended. It returns the users that it
-// changed; listed must not use the store.
+// SuspendUnlisted suspends the users whose entry was removed from the allow list, and
+// restores those whose entry is back. listed reports whether the list has an entry; it must
+// not use the store. The sessions, tokens and keys of a suspended user do not work. The
+// only admin is never suspended. SuspendUnlisted returns the users that it changed.
 func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry string) bool) (suspended, restored []space.UserID, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		suspended, restored = nil, nil
@@ -66,8 +66,8 @@ func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry
 			return err
 		}
 		var users []userRow
-		// Restore users before suspending others, so that a restored admin counts; then the
-		// newest first, so that the oldest admin stays if all are unlisted.
+		// Restore users before suspending others, so that a restored admin counts. Then
+		// begin with the newest user, so that the oldest admin stays if no admin is listed.
 		err := tx.Where("removed = 0 AND admitted LIKE ?", "%:%").Order("created DESC, id DESC").Find(&users).Error
 		if err != nil {
 			return fmt.Errorf("list users: %w", err)
@@ -101,8 +101,8 @@ func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry
 	return suspended, restored, nil
 }
 
-// Readmit changes what lets a user in, such as an entry of the allow list, and restores
-// them. The error is a fault.NotFound.
+// Readmit replaces the reason that admits a user, such as an entry of the allow list, and
+// restores the user. The error is a fault.NotFound.
 func (s *Store) Readmit(ctx context.Context, by Actor, user space.UserID, admitted string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := s.lockUsers(tx); err != nil {
@@ -139,7 +139,7 @@ func (s *Store) setSuspended(tx *gorm.DB, by Actor, u userRow, at int64) error {
 	return s.record(tx, by, action, u.ID, map[string]any{"name": u.Name, "admitted": u.Admitted})
 }
 
-// endUser deletes everything that could let a removed user in again, in the transaction of
+// endUser deletes everything with which a removed user could sign in, in the transaction of
 // the removal. Their identity can then become a new user.
 func (s *Store) endUser(tx *gorm.DB, id string) error {
 	if err := s.lockSessions(tx, "user_id = ?", id); err != nil {

@@ -18,12 +18,12 @@ func TestSetAdmin(t *testing.T) {
 		bob, _ := w.user("bob", false)
 		wantCode(t, "the only admin", w.SetAdmin(t.Context(), cli, ann.ID, false), fault.Conflict)
 		wantCode(t, "nobody", w.SetAdmin(t.Context(), cli, "u_x", true), fault.NotFound)
-		for range 2 { // the second changes nothing
+		for range 2 { // the second call changes nothing
 			if err := w.SetAdmin(t.Context(), cli, bob.ID, true); err != nil {
 				t.Fatal(err)
 			}
 		}
-		// Attack: two admins demote each other at once.
+		// Attack: two admins demote each other at the same time.
 		release := w.holdUsers(2)
 		var errs [2]error
 		var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func TestSetAdmin(t *testing.T) {
 	})
 }
 
-// A person whom only the allow list let in is out when their entry is, and in
+// If only the allow list admits a person, they lose access with their entry, and get access
 // again with it.
 func TestSuspendUnlisted(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
@@ -105,7 +105,7 @@ func TestSuspendUnlisted(t *testing.T) {
 			t.Errorf("with the entry again: %v, %v; %s work", s, r, use())
 		}
 
-		// Another entry lets them in now.
+		// Another entry admits them now.
 		sweep()
 		if err := w.Readmit(t.Context(), cli, bob.ID, "github:bob"); err != nil {
 			t.Fatal(err)
@@ -127,8 +127,7 @@ func TestSuspendUnlisted(t *testing.T) {
 	})
 }
 
-// An allow list that names no admin any more locks nobody out of running the
-// server.
+// If the allow list contains no admin any more, one admin can still run the server.
 func TestTheOnlyAdminIsNeverSuspended(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		first, _ := w.listed("first")

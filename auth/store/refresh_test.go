@@ -16,7 +16,7 @@ func samePair(a, b auth.Tokens) bool {
 	return a.Access.Reveal() == b.Access.Reveal() && a.Refresh.Reveal() == b.Refresh.Reveal() && a.Grant == b.Grant
 }
 
-// Real clients refresh in parallel, and again when the answer was lost.
+// Real clients refresh in parallel, and again after a lost answer.
 func TestRefreshFiveTimesAtOnceAndAfterEightMinutes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -45,15 +45,15 @@ func TestRefreshFiveTimesAtOnceAndAfterEightMinutes(t *testing.T) {
 		if !w.works(got[0]) || w.audited("refresh.reuse")+w.audited("grant.revoke") != 0 {
 			t.Error("somebody was logged out")
 		}
-		// All of them may go on.
+		// All of them can continue.
 		if next := w.refresh(renewal(got[0].Refresh)); !w.works(next) || samePair(next, got[0]) {
 			t.Error("the successor has no successor")
 		}
 	})
 }
 
-// Of the processes of one client one is two generations behind: it is given what
-// the others have, and none is logged out.
+// One of a client's processes is two generations behind. It gets the newest pair, and no
+// process is logged out.
 func TestRefreshOfTwoGenerationsAgo(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -70,7 +70,7 @@ func TestRefreshOfTwoGenerationsAgo(t *testing.T) {
 				t.Error("somebody was logged out")
 			}
 		}
-		// The window is that of its own rotation, not of the newest one.
+		// The window is that of the token's own rotation, not of the newest one.
 		w.pass(7 * time.Minute)
 		_, err := w.Refresh(t.Context(), renewal(first.Refresh))
 		wantCause(t, "after the window of its own rotation", err, auth.ErrInvalidGrant)
@@ -80,7 +80,7 @@ func TestRefreshOfTwoGenerationsAgo(t *testing.T) {
 	})
 }
 
-// Attack: a stolen refresh token is used after its owner used it, or before.
+// Attack: somebody uses a stolen refresh token after its owner, or before.
 func TestRefreshReuseAfterTheWindowRevokesTheFamily(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -120,15 +120,15 @@ func TestRefreshWithoutAWindow(t *testing.T) {
 	})
 }
 
-// What is wrong gets nothing, and logs the rightful client out of nothing.
+// A wrong request gets nothing, and logs the rightful client out of nothing.
 func TestRefreshRefuses(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
 		bob, bobSpace := w.user("bob", false)
 		first, bobs := w.connect(ann, sp), w.connect(bob, bobSpace)
 		current := w.refresh(renewal(first.Refresh))
-		w.pass(time.Hour) // first is over: presented by its client it would revoke
-		// forged returns another's token with a part of the bytes of current's.
+		w.pass(time.Hour) // the window of first has ended; its own client would revoke the grant with it
+		// forged returns another grant's token with some of the bytes of current's.
 		forged := func(from, to int) string {
 			_, b, err := auth.ParseSecret(auth.KindRefresh, bobs.Refresh.Reveal())
 			if err != nil {
@@ -235,8 +235,8 @@ func (w *world) exec(stmt string, args ...any) error {
 	return w.db.Transact(w.t.Context(), func(tx *gorm.DB) error { return tx.Exec(stmt, args...).Error })
 }
 
-// The lifetime counts from the last use, so that a client that comes by each month
-// never asks again.
+// The lifetime counts from the last use. A client that is used every month never has to ask
+// the person again.
 func TestRefreshLifetimeCountsFromLastUse(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -260,7 +260,7 @@ func TestRefreshLifetimeCountsFromLastUse(t *testing.T) {
 	})
 }
 
-// A client may ask for less (RFC 6749 section 6), and have all again later.
+// A client may ask for fewer scopes (RFC 6749 section 6), and later for all of them again.
 func TestRefreshForFewerScopes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -272,7 +272,8 @@ func TestRefreshForFewerScopes(t *testing.T) {
 		if err != nil || auth.ScopeList(p.Scopes) != "read" || auth.ScopeList(narrow.Scopes) != "read" {
 			t.Errorf("asked for read: %v, %v, %v", narrow.Scopes, p.Scopes, err)
 		}
-		// In parallel for all: the same successor, with an access token of its own.
+		// Parallel requests get the same refresh token, and each set of scopes has its own
+		// access token.
 		wide := w.refresh(renewal(first.Refresh))
 		if wide.Refresh.Reveal() != narrow.Refresh.Reveal() || wide.Access.Reveal() == narrow.Access.Reveal() || auth.ScopeList(wide.Scopes) != "read write" {
 			t.Errorf("asked for all at once: %v", wide.Scopes)
@@ -296,7 +297,7 @@ func TestRefreshForFewerScopes(t *testing.T) {
 	})
 }
 
-// The pair is told again although its access token has expired in the meantime.
+// The server returns the pair again, although its access token has expired meanwhile.
 func TestRefreshAgainWithAShortAccessLifetime(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		short := w.with(store.Options{AccessLifetime: time.Minute})
@@ -331,7 +332,7 @@ func TestRefreshAgainWithAShortAccessLifetime(t *testing.T) {
 	})
 }
 
-// A client that refreshes without end fills no table.
+// A client that refreshes without end does not fill the tables.
 func TestRefreshWithoutEndIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -357,7 +358,7 @@ func (w *world) count(table string) (n int) {
 	return n
 }
 
-// with returns another store on the database with other options.
+// with returns another store on the database, with other options.
 func (w *world) with(o store.Options) *store.Store {
 	o.Now, o.Flush = w.clock, time.Hour
 	if o.TokenKey == nil {

@@ -18,7 +18,7 @@ type userRow struct {
 	Admin   bool
 	Created int64
 	Removed int64
-	// EmailKey is Email as UserByEmail compares it.
+	// EmailKey is Email in the form that UserByEmail compares.
 	EmailKey  string
 	Admitted  string
 	Suspended int64
@@ -68,7 +68,7 @@ type grantRow struct {
 	Revoked  int64
 	LastUsed int64
 	Kind     string
-	// Issuer is set only for a grant of another issuer's client.
+	// Issuer is set only if the client belongs to another issuer.
 	Issuer   string
 	ClientID string
 	Resource string
@@ -84,8 +84,8 @@ func (r grantRow) grant() space.Grant {
 	}
 }
 
-// usedSince is a time of last use. It is less exact than the time of creation, and must not
-// be before it.
+// usedSince returns a time of last use. The stored time of use is less exact than the time
+// of creation. If it is the earlier one, usedSince returns the time of creation.
 func usedSince(created, used int64) time.Time {
 	if used == 0 {
 		return time.Time{}
@@ -116,39 +116,39 @@ func (auditRow) TableName() string { return "auth_audit" }
 // User is a person who may use this server.
 type User struct {
 	ID space.UserID
-	// Issuer and Subject are the person's identity; LocalIssuer and the ID for a user whom
-	// a command created.
+	// Issuer and Subject are the person's identity. If a command created the user, they are
+	// LocalIssuer and the ID.
 	Issuer, Subject string
 	Name            string // unique; see CheckName
-	Display         string // for people; may be empty
+	Display         string // shown to people; may be empty
 	Email           string // may be empty
 	Admin           bool
 	Created         time.Time
-	// Admitted says what let the user in: "command", "first run", "invitation", or an entry
-	// of the allow list such as "domain:example.com".
+	// Admitted is the reason that admits the user: "command", "first run", "invitation", or
+	// an entry of the allow list such as "domain:example.com".
 	Admitted string
 	// Suspended is when the user was suspended (see SuspendUnlisted), or zero.
 	Suspended time.Time
 }
 
-// Space is the row of a space.
+// Space is a space without its content.
 type Space struct {
 	ID      space.SpaceID
-	Name    string // unique among its owner's
+	Name    string // unique among its owner's spaces
 	Owner   space.UserID
 	Created time.Time
 }
 
-// Membership is a space from the view of a member.
+// Membership is a space and a member's role in it.
 type Membership struct {
 	Space
-	// OwnerName is empty if the owner was removed, because the name may be in use again.
-	// OwnerWas is then the former name, for people; see OwnerLabel.
+	// OwnerName is empty if the owner was removed, because another user may have taken the
+	// name. OwnerWas is then the former name, to show to people; see OwnerLabel.
 	OwnerName, OwnerWas string
 	Role                space.Role
 }
 
-// Member is a user as a member of one space.
+// Member is a user and their role in one space.
 type Member struct {
 	User  space.UserID
 	Name  string
@@ -156,15 +156,15 @@ type Member struct {
 	Added time.Time
 }
 
-// Key is a grant with the names that a person knows it by.
+// Key is an API key with the names that people see.
 type Key struct {
 	space.Grant
 	UserName  string
 	SpaceName string
 }
 
-// Stats are counts of what is in use: no removed user, no revoked or expired
-// key.
+// Stats counts users, spaces and keys, without removed users and without revoked or expired
+// keys.
 type Stats struct {
 	Users, Admins, Spaces, Keys int64
 }

@@ -22,7 +22,7 @@ func hashOf(s auth.Secret) []byte {
 	return h[:]
 }
 
-// parseHash returns the hash of a secret; ok is false if s is not a secret of the kind.
+// parseHash returns the hash of a secret. ok is false if s is not a secret of the kind.
 func parseHash(k auth.Kind, s string) (hash []byte, ok bool) {
 	secret, _, err := auth.ParseSecret(k, s)
 	if err != nil {
@@ -31,9 +31,9 @@ func parseHash(k auth.Kind, s string) (hash []byte, ok bool) {
 	return hashOf(secret), true
 }
 
-// lockUsers keeps other PostgreSQL transactions from changing any user until this one ends;
-// readers and lockUser continue. A transaction that changes a user takes this lock first,
-// to avoid deadlocks. SQLite runs one writing transaction at a time anyway.
+// lockUsers keeps other PostgreSQL transactions from changing any user until this one ends.
+// Reads and lockUser are still possible. A transaction that changes a user takes this lock
+// first, to avoid deadlocks. SQLite runs only one writing transaction at a time.
 func (s *Store) lockUsers(tx *gorm.DB) error {
 	if s.db.Kind() != database.Postgres {
 		return nil
@@ -41,7 +41,7 @@ func (s *Store) lockUsers(tx *gorm.DB) error {
 	return wrap("lock users", tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error)
 }
 
-// lockActive is lockUser for operations that are forbidden to a suspended user.
+// lockActive calls lockUser for an operation that is forbidden to a suspended user.
 func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
 	u, err := lockUser(tx, s.db.Kind(), id)
 	if err == nil && u.Suspended != 0 {
@@ -57,7 +57,7 @@ func errSuspended(name string) error {
 // storable reports whether PostgreSQL can store and look up the text.
 func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// lookup returns a stranger's text for a query; for a text that cannot be stored, it
+// lookup returns a stranger's text for a query. If PostgreSQL cannot store the text, lookup
 // returns one that no row has.
 func lookup[T ~string](s T) string {
 	if storable(string(s)) {
@@ -66,8 +66,8 @@ func lookup[T ~string](s T) string {
 	return string(unicode.ReplacementChar)
 }
 
-// clean makes a stranger's text displayable: it removes other characters and limits it to n
-// bytes.
+// clean removes the characters from a stranger's text that cannot be displayed, and
+// shortens the text to n bytes.
 func clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
@@ -81,8 +81,8 @@ func clean(s string, n int) string {
 	return s
 }
 
-// lowerASCII lowers only ASCII letters: Unicode's rules would turn the Kelvin sign into a
-// k, and so one address into another.
+// lowerASCII changes only ASCII letters to lower case. Unicode's rules would turn the
+// Kelvin sign into a k, and so one address into another.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

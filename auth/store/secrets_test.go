@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Attack: a copy of the database, from which every secret must be missing.
+// Attack: somebody searches a copy of the database for secrets.
 func TestDatabaseHoldsNoSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -72,7 +72,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		}
 		w.removed("gone")
 		w.deleted(ann)
-		// What fails is in no log either.
+		// Failures do not write secrets to the log either.
 		w.pass(time.Hour)
 		w.Redeem(t.Context(), redemption(code))
 		w.Refresh(t.Context(), renewal(tok.Refresh))
@@ -122,7 +122,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 			t.Fatal("the dump does not hold what is in the database")
 		}
 		for what, s := range secrets {
-			// Each kind's secret part, in text and in bytes.
+			// parts are the secret part of each kind, as text and as bytes.
 			parts := []string{s}
 			for _, k := range []auth.Kind{auth.KindAccess, auth.KindRefresh, auth.KindCode, auth.KindSession, auth.KindFlow, auth.KindLogin, auth.KindInvitation, auth.KindKey} {
 				if _, b, err := auth.ParseSecret(k, s); err == nil {
@@ -138,8 +138,8 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 	})
 }
 
-// Attack: bytes that PostgreSQL refuses, wherever a stranger's text is looked up.
-// It is unknown, or malformed, and no failure of the server.
+// Attack: a stranger's text contains bytes that PostgreSQL refuses. The text is then
+// unknown or malformed; the server does not fail.
 func TestTextThatNoRowCanHold(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -180,7 +180,7 @@ func TestTextThatNoRowCanHold(t *testing.T) {
 				wantCode(t, fmt.Sprintf("%s with %q", name, bad), tt.do(), tt.want)
 			}
 			if bad == "\ufffd" {
-				continue // it can be held
+				continue // PostgreSQL can store it
 			}
 			c := consent(ann, sp)
 			c.Client = bad

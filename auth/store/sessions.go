@@ -16,21 +16,21 @@ import (
 	"satchel/internal/space"
 )
 
-// maxSessions bounds the sessions of one user: a new one ends the one with the oldest
-// visit.
+// maxSessions is the maximum count of sessions of one user. A new one ends the one with the
+// oldest visit.
 const maxSessions = 100
 
 // Session is a browser in which a user signed in.
 type Session struct {
-	ID   string // identifies it in lists; not secret
+	ID   string // identifies the session in lists; not secret
 	User space.UserID
-	// Method is the way of signing in: "link", "mail", "passkey", "github", "oidc" or
+	// Method is how the person signed in: "link", "mail", "passkey", "github", "oidc" or
 	// "invitation".
 	Method         string
 	Agent, Address string // of the browser at sign-in; may be empty
 	// Seen is the last visit before this one.
 	Created, Seen time.Time
-	Expires       time.Time // at the latest
+	Expires       time.Time // the latest possible end
 }
 
 // NewSession is the input of StartSession.
@@ -63,8 +63,8 @@ func errSignedOut() error {
 	return fault.New(fault.Unauthenticated, "You are no longer signed in here; sign in again.")
 }
 
-// StartSession creates a session after a sign-in, always with a fresh secret, to prevent
-// session fixation. The error is a fault.NotFound if there is no such user and a
+// StartSession creates a session after a sign-in. The secret is always fresh, to prevent
+// session fixation. The error is a fault.NotFound if there is no such user, and a
 // fault.Forbidden if they are suspended.
 func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Session, error) {
 	now := s.now()
@@ -132,7 +132,7 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 	return u.user(), r.session(), nil
 }
 
-// sessionColumns are the destinations of the columns of sessionQuery.
+// sessionColumns returns the destinations of the columns of sessionQuery.
 func sessionColumns(r *sessionRow, u *userRow) []any {
 	return []any{
 		&r.ID, &r.Hash, &r.UserID, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires,
@@ -146,8 +146,8 @@ func (s *Store) sessionGood(r sessionRow, u userRow, hash []byte, now time.Time)
 		at < s.lastSeen(r.ID, r.Seen)+s.o.SessionIdle.Milliseconds()
 }
 
-// RotateSession gives a session a fresh secret after its rights changed; the old one stops
-// working. The errors are those of CheckSession.
+// RotateSession gives a session a fresh secret after its rights changed. The old secret
+// stops working. The errors are those of CheckSession.
 func (s *Store) RotateSession(ctx context.Context, secret string) (auth.Secret, error) {
 	hash, ok := parseHash(auth.KindSession, secret)
 	if !ok {
@@ -179,7 +179,7 @@ func (s *Store) RotateSession(ctx context.Context, secret string) (auth.Secret, 
 	return fresh, nil
 }
 
-// Sessions returns the valid sessions of a user, the last one seen first.
+// Sessions returns the valid sessions of a user. Those with the latest visits come first.
 func (s *Store) Sessions(ctx context.Context, user space.UserID) ([]Session, error) {
 	now := s.now()
 	var rows []sessionRow
@@ -197,7 +197,7 @@ func (s *Store) Sessions(ctx context.Context, user space.UserID) ([]Session, err
 }
 
 // EndSession ends one session of a user at once. The error is a fault.NotFound if the user
-// does not have it.
+// does not have the session.
 func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		n, err := s.countEnded(tx, by, "user_id = ? AND id = ?", lookup(user), lookup(id))
@@ -208,7 +208,7 @@ func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id 
 	})
 }
 
-// EndOtherSessions ends all sessions of a user except keep, and returns their number.
+// EndOtherSessions ends all sessions of a user except keep, and returns how many it ended.
 func (s *Store) EndOtherSessions(ctx context.Context, by Actor, user space.UserID, keep string) (int, error) {
 	n := 0
 	err := s.db.Transact(ctx, func(tx *gorm.DB) (err error) {
@@ -223,7 +223,7 @@ func (s *Store) endSessions(tx *gorm.DB, by Actor, where string, args ...any) er
 	return err
 }
 
-// countEnded ends sessions with an audit entry for each.
+// countEnded ends sessions, writes an audit entry for each, and returns how many it ended.
 func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (int, error) {
 	var gone []sessionRow
 	if err := s.lockSessions(tx, where, args...); err != nil {

@@ -109,7 +109,8 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// A visit counts before it is written, and keeps the session up to its end.
+// A visit counts before it is written. It extends the session up to the session's maximum
+// lifetime.
 func TestSessionStaysWhileItIsUsed(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -130,8 +131,8 @@ func TestSessionStaysWhileItIsUsed(t *testing.T) {
 	})
 }
 
-// Attack (session fixation): a secret that was put into the browser before the
-// person signs in.
+// Attack (session fixation): somebody puts a secret into the browser before the person
+// signs in.
 func TestSignInAlwaysMakesAFreshSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
@@ -156,7 +157,7 @@ func TestRotationKillsTheOldSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
 		old, s := w.session(ann)
-		// Of two at once one gets the session.
+		// Only one of two simultaneous rotations succeeds.
 		var got [2]auth.Secret
 		var won atomic.Int32
 		var wg sync.WaitGroup
@@ -204,7 +205,7 @@ func TestSessionsOfOneUserAreBounded(t *testing.T) {
 	})
 }
 
-// Attack: another user's ids, on everything that takes a user and an id.
+// Attack: a user passes another user's ids to every method that takes a user and an id.
 func TestAnothersIDsAreNotFound(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, annSpace := w.user("ann", true)
@@ -261,7 +262,7 @@ func TestAnothersIDsAreNotFound(t *testing.T) {
 	})
 }
 
-// What a browser says of itself is shown to its user, and is bounded.
+// A user sees their browser's description of itself, cleaned and shortened.
 func TestSessionShowsNoControlCharacters(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)

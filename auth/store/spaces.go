@@ -12,11 +12,11 @@ import (
 	"satchel/internal/space"
 )
 
-// forUpdate keeps other PostgreSQL transactions from a row until this one ends.
+// forUpdate locks a row against other PostgreSQL transactions until this one ends.
 var forUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
 
-// CreateSpace makes the row of a further space of a user; see NewUser.Space for the id and
-// the order. The errors are those of CreateUser.
+// CreateSpace creates the row of another space of a user. See NewUser.Space for the id, and
+// for when to create the space itself. The errors are those of CreateUser.
 func (s *Store) CreateSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, name string) (Space, error) {
 	if err := CheckName(name); err != nil {
 		return Space{}, err
@@ -67,7 +67,7 @@ func (s *Store) Spaces(ctx context.Context) ([]Space, error) {
 	return out, nil
 }
 
-// Space returns the space with the id; fault.NotFound if there is none.
+// Space returns the space with the id. The error is a fault.NotFound if there is none.
 func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
 	var r spaceRow
 	if err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error; err != nil {
@@ -76,8 +76,8 @@ func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
 	return r.space(), nil
 }
 
-// SpacesOf returns the spaces that a user is a member of, their own first, then
-// by name.
+// SpacesOf returns the spaces of which a user is a member. Their own come first, then the
+// others by name.
 func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, error) {
 	var rows []struct {
 		Row             spaceRow `gorm:"embedded"`
@@ -100,7 +100,7 @@ func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, 
 	return out, nil
 }
 
-// Members returns the members of a space, the owner first, then by name.
+// Members returns the members of a space. The owner comes first, then the others by name.
 func (s *Store) Members(ctx context.Context, id space.SpaceID) ([]Member, error) {
 	var rows []struct {
 		UserID, Name, Role string
@@ -120,16 +120,15 @@ func (s *Store) Members(ctx context.Context, id space.SpaceID) ([]Member, error)
 	return out, nil
 }
 
-// AddMember makes a user an editor or a reader of a space, or changes which of
-// the two they are; it takes effect on their next request. The error is a
-// fault.NotFound for an unknown user or space, and a fault.Invalid for another
-// role or for the owner.
+// AddMember makes a user an editor or a reader of a space, or changes their role. The
+// change takes effect on their next request. The error is a fault.NotFound for an unknown
+// user or space, and a fault.Invalid for another role or for the owner.
 func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID, role space.Role) error {
 	if role != space.Editor && role != space.Reader {
 		return fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(role)))
 	}
 	return s.transact(ctx, func(tx *gorm.DB) error {
-		// The user's row first: GiveSpace holds it while it makes them the owner.
+		// Lock the user's row first: GiveSpace holds it while it makes a user the owner.
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
@@ -160,12 +159,12 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 	})
 }
 
-// RemoveMember ends a membership and revokes the user's grants for the space. The error is
+// RemoveMember ends a membership, and revokes the user's grants for the space. The error is
 // a fault.NotFound, and a fault.Invalid for the owner.
 func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Lock the user's row as CreateKey does, so that no key is created in between, and
-		// as AddMember does.
+		// Lock the user's row as CreateKey does, so that no key is created in between.
+		// AddMember also locks it.
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
@@ -191,7 +190,7 @@ func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, us
 }
 
 // endMember revokes a member's grants for a space. It deletes grants of another issuer's
-// clients: a revoked one would keep the client out after a new membership.
+// clients, because a revoked one would keep the client out after a new membership.
 func (s *Store) endMember(tx *gorm.DB, id, user string) error {
 	err := tx.Exec("DELETE FROM auth_codes WHERE space_id = ? AND user_id = ? AND used = 0", id, user).Error
 	if err == nil {
@@ -211,9 +210,9 @@ func takeSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	return r, nil
 }
 
-// RenameSpace gives a space another name. The error is a fault.Invalid for the
-// name, a fault.Conflict if the owner has another space of that name, and a
-// fault.NotFound if there is no such space.
+// RenameSpace changes the name of a space. The error is a fault.Invalid for the name, a
+// fault.Conflict if the owner has another space of that name, and a fault.NotFound if there
+// is no such space.
 func (s *Store) RenameSpace(ctx context.Context, by Actor, id space.SpaceID, name string) error {
 	if err := CheckName(name); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"satchel/internal/database"
 )
 
-// rows runs a query in the path of a request. Prepared statements are cached for SQLite,
-// where compiling takes longer than running. PostgreSQL's driver has its own cache, and a
-// pooler may not support prepared statements.
+// rows runs a query of a request. It caches prepared statements for SQLite, where compiling
+// takes longer than running. PostgreSQL's driver has its own cache, and a pooler may not
+// support prepared statements.
 func (s *Store) rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s.db.Kind() != database.SQLite {
 		return s.db.Read(ctx).Raw(query, args...).Rows()
@@ -22,8 +22,8 @@ func (s *Store) rows(ctx context.Context, query string, args ...any) (*sql.Rows,
 	return stmt.QueryContext(ctx, args...)
 }
 
-// row runs a query with a constant text and reads its first row; sql.ErrNoRows if there is
-// none.
+// row runs a query with a constant text, and reads its first row. The error is
+// sql.ErrNoRows if there is none.
 func (s *Store) row(ctx context.Context, query string, arg any, into ...any) error {
 	rows, err := s.rows(ctx, query, arg)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The statement outlives the request.
+	// The statement is used after the request has ended.
 	if stmt, err = db.PrepareContext(context.WithoutCancel(ctx), query); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"satchel/internal/space"
 )
 
-// LocalIssuer is the issuer of users whom a command created.
+// LocalIssuer is the issuer of users that a command created.
 const LocalIssuer = "local"
 
 // Defaults of Options.
@@ -41,41 +41,41 @@ const (
 	day = 24 * time.Hour
 )
 
-// Options configures a Store. A zero field has its default.
+// Options configures a Store. A zero field means the default.
 type Options struct {
-	// Logger receives failures to write times of last use and to sweep. Nil
-	// discards.
+	// Logger receives failures to write times of last use and to sweep. Nil discards them.
 	Logger *slog.Logger
-	// Flush is how often times of last use are written, and Sweep how often expired rows
-	// are deleted.
+	// Flush is the time between writes of the times of last use. Sweep is the time between
+	// deletions of expired rows.
 	Flush, Sweep time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	// TokenKey is 32 secret bytes from which tokens are derived. Without it no client gets
-	// tokens. After a change of the key, existing tokens stay valid.
+	// TokenKey holds 32 secret bytes from which tokens are derived. Without it clients get
+	// no tokens. After a change of the key, existing tokens stay valid.
 	TokenKey []byte
-	// AccessLifetime is how long an access token is valid, and RefreshLifetime how long an
-	// unused refresh token is.
+	// AccessLifetime is how long an access token is valid. RefreshLifetime is how long a
+	// refresh token is valid without a use.
 	AccessLifetime, RefreshLifetime time.Duration
-	// RefreshReuse is how long a used refresh token can be used again; negative: never.
+	// RefreshReuse is how long a used refresh token can be used again. A negative value
+	// means never.
 	RefreshReuse time.Duration
 	CodeLifetime time.Duration
-	// SessionIdle is how long a session lasts without a visit, and SessionLifetime
-	// how long at most.
+	// SessionIdle is how long a session lasts without a visit. SessionLifetime is the
+	// maximum lifetime of a session.
 	SessionIdle, SessionLifetime time.Duration
-	// MaxClients is the maximum number of clients that registered themselves. UnusedClient
-	// is how long one without a token is kept, and IdleClient how long one without valid
-	// grants is.
+	// MaxClients is the maximum count of clients that registered themselves. UnusedClient
+	// is how long a client without a token is kept. IdleClient is how long a client without
+	// valid grants is kept.
 	MaxClients               int
 	UnusedClient, IdleClient time.Duration
-	// MaxFlows is the maximum number of sign-ins in progress.
+	// MaxFlows is the maximum count of sign-ins in progress.
 	MaxFlows int
 
-	// Seal encrypts the secrets of the GitHub App. Without it there can be no App.
+	// Seal encrypts the secrets of the GitHub App. Without it, a server cannot have an App.
 	Seal *seal.Box
-	// KeepDeliveries is how long the ids of webhooks are kept, and KeepApprovals how long
-	// requests for an owner's approval are.
+	// KeepDeliveries is how long the ids of webhooks are kept. KeepApprovals is how long
+	// requests for an owner's approval are kept.
 	KeepDeliveries, KeepApprovals time.Duration
 }
 
@@ -125,8 +125,8 @@ type Store struct {
 	o   Options
 
 	mu   sync.Mutex
-	used map[space.GrantID]int64 // of last use, not yet written
-	seen map[string]int64        // millisecond of a session's last visit, not yet written
+	used map[space.GrantID]int64 // times of last use in milliseconds that are not written yet
+	seen map[string]int64        // times of last visits in milliseconds that are not written yet
 
 	prepared map[string]*sql.Stmt // by query; see rows
 	clients  clientCount
@@ -135,8 +135,8 @@ type Store struct {
 	done chan struct{}
 }
 
-// New returns a store on a database to which Migrations were applied. It starts the
-// goroutine that writes times of last use and deletes expired rows; Close ends it.
+// New returns a store on a database to which Migrations were applied. It starts the goroutine
+// that writes times of last use and deletes expired rows. Close ends the goroutine.
 func New(db *database.DB, o Options) *Store {
 	o.setDefaults()
 	ctx, stop := context.WithCancel(context.Background())
@@ -171,21 +171,21 @@ func (s *Store) work(ctx context.Context) {
 	}
 }
 
-// Close writes pending times of last use and ends the store's goroutine. It may be called
-// more than once; the database stays open.
+// Close writes pending times of last use, and ends the store's goroutine. It does not close
+// the database. It may be called more than once.
 func (s *Store) Close() error {
 	s.stop()
 	<-s.done
 	return errors.Join(s.Flush(context.Background()), s.closeStatements())
 }
 
-// Actor is the person or program behind an act, for the audit log.
+// Actor is the person or program that does something, for the audit log.
 type Actor struct {
-	User space.UserID // empty if no user is behind it
+	User space.UserID // empty if it is not a user
 	Via  string       // such as "command line", "web", "first run", "consent", "client"
 }
 
-// Entry is one line of the audit log.
+// Entry is one entry of the audit log.
 type Entry struct {
 	ID      int64
 	At      time.Time
@@ -195,13 +195,13 @@ type Entry struct {
 	Detail  string // a JSON object; never a secret
 }
 
-// Record adds an act of another package to the audit log. detail may be nil, and must not
+// Record adds an entry of another package to the audit log. detail may be nil, and must not
 // contain a secret.
 func (s *Store) Record(ctx context.Context, by Actor, action, subject string, detail map[string]any) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error { return s.record(tx, by, action, subject, detail) })
 }
 
-// record adds an audit entry in the transaction of the act.
+// record adds an audit entry in the transaction of the operation.
 func (s *Store) record(tx *gorm.DB, by Actor, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Store) record(tx *gorm.DB, by Actor, action, subject string, detail map
 	return nil
 }
 
-// FirstRun reports whether there was never a user.
+// FirstRun reports whether the server has never had a user.
 func (s *Store) FirstRun(ctx context.Context) (bool, error) {
 	var n int64
 	if err := s.db.Read(ctx).Model(&userRow{}).Limit(1).Count(&n).Error; err != nil {
@@ -223,7 +223,7 @@ func (s *Store) FirstRun(ctx context.Context) (bool, error) {
 	return n == 0, nil
 }
 
-// Stats counts what is in use.
+// Stats returns the counts of users, spaces and keys.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
 	err := s.db.Read(ctx).Raw(`SELECT
@@ -238,12 +238,12 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	return st, nil
 }
 
-// MaxNameBytes bounds the names of users and spaces.
+// MaxNameBytes is the maximum length of the names of users and spaces in bytes.
 const MaxNameBytes = 64
 
-// CheckName reports whether s may name a user or a space: 1 to 64 of a-z, 0-9,
-// "-", "_" and ".", beginning with a letter or a digit, so that it is one word
-// in a shell, a URL and a file name. The error is a fault.Invalid.
+// CheckName returns a fault.Invalid unless s is valid as the name of a user or a space: 1
+// to 64 of a-z, 0-9, "-", "_" and ".", beginning with a letter or a digit. Such a name is
+// one word in a shell, a URL and a file name.
 func CheckName(s string) error {
 	ok := s != "" && len(s) <= MaxNameBytes && s[0] != '-' && s[0] != '.' && s[0] != '_'
 	for i := range len(s) {
@@ -259,8 +259,8 @@ func CheckName(s string) error {
 	return fault.New(fault.Invalid, "%q is not a valid name. Use a-z, 0-9, -, _ and ., and start with a letter or a digit.", s)
 }
 
-// checkLabel reports whether s is valid as a label: at most 200 bytes without control
-// characters.
+// checkLabel returns an error unless s is valid as a label: at most 200 bytes without
+// control characters.
 func checkLabel(what, s string) error {
 	if len(s) > 200 {
 		return fault.New(fault.Invalid, "The %s has %d bytes, and 200 are allowed.", what, len(s))
@@ -271,7 +271,7 @@ func checkLabel(what, s string) error {
 	return nil
 }
 
-// notFound turns gorm's missing row into a fault, and wraps other errors.
+// notFound turns gorm's error for a missing row into a fault, and wraps other errors.
 func notFound(err error, format string, args ...any) error {
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return fault.New(fault.NotFound, format, args...)
@@ -279,7 +279,7 @@ func notFound(err error, format string, args ...any) error {
 	return fmt.Errorf("look up: %w", err)
 }
 
-// wrap adds what was tried to an error; nil stays nil.
+// wrap adds a description of the attempt to an error. It returns nil for nil.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil

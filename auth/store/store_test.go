@@ -20,8 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var cli = store.Actor{Via: "command line"}
 
-// world is a store on one database, with a clock that stands still until a test
-// moves it.
+// world is a store on one database, with a clock that only the test moves.
 type world struct {
 	*store.Store
 	t  *testing.T
@@ -63,7 +62,7 @@ const (
 	tokenKey = "an example of a key of 32 bytes."
 )
 
-// each runs fn on every database.
+// each runs fn with every kind of database.
 func each(t *testing.T, fn func(t *testing.T, w *world)) {
 	t.Helper()
 	databasetest.Each(t, func(t *testing.T, db *database.DB) { fn(t, newWorld(t, db)) })
@@ -85,7 +84,7 @@ func wantCode(t *testing.T, what string, err error, want fault.Code) {
 	}
 }
 
-// actions returns the audit log's actions, oldest first.
+// actions returns the actions of the audit log, oldest first.
 func (w *world) actions() string {
 	w.t.Helper()
 	entries, err := w.Audit(w.t.Context(), 0, 1000)
@@ -99,9 +98,8 @@ func (w *world) actions() string {
 	return strings.Join(out, " ")
 }
 
-// holdUsers keeps everyone from auth_users on PostgreSQL until release is called
-// and n transactions wait for it, so that all of them go on in the same moment.
-// SQLite's transactions never do.
+// holdUsers locks auth_users on PostgreSQL until release is called and n transactions wait
+// for the lock, so that all of them continue at the same moment. It does nothing on SQLite.
 func (w *world) holdUsers(n int) (release func()) {
 	if w.db.Kind() != database.Postgres {
 		return func() {}
@@ -127,7 +125,7 @@ func TestFirstRun(t *testing.T) {
 		if err != nil || !first {
 			t.Fatalf("on an empty database: %v, %v", first, err)
 		}
-		// Servers that start at once on one database make one first admin.
+		// Servers that start at the same time on one database create one first admin.
 		var wg sync.WaitGroup
 		errs := make(chan error, 4)
 		release := w.holdUsers(cap(errs))
@@ -241,7 +239,7 @@ func TestRemoveUser(t *testing.T) {
 		if _, err := w.Space(t.Context(), bobSpace.ID); err != nil {
 			t.Errorf("the removed user's space is gone: %v", err)
 		}
-		// The name is free, and who takes it inherits nothing.
+		// The name is free, and its next user inherits nothing.
 		bob2, _ := w.user("bob", false)
 		if m, err := w.SpacesOf(t.Context(), bob2.ID); err != nil || len(m) != 1 || m[0].ID == bobSpace.ID {
 			t.Errorf("the new bob has %v, %v", m, err)

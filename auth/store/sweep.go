@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// sweepBatch bounds what one transaction deletes, so that writers never wait
-	// long.
+	// sweepBatch is the maximum count of rows that one transaction deletes, so that other
+	// writers never wait long.
 	sweepBatch = 500
-	// remembered is how long revoked rows are kept, for lists and messages.
+	// remembered is how long revoked rows are kept, for lists and error messages.
 	remembered = 90 * day
 	// codesRemembered is how long an expired code is kept, to detect its reuse.
 	codesRemembered = day
@@ -32,7 +32,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	}{
 		{"auth_flows", "hash", "expires <= ?", []any{at(0)}},
 		{"auth_links", "hash", "expires <= ?", []any{at(0)}},
-		// The notice of a used link stays, like the audit log.
+		// The notice of a used link stays, like an entry of the audit log.
 		{"auth_link_notices", "id", "state = 1 AND expires <= ?", []any{at(remembered)}},
 		{"auth_sessions", "id", "expires <= ?", []any{at(0)}},
 		{"auth_codes", "hash", "expires <= ?", []any{at(codesRemembered)}},
@@ -52,7 +52,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	// A visit that was not written yet counts.
+	// Write the pending visits first, because they count.
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
@@ -65,7 +65,8 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error { return sweepKeys(tx, now) })
 }
 
-// inBatches calls do in successive transactions, until one finds less than a full batch.
+// inBatches calls do in successive transactions, until one of them deletes less than a full
+// batch.
 func (s *Store) inBatches(ctx context.Context, do func(tx *gorm.DB) (int64, error)) error {
 	for {
 		var n int64
@@ -84,11 +85,12 @@ func (s *Store) sweepIdle(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return done.RowsAffected, wrap("sweep idle sessions", done.Error)
 }
 
-// sweepGrants deletes grants that were revoked, and clients' that expired, long ago. A
-// revoked grant of another issuer's client stays, because its row keeps the client out.
+// sweepGrants deletes grants that were revoked long ago, and grants of clients that expired
+// long ago. A revoked grant of another issuer's client stays, because its row keeps the
+// client out.
 func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	before := now.Add(-remembered).UnixMilli()
-	// UNION ALL, because SQLite scans all grants for UNION.
+	// The query uses UNION ALL, because SQLite scans all grants for UNION.
 	var ids []string
 	err := tx.Raw(`SELECT id FROM auth_grants WHERE revoked <> 0 AND revoked <= ? AND kind <> 'external'
 		UNION ALL SELECT id FROM auth_grants WHERE kind = 'oauth' AND expires <= ? LIMIT ?`, before, before, n).Scan(&ids).Error
@@ -107,11 +109,11 @@ func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return int64(len(ids)), nil
 }
 
-// sweepClients deletes clients that registered themselves and either never got a token or
-// have had no valid grant for a long time.
+// sweepClients deletes clients that registered themselves and never got a token, or have
+// had no valid grant for a long time.
 func (s *Store) sweepClients(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	var gone int64
-	// Two statements, so that each uses an index.
+	// There are two statements, so that each uses an index.
 	for _, old := range []struct {
 		where string
 		at    time.Time
@@ -132,7 +134,7 @@ func (s *Store) sweepClients(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return gone, nil
 }
 
-// sweepKeys deletes the salts that no family needs. An unused salt stays for a day, for
+// sweepKeys deletes the salts that no family needs. It keeps an unused salt for a day, for
 // tokens of the previous generation.
 func sweepKeys(tx *gorm.DB, now time.Time) error {
 	const idle = "id < (SELECT MAX(id) FROM auth_token_keys) AND NOT EXISTS (SELECT 1 FROM auth_families f WHERE f.key_id = auth_token_keys.id)"

@@ -13,7 +13,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// tables returns how many rows each table has, but for the audit log.
+// tables returns the count of rows of each table except the audit log.
 func (w *world) tables() map[string]int {
 	w.t.Helper()
 	list := "SELECT name FROM sqlite_master WHERE type = 'table'"
@@ -33,7 +33,7 @@ func (w *world) tables() map[string]int {
 	return out
 }
 
-// removed makes a user of whom only what outlives a removal is left.
+// removed creates and removes a user, so that only the rows that outlive a removal are left.
 func (w *world) removed(name string) {
 	w.t.Helper()
 	u, _, err := w.CreateUser(w.t.Context(), cli, store.NewUser{Name: name, Email: name + "@example.com", Identity: &store.Identity{Issuer: "https://issuer.example", Subject: name}})
@@ -45,7 +45,8 @@ func (w *world) removed(name string) {
 	}
 }
 
-// deleted makes a space of a user's of which only what outlives a deletion is left.
+// deleted creates and deletes a space of a user, so that only the rows that outlive a
+// deletion are left.
 func (w *world) deleted(u store.User) {
 	w.t.Helper()
 	if _, err := w.DeleteSpace(w.t.Context(), cli, w.second(u, "deleted").ID, u.ID); err != nil {
@@ -53,7 +54,7 @@ func (w *world) deleted(u store.User) {
 	}
 }
 
-// Sweep removes what it says and nothing else.
+// Sweep deletes what its comment says, and nothing else.
 func TestSweep(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -104,22 +105,22 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		for _, step := range []struct {
-			pass time.Duration // since the step before
+			pass time.Duration // since the previous step
 			gone map[string]int
 		}{
 			{0, nil},
 			{10*time.Minute - time.Millisecond, nil},
 			{time.Millisecond, map[string]int{"auth_flows": 1}},
 			{5 * time.Minute, map[string]int{"auth_links": 1}},
-			{day - 15*time.Minute, map[string]int{"auth_clients": 1}},                                          // the unused one
-			{store.DefaultCodeLifetime, map[string]int{"auth_codes": 2}},                                       // a day after their end
+			{day - 15*time.Minute, map[string]int{"auth_clients": 1}},                                          // the unused client
+			{store.DefaultCodeLifetime, map[string]int{"auth_codes": 2}},                                       // a day after they expired
 			{6*day - store.DefaultCodeLifetime, map[string]int{"auth_tokens": 1, "auth_github_deliveries": 1}}, // 7 days
 			{23 * day, map[string]int{"auth_sessions": 1, "auth_github_requests": 1}},                          // 30 days
 			{60*day - time.Millisecond, nil},                                                                   //
-			{time.Millisecond, map[string]int{"auth_families": 1, "auth_grants": 1, "auth_clients": 1}},        // 90 days: the revoked key, client-1
-			{7 * day, map[string]int{"auth_invitations": 1, "auth_link_notices": 1}},                           // 90 days after its end
-			{83 * day, map[string]int{"auth_grants": 1}},                                                       // the client's, 90 days after its end
-			{3650 * day, nil}, // keys, also expired ones, and what people sign in with
+			{time.Millisecond, map[string]int{"auth_families": 1, "auth_grants": 1, "auth_clients": 1}},        // 90 days: the revoked key and client-1
+			{7 * day, map[string]int{"auth_invitations": 1, "auth_link_notices": 1}},                           // 90 days after their end
+			{83 * day, map[string]int{"auth_grants": 1}},                                                       // 90 days after the end of the client's grant
+			{3650 * day, nil}, // keys, also expired ones, and ways to sign in stay
 		} {
 			w.pass(step.pass)
 			if err := w.Sweep(t.Context()); err != nil {
@@ -139,7 +140,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// A client whose person comes by each month is not idle, whoever else left it.
+// A client whose person uses it every month is not idle, even if other people left it.
 func TestSweepKeepsClientsThatAreUsed(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -147,7 +148,7 @@ func TestSweepKeepsClientsThatAreUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(store.DefaultUnusedClient)
-		code := w.code(consent(ann, sp)) // about to be redeemed
+		code := w.code(consent(ann, sp)) // before the client redeems it
 		sweep := func() {
 			t.Helper()
 			if err := w.Sweep(t.Context()); err != nil {
@@ -175,7 +176,7 @@ func TestSweepKeepsClientsThatAreUsed(t *testing.T) {
 	})
 }
 
-// What is over is deleted in batches, all of it.
+// Expired rows are deleted in batches, and none remain.
 func TestSweepOfMany(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for i := range 1203 {
@@ -193,7 +194,7 @@ func TestSweepOfMany(t *testing.T) {
 	})
 }
 
-// The store sweeps by itself, until it is closed (goleak looks for what is left).
+// The store sweeps by itself until it is closed. goleak looks for leftover goroutines.
 func TestSweepComesByItself(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		if _, err := w.PutFlow(t.Context(), "oidc", nil, time.Minute); err != nil {

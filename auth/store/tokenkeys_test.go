@@ -9,7 +9,7 @@ import (
 	"satchel/auth/store"
 )
 
-// A restart, or another process on the same database, changes nothing.
+// Tokens stay valid after a restart, and in another process on the same database.
 func TestRestartKeepsEverything(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -43,8 +43,8 @@ func TestRestartKeepsEverything(t *testing.T) {
 	})
 }
 
-// Salts are made again each month; families of old ones refresh on, and old ones go
-// once nobody needs them.
+// There is a new salt each month. Families of old salts can still refresh. An old salt is
+// deleted when no family needs it.
 func TestTokenKeyRotation(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -72,7 +72,8 @@ func TestTokenKeyRotation(t *testing.T) {
 		}
 		w.pass(30 * day)
 		staying, before := w.refresh(renewal(staying.Refresh)), staying
-		// The newest token's generation before is of a salt that no family uses.
+		// The newest token is of a new salt. No family uses the salt of the generation
+		// before it.
 		for range 2 {
 			if err := w.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -102,8 +103,7 @@ func TestTokenKeyRotation(t *testing.T) {
 	})
 }
 
-// A server that lost its key logs nobody out, and its clients get tokens of the
-// new one.
+// A server with another key logs nobody out. Clients then get tokens of the new key.
 func TestAnotherServerKey(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -122,7 +122,7 @@ func TestAnotherServerKey(t *testing.T) {
 	})
 }
 
-// A server without a key tells nobody a token that the next one could not repeat.
+// A server without a key returns no token that the next server could not repeat.
 func TestNoServerKey(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)
@@ -138,8 +138,8 @@ func TestNoServerKey(t *testing.T) {
 	})
 }
 
-// The database was put back to the state of an hour ago: what clients got since is
-// known by its MAC.
+// The database was restored to its state of an hour ago. The MAC proves the tokens that
+// clients got since then.
 func TestRefreshTokenOfAGenerationThatTheDatabaseLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, sp := w.user("ann", true)

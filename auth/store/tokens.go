@@ -21,11 +21,11 @@ func errUnknownRefresh() error {
 // Refresh exchanges a refresh token for a new one and an access token.
 //
 // Real clients use one token in parallel, and again after a lost answer. So within
-// Options.RefreshReuse of the first use, Refresh returns the same new token again; if that
-// was used meanwhile, it returns the family's newest pair, so that every process of the
-// client can continue. Later the token counts as stolen, and the grant is revoked. If the
-// client or the resource is wrong, or the scopes exceed the grant, Refresh fails and
-// changes nothing.
+// Options.RefreshReuse of the first use, Refresh returns the same new token again. If that
+// token was used meanwhile, Refresh returns the family's newest pair, so that every process
+// of the client can continue. After that time, Refresh treats the token as stolen, and
+// revokes the grant. If the client or the resource is wrong, or the scopes exceed the
+// grant, Refresh fails and changes nothing.
 //
 // The error is a fault.Invalid of auth.ErrInvalidGrant, auth.ErrInvalidTarget or
 // auth.ErrInvalidScope.
@@ -34,7 +34,8 @@ func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens
 	if !ok {
 		return auth.Tokens{}, errUnknownRefresh()
 	}
-	// Outside of a transaction, so that a caller without a valid token delays no writer.
+	// This read is outside of a transaction, so that a caller without a valid token delays
+	// no writer.
 	g, _, err := s.takeFamily(s.db.Read(ctx), p)
 	if err != nil {
 		return auth.Tokens{}, readError(ctx, err)
@@ -43,13 +44,13 @@ func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens
 		return auth.Tokens{}, errUnknownRefresh()
 	}
 	var out auth.Tokens
-	var refused error // does not roll back the transaction
+	var refused error // an error of the client, which must not roll back the transaction
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, g.UserID)
 		if err != nil {
 			return err
 		}
-		// Again: no other refresh of the user's is in progress now.
+		// Read the family again. No other refresh of the user is in progress now.
 		g, f, err := readFamily(tx, p.grant)
 		if err != nil {
 			return err
@@ -145,8 +146,8 @@ func (s *Store) checkRefresh(tx *gorm.DB, r auth.RefreshRequest, g grantRow, f f
 	return space.Role(m.Role), nil
 }
 
-// mayRepeat reports whether a used refresh token was first used within RefreshReuse, which
-// is when the next generation began.
+// mayRepeat reports whether a used refresh token was first used within RefreshReuse. The
+// next generation began at that first use.
 func (s *Store) mayRepeat(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	began := f.Rotated
 	if p.generation+1 < f.Generation {
@@ -184,12 +185,12 @@ func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scop
 			return s.issue(tx, k, f, g, scopes, role, s.now())
 		}
 	}
-	// The server's key was changed, so the pair cannot be derived again.
+	// The server's key has changed, so the pair cannot be derived again.
 	return s.rotate(tx, g, f, f.Generation+1, scopes, role)
 }
 
-// rotate starts the generation after that of the token. The token's is the family's
-// generation, unless the database was restored to an older state.
+// rotate starts the generation after the given one. The given one is the family's, unless
+// the database was restored to an older state.
 func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, scopes []space.Scope, role space.Role) (auth.Tokens, error) {
 	now := s.now()
 	k, err := s.newestKey(tx, now)
@@ -220,21 +221,22 @@ func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, s
 	return s.issue(tx, k, f, g, scopes, role, now)
 }
 
-// keptGenerations is the number of generations whose access tokens stay valid until they
+// keptGenerations is the count of generations whose access tokens stay valid until they
 // expire.
 const keptGenerations = 16
 
 func (s *Store) reuseWindow() time.Duration { return max(s.o.RefreshReuse, 0) }
 
-// RevokeToken ends the grant of an access or a refresh token of the client (RFC
-// 7009). It does nothing for a token that is unknown or another client's.
+// RevokeToken ends the grant of a client's access token or refresh token (RFC 7009). It
+// does nothing for an unknown token, or a token of another client.
 func (s *Store) RevokeToken(ctx context.Context, client, token string) error {
 	p, isRefresh := parseRefresh(token)
 	hash, isAccess := parseHash(auth.KindAccess, token)
 	if !isRefresh && !isAccess {
 		return nil
 	}
-	// Outside of a transaction, so that a caller without a valid token delays no writer.
+	// This read is outside of a transaction, so that a caller without a valid token delays
+	// no writer.
 	var g grantRow
 	var err error
 	if isRefresh {
@@ -266,7 +268,7 @@ JOIN auth_spaces s ON s.id = g.space_id
 LEFT JOIN auth_members m ON m.space_id = g.space_id AND m.user_id = g.user_id
 WHERE t.hash = ?`
 
-// VerifyAccess verifies an access token for a resource, with one query; see auth.Verifier.
+// VerifyAccess checks an access token for a resource, with one query; see auth.Verifier.
 func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth.Principal, error) {
 	unknown := fault.New(fault.Unauthenticated, "This server does not know the token; it may have expired, or belong to another server.")
 	hash, ok := parseHash(auth.KindAccess, bearer)

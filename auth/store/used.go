@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// markUsed records a use in memory: a write per request would make every reader wait for
+// markUsed records a use in memory. A write per request would make every reader wait for
 // the disk. The time is exact to the millisecond, because the connect pages ask which
 // client has called since a time.
 func (s *Store) markUsed(id space.GrantID, at time.Time) {
@@ -22,30 +22,29 @@ func (s *Store) markUsed(id space.GrantID, at time.Time) {
 	s.mu.Unlock()
 }
 
-// markSeen records a visit in the same way.
+// markSeen records a visit in memory; see markUsed.
 func (s *Store) markSeen(session string, at time.Time) {
 	s.mu.Lock()
 	s.seen[session] = max(s.seen[session], at.UnixMilli())
 	s.mu.Unlock()
 }
 
-// lastSeen returns the later of the stored time and the one that was not written yet.
+// lastSeen returns the later of the stored time and the time that is not written yet.
 func (s *Store) lastSeen(session string, row int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(row, s.seen[session])
 }
 
-// lastUsed is lastSeen of a grant: after connecting a client, people check that it works
-// before the time is written.
+// lastUsed returns the same for a grant as lastSeen for a session. People check that a new
+// client works before the time is written.
 func (s *Store) lastUsed(id space.GrantID, row int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(row, s.used[id])
 }
 
-// Flush writes the times of last use now. Times that could not be written are kept for the
-// next Flush.
+// Flush writes the times of last use now. If it cannot write a time, the next Flush does.
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	used, seen := maps.Clone(s.used), maps.Clone(s.seen)
@@ -54,7 +53,7 @@ func (s *Store) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Always in the same order, to avoid a deadlock between processes.
+		// The order is always the same, to avoid a deadlock between processes.
 		err := inOrder(used, func(id space.GrantID, at int64) error {
 			return tx.Exec("UPDATE auth_grants SET last_used = ? WHERE id = ? AND last_used < ?", at, string(id), at).Error
 		})
@@ -88,7 +87,7 @@ func inOrder[K cmp.Ordered](m map[K]int64, do func(K, int64) error) error {
 	return nil
 }
 
-// forget deletes from m the entries that were written and did not change since.
+// forget deletes from m the entries that were written and have not changed since.
 func forget[K comparable](m, written map[K]int64) {
 	for k, v := range written {
 		if m[k] == v {

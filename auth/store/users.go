@@ -20,30 +20,30 @@ type NewUser struct {
 	Display string
 	Email   string
 	Admin   bool
-	// Issuer and Subject are their identity; empty for LocalIssuer. See Identity.
+	// Issuer and Subject are their identity. Both are empty for LocalIssuer. See Identity.
 	Issuer, Subject string
 	Identity        *Identity
-	// Admitted says what lets them in; see User.Admitted. Empty means "command", or "first
-	// run" with First.
+	// Admitted is the reason that admits the user; see User.Admitted. Empty means
+	// "command", or "first run" with First.
 	Admitted string
-	// Invitation is the secret of an invitation that the user accepts in the same
-	// transaction, so that one invitation makes one user; see AcceptInvitation. They get
-	// the invitation's address if Email is empty; see NewInvitation.Email.
+	// Invitation is the secret of an invitation. The user accepts it in the same
+	// transaction, so that one invitation creates only one user; see AcceptInvitation. If
+	// Email is empty, the user gets the invitation's address; see NewInvitation.Email.
 	Invitation string
-	// Space and SpaceName are the id and name of their first space; by default a fresh id,
-	// and the user's name. The git store creates the space itself, preferably before its
-	// row, with an id from space.NewSpaceID: a crash in between then leaves an unused
-	// repository, not a row without one.
+	// Space and SpaceName are the id and name of the user's first space. By default they
+	// are a fresh id and the user's name. The git store creates the space itself,
+	// preferably before its row, with an id from space.NewSpaceID. A crash in between then
+	// leaves an unused repository, but not a row without a repository.
 	Space     space.SpaceID
 	SpaceName string
-	// First requires that there was never a user. The transaction checks this, so that only
-	// one of two servers that start at once on one database creates the first admin.
+	// First requires that the server has never had a user. The transaction checks this. If
+	// two servers start at the same time on one database, only one creates the first admin.
 	First bool
 }
 
-// CreateUser makes a user and the row of their first space, which they own. The error is a
-// fault.Invalid for a bad name and a fault.Conflict if the name, the identity or the space
-// exists already, or if First is set and there was a user.
+// CreateUser creates a user and the row of their first space. The error is a fault.Invalid
+// for a bad name. It is a fault.Conflict if the name, the identity or the space exists
+// already, or if First is set and there was a user.
 func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Space, error) {
 	id := space.NewUserID()
 	if n.SpaceName == "" {
@@ -127,7 +127,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		if err := s.fillEmail(tx, by, &u, i.Email); err != nil {
 			return err
 		}
-		return unblock(tx, u) // also of the address
+		return unblock(tx, u) // also unblocks the address
 	})
 	if err != nil {
 		return User{}, Space{}, err
@@ -150,8 +150,8 @@ func (s *Store) onlyIfEmpty(tx *gorm.DB) error {
 }
 
 // UndoCreateUser undoes a CreateUser whose space could not be created. It deletes the user
-// and their spaces. The error is a fault.Conflict if they are in use: by a grant, another
-// member or a membership elsewhere.
+// and their spaces. The error is a fault.Conflict if the user has a grant or is a member of
+// another space, or if one of their spaces has another member.
 func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := lockUser(tx, s.db.Kind(), id)
@@ -196,9 +196,9 @@ func undoInvitation(tx *gorm.DB, user string) error {
 	return wrap("undo invitation", err)
 }
 
-// RemoveUser removes a user: it revokes their grants, deletes their sessions, links,
-// passkeys, identities and open invitations, and ends their memberships in other people's
-// spaces, all at once. Their own spaces stay. The error is a fault.NotFound, or a
+// RemoveUser removes a user. At once, it revokes their grants, deletes their sessions,
+// links, passkeys, identities and open invitations, and ends their memberships in other
+// people's spaces. Their own spaces stay. The error is a fault.NotFound, or a
 // fault.Conflict for the only admin.
 func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -242,8 +242,8 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 	})
 }
 
-// lockUser reads a user who is not removed, so that no other transaction
-// removes them or grants them anything until this one ends.
+// lockUser reads a user who is not removed. Until this transaction ends, no other one can
+// remove the user or give them a grant.
 func lockUser[ID ~string](tx *gorm.DB, kind database.Kind, id ID) (userRow, error) {
 	var u userRow
 	q := tx.Where("removed = 0 AND id = ?", lookup(id))
@@ -256,7 +256,7 @@ func lockUser[ID ~string](tx *gorm.DB, kind database.Kind, id ID) (userRow, erro
 	return u, nil
 }
 
-// ListUsers returns all users but removed ones, by name.
+// ListUsers returns all users by name, without removed ones.
 func (s *Store) ListUsers(ctx context.Context) ([]User, error) {
 	var rows []userRow
 	if err := s.db.Read(ctx).Where("removed = 0").Order("name").Find(&rows).Error; err != nil {
@@ -269,8 +269,8 @@ func (s *Store) ListUsers(ctx context.Context) ([]User, error) {
 	return out, nil
 }
 
-// FindUser returns the user with the name; fault.NotFound if there is none
-// or they were removed.
+// FindUser returns the user with the name. The error is a fault.NotFound if there is none,
+// or if they were removed.
 func (s *Store) FindUser(ctx context.Context, name string) (User, error) {
 	var r userRow
 	if err := s.db.Read(ctx).Where("removed = 0 AND name = ?", lookup(name)).Take(&r).Error; err != nil {
@@ -279,7 +279,7 @@ func (s *Store) FindUser(ctx context.Context, name string) (User, error) {
 	return r.user(), nil
 }
 
-// User returns the user with the id, as FindUser does.
+// User returns the user with the id. The errors are those of FindUser.
 func (s *Store) User(ctx context.Context, id space.UserID) (User, error) {
 	var r userRow
 	if err := s.db.Read(ctx).Where("removed = 0 AND id = ?", lookup(id)).Take(&r).Error; err != nil {

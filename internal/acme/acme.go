@@ -17,40 +17,39 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// Options configure a [Manager].
+// Options configures a [Manager].
 type Options struct {
-	Domain       string // the name, in lower case and, where it is international, in its ASCII form
-	Dir          string // where the certificate and the account's key are kept; made with mode 0700
-	DirectoryURL string // the authority's directory (RFC 8555 section 7.1.1)
-	Email        string // to which the authority may write; may be empty
-	CAFile       string // PEM file of authorities whose certificate the directory may have, besides the system's; may be empty
-	// RetryMin and RetryMax bound the pause after a failure, which doubles with
-	// each; 5 minutes and 6 hours where they are not positive. Let's Encrypt
-	// takes 5 failed attempts per hour. The first pause is 15 seconds at most where
-	// the authority did not hear of the attempt.
+	Domain       string // the name in lower case, and in its ASCII form if it is international
+	Dir          string // the directory for the certificate and the account's key; created with mode 0700
+	DirectoryURL string // URL of the authority's directory (RFC 8555 section 7.1.1)
+	Email        string // address for the authority's messages; may be empty
+	CAFile       string // PEM file of authorities that may sign the directory's certificate, in addition to the system's; may be empty
+	// RetryMin and RetryMax are the shortest and longest pause after a failure. The pause
+	// doubles with each failure. The defaults are 5 minutes and 6 hours. Let's Encrypt
+	// allows 5 failed attempts per hour. If the request did not reach the authority, the
+	// first pause is at most 15 seconds.
 	RetryMin, RetryMax time.Duration
-	// Timeout bounds one attempt; 5 minutes where it is not positive.
+	// Timeout is the maximum time of one attempt. The default is 5 minutes.
 	Timeout time.Duration
-	Logger  *slog.Logger     // none if it is nil
-	Now     func() time.Time // time.Now where it is nil
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil means time.Now
 }
 
-// Manager keeps the certificate of one name. Its methods may be called from any
-// goroutine.
+// Manager keeps the certificate of one name current. It is safe for concurrent use.
 type Manager struct {
 	o     Options
-	dir   string // of this authority
+	dir   string // for this authority
 	http  *http.Client
 	log   *slog.Logger
 	sleep func(ctx context.Context, d time.Duration) error
 
 	cert      atomic.Pointer[tls.Certificate]
 	challenge atomic.Pointer[challenge]
-	http01    atomic.Bool // whether HTTPHandler is in use
+	http01    atomic.Bool // reports whether HTTPHandler is in use
 	ready     chan struct{}
 
-	client *acme.Client // the loop's alone
-	worked string       // the challenge that succeeded last; the loop's alone
+	client *acme.Client // used only by the loop
+	worked string       // the challenge that last succeeded; used only by the loop
 
 	mu     sync.Mutex
 	status Status
@@ -59,7 +58,7 @@ type Manager struct {
 	loop   sync.WaitGroup
 }
 
-// challenge is the response that the authority sees while it checks that the name is ours.
+// challenge is the response that the authority gets when it checks that the name is ours.
 type challenge struct {
 	cert       *tls.Certificate // for tls-alpn-01
 	path, body string           // for http-01
@@ -68,18 +67,18 @@ type challenge struct {
 // Status describes the state of the certificate.
 type Status struct {
 	Domain      string
-	Authority   string    // the directory
-	Issuer      string    // whom the certificate names as such; empty without one
-	NotBefore   time.Time // zero without a certificate
+	Authority   string    // URL of its directory
+	Issuer      string    // name of the issuer in the certificate; empty if there is none
+	NotBefore   time.Time // zero if there is no certificate
 	NotAfter    time.Time
-	Failures    int       // since the last success
-	LastError   string    // what went wrong last, and what to do; empty after a success
+	Failures    int       // count since the last success
+	LastError   string    // the last failure and its remedy; empty after a success
 	LastFailure time.Time // zero after a success
-	NextAttempt time.Time // when the server asks the authority next
+	NextAttempt time.Time // when the server sends the next request to the authority
 }
 
-// New checks the options and loads the stored certificate. It sends no requests; Start
-// does.
+// New checks the options, and loads the stored certificate. It sends no requests. Start
+// sends them.
 func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -123,7 +122,7 @@ func New(o Options) (*Manager, error) {
 
 func authorities(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil // the system's
+		return nil, nil // the system's authorities
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -139,9 +138,9 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Start begins to request a certificate in the background, if there is none or it must be
-// renewed. It returns at once. The listeners must already accept connections, because the
-// authority connects to them. Close ends the background work.
+// Start begins to request a certificate in the background, if there is none or if it must
+// be renewed. It returns at once. The listeners must already accept connections, because
+// the authority connects to them. Close ends the background work.
 func (m *Manager) Start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +152,7 @@ func (m *Manager) Start() {
 	m.loop.Go(func() { m.run(ctx) })
 }
 
-// Close ends the background work and waits for it. The certificate is still served.
+// Close ends the background work, and waits for it. Handshakes still get the certificate.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -186,7 +185,7 @@ func (m *Manager) TLSConfig() *tls.Config {
 	}
 }
 
-// The errors of a handshake. They are logged, so they contain nothing that a client sent.
+// Errors of a handshake. They are logged, so they contain nothing from the client.
 var (
 	errOtherName     = errors.New("acme: the client asks for another name than this server's")
 	errNoChallenge   = errors.New("acme: a challenge is asked for while none is under way")
@@ -210,7 +209,7 @@ func (m *Manager) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	return nil, errNoCertificate
 }
 
-// use makes c the certificate that is served.
+// use makes c the certificate for handshakes.
 func (m *Manager) use(c *tls.Certificate) {
 	first := m.cert.Swap(c) == nil
 	m.mu.Lock()

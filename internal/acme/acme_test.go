@@ -41,7 +41,7 @@ func TestACertificateIsFetchedAtTheStartAndRenewedByTheClock(t *testing.T) {
 	if want := c.now().Add(a.validity); !s.NotAfter.Equal(want) || s.Issuer != "CN=Test Authority" || s.LastError != "" || s.Domain != domain {
 		t.Errorf("%+v", s)
 	}
-	// A third is left, and up to a thirtieth more.
+	// The renewal is due when a third of the life is left, or up to a thirtieth earlier.
 	from, to := c.now().Add(57*24*time.Hour), c.now().Add(60*24*time.Hour)
 	if s.NextAttempt.Before(from) || s.NextAttempt.After(to) {
 		t.Errorf("it is due at %v, not from %v to %v", s.NextAttempt, from, to)
@@ -56,7 +56,7 @@ func TestACertificateIsFetchedAtTheStartAndRenewedByTheClock(t *testing.T) {
 	}
 }
 
-// The machine slept, or its clock was set: the loop looks at the clock each hour.
+// The machine slept, or somebody set its clock. The loop checks the clock each hour.
 func TestSleepingMachinesRenewWhenTheyWake(t *testing.T) {
 	c := newClock()
 	a := newAuthority(t, c)
@@ -253,7 +253,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// Until the authority gives a certificate, visitors must not make it be asked.
+// Visitors cause no request to the authority while there is no certificate.
 func TestAttackVisitorsUseUpNoLimit(t *testing.T) {
 	c := newClock()
 	a := newAuthority(t, c)

@@ -31,15 +31,15 @@ import (
 
 const domain = "satchel.example.com"
 
-// problem is an error as the authority sends it.
+// problem is an error in the authority's format.
 type problem struct {
 	status       int
 	kind, detail string
 	retryAfter   string
 }
 
-// authority is an ACME server that does what a test says. It verifies no
-// signatures: e2e/https.test.mjs has a real one, which does.
+// authority is an ACME server that the test controls. It verifies no signatures.
+// e2e/https.test.mjs uses a real server, which does.
 type authority struct {
 	*httptest.Server
 	t      *testing.T
@@ -50,21 +50,21 @@ type authority struct {
 
 	mu       sync.Mutex
 	validity time.Duration
-	behind   time.Duration // by how much its clock is behind ours
+	behind   time.Duration // how far its clock is behind ours
 	offered  []string
 	fails    map[string]*problem // by step: "account", "order", "finalize", or a challenge's type
-	broken   string              // what is wrong with the certificates: "name", "key", "expired"
-	manager  *Manager            // whom challenges are looked for at; nil to believe
+	broken   string              // the fault of the certificates: "name", "key" or "expired"
+	manager  *Manager            // where the authority checks challenges; nil to accept them unchecked
 	http     http.Handler
 	accounts int
 	orders   []*order
-	hang     chan struct{} // closed when an order has come that is never answered; nil for none
+	hang     chan struct{} // closed when an order arrives that gets no answer; nil to answer all
 }
 
 type order struct {
 	status, authz, detail string
 	problem               *problem
-	failed                string // the challenge
+	failed                string // the failed challenge
 	cert                  []byte
 }
 
@@ -196,7 +196,7 @@ func (a *authority) authz(w http.ResponseWriter, n int) {
 	a.json(w, 200, map[string]any{"status": o.authz, "identifier": map[string]any{"type": "dns", "value": domain}, "challenges": challenges})
 }
 
-// validate looks at what the manager shows.
+// validate checks the manager's response to the challenge.
 func (a *authority) validate(o *order, typ, payload string) {
 	if payload != "{}" {
 		a.t.Errorf("the challenge is accepted with %q", payload)
@@ -255,7 +255,7 @@ func (a *authority) sign(csr []byte) []byte {
 	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca})...)
 }
 
-// count is how many orders and accounts were asked for.
+// count returns the counts of requested orders and accounts.
 func (a *authority) count() (orders, accounts int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -288,7 +288,7 @@ func handshake(t *testing.T, m *Manager, config *tls.Config) (tls.ConnectionStat
 	return c.ConnectionState(), err
 }
 
-// clock is set by tests, and stands in for sleeping.
+// clock is a clock that tests set. It also replaces sleeping.
 type clock struct {
 	mu     sync.Mutex
 	t      time.Time
@@ -326,14 +326,14 @@ func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// asleep waits until the loop sleeps, and returns for how long.
+// asleep waits until the loop sleeps, and returns the duration of its sleep.
 func (c *clock) asleep(t *testing.T) time.Duration {
 	t.Helper()
 	return testenv.Receive(t, "the loop's sleep", c.sleeps)
 }
 
-// pass lets so much time go by while the loop sleeps, and returns when it sleeps
-// again after d of it at least.
+// pass moves the clock while the loop sleeps. It returns when the loop sleeps again after
+// at least d has passed.
 func (c *clock) pass(t *testing.T, asleep, d time.Duration) (next time.Duration) {
 	t.Helper()
 	for end := c.now().Add(d); ; {
@@ -346,7 +346,7 @@ func (c *clock) pass(t *testing.T, asleep, d time.Duration) (next time.Duration)
 	}
 }
 
-// logged gathers what the manager logs.
+// logged collects the manager's log.
 type logged struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -364,7 +364,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// open makes a manager that asks the authority, with its loop not started.
+// open returns a manager for the authority. Its loop is not started.
 func (a *authority) open(dir string) (*Manager, *logged) {
 	a.t.Helper()
 	log := &logged{}

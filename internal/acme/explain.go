@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// explain returns a sentence or two with the meaning of a failure and its remedy.
+// explain returns the meaning of a failure and its remedy, in one or two sentences.
 func explain(err error, domain string) string {
 	if failed, ok := errors.AsType[challengeErrors](err); ok {
 		var all []string
@@ -92,14 +92,14 @@ func explainProblem(kind, domain, port string) string {
 	return ""
 }
 
-// unreachable reports whether the server could not be reached.
+// unreachable reports whether the authority could not be reached.
 func unreachable(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
 	return network || dns
 }
 
-// problemOf returns the authority's own words (RFC 7807) on why something failed.
+// problemOf returns the authority's own description of a failure (RFC 7807).
 func problemOf(err error) *acme.Error {
 	if a, ok := errors.AsType[*acme.AuthorizationError](err); ok {
 		for _, e := range a.Errors {
@@ -115,7 +115,7 @@ func problemOf(err error) *acme.Error {
 	return p
 }
 
-// kind is the last word of a problem's type, as RFC 8555 section 6.7 lists them.
+// kind returns the last word of a problem's type, as in RFC 8555 section 6.7.
 func kind(p *acme.Error) string {
 	return p.ProblemType[strings.LastIndexByte(p.ProblemType, ':')+1:]
 }
@@ -137,7 +137,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// clean makes another server's words fit for a line of text.
+// clean makes a text from another server fit for one line.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -12,7 +12,7 @@ func TestChallenges(t *testing.T) {
 	refused := &problem{400, "connection", "connection refused", ""}
 	for _, tt := range []struct {
 		name    string
-		plain   bool // whether plain http is served
+		plain   bool // reports whether plain http is served
 		offered []string
 		fails   map[string]*problem
 		orders  int
@@ -134,7 +134,8 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// To a clock that is fast every certificate seems due when it comes.
+// If this machine's clock is fast, every new certificate seems due at once. The manager
+// still does not use up the authority's limit.
 func TestAClockThatIsFastDoesNotUseUpTheLimit(t *testing.T) {
 	c := newClock()
 	a := newAuthority(t, c)
@@ -151,7 +152,7 @@ func TestAClockThatIsFastDoesNotUseUpTheLimit(t *testing.T) {
 	}
 }
 
-// The old certificate is served while the new one cannot be had.
+// The manager serves the old certificate while it cannot get a new one.
 func TestRenewalThatFails(t *testing.T) {
 	c := newClock()
 	a := newAuthority(t, c)
@@ -159,7 +160,7 @@ func TestRenewalThatFails(t *testing.T) {
 	m.Start()
 	asleep := c.asleep(t)
 	a.set(func() { a.fails["order"] = &problem{503, "serverInternal", "maintenance", ""} })
-	// The loop sleeps, and reads this when it wakes.
+	// The loop sleeps now, and reads this when it wakes.
 	m.client.RetryBackoff = func(int, *http.Request, *http.Response) time.Duration { return -1 }
 	asleep = c.pass(t, asleep, 61*24*time.Hour)
 	if s := m.Status(); serial(m) != 1 || s.Failures == 0 || s.NotAfter.IsZero() || !strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "ERROR") {
@@ -244,7 +245,7 @@ func TestACertificateThatCannotBeSavedIsUsed(t *testing.T) {
 	c := newClock()
 	a := newAuthority(t, c)
 	m, log := a.open(t.TempDir())
-	// A directory in the way, which root cannot replace by a file either.
+	// Even root cannot replace a directory by a file.
 	if err := os.Mkdir(m.certificateFile(), 0o700); err != nil {
 		t.Fatal(err)
 	}

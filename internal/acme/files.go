@@ -20,9 +20,9 @@ import (
 	"strings"
 )
 
-// makeDir makes the directory for what one authority gives. Each has its own, so
-// that a certificate of a staging authority is not served once another one is
-// configured.
+// makeDir creates the directory for the files of one authority. Each authority has its own
+// directory. So the certificate of a staging authority is not served after another
+// authority is configured.
 func makeDir(dir, directoryURL string) (string, error) {
 	u, err := url.Parse(directoryURL)
 	if err != nil || u.Hostname() == "" {
@@ -73,7 +73,7 @@ func (m *Manager) saveCertificate(c *tls.Certificate) error {
 	return m.write(m.certificateFile(), b.Bytes())
 }
 
-// accountKey returns the key by which the authority knows us; it is made once.
+// accountKey returns the key that identifies our account at the authority. It is created once.
 func (m *Manager) accountKey() (crypto.Signer, error) {
 	file := filepath.Join(m.dir, "account.pem")
 	b, err := os.ReadFile(file)
@@ -113,9 +113,10 @@ func encodeKey(key crypto.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// write replaces a file by one that is on disk as a whole, for the owner alone.
+// write replaces a file completely, and only after the new content is on disk. Only the
+// owner can read the file.
 func (m *Manager) write(file string, b []byte) (err error) {
-	f, err := os.CreateTemp(m.dir, ".new-*") // mode 0600
+	f, err := os.CreateTemp(m.dir, ".new-*") // has mode 0600
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// HTTPHandler returns what the plain http listener serves: the authority's http-01
-// challenge (RFC 8555 section 8.3), and to everybody else the way to https. GET
-// and HEAD are redirected to our own name, whatever Host says; anything else is
-// refused, since what it carries, a token among it, has already been sent in the
-// clear and must not seem to work. Strict-Transport-Security is never set here
-// (RFC 6797 section 7.2). Once this is called, the manager offers that challenge.
+// HTTPHandler returns the handler of the plain http listener. It answers the authority's
+// http-01 challenge (RFC 8555 section 8.3). It redirects other GET and HEAD requests to
+// https at our own name, whatever their Host is. It refuses all other requests: their
+// content, such as a token, has already been sent unencrypted, and must not seem to work.
+// It never sets Strict-Transport-Security (RFC 6797 section 7.2). From the call on, the
+// manager offers the http-01 challenge.
 func (m *Manager) HTTPHandler() http.Handler {
 	m.http01.Store(true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (m *Manager) HTTPHandler() http.Handler {
 		}
 		target := r.URL.RequestURI()
 		if !strings.HasPrefix(target, "/") {
-			target = "/" // an opaque URL would go on with our name
+			target = "/" // an opaque URL would extend our name
 		}
 		http.Redirect(w, r, "https://"+m.o.Domain+target, http.StatusMovedPermanently)
 	})

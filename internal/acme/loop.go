@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// look is how long the loop sleeps at most before it looks at the clock again,
-// which may be set, or go on while the machine sleeps.
+// look is the longest sleep before the loop checks the clock again. Somebody may set the
+// clock, and it continues while the machine sleeps.
 const look = time.Hour
 
-// run asks the authority whenever a certificate is due, until ctx ends.
+// run requests a certificate whenever one is due, until ctx ends.
 func (m *Manager) run(ctx context.Context) {
 	for {
 		for {
@@ -38,7 +38,8 @@ func (m *Manager) run(ctx context.Context) {
 		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
 		m.notBefore(m.o.Now().Add(cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10))
 		if unsaved != nil {
-			// It is used until the server ends; the next start would ask for another.
+			// The server uses the certificate until it ends. The next start would request
+			// another one.
 			what := explain(unsaved, m.o.Domain)
 			m.log.Error("the certificate cannot be saved", "do", what, "err", unsaved)
 			m.mu.Lock()
@@ -48,8 +49,8 @@ func (m *Manager) run(ctx context.Context) {
 	}
 }
 
-// notBefore puts off the next attempt: where this machine's clock is wrong, a
-// certificate may seem due as soon as it has come, and the next one as well.
+// notBefore delays the next attempt. If this machine's clock is wrong, every new
+// certificate may seem due at once.
 func (m *Manager) notBefore(t time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,14 +68,14 @@ func (m *Manager) failed(err error) {
 	s.Failures++
 	first := m.o.RetryMin
 	if unreachable(err) {
-		// No limit of the authority's is used up; often the machine has just started.
+		// This uses up no limit of the authority. Often the machine has just started.
 		first = min(first, 15*time.Second)
 	}
 	pause := first << min(s.Failures-1, 20)
 	if pause <= 0 || pause > m.o.RetryMax {
 		pause = m.o.RetryMax
 	}
-	// The authority's word counts, within reason.
+	// Wait as long as the authority asks, but at most a week.
 	pause = max(pause, min(retryAfter(err), 7*24*time.Hour))
 	s.LastError, s.LastFailure, s.NextAttempt = what, now, now.Add(pause)
 	left := s.NotAfter.Sub(now)
@@ -92,7 +93,7 @@ func (m *Manager) failed(err error) {
 }
 
 // renewAt returns when a certificate must be renewed: when a third of its life is left, or
-// half of a life under ten days, as Let's Encrypt advises. The certificate's own bits move
+// half of a life under ten days, as Let's Encrypt recommends. Bits of the certificate make
 // the time up to a thirtieth earlier, so that certificates of the same age are not all
 // renewed at once.
 func renewAt(leaf *x509.Certificate) time.Time {

@@ -24,7 +24,7 @@ const (
 	http01    = "http-01"
 )
 
-// obtain gets a certificate, with a key of its own.
+// obtain gets a certificate with a new key.
 func (m *Manager) obtain(ctx context.Context) (*tls.Certificate, error) {
 	client, err := m.account(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *Manager) obtain(ctx context.Context) (*tls.Certificate, error) {
 	o, err := m.order(ctx, client)
 	if err != nil {
 		if isProblem(err, "accountDoesNotExist") {
-			m.client = nil // the authority forgot it: register again
+			m.client = nil // the authority no longer knows the account: register again
 		}
 		return nil, err
 	}
@@ -61,7 +61,8 @@ func (m *Manager) obtain(ctx context.Context) (*tls.Certificate, error) {
 	return cert, nil
 }
 
-// commonName is empty if a name is too long for it (64 characters, RFC 5280).
+// commonName returns the common name of a certificate. It is empty if the domain is too
+// long for it (64 characters, RFC 5280).
 func commonName(domain string) string {
 	if len(domain) > 64 {
 		return ""
@@ -70,8 +71,8 @@ func commonName(domain string) string {
 }
 
 // check returns an error unless a certificate is for our name and key and has not expired.
-// A certificate that is not valid yet passes, because it is more likely that this machine's
-// clock is slow.
+// It accepts a certificate that is not valid yet, because more likely this machine's clock
+// is slow.
 func (m *Manager) check(c *tls.Certificate) error {
 	key, ok := c.PrivateKey.(crypto.Signer)
 	if !ok {
@@ -103,7 +104,7 @@ func (m *Manager) account(ctx context.Context) (*acme.Client, error) {
 	if m.o.Email != "" {
 		a.Contact = []string{"mailto:" + m.o.Email}
 	}
-	// The operator agreed to the terms by naming the domain; docs/https.md says so.
+	// The operator agreed to the terms by setting the domain; see docs/https.md.
 	if _, err := c.Register(ctx, a, acme.AcceptTOS); err != nil && !errors.Is(err, acme.ErrAccountAlreadyExists) {
 		return nil, err
 	}
@@ -111,13 +112,13 @@ func (m *Manager) account(ctx context.Context) (*acme.Client, error) {
 	return c, nil
 }
 
-// backoff returns the pause before a request is repeated in one attempt. It repeats a few
-// times after an error of the authority, but never if the authority asks to wait.
+// backoff returns the pause before a request is repeated in one attempt. It allows a few
+// repetitions after an error of the authority, but none if the authority asks to wait.
 func backoff(n int, _ *http.Request, res *http.Response) time.Duration {
 	if n > 5 || res.StatusCode == http.StatusTooManyRequests {
 		return -1
 	}
-	if res.StatusCode == http.StatusBadRequest { // a nonce was too old
+	if res.StatusCode == http.StatusBadRequest { // the nonce was too old
 		return time.Millisecond
 	}
 	return time.Second << n
@@ -126,7 +127,7 @@ func backoff(n int, _ *http.Request, res *http.Response) time.Duration {
 // order returns an order that the authority is ready to sign. It uses the first challenge
 // that succeeds.
 func (m *Manager) order(ctx context.Context, client *acme.Client) (*acme.Order, error) {
-	// Over https first: that port must be open anyway.
+	// The challenge over https comes first, because its port must be open anyway.
 	types := []string{tlsALPN01}
 	if m.http01.Load() {
 		types = append(types, http01)
@@ -158,7 +159,7 @@ func (m *Manager) order(ctx context.Context, client *acme.Client) (*acme.Order, 
 
 var errNotOffered = errors.New("the authority offers no such challenge")
 
-// authorize shows the authority what it wants to see.
+// authorize completes the authorizations of an order with one type of challenge.
 func (m *Manager) authorize(ctx context.Context, client *acme.Client, o *acme.Order, typ string) error {
 	for _, u := range o.AuthzURLs {
 		z, err := client.GetAuthorization(ctx, u)
@@ -166,7 +167,7 @@ func (m *Manager) authorize(ctx context.Context, client *acme.Client, o *acme.Or
 			return err
 		}
 		if z.Status != acme.StatusPending {
-			continue // it has seen it before
+			continue // the authority has checked it before
 		}
 		i := slices.IndexFunc(z.Challenges, func(c *acme.Challenge) bool { return c.Type == typ })
 		if i < 0 {
@@ -203,7 +204,7 @@ func (m *Manager) answer(ctx context.Context, client *acme.Client, c *acme.Chall
 	return err
 }
 
-// challengeErrors holds why each challenge failed.
+// challengeErrors lists the reasons why challenges failed.
 type challengeErrors []challengeError
 
 type challengeError struct {

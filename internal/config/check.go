@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Each check returns what is wrong with a value, or "".
+// Each check returns the problem with a value, or "" if there is none.
 
 func between[T cmp.Ordered](lo, hi T, format func(T) string) func(T) string {
 	return func(v T) string {
@@ -59,7 +59,7 @@ func notEmpty(l []string) string {
 	return ""
 }
 
-// secretFile checks the path of a secret's file.
+// secretFile checks the path of a file with a secret.
 func secretFile(s Secret) string {
 	if path, ok := strings.CutPrefix(string(s), inFile); ok && !filepath.IsAbs(path) {
 		return "after file: there must be an absolute path"
@@ -74,7 +74,7 @@ func absolute(s string) string {
 	return ""
 }
 
-// address checks HOST:PORT. An empty host means all addresses, and the port 0 any port.
+// address checks HOST:PORT. An empty host means all addresses, and port 0 means any port.
 func address(s string) string {
 	if s == "" {
 		return ""
@@ -92,7 +92,8 @@ func address(s string) string {
 	return ""
 }
 
-// webURL checks the URL of a server. like is an example. "" is valid.
+// webURL checks the URL of a server. like is an example for the message. An empty text is
+// valid.
 func webURL(s, like string) (u *url.URL, why string) {
 	if s == "" {
 		return nil, ""
@@ -152,8 +153,8 @@ func host(s string) string {
 }
 
 // hostname reports whether a text is a host name: at most 253 characters, in labels of at
-// most 63. It uses loops, because every process of this program would compile a regular
-// expression.
+// most 63. It uses loops, because a regular expression would be compiled in every process
+// of this program.
 func hostname(s string) bool {
 	if len(s) > 253 {
 		return false
@@ -216,8 +217,8 @@ func databaseURL(s string) string {
 	return "it must begin with sqlite: or postgres://"
 }
 
-// toolPrefix checks that the longest tool name still fits the 64 characters that clients
-// accept.
+// toolPrefix checks that the longest tool name with this prefix has at most 64 characters.
+// Clients accept no more.
 func toolPrefix(s string) string {
 	if len(s) > 32 || !plain(s) {
 		return fmt.Sprintf("%q must be at most 32 letters, digits, - and _", s)
@@ -257,8 +258,9 @@ func githubName(s string) string {
 	return ""
 }
 
-// issuerURL checks the address of another server that signs people in: https, or http on
-// this machine. The address must match the issuer's byte for byte (RFC 8414 section 3.3).
+// issuerURL checks the address of another server that signs people in. It must be https, or
+// http on this machine. It must match the issuer's own address byte for byte (RFC 8414
+// section 3.3).
 func issuerURL(s string) string {
 	u, why := webURL(s, "https://login.example.com")
 	if u != nil && u.Scheme == "http" && !thisMachine(u.Hostname()) {
@@ -304,8 +306,8 @@ type relation struct {
 	why        string
 }
 
-// relations returns the rules about pairs of keys. A violation is reported at the first
-// key, if each key is valid by itself.
+// relations returns the rules about pairs of keys. If each of the two keys is valid on its
+// own, a violation is reported at the first one.
 func (c *Config) relations() []relation {
 	s, a, box, r, m := &c.Server, &c.Auth, &c.Sandbox, &c.Remotes, &c.Search
 	return []relation{

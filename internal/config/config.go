@@ -13,7 +13,7 @@ import (
 // Config is the configuration of the server and the commands. keys.go documents the fields
 // for people, with their defaults and limits.
 type Config struct {
-	// File is the file that was read; empty if there was none.
+	// File is the file that was read. It is empty if there was none.
 	File string
 
 	DataDir  string
@@ -31,17 +31,17 @@ type Config struct {
 // Server is the section server.
 type Server struct {
 	Listen         string
-	PublicURL      string // without a trailing slash; empty: none
-	Metrics        string // empty: off
+	PublicURL      string // without a trailing slash; empty for none
+	Metrics        string // empty turns it off
 	AllowedHosts   []string
 	AllowedOrigins []string
 	BodyTimeout    time.Duration
-	Rate           float64 // requests per second and user
+	Rate           float64 // requests per second for each user
 	ShutdownGrace  time.Duration
 
-	Domain         string // empty: no TLS of our own
+	Domain         string // empty: the server does not terminate TLS
 	HTTPSListen    string
-	HTTPListen     string // empty: none
+	HTTPListen     string // empty for none
 	ACMEURL        string
 	ACMEEmail      string
 	ACMECAFile     string   // absolute
@@ -50,7 +50,7 @@ type Server struct {
 
 // Database is the section database.
 type Database struct {
-	URL string // empty: SQLite in the data directory; see Config.DatabaseURL
+	URL string // empty means SQLite in the data directory; see Config.DatabaseURL
 }
 
 // Log is the section log.
@@ -68,11 +68,11 @@ type Auth struct {
 	MembersInvite    bool
 
 	AccessLifetime  time.Duration
-	RefreshLifetime time.Duration // without use
+	RefreshLifetime time.Duration // without a use
 	SessionLifetime time.Duration
 	Registration    bool
 	ClientDocuments bool
-	Rate            float64 // requests without a key, per minute and address
+	Rate            float64 // requests without a key, per minute for each address
 
 	Issuer Issuer
 	OIDC   SignInOIDC
@@ -82,22 +82,22 @@ type Auth struct {
 
 // Issuer is the section auth.issuer.
 type Issuer struct {
-	URL           string // empty: the built-in authorization server
+	URL           string // empty means the built-in authorization server
 	Audience      []string
 	ClientClaims  []string
 	ReadScopes    []string
 	WriteScopes   []string
-	AskScopes     []string // empty: ReadScopes and WriteScopes
+	AskScopes     []string // empty means ReadScopes and WriteScopes
 	DefaultScopes []string
-	RequireClaims []string // NAME=VALUE
+	RequireClaims []string // in the form NAME=VALUE
 	EmailClaim    string
-	VerifiedClaim string // empty: the issuer's addresses are all verified
+	VerifiedClaim string // empty if all addresses of the issuer are verified
 	NameClaim     string
 }
 
 // SignInOIDC is the section auth.oidc.
 type SignInOIDC struct {
-	URL          string // empty: none
+	URL          string // empty for none
 	ClientID     string
 	ClientSecret Secret
 	Label        string
@@ -105,14 +105,14 @@ type SignInOIDC struct {
 
 // SignInGitHub is the section auth.github.
 type SignInGitHub struct {
-	ClientID     string // empty: none
+	ClientID     string // empty for none
 	ClientSecret Secret
 	URL          string
 }
 
 // Mail is the section auth.mail.
 type Mail struct {
-	URL      string // empty: no mail
+	URL      string // empty for no mail
 	From     string
 	Password Secret
 	CAFile   string // absolute
@@ -126,7 +126,7 @@ type Tools struct {
 // Sandbox is the section sandbox. Sizes are in bytes.
 type Sandbox struct {
 	Runtime     string // gvisor or none
-	Rootfs      string // absolute; empty: the host's /usr
+	Rootfs      string // absolute; empty means the host's /usr
 	Platform    string // systrap, kvm or ptrace
 	Max         int
 	Spare       int
@@ -144,17 +144,16 @@ type Sandbox struct {
 type Space struct {
 	MaxFile int64
 	MaxSize int64
-	// ScreenSecrets refuses to commit likely keys in spaces with a remote.
+	// ScreenSecrets refuses commits of texts that look like keys, in spaces with a remote.
 	ScreenSecrets bool
 }
 
-// MaxChange returns the largest change that becomes one commit. A change is in memory while
-// it is committed, so the limit does not grow with the space. But the largest file must
-// fit.
+// MaxChange returns the maximum size of a change in one commit. A change is in memory during
+// the commit, so the limit does not grow with the space. But the largest file must fit.
 func (s Space) MaxChange() int64 { return min(max(s.MaxFile, 100*mib), s.MaxSize) }
 
-// MaxHistory returns the limit of a space with its whole history, packed. It has room for
-// writing every file of a full space four times.
+// MaxHistory returns the maximum size of a space with its whole history, packed. It
+// suffices to write every file of a full space four times.
 func (s Space) MaxHistory() int64 { return max(4*s.MaxSize, 4*gib) }
 
 // Remotes is the section remotes.
@@ -164,7 +163,7 @@ type Remotes struct {
 	GitMemory     int64    // bytes
 	AllowNetworks []string // prefixes
 	AllowPorts    []string
-	CAFile        string // absolute; empty: the system's alone
+	CAFile        string // absolute; empty means only the system's
 	SSHKey        string // absolute; empty: ssh is refused
 	SSHKnownHosts string // absolute
 }
@@ -172,7 +171,7 @@ type Remotes struct {
 // Search is the section search.
 type Search struct {
 	Wait time.Duration
-	// ModelsWait limits how long one search waits for all of its models.
+	// ModelsWait is the maximum time that one search waits for all of its models.
 	ModelsWait time.Duration
 
 	Embeddings Embeddings
@@ -182,31 +181,31 @@ type Search struct {
 
 // Model is a model at a URL: the sections search.rerank and search.expand.
 type Model struct {
-	URL  string // empty: none
+	URL  string // empty for none
 	Name string
 	Key  Secret
 }
 
-// Embeddings is the section search.embeddings. Without a URL, Name is an absolute
-// directory.
+// Embeddings is the section search.embeddings. Without a URL, Name is the absolute path of
+// a directory.
 type Embeddings struct {
 	Model
-	Dimensions     int // 0: the model's own
+	Dimensions     int // 0 means the model's own
 	QueryPrefix    string
 	DocumentPrefix string
 	MaxChars       int // of a passage
 }
 
-// Secret is a secret, or "file:" and the path of a file that holds it.
+// Secret is a secret, or "file:" and the path of a file that contains it.
 type Secret string
 
-// inFile is the prefix of a Secret that is in a file.
+// inFile is the prefix of a Secret in a file.
 const inFile = "file:"
 
-// maxSecret limits a secret in a file, in bytes.
+// maxSecret is the maximum size of a secret in a file, in bytes.
 const maxSecret = 4096
 
-// Read returns the secret of a key.
+// Read returns the secret. key is the name of the secret's key for errors.
 func (s Secret) Read(key string) (string, error) {
 	path, ok := strings.CutPrefix(string(s), inFile)
 	if !ok {
@@ -228,7 +227,7 @@ func (s Secret) Read(key string) (string, error) {
 	return text, nil
 }
 
-// DatabaseURL returns database.url, or SQLite in the data directory if it is not set.
+// DatabaseURL returns database.url. If it is not set, it returns SQLite in the data directory.
 func (c *Config) DatabaseURL() string {
 	if c.Database.URL != "" {
 		return c.Database.URL

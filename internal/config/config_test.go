@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write the generated documentation")
 
 // setup is one way to start the program.
 type setup struct {
-	file string   // satchel.yaml in the data directory; empty: none
-	env  []string // besides the data directory's
+	file string   // satchel.yaml in the data directory; empty for none
+	env  []string // in addition to the data directory's variable
 	args []string
 }
 
@@ -45,7 +45,7 @@ func (s setup) load(t *testing.T) (*config.Config, string, error) {
 	return c, dir, err
 }
 
-// mistakes returns what is wrong with a setup, with the file's name shortened.
+// mistakes returns the mistakes of a setup, with a shortened name of the file.
 func (s setup) mistakes(t *testing.T) []string {
 	t.Helper()
 	_, dir, err := s.load(t)
@@ -78,7 +78,7 @@ func TestDefaults(t *testing.T) {
 		c.Sandbox.Memory != 512<<20 || c.Sandbox.DetachAfter != 45*time.Second || c.Space.MaxSize != 1<<30 {
 		t.Errorf("%+v", c)
 	}
-	// Every field but those that are empty by default has one.
+	// Every field has a default, except those that are empty by default.
 	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs",
 		"Server.Domain", "Server.ACMEEmail", "Server.ACMECAFile", "Server.TrustedProxies",
 		"Auth.AllowEmails", "Auth.AllowDomains", "Auth.AllowGitHubUsers", "Auth.AllowGitHubOrgs", "Auth.Mail",
@@ -105,7 +105,7 @@ func TestPrecedence(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		s    setup
-		want string // listen
+		want string // the value of listen
 	}{
 		{"default", setup{}, "127.0.0.1:8080"},
 		{"file", setup{file: file}, "127.0.0.1:1"},
@@ -241,7 +241,7 @@ func TestMistakes(t *testing.T) {
 		{"a port that there is none", setup{args: []string{"--listen=127.0.0.1:99999"}}, []string{
 			"flag --listen: server.listen: 99999 is no port (1-65535)",
 		}},
-		{"a relative data directory in the file", setup{file: "data_dir: here\n", env: nil, args: nil}, nil}, // SATCHEL_DATA_DIR beats it
+		{"a relative data directory in the file", setup{file: "data_dir: here\n", env: nil, args: nil}, nil}, // SATCHEL_DATA_DIR overrides it
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.s.mistakes(t)
@@ -375,7 +375,7 @@ func TestDurationsAndSizesSurvive(t *testing.T) {
 	}
 }
 
-// The reference and the example are what the table says.
+// The reference and the example agree with the table.
 func TestDocumentation(t *testing.T) {
 	for name, want := range map[string]string{"configuration.md": config.Document(), "satchel.example.yaml": config.Example()} {
 		p := filepath.Join("..", "..", "docs", name)
@@ -394,8 +394,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// The example is a good configuration that says the defaults, as it stands and
-// with all of it taken out of the comments.
+// The example is a valid configuration with the defaults, as it is and with every key
+// uncommented.
 func TestExampleSaysTheDefaults(t *testing.T) {
 	want, _, err := setup{}.load(t)
 	if err != nil {

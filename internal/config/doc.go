@@ -2,12 +2,11 @@
 // flags) into a [Config].
 //
 // A flag overrides the environment, which overrides the file, which overrides the default.
-// Reading is strict: [Load] refuses an unknown key or a wrong type, with its place and the
-// nearest known key. It reports all mistakes at once, and never shows the value of a secret
-// key.
+// Reading is strict: [Load] refuses an unknown key or a wrong type. The error has the place
+// and the nearest known key. It contains all mistakes at once, and never the value of a
+// secret key.
 //
-// The table in keys.go is the only list of the keys. The fields, the names in the
-// environment, the flags, the checks and the reference documentation ([Document],
-// [Example]) all come from it. To add a key, add its field to Config and its row to the
-// table.
+// The table in keys.go is the only list of the keys. The fields, the names of the
+// variables, the flags, the checks and the reference documentation ([Document], [Example])
+// all come from it. To add a key, add its field to Config and its row to the table.
 package config

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Document returns the reference of all keys in Markdown. docs/configuration.md is its
-// output, which a test checks.
+// Document returns the reference of all keys in Markdown. A test checks that
+// docs/configuration.md is this text.
 func Document() string {
 	var b strings.Builder
 	b.WriteString(`# Configuration
@@ -49,14 +49,14 @@ These variables are not keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCH
 	return b.String()
 }
 
-// Example returns a configuration file with the defaults, all commented out.
-// docs/satchel.example.yaml is its output.
+// Example returns a configuration file with the defaults, in which every key is a comment.
+// A test checks that docs/satchel.example.yaml is this text.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Satchel's configuration, with every key at its default. Take out the # of what\n# you change, and of the section above it.\n")
 	all := keys(new(Config))
 	for _, s := range sections() {
-		// A section in another section is below it, indented once more.
+		// A section inside another section is indented once more.
 		depth := strings.Count(s.name, ".")
 		in := strings.Repeat("  ", depth)
 		switch {

@@ -12,19 +12,19 @@ type key struct {
 	path   string // "server.listen"
 	doc    string // one line, a sentence
 	flag   string // without dashes
-	form   string // what a value looks like, for mistakes
-	kind   string // what a value looks like, in the reference
+	form   string // the form of a value, for mistakes
+	kind   string // the form of a value, for the reference
 	tags   []string
-	def    string // as text; shown where the default is computed
+	def    string // as text; the reference shows it if the default is computed
 	secret bool   // its value is never shown
-	// set parses and stores a value. Its error, if any, is shown without the value.
+	// set parses and stores a value. Its error must not contain the value.
 	set func(text string) error
-	// check returns what is wrong with the stored value, or "".
+	// check returns the problem with the stored value, or "" if there is none.
 	check func() string
 	text  func() string
 }
 
-// env returns the key's environment variable: SATCHEL_SANDBOX_WALL_TIME for
+// env returns the key's environment variable, such as SATCHEL_SANDBOX_WALL_TIME for
 // sandbox.wall_time.
 func (k *key) env() string {
 	return "SATCHEL_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
@@ -65,7 +65,7 @@ func secretRow(path string, field *Secret, doc string) key {
 	return k
 }
 
-// named gives a key a shorter flag than its path.
+// named gives a key a flag that is shorter than its path.
 func (k key) named(flag string) key { k.flag = flag; return k }
 
 func (k key) secretly() key { k.secret = true; return k }
@@ -197,7 +197,7 @@ func keys(c *Config) []key {
 
 type section struct{ name, doc string }
 
-// sections returns what each section is about, for the reference.
+// sections returns the purpose of each section, for the reference.
 func sections() []section {
 	return []section{
 		{"", ""},
@@ -220,13 +220,13 @@ func sections() []section {
 	}
 }
 
-// AddFlags adds --data and --config, which every command takes.
+// AddFlags adds --data and --config, which every command accepts.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "configuration `FILE` (default satchel.yaml in the data directory, else /etc/satchel/satchel.yaml)")
 	addKeys(fs, func(k *key) bool { return k.path == "data_dir" })
 }
 
-// AddServerFlags adds a flag for every other key, which `serve` takes.
+// AddServerFlags adds a flag for every other key. `serve` accepts them.
 func AddServerFlags(fs *pflag.FlagSet) {
 	addKeys(fs, func(k *key) bool { return k.path != "data_dir" })
 }
@@ -243,13 +243,12 @@ func addKeys(fs *pflag.FlagSet, want func(*key) bool) {
 		if k.def != "" {
 			usage += " (default " + k.def + ")"
 		}
-		// All flags are texts here, so that Load checks them like all other values.
+		// All flags are texts here, so that Load checks them in the same way as other values.
 		f := fs.VarPF(new(textFlag), k.flag, "", strings.ReplaceAll(usage, "`", "'"))
 		f.DefValue = ""
 	}
 }
 
-// textFlag is a flag that stores its text.
 type textFlag string
 
 func (t *textFlag) String() string     { return string(*t) }

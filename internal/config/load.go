@@ -22,20 +22,19 @@ const SystemFile = "/etc/satchel/satchel.yaml"
 // fileName is the name of the configuration file in the data directory.
 const fileName = "satchel.yaml"
 
-// maxFile limits the configuration file, in bytes.
+// maxFile is the maximum size of the configuration file in bytes.
 const maxFile = 1 << 20
 
-// Source is what Load reads.
+// Source is the input of Load.
 type Source struct {
-	// Flags holds the flags of AddFlags and AddServerFlags that the command has. It may be
-	// nil. Only flags on the command line count.
+	// Flags holds the command's flags of AddFlags and AddServerFlags. It may be nil. Only
+	// flags on the command line count.
 	Flags *pflag.FlagSet
-	// Environ is the environment, as os.Environ returns it.
+	// Environ is the environment in the form of os.Environ.
 	Environ []string
-	// SystemFile is tried last. Commands set it to the constant SystemFile.
+	// SystemFile is the file that is tried last. Commands set it to the constant SystemFile.
 	SystemFile string
-	// WorkDir is the base of a relative --data or --config. Empty means the current
-	// directory.
+	// WorkDir is the base of a relative --data or --config. Empty means the current directory.
 	WorkDir string
 }
 
@@ -47,8 +46,8 @@ type Mistake struct {
 	What string
 }
 
-// Mistakes lists all mistakes, in the order in which they are found. It is the cause of the
-// fault.Invalid that Load returns.
+// Mistakes lists all mistakes in the order in which they are found. It is the cause of
+// Load's fault.Invalid.
 type Mistakes []Mistake
 
 func (m Mistakes) Error() string {
@@ -62,7 +61,7 @@ func (m Mistakes) Error() string {
 // flagged is the prefix of Where for a flag.
 const flagged = "flag --"
 
-// OfFlags reports whether a flag has a mistake. Then the command line is wrong.
+// OfFlags reports whether a flag has a mistake. Then the command line itself is wrong.
 func (m Mistakes) OfFlags() bool {
 	return slices.ContainsFunc(m, func(x Mistake) bool { return strings.HasPrefix(x.Where, flagged) })
 }
@@ -71,10 +70,10 @@ func (m Mistakes) OfFlags() bool {
 type loader struct {
 	src      Source
 	keys     []key
-	env      map[string]string // variables of ours, without those that are empty
+	env      map[string]string // our variables that are not empty
 	cfg      Config
 	mistakes Mistakes
-	origin   map[string]string // where each key that is not a default was set
+	origin   map[string]string // where each key was set, without keys that have their default
 	spoilt   map[string]bool   // keys with a mistake
 }
 
@@ -91,7 +90,7 @@ func Load(src Source) (*Config, error) {
 		}
 	}
 	l.readEnviron()
-	// The data directory is needed to find the file, so it is read first. It is set again
+	// Finding the file needs the data directory, so its key is read first. It is set again
 	// after the file, because a flag overrides the file.
 	l.applyOutside(func(k *key) bool { return k.path == "data_dir" })
 	if l.dataDirIsFile(); len(l.mistakes) > 0 && l.spoilt["data_dir"] {
@@ -118,13 +117,13 @@ func Load(src Source) (*Config, error) {
 	return &l.cfg, nil
 }
 
-// DataDir returns the data directory if none is configured: satchel in $XDG_DATA_HOME, or
-// ~/.local/share/satchel. lookup is os.LookupEnv or a replacement.
+// DataDir returns the data directory that is used if none is configured: satchel in
+// $XDG_DATA_HOME, or ~/.local/share/satchel. lookup is os.LookupEnv or a replacement.
 func DataDir(lookup func(string) (string, bool)) (string, error) {
 	if d, ok := lookup("SATCHEL_DATA_DIR"); ok && d != "" {
 		return filepath.Abs(d)
 	}
-	// The XDG specification says to ignore relative paths.
+	// Relative paths are ignored, as the XDG specification requires.
 	if d, ok := lookup("XDG_DATA_HOME"); ok && filepath.IsAbs(d) {
 		return filepath.Join(d, "satchel"), nil
 	}
@@ -138,8 +137,8 @@ func DataDir(lookup func(string) (string, bool)) (string, error) {
 	return "", fault.New(fault.Invalid, "there is no home directory to keep data in; name a directory with --data")
 }
 
-// dataDirIsFile reports a file at the path of the data directory. Otherwise each access
-// below it would fail with a less clear error.
+// dataDirIsFile reports a mistake if the path of the data directory is a file. Otherwise
+// each access below it would fail with a less clear error.
 func (l *loader) dataDirIsFile() {
 	if st, err := os.Stat(l.cfg.DataDir); l.cfg.DataDir == "" || err != nil || st.IsDir() {
 		return
@@ -148,7 +147,8 @@ func (l *loader) dataDirIsFile() {
 	l.mistake(l.where("data_dir"), "%s is a file; name a directory", l.cfg.DataDir)
 }
 
-// findFile returns the file to read, or "". A file that the caller named must exist.
+// findFile returns the path of the file to read, or "". A file that the caller named must
+// exist.
 func (l *loader) findFile() (string, error) {
 	if f := l.flag("config"); f != "" {
 		return l.abs(f), nil
@@ -158,7 +158,7 @@ func (l *loader) findFile() (string, error) {
 	}
 	dir := l.cfg.DataDir
 	if dir == "" {
-		dir, _ = DataDir(l.lookup) // reported later, if nothing names one
+		dir, _ = DataDir(l.lookup) // an error is reported later if nothing names a directory
 	}
 	for _, f := range []string{filepath.Join(dir, fileName), l.src.SystemFile} {
 		if f == fileName || f == "" {
@@ -194,7 +194,7 @@ func (l *loader) readFile(name string) {
 	l.readYAML(name, text)
 }
 
-// reason returns why a file could not be read, without its name.
+// reason returns why a file could not be read, without the file's name.
 func reason(err error) string {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -207,16 +207,17 @@ func reason(err error) string {
 func notOurs(name string) bool {
 	switch name {
 	case "SATCHEL_CONFIG", // the configuration file
-		"SATCHEL_TOKEN", "SATCHEL_URL", // of commands that speak to a server
-		// Kubernetes sets these in every container next to a service with the name satchel.
+		"SATCHEL_TOKEN", "SATCHEL_URL", // of commands that connect to a server
+		// Kubernetes sets these in every container if there is a service with the name
+		// satchel.
 		"SATCHEL_SERVICE_HOST", "SATCHEL_PORT":
 		return true
 	}
 	return strings.HasPrefix(name, "SATCHEL_TEST_") || strings.HasPrefix(name, "SATCHEL_SERVICE_PORT") || strings.HasPrefix(name, "SATCHEL_PORT_")
 }
 
-// readEnviron reads our variables and reports unknown ones. An empty variable counts as
-// unset, because many tools unset variables that way.
+// readEnviron reads our variables, and reports unknown ones. An empty variable counts as
+// unset, because many tools unset variables in this way.
 func (l *loader) readEnviron() {
 	known := make([]string, 0, len(l.keys))
 	for i := range l.keys {
@@ -234,7 +235,7 @@ func (l *loader) readEnviron() {
 	}
 }
 
-// applyOutside sets the keys that a variable or a flag sets.
+// applyOutside sets the keys that have a variable or a flag.
 func (l *loader) applyOutside(want func(*key) bool) {
 	for i := range l.keys {
 		k := &l.keys[i]
@@ -257,7 +258,6 @@ func (l *loader) applyOutside(want func(*key) bool) {
 	}
 }
 
-// set parses and stores a value.
 func (l *loader) set(k *key, where, text string) {
 	l.origin[k.path] = where
 	if err := k.set(text); err != nil {
@@ -294,8 +294,8 @@ func (l *loader) validate() {
 	}
 }
 
-// shown returns a key's value in brackets, or the given text in brackets for a secret. It
-// returns "" if there is no value.
+// shown returns a key's value in brackets. For a secret key, it returns the text secret in
+// brackets. It returns "" if there is no value.
 func (l *loader) shown(path, secret string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
 	v := l.keys[i].text()

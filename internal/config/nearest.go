@@ -31,8 +31,8 @@ func nearest(unknown string, known []string) string {
 	return ""
 }
 
-// nearestVariable is like nearest, for variables. People omit the section: they write
-// SATCHEL_LISTEN because the flag is --listen.
+// nearestVariable returns the nearest variable; see nearest. People omit the section: they
+// write SATCHEL_LISTEN because the flag is --listen.
 func (l *loader) nearestVariable(name string, known []string) string {
 	last := strings.TrimPrefix(name, "SATCHEL_")
 	var found []string

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// codec reads and writes one type of value. A mistake in a value shows form.
+// codec reads and writes one type of value. The message about an invalid value contains form.
 type codec[T any] struct {
-	form   string   // "a duration such as 45s, 10m or 90d"
-	name   string   // in the reference: "duration"
-	tags   []string // YAML's types that may carry it
+	form   string   // such as "a duration such as 45s, 10m or 90d"
+	name   string   // in the reference, such as "duration"
+	tags   []string // tags of the YAML types that are accepted
 	parse  func(string) (T, error)
 	format func(T) string
 }
@@ -34,7 +34,7 @@ var (
 	boolean  = codec[bool]{"true or false", "true, false", []string{"!!bool", "!!str"}, parseBool, strconv.FormatBool}
 	duration = codec[time.Duration]{durationForm, "duration", []string{"!!str"}, ParseDuration, FormatDuration}
 	size     = codec[int64]{sizeForm, "size", []string{"!!str", "!!int"}, ParseSize, FormatSize}
-	// list is a YAML sequence of texts, and separated by commas elsewhere.
+	// list is a YAML sequence of texts. Elsewhere the texts are separated by commas.
 	list = codec[[]string]{"a list of texts", "list", []string{"!!seq"}, parseList, func(l []string) string { return strings.Join(l, ",") }}
 )
 
@@ -82,8 +82,8 @@ func parseList(s string) ([]string, error) {
 
 const day = 24 * time.Hour
 
-// ParseDuration reads a duration as time.ParseDuration does, with optional days at the
-// start: "45s", "1h30m", "90d", "1d12h". Only 0 needs no unit.
+// ParseDuration reads a duration like time.ParseDuration, with optional days at the start:
+// "45s", "1h30m", "90d", "1d12h". Only 0 needs no unit.
 func ParseDuration(s string) (time.Duration, error) {
 	var days time.Duration
 	rest := s
@@ -104,7 +104,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return days + d, nil
 }
 
-// FormatDuration formats d for ParseDuration, without zero units: "10m" and not "10m0s".
+// FormatDuration returns a text for ParseDuration without zero units: "10m" and not "10m0s".
 func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -150,7 +150,7 @@ func ParseSize(s string) (int64, error) {
 	return int64(f * float64(unit)), nil
 }
 
-// FormatSize formats a size in bytes in the largest unit that divides it.
+// FormatSize returns a size in bytes as a text in the largest unit that divides it.
 func FormatSize(n int64) string {
 	for _, u := range sizeUnits {
 		if n >= u.bytes && n%u.bytes == 0 {

@@ -14,8 +14,8 @@ import (
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// readYAML sets the keys from a file. It refuses aliases, merge keys and tags, because with
-// them a value would not be where a person reads it.
+// readYAML sets the keys in a file. It refuses aliases, merge keys and tags, because they
+// would hide where a value comes from.
 func (l *loader) readYAML(name string, text []byte) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc yaml.Node
@@ -38,7 +38,7 @@ func (l *loader) readYAML(name string, text []byte) {
 	}
 	root := doc.Content[0]
 	if root.ShortTag() == "!!null" {
-		return // only comments
+		return // there are only comments
 	}
 	if root.Kind != yaml.MappingNode {
 		l.mistake(place(name, root), "the configuration must be keys and values, such as %q", "server:")
@@ -62,7 +62,7 @@ func place(name string, n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d:%d", name, n.Line, n.Column)
 }
 
-// mapping reads the keys of the file (if in is "") or of one section.
+// mapping reads the keys of one section, or of the whole file if in is "".
 func (l *loader) mapping(name, in string, m *yaml.Node) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -89,7 +89,7 @@ func (l *loader) mapping(name, in string, m *yaml.Node) {
 			switch {
 			case v.Kind == yaml.MappingNode:
 				l.mapping(name, path, v)
-			case v.ShortTag() != "!!null": // a section whose keys are all comments is fine
+			case v.ShortTag() != "!!null": // a section whose keys are all comments is valid
 				l.mistake(place(name, v), "%s must be keys and values below it, indented", path)
 			}
 			continue
@@ -98,7 +98,7 @@ func (l *loader) mapping(name, in string, m *yaml.Node) {
 	}
 }
 
-// unknownKey reports an unknown key, with the nearest known one.
+// unknownKey reports an unknown key with the nearest known one.
 func (l *loader) unknownKey(where, path string, v *yaml.Node) {
 	var known []string
 	if v.Kind == yaml.MappingNode {
@@ -149,7 +149,6 @@ func (l *loader) sequence(name string, k *key, v *yaml.Node) {
 	l.set(k, place(name, v), strings.Join(items, ","))
 }
 
-// describe describes a wrong value.
 func (l *loader) describe(k *key, v *yaml.Node) string {
 	switch {
 	case k.secret:

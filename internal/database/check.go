@@ -18,7 +18,6 @@ import (
 // errDamaged marks damage that SQLite's check found.
 var errDamaged = errors.New("the database is damaged")
 
-// damaged returns the error for a damaged database file.
 func damaged(file string, err error) error {
 	what := "it is damaged"
 	if sqliteCode(err)&0xff == sqliteNotADB {
@@ -27,7 +26,7 @@ func damaged(file string, err error) error {
 	return fault.Wrap(err, fault.Unavailable, "The database %s cannot be used: %s. %s", file, what, Restore(file))
 }
 
-// Restore explains how to replace a damaged database with a copy.
+// Restore returns the text that explains how to replace a damaged database with a copy.
 func Restore(file string) string {
 	return fmt.Sprintf("Stop Satchel, move %s away together with the -wal and -shm files beside it, and put a copy from your backup in its place.", filepath.Base(file))
 }
@@ -44,18 +43,18 @@ func quickCheck(ctx context.Context, db *gorm.DB) error {
 	return nil
 }
 
-// How thoroughly CheckFile checks a file.
+// The values of how for CheckFile.
 const (
 	Quick    = "quick_check"     // every page
-	Thorough = "integrity_check" // indexes against their tables as well
+	Thorough = "integrity_check" // also compares indexes with their tables
 )
 
-// maxSaid limits how many defects CheckFile names.
+// maxSaid is the maximum count of defects that CheckFile returns.
 const maxSaid = 20
 
-// CheckFile looks for damage in a SQLite file, which may be in use, and returns
-// SQLite's messages; there are none if the file is whole. SQLite has no checksums, so
-// it does not notice a changed letter within a text.
+// CheckFile looks for damage in a SQLite file, which may be in use. It returns SQLite's
+// messages, or none if it finds no damage. SQLite has no checksums, so it does not notice a
+// changed letter within a text.
 func CheckFile(ctx context.Context, file, how string) (said []string, err error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -99,13 +98,13 @@ func CheckFile(ctx context.Context, file, how string) (said []string, err error)
 	return said, err
 }
 
-// CheckWrite checks whether the database can be written now: it makes the smallest
-// write that there is.
+// CheckWrite checks whether the database can be written now. It does the smallest possible
+// write.
 func (d *DB) CheckWrite(ctx context.Context) error {
 	return d.Transact(ctx, func(tx *gorm.DB) error {
 		if d.kind == Postgres {
 			var refused bool
-			// To assign a transaction ID is a write, which a standby refuses.
+			// Assigning a transaction id is a write. A standby refuses it.
 			err := tx.Raw("SELECT current_setting('transaction_read_only')::bool OR pg_current_xact_id() IS NULL").Scan(&refused).Error
 			if err == nil && refused {
 				err = errors.New("the PostgreSQL server takes no writes")

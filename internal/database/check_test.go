@@ -24,7 +24,7 @@ func TestCheckWrite(t *testing.T) {
 	})
 }
 
-// A database that another program holds cannot be written.
+// A database that another program has locked cannot be written.
 func TestCheckWriteOfAHeldFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	db, err := database.Open(t.Context(), database.Options{URL: database.SQLiteURL(file), BusyTimeout: time.Millisecond})
@@ -52,8 +52,8 @@ func TestCheckWriteOfAHeldFile(t *testing.T) {
 	}
 }
 
-// A check reads a database that is in use, and finds damage in any of its pages'
-// heads; opening it finds the same.
+// CheckFile reads a database that is in use, and finds damage in the header of any page.
+// Opening the database finds the same damage.
 func TestDamagedPagesAreFound(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.db")

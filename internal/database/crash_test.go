@@ -15,11 +15,11 @@ import (
 	"satchel/internal/database/databasetest"
 )
 
-// crashURL makes the test binary the program that TestKilledWriter kills.
+// crashURL turns the test binary into the program that TestKilledWriter kills.
 const crashURL = "SATCHEL_TEST_CRASH_DATABASE"
 
-// writeUntilKilled commits one row after another and tells each, and holds one
-// more transaction open at the end.
+// writeUntilKilled commits one row after another, and prints each. At the end it keeps one
+// more transaction open.
 func writeUntilKilled(url string) error {
 	ctx := context.Background()
 	db, err := database.Open(ctx, database.Options{URL: url})
@@ -33,7 +33,7 @@ func writeUntilKilled(url string) error {
 			}
 			if i == 50 {
 				fmt.Println("open")
-				select {} // until killed
+				select {} // until the test kills this process
 			}
 			if err := tx.Where("id = ?", fmt.Sprintf("half-%d", i)).Delete(&note{}).Error; err != nil {
 				return err
@@ -47,8 +47,8 @@ func writeUntilKilled(url string) error {
 	}
 }
 
-// Attack: kill -9 in the middle of a transaction. What was acknowledged is
-// there, what was not is not, and the next program can write.
+// Attack: kill -9 in the middle of a transaction. Acknowledged rows are there, other rows
+// are not, and the next program can write.
 func TestKilledWriter(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, first *database.DB) {
 		url := databasetest.SQLite(t)

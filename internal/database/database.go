@@ -12,10 +12,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// Kind is which database a DB speaks to.
+// Kind is the kind of database.
 type Kind string
 
-// The kinds.
+// The kinds of databases.
 const (
 	SQLite   Kind = "sqlite"
 	Postgres Kind = "postgres"
@@ -29,23 +29,23 @@ const (
 	DefaultSlow        = 250 * time.Millisecond
 )
 
-// Options say which database to open and within what bounds.
+// Options configures a DB.
 type Options struct {
-	// URL is "sqlite:PATH" (made where it is missing, mode 0600; its directory
-	// must exist) or "postgres://user:password@host/name?…", whose parameters
-	// are pgx's (behind a pooler that works per transaction, add
-	// default_query_exec_mode=exec).
+	// URL is "sqlite:PATH" or "postgres://user:password@host/name?…". A missing SQLite file
+	// is created with mode 0600; its directory must exist. The parameters for PostgreSQL
+	// are those of pgx. Behind a pooler that works per transaction, add
+	// default_query_exec_mode=exec.
 	URL string
-	// Logger receives slow queries as warnings and failed ones as debug
-	// records, with placeholders in place of values. Nil discards.
+	// Logger receives slow queries as warnings, and failed ones as debug records. The
+	// records have placeholders instead of values. Nil discards them.
 	Logger *slog.Logger
-	// Readers bounds the connections that read from SQLite beside its one
-	// writer. 0 means DefaultReaders.
+	// Readers is the maximum count of connections that read from SQLite, in addition to its
+	// one writer. 0 means DefaultReaders.
 	Readers int
-	// Conns bounds the connections to PostgreSQL. 0 means DefaultConns.
+	// Conns is the maximum count of connections to PostgreSQL. 0 means DefaultConns.
 	Conns int
-	// BusyTimeout is how long a SQLite transaction waits for another process's.
-	// 0 means DefaultBusyTimeout.
+	// BusyTimeout is how long a SQLite transaction waits for one of another process. 0
+	// means DefaultBusyTimeout.
 	BusyTimeout time.Duration
 	// Slow is the duration above which a query is logged. 0 means DefaultSlow.
 	Slow time.Duration
@@ -58,10 +58,9 @@ type DB struct {
 	closers     []func() error
 }
 
-// Open opens the database and reaches it once. It changes no table: see
-// Migrate. The error is a fault.Invalid for a malformed URL and a
-// fault.Unavailable if the database cannot be reached; neither holds the
-// URL's password.
+// Open opens the database, and connects to it once. It changes no table; see Migrate. The
+// error is a fault.Invalid for a malformed URL, and a fault.Unavailable if the database
+// cannot be reached. Neither contains the URL's password.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -88,20 +87,20 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return openPostgres(ctx, src.url, o)
 }
 
-// Kind reports which database this is, for the few statements that differ.
+// Kind returns the kind of the database, for the few statements that differ.
 func (d *DB) Kind() Kind { return d.kind }
 
-// Read returns a handle for queries alone, bound to ctx. On SQLite a write
-// through it fails, and it never waits for a writer.
+// Read returns a handle only for queries, bound to ctx. On SQLite it refuses writes and
+// never waits for a writer.
 func (d *DB) Read(ctx context.Context) *gorm.DB { return d.read.WithContext(ctx) }
 
-// Transact runs fn in one transaction and commits if fn returns nil. An error or a panic of
-// fn rolls everything back and is passed on. It is the only way to write. On SQLite,
-// transactions run one after another, so fn must be short. fn must not call Transact, which
-// would wait for itself.
+// Transact runs fn in one transaction. It commits if fn returns nil. If fn returns an error
+// or panics, Transact rolls everything back, and returns the error or panics. All writes go
+// through Transact. On SQLite, transactions run one after another, so fn must be short. fn
+// must not call Transact, because the call would wait for itself.
 //
-// It returns fn's errors, or a fault.Unavailable if another program holds the database or
-// if two transactions conflict and only another try helps.
+// The error is that of fn, or a fault.Unavailable if another program holds the database or
+// if two transactions conflict and only another attempt helps.
 func (d *DB) Transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := d.write.WithContext(ctx).Transaction(fn)
 	if err == nil || fault.CodeOf(err) != fault.Internal {
@@ -118,7 +117,7 @@ func (d *DB) Transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return err
 }
 
-// Ping reaches the database once, for a readiness check.
+// Ping connects to the database once, for a readiness check.
 func (d *DB) Ping(ctx context.Context) error {
 	var one int
 	if err := d.Read(ctx).Raw("SELECT 1").Scan(&one).Error; err != nil {
@@ -140,7 +139,8 @@ func (d *DB) Close() error {
 	return nil
 }
 
-// Millis returns t as rows store it: milliseconds after 1970, or 0 for the zero time.
+// Millis returns t in the form of stored rows: milliseconds since 1970, or 0 for the zero
+// time.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -148,7 +148,7 @@ func Millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Time converts the result of Millis back, in UTC.
+// Time returns the time for a result of Millis, in UTC.
 func Time(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

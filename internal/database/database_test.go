@@ -85,7 +85,7 @@ func TestTransactCommitsAllOrNothing(t *testing.T) {
 		if fault.CodeOf(err) != fault.Canceled || !errors.Is(err, context.Canceled) || count(t, db) != 0 {
 			t.Fatalf("an ended context: got %v and %d rows, want canceled and none", err, count(t, db))
 		}
-		// The pool is whole after all that.
+		// The pool still works after all that.
 		if err := db.Transact(t.Context(), func(tx *gorm.DB) error { return add(tx, "1") }); err != nil || count(t, db) != 1 {
 			t.Fatalf("a good transaction: %v and %d rows", err, count(t, db))
 		}
@@ -127,7 +127,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 
 func TestSQLiteFile(t *testing.T) {
 	dir := t.TempDir()
-	// Every byte that a URI, a DSN or a shell might read as something else.
+	// The name contains every byte that has a meaning in a URI, a DSN or a shell.
 	name := "odd ?_pragma=x&%41#;'.db"
 	if runtime.GOOS == "windows" {
 		name = "odd %41#;'.db"
@@ -254,7 +254,7 @@ func TestLogHoldsNoValues(t *testing.T) {
 			url = databasetest.Postgres(t)
 		}
 		db, err := database.Open(t.Context(), database.Options{
-			URL: url, Slow: 1, // everything is slow
+			URL: url, Slow: 1, // every query is slow
 			Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 		if err != nil {
@@ -262,7 +262,7 @@ func TestLogHoldsNoValues(t *testing.T) {
 		}
 		defer db.Close()
 		migrate(t, db, notes)
-		for range 2 { // the second one fails
+		for range 2 { // the second call fails
 			db.Transact(t.Context(), func(tx *gorm.DB) error {
 				return tx.Create(&note{ID: "key-canary", Text: "value-canary"}).Error
 			})

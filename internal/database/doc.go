@@ -1,13 +1,12 @@
-// Package database opens the one database that every part of Satchel keeps
-// its rows in, SQLite or PostgreSQL by URL, and brings its tables up to date.
+// Package database opens the one database in which every part of Satchel keeps its rows,
+// and brings its tables up to date. The URL decides whether it is SQLite or PostgreSQL.
 //
-// It promises the same to its callers on both: what [DB.Transact] committed
-// survives power loss; a failed or panicking transaction changes nothing; no
-// value of a query and no password of a URL reaches a log or an error; every
-// call ends with its context. It knows no tables but its own list of applied
-// migrations: each package owns its tables and hands in its [Migration]s, and
-// no package refers to another's.
+// Both give the same guarantees. What [DB.Transact] has committed survives a power loss. A
+// transaction that fails or panics changes nothing. No value of a query and no password of
+// a URL gets into a log or an error. Every call ends with its context. The package has no
+// tables except its own list of applied migrations. Each other package owns its tables and
+// passes its [Migration]s, and no package refers to the tables of another.
 //
-// Rows keep times as whole milliseconds since 1970 (see [Millis]), so that both
-// databases order, compare and return them alike whatever their time zone.
+// Rows store times as whole milliseconds since 1970 (see [Millis]). So both databases
+// order, compare and return times alike, whatever their time zone.
 package database

@@ -17,7 +17,7 @@ const (
 	sqliteForeignKey = 787
 )
 
-// sqliteCode returns the extended result code in err's tree, or 0.
+// sqliteCode returns the extended result code of err or an error that it wraps, or 0.
 func sqliteCode(err error) int {
 	var e interface{ Code() int }
 	if errors.As(err, &e) {
@@ -26,7 +26,7 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// pgCode returns the SQLSTATE in err's tree, or "".
+// pgCode returns the SQLSTATE of err or an error that it wraps, or "".
 func pgCode(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
@@ -44,16 +44,15 @@ func IsDuplicate(err error) bool {
 // IsOrphan reports whether err says that a row refers to a missing row.
 func IsOrphan(err error) bool { return sqliteCode(err) == sqliteForeignKey || pgCode(err) == "23503" }
 
-// IsDamaged reports whether err says that a SQLite file is damaged or is not a SQLite
-// file.
+// IsDamaged reports whether err says that a SQLite file is damaged or is not a SQLite file.
 func IsDamaged(err error) bool {
 	c := sqliteCode(err) & 0xff
 	return c == sqliteCorrupt || c == sqliteNotADB || errors.Is(err, errDamaged)
 }
 
-// isBusy reports whether trying again may help: SQLite's file is held by another
-// process, or PostgreSQL could not serialise (40001), found a deadlock (40P01)
-// or ran out of a resource such as connections (class 53).
+// isBusy reports whether another attempt may help. Either another process holds SQLite's
+// file, or PostgreSQL could not serialize (40001), found a deadlock (40P01) or ran out of a
+// resource such as connections (class 53).
 func isBusy(err error) bool {
 	if c := sqliteCode(err) & 0xff; c == sqliteBusy || c == sqliteLocked {
 		return true

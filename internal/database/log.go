@@ -11,8 +11,8 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// queryLog is gorm's logger on slog. It implements gorm.ParamsFilter, so that
-// the statements that reach it have placeholders and never a value.
+// queryLog adapts slog to gorm's logger. It implements gorm.ParamsFilter, so that the
+// statements in the log have placeholders and never a value.
 type queryLog struct {
 	log  *slog.Logger
 	slow time.Duration
@@ -23,12 +23,12 @@ var (
 	_ gorm.ParamsFilter = (*queryLog)(nil)
 )
 
-// ParamsFilter drops the values of a statement before it is spelt out.
+// ParamsFilter removes the values of a statement before gorm writes it out.
 func (*queryLog) ParamsFilter(_ context.Context, sql string, _ ...any) (string, []any) {
 	return sql, nil
 }
 
-// LogMode does nothing: slog's handler decides what is logged.
+// LogMode does nothing, because slog's handler decides which records are logged.
 func (q *queryLog) LogMode(logger.LogLevel) logger.Interface { return q }
 
 func (q *queryLog) Info(ctx context.Context, format string, args ...any) {
@@ -43,8 +43,8 @@ func (q *queryLog) Error(ctx context.Context, format string, args ...any) {
 	q.log.ErrorContext(ctx, "gorm: "+fmt.Sprintf(format, args...))
 }
 
-// Trace logs a statement that was slow or failed. A failure is logged for
-// debugging alone: it is returned too, and whoever handles it says so.
+// Trace logs a statement that was slow or failed. A failure is only logged for debugging,
+// because it is also returned and its caller reports it.
 func (q *queryLog) Trace(ctx context.Context, begin time.Time, fc func() (string, int64), err error) {
 	took := time.Since(begin)
 	level, msg := slog.LevelDebug, ""

@@ -11,19 +11,18 @@ import (
 	"satchel/internal/fault"
 )
 
-// Migration is one change to a package's tables. Migrations only go forward. A released
+// Migration is one change to a package's tables. There are no steps back. A released
 // migration is never changed; a later one corrects it.
 type Migration struct {
-	// Package is the owner of the tables, by its import path under the module.
+	// Package is the owner of the tables: its import path within the module.
 	Package string
 	// Version counts the package's steps from 1 without gaps.
 	Version int
-	// Name says what the step does, for people.
+	// Name describes the step for people.
 	Name string
-	// SQLite and Postgres are the statements for each database, separated by
-	// semicolons.
+	// SQLite and Postgres are the statements for each database, separated by semicolons.
 	SQLite, Postgres string
-	// Func, where it is set, runs after the statements, in the same transaction.
+	// Func, if it is set, runs after the statements, in the same transaction.
 	Func func(tx *gorm.DB) error
 }
 
@@ -35,9 +34,9 @@ const appliedTable = `CREATE TABLE IF NOT EXISTS schema_migrations (
 	PRIMARY KEY (package, version)
 )`
 
-// migrateLock is the PostgreSQL advisory lock under which programs that start
-// at once migrate one after another ("satchel" as bytes). SQLite's BEGIN
-// IMMEDIATE does the same there.
+// migrateLock is a PostgreSQL advisory lock. If programs start at the same time, it lets
+// them migrate one after another. Its value is "satchel" as bytes. On SQLite, BEGIN
+// IMMEDIATE does the same.
 const migrateLock = 0x7361746368656c
 
 type appliedRow struct {
@@ -47,12 +46,12 @@ type appliedRow struct {
 	Applied int64
 }
 
-// Migrate brings the tables of the packages in steps up to date, in one
-// transaction: all of it happens, or nothing. Packages are taken in the order
-// in which they first appear. It returns how many steps it applied.
+// Migrate brings the tables of the packages in steps up to date. It does so in one
+// transaction, so it applies all steps or none. The order of the packages is that of their
+// first steps. It returns how many steps it applied.
 //
-// The error is a fault.Unavailable if the database has a step that this
-// program does not know, because a newer program made it.
+// The error is a fault.Unavailable if the database has a step that this program does not
+// know, because a newer program applied it.
 func (d *DB) Migrate(ctx context.Context, steps ...Migration) (int, error) {
 	packages, err := group(steps)
 	if err != nil {
@@ -152,8 +151,8 @@ func (d *DB) migratePackage(ctx context.Context, tx *gorm.DB, steps []Migration)
 	return len(todo), nil
 }
 
-// exec runs statements as they are: gorm would take a question mark or an at
-// sign in them for a value.
+// exec runs statements without changes. gorm would replace a question mark or an at sign in
+// them by a value.
 func exec(ctx context.Context, tx *gorm.DB, stmts string, args ...any) error {
 	_, err := tx.Statement.ConnPool.ExecContext(ctx, stmts, args...)
 	return err

@@ -85,7 +85,7 @@ func TestMigrationsMustCount(t *testing.T) {
 	}
 }
 
-// Two programs that start at once on a new database both come up.
+// If two programs start at the same time on a new database, both succeed.
 func TestConcurrentMigrations(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"sqlite": databasetest.SQLite, "postgres": databasetest.Postgres} {
 		t.Run(name, func(t *testing.T) {

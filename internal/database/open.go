@@ -23,14 +23,13 @@ import (
 	"satchel/internal/fault"
 )
 
-// source is a database URL taken apart.
 type source struct {
 	kind Kind
 	path string // of a SQLite file
 	url  string // of a PostgreSQL database
 }
 
-// SQLitePath returns the file of a SQLite URL, and false for any other URL.
+// SQLitePath returns the file of a SQLite URL. ok is false for any other URL.
 func SQLitePath(u string) (path string, ok bool) {
 	src, err := parseURL(u)
 	return src.path, err == nil && src.kind == SQLite
@@ -53,7 +52,7 @@ func parseURL(s string) (source, error) {
 		}
 		return source{kind: SQLite, path: path}, nil
 	case ok && (scheme == "postgres" || scheme == "postgresql"):
-		// The error of url.Parse and of pgx may quote the URL, so it is not passed on.
+		// The errors of url.Parse and of pgx may quote the URL, so they are not returned.
 		if u, err := url.Parse(s); err != nil || u.Host == "" && u.Query().Get("host") == "" {
 			return source{}, fault.New(fault.Invalid, "The database URL is malformed; write postgres://user:password@host/name.")
 		}
@@ -68,13 +67,12 @@ func parseURL(s string) (source, error) {
 func (o Options) gorm() *gorm.Config {
 	return &gorm.Config{
 		Logger: &queryLog{log: o.Logger, slow: o.Slow},
-		// Transact is the only way to write, so gorm need not open transactions
-		// of its own.
+		// All writes go through Transact, so gorm need not open transactions itself.
 		SkipDefaultTransaction: true,
-		// gorm's cache of prepared statements starts a goroutine that never ends;
-		// pgx keeps its own, and SQLite prepares in microseconds.
+		// gorm's cache of prepared statements starts a goroutine that never ends. pgx has
+		// its own cache, and SQLite prepares in microseconds.
 		PrepareStmt: false,
-		// Migrations are ours, and times are plain numbers.
+		// Our migrations create the tables, and times are plain numbers.
 		DisableForeignKeyConstraintWhenMigrating: true,
 		DisableAutomaticPing:                     true,
 	}
@@ -94,7 +92,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	// SQLite would make the file readable by all; the journal takes its mode.
+	// SQLite would create the file readable by all. The journal gets the mode of the file.
 	f, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, unavailable(err)
@@ -124,10 +122,10 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 		}
 		return gorm.Open(sqlite.New(sqlite.Config{Conn: db}), o.gorm())
 	}
-	// The writer comes first: it alone may switch the file to WAL.
+	// The writer comes first, because only it can switch the file to WAL.
 	d.write, err = pool(1, url.Values{"_txlock": {"immediate"}, "_journal_mode": {"WAL"}})
 	if err == nil {
-		// Check before the first write, which could spread damage.
+		// Check before the first write, because a write could spread damage.
 		err = quickCheck(ctx, d.write)
 	}
 	if err == nil {
@@ -139,12 +137,11 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	return d, nil
 }
 
-// sqliteDSN returns a file: URI, in which no byte of the path can be taken for
-// a parameter.
+// sqliteDSN returns a file: URI in which no byte of the path looks like a parameter.
 func sqliteDSN(abs string, params url.Values) string {
 	p := filepath.ToSlash(abs)
 	if !strings.HasPrefix(p, "/") {
-		p = "/" + p // C:/… on Windows
+		p = "/" + p // for C:/… on Windows
 	}
 	return (&url.URL{Scheme: "file", Path: p, RawQuery: params.Encode()}).String()
 }

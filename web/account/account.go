@@ -1,5 +1,5 @@
-// Package account is the pages of a person: the first page, the account, API keys, and
-// signing out.
+// Package account serves the pages about a person: the first page, the account, API keys,
+// and signing out.
 package account
 
 import (
@@ -49,22 +49,22 @@ type accountPage struct {
 	Passkeys   []passkeyRow
 	AddPasskey bool
 	Identities []store.Identity
-	// ByMail reports that the person can get sign-in links by mail. NoAddress reports that
-	// they cannot because their address is unknown.
+	// ByMail reports whether the person can get sign-in links by mail. NoAddress reports
+	// whether they cannot because the server does not know their address.
 	ByMail, NoAddress bool
 	Links             []web.ProviderButton // providers to link
 	Sessions          []store.Session
-	Here              string     // the ID of this browser's session
-	Others            int        // sessions other than this one
+	Here              string     // the id of this browser's session
+	Others            int        // count of the other sessions
 	MadeLinks         []madeLink // sign-in links for the person that others made
 	MoreLinks         int
-	LinksLeftOut      int64 // links beyond maxLinks
+	LinksLeftOut      int64 // count of links beyond maxLinks
 	Clients, Keys     []client
 	Stdio             bool // one of Clients is a program with a key for each run
 	Spaces            []service.View
-	// These are how many entries the lists leave out.
+	// MoreClients, MoreKeys and MoreSessions count the entries that the lists omit.
 	MoreClients, MoreKeys, MoreSessions int
-	Lifetimes                           []int // of a key, in days
+	Lifetimes                           []int // of a key, in days; 0 means forever
 	NewName                             string
 }
 
@@ -74,10 +74,10 @@ type passkeyRow struct {
 	Created, Used time.Time
 }
 
-// keyDays returns the lifetimes of keys that a person can choose, in days; 0 means forever.
+// keyDays returns the lifetimes of keys that a person can choose, in days. 0 means forever.
 func keyDays() []int { return []int{30, 90, 365, 0} }
 
-// showAccount is GET /account.
+// showAccount handles GET /account.
 func (s *pages) showAccount(v *web.Visit) error { return s.account(v, http.StatusOK, "", "") }
 
 func (s *pages) account(v *web.Visit, status int, problem, field string) error {
@@ -139,7 +139,7 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
-// latest returns when a grant was last used, or created.
+// latest returns when a grant was last used, or when it was created if it was never used.
 func latest(g service.Grant) time.Time {
 	if g.LastUsed.After(g.Created) {
 		return g.LastUsed
@@ -147,7 +147,7 @@ func latest(g service.Grant) time.Time {
 	return g.Created
 }
 
-// endSession is POST /account/sessions/end.
+// endSession handles POST /account/sessions/end.
 func (s *pages) endSession(v *web.Visit) error {
 	id := v.R.PostFormValue("id")
 	if id == v.Session.ID {
@@ -166,7 +166,7 @@ func (s *pages) endSession(v *web.Visit) error {
 	return s.See(v, "/account?done=ended")
 }
 
-// endOtherSessions is POST /account/sessions/end-others.
+// endOtherSessions handles POST /account/sessions/end-others.
 func (s *pages) endOtherSessions(v *web.Visit) error {
 	if _, err := s.Service.EndSessions(v.R.Context(), v.Actor(), service.EndSessionsInput{Keep: v.Session.ID}); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *pages) endOtherSessions(v *web.Visit) error {
 	return s.See(v, "/account#sessions")
 }
 
-// removePasskey is POST /account/passkeys/remove.
+// removePasskey handles POST /account/passkeys/remove.
 func (s *pages) removePasskey(v *web.Visit) error {
 	id, err := hex.DecodeString(v.R.PostFormValue("id"))
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *pages) removePasskey(v *web.Visit) error {
 	return s.See(v, "/account?done=removed")
 }
 
-// unlink is POST /account/identities/unlink.
+// unlink handles POST /account/identities/unlink.
 func (s *pages) unlink(v *web.Visit) error {
 	err := s.Accounts.UnlinkIdentity(v.R.Context(), v.By(), v.User.ID, v.R.PostFormValue("issuer"), v.R.PostFormValue("subject"))
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *pages) unlink(v *web.Visit) error {
 	return s.See(v, "/account#sign-ins")
 }
 
-// revokeGrant is POST /account/grants/revoke, for both clients and keys.
+// revokeGrant handles POST /account/grants/revoke, for both clients and keys.
 func (s *pages) revokeGrant(v *web.Visit) error {
 	if _, err := s.Service.RevokeGrant(v.R.Context(), v.Actor(), service.RevokeGrantInput{ID: space.GrantID(v.R.PostFormValue("id"))}); err != nil {
 		return web.Gone(err)
@@ -221,7 +221,7 @@ type keyPage struct {
 	API     string
 }
 
-// createKey is POST /account/keys.
+// createKey handles POST /account/keys.
 func (s *pages) createKey(v *web.Visit) error {
 	form := v.R.PostForm
 	days, err := strconv.Atoi(form.Get("days"))
@@ -260,7 +260,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	})
 }
 
-// showNewKey is GET /account/keys/made, where createKey redirects to.
+// showNewKey handles GET /account/keys/made, the target of createKey's redirect.
 func (s *pages) showNewKey(v *web.Visit) error {
 	var body keyPage
 	if ok, err := s.TakeOnce(v, web.FlowNewKey, &body); err != nil {
@@ -271,7 +271,7 @@ func (s *pages) showNewKey(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "key", web.Page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: body})
 }
 
-// accountDone returns the texts that confirm actions on the account's pages.
+// accountDone returns the messages that confirm actions on the account's pages.
 func accountDone() map[string]string {
 	return map[string]string{
 		"disconnected": "The client was disconnected. Its changes stay.",

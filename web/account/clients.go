@@ -12,7 +12,7 @@ import (
 type client struct {
 	service.Grant
 	As    string // the name of the program that uses the key; empty if unknown
-	Stdio bool   // "satchel stdio" made the key for a run
+	Stdio bool   // "satchel stdio" created the key for one run
 	Over  bool   // the run and its key have ended
 }
 
@@ -24,8 +24,8 @@ func (s *pages) clientRow(g service.Grant) client {
 	return r
 }
 
-// clientsOf returns a person's valid clients and keys, the last used or created first. A
-// program that has a new key for each run is listed between its runs too.
+// clientsOf returns a person's valid clients and keys. The last used or created comes
+// first. A program with a new key for each run is also listed between its runs.
 func (s *pages) clientsOf(v *web.Visit) ([]client, error) {
 	ctx := v.R.Context()
 	grants, err := s.Service.ListGrants(ctx, v.Actor(), service.ListGrantsInput{})

@@ -14,8 +14,8 @@ import (
 	"satchel/web"
 )
 
-// Cookies that remember which of the first steps a person skipped. In another browser the
-// steps are shown again.
+// Cookies that remember which of the first steps a person skipped. Another browser shows
+// the steps again.
 const (
 	localCookie = "satchel-local"
 	skipCookie  = "satchel-skip"
@@ -29,28 +29,28 @@ const (
 	homeOthers  = 4
 )
 
-// homePage is an overview, with the first steps until they are done.
+// homePage is the overview. It contains the first steps until the person has done them.
 type homePage struct {
 	Name  string
 	Space *service.View
 	Steps []step
-	Left  int // steps to do
+	Left  int // count of steps to do
 	Kept  bool
 
-	// Overview reports that a client was ever used. From then on the page is an overview.
+	// Overview reports whether a client was ever used. From then on the page is an overview.
 	Overview bool
 	Joined   *service.View // the space to which the visitor was just invited
 	Clients  []client
 	More     int
 	Commits  []change
-	Brought  bool // there is a commit that is not from the server itself
+	Brought  bool // there is a commit that the server did not create itself
 	Push     web.RemoteView
-	Held     int // the visitor's files that could not be committed; -1 if unknown
+	Held     int // count of the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink
-	// Wrong says what is wrong with the connection, and Way what to do about it.
+	// Wrong describes a problem with the connection, and Way its solution.
 	Wrong, Way string
 	Others     []service.View // the person's other spaces
-	// MoreOthers is how many spaces the list leaves out.
+	// MoreOthers counts the spaces that the list omits.
 	MoreOthers int
 	Links      recentLinks
 	// Waiting are the spaces with changes by AIs that wait for the person's review.
@@ -72,20 +72,19 @@ type change struct {
 	Time    time.Time
 }
 
-// step is one of the first steps.
 type step struct {
 	Name  string
 	Title string
 	Text  string
 	Done  bool
 	Next  bool // the step to do now
-	// Go is the address at which the step is done, and Label its button. Skip is the address
-	// that skips it.
+	// Go is the address where the person does the step, and Label is the text of its
+	// button. Skip is the address that skips the step.
 	Go, Label       string
 	Skip, SkipLabel string
 }
 
-// home is GET /.
+// home handles GET /.
 func (s *pages) home(v *web.Visit) error {
 	if !v.In {
 		return s.See(v, "/signin")
@@ -152,8 +151,8 @@ func (s *pages) home(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
 }
 
-// homeOthers lists the spaces other than the one that the page is about. A space that the
-// visitor has just joined comes first.
+// homeOthers lists the spaces other than the page's own. A space that the visitor has just
+// joined comes first.
 func (s *pages) homeOthers(v *web.Visit, all []service.View, body *homePage) {
 	if i := slices.IndexFunc(all, web.JoinedIn(v.R.URL.Query())); i >= 0 {
 		body.Joined = &all[i]
@@ -169,7 +168,6 @@ func (s *pages) homeOthers(v *web.Visit, all []service.View, body *homePage) {
 	}
 }
 
-// homeSpace reads the state of the space.
 func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	ctx, id := v.R.Context(), body.Space.ID
 	body.Held = s.PendingIn(v, id)
@@ -237,20 +235,20 @@ func (s *pages) skipped(v *web.Visit, name string) bool {
 	return len(v.R.CookiesNamed(s.CookieName(name))) > 0
 }
 
-// stayLocal is POST /start/local.
+// stayLocal handles POST /start/local.
 func (s *pages) stayLocal(v *web.Visit) error {
 	s.SetCookie(v.W, localCookie, "1", s.Now().Add(skipFor))
 	return s.See(v, "/")
 }
 
-// skipBringing is POST /start/skip.
+// skipBringing handles POST /start/skip.
 func (s *pages) skipBringing(v *web.Visit) error {
 	s.SetCookie(v.W, skipCookie, "1", s.Now().Add(skipFor))
 	return s.See(v, "/")
 }
 
-// ownSpace returns the space of the first steps: the first that the visitor owns, else the
-// first that they can change, else the first.
+// ownSpace returns the space of the first steps: the first one that the visitor owns, or
+// else the first one that they can change, or else the first one.
 func ownSpace(all []service.View) *service.View {
 	for _, role := range []space.Role{space.Owner, space.Editor, space.Reader} {
 		if i := slices.IndexFunc(all, func(m service.View) bool { return m.Role == role }); i >= 0 {

@@ -11,13 +11,13 @@ import (
 // keysPage lists a person's keys and creates new ones.
 type keysPage struct {
 	Keys      []service.Grant
-	More      int // index of the next part of the list; 0 if this is the last
+	More      int // index of the next part of the list; 0 for the last part
 	Spaces    []service.View
-	Lifetimes []int // days
+	Lifetimes []int // in days
 	API       string
 }
 
-// showKeys is GET /account/keys.
+// showKeys handles GET /account/keys.
 func (s *pages) showKeys(v *web.Visit) error { return s.keys(v, http.StatusOK, "", "") }
 
 func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
@@ -36,7 +36,7 @@ func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	return s.Page(v, status, "keys", web.Page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
-// keyProblem shows the form for a key again, with what is wrong.
+// keyProblem shows the form for a key again, with a problem.
 func (s *pages) keyProblem(v *web.Visit, problem, field string) error {
 	if v.R.PostFormValue("from") == "keys" {
 		return s.keys(v, http.StatusBadRequest, problem, field)

@@ -8,13 +8,13 @@ import (
 // Limits of lists of sign-in links that others made.
 const (
 	homeLinks = 3
-	maxLinks  = 500 // on the account page when all are shown
+	maxLinks  = 500 // on the account page, if it shows all
 )
 
-// madeLink is a sign-in link that somebody else made for the visitor.
+// madeLink is a sign-in link that somebody else created for the visitor.
 type madeLink struct {
 	store.LinkNotice
-	Over bool // it expired unused
+	Over bool // the link expired unused
 }
 
 func (s *pages) madeLinks(all []store.LinkNotice) []madeLink {
@@ -25,7 +25,7 @@ func (s *pages) madeLinks(all []store.LinkNotice) []madeLink {
 	return out
 }
 
-// recentLinks are the recent sign-in links that others made for the visitor.
+// recentLinks holds the recent sign-in links that others created for the visitor.
 type recentLinks struct {
 	Lines []madeLink
 	More  int

@@ -9,17 +9,17 @@ import (
 	"satchel/web"
 )
 
-// signOutPage asks for confirmation if the person could not sign in again by themselves.
+// signOutPage asks for confirmation if the person could not sign in again without help.
 type signOutPage struct {
 	Action string
-	ID     string // of the session, if Action needs it
+	ID     string // of the session, if Action needs the id
 	Return string
-	// Passkeys and Others report which ways to sign in can be added.
+	// Passkeys and Others report which ways to sign in the person can add.
 	Passkeys, Others bool
 }
 
-// sureToSignOut reports whether the session may end: if the person can sign in again, or
-// has confirmed. Otherwise it answers with a page that asks for confirmation, or returns
+// sureToSignOut reports whether the session may end, because the person can sign in again
+// or has confirmed. Otherwise it answers with a page that asks for confirmation, or returns
 // an error.
 func (s *pages) sureToSignOut(v *web.Visit) (bool, error) {
 	if v.R.PostFormValue("sure") == "1" {
@@ -35,7 +35,7 @@ func (s *pages) sureToSignOut(v *web.Visit) (bool, error) {
 	}})
 }
 
-// signOut is POST /signout. The answer is the same if the visitor is already signed out.
+// signOut handles POST /signout. The answer is the same if the visitor is already signed out.
 func (s *pages) signOut(v *web.Visit) error {
 	if v.In {
 		if ok, err := s.sureToSignOut(v); !ok {

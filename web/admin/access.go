@@ -13,7 +13,7 @@ import (
 	"satchel/web"
 )
 
-// accessPage shows who may sign in, by which methods, and with which clients.
+// accessPage shows which people may sign in, with which methods and with which clients.
 type accessPage struct {
 	service.Access
 	Entries     []accessEntry
@@ -21,10 +21,10 @@ type accessPage struct {
 	Invitations int
 	Methods     []accessMethod
 	Clients     []clientRow
-	More        int // where the next part of the list begins; 0 if there is none
+	More        int // index of the next part of the list; 0 if there is none
 }
 
-// accessEntry is an entry of the allow list, and the number of people it admitted.
+// accessEntry is an entry of the allow list, and the count of people whom it admitted.
 type accessEntry struct {
 	Kind, Value string
 	People      int
@@ -37,7 +37,7 @@ type accessMethod struct {
 
 type clientRow struct {
 	auth.Client
-	Hosts []string // of its redirect addresses
+	Hosts []string // hosts of its redirect addresses
 }
 
 // entryKinds returns the entries of the allow list by kind, each with a label.
@@ -107,8 +107,8 @@ func usedLast(c auth.Client) time.Time {
 	return c.Created
 }
 
-// otherWays lists the remaining ways in which people were admitted. by maps each way to
-// a number of people.
+// otherWays lists the ways of admission other than the allow list. by maps each way to a
+// count of people.
 func otherWays(by map[string]int) []accessEntry {
 	var out []accessEntry
 	for way, n := range by {
@@ -133,7 +133,7 @@ func otherWays(by map[string]int) []accessEntry {
 	return out
 }
 
-// methods returns the methods of signing in, and whether each is available.
+// methods returns the methods of signing in, and reports for each whether it is available.
 func (s *pages) methods() []accessMethod {
 	names := map[string]string{}
 	for _, p := range s.Offered() {
@@ -148,8 +148,8 @@ func (s *pages) methods() []accessMethod {
 	}
 }
 
-// redirectHosts returns the hosts that a client redirects to. Nothing else about a
-// client is known for certain.
+// redirectHosts returns the hosts to which a client redirects. Nothing else about a client
+// is certain.
 func redirectHosts(c auth.Client) []string {
 	var hosts []string
 	for _, r := range c.RedirectURIs {
@@ -159,7 +159,7 @@ func redirectHosts(c auth.Client) []string {
 		}
 		h := u.Host
 		if u.Scheme != "https" && u.Scheme != "http" {
-			h = u.Scheme + ":" // a scheme of an application
+			h = u.Scheme + ":" // an application's own scheme
 		}
 		if !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)

@@ -1,5 +1,5 @@
-// Package admin serves the pages of admins: the people who use the server, access to it,
-// and its health.
+// Package admin serves the pages of admins. They show the people who use the server, access
+// to it, and its health.
 package admin
 
 import (
@@ -41,7 +41,7 @@ type adminPage struct {
 	Invitations []store.Invitation
 	Lifetime    time.Duration
 	LinkFor     time.Duration // lifetime of a sign-in link
-	// MorePeople and MoreInvitations count what the lists omit.
+	// MorePeople and MoreInvitations count the entries that the lists omit.
 	MorePeople, MoreInvitations int
 }
 
@@ -114,8 +114,8 @@ type madeLinkPage struct {
 	Here          bool // the link opens only on the server's machine
 }
 
-// makeLink handles POST /admin/people/{user}/link. It makes a link for a person who has
-// no other way to sign in.
+// makeLink handles POST /admin/people/{user}/link. It creates a link for a person without
+// another way to sign in.
 func (s *pages) makeLink(v *web.Visit) error {
 	u, err := s.person(v)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"satchel/web"
 )
 
-// healthPage shows the health of the server and what each person uses.
+// healthPage shows the health of the server and the usage of each person.
 type healthPage struct {
 	service.Health
 	Version  string
 	Up       time.Duration
-	Troubles int // checks that failed or need attention
+	Troubles int // count of checks that failed or need attention
 	People   []usageRow
 	More     int
 }
@@ -46,7 +46,7 @@ func (s *pages) showHealth(v *web.Visit) error {
 			body.Troubles++
 		}
 	}
-	// The usage of each person costs some reads, so the page never reads all of them.
+	// Reading a person's usage is slow, so the page reads only the people that it shows.
 	shown, next := web.PartOf(v.R, people)
 	body.More = next
 	var ids []space.UserID

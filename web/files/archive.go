@@ -21,19 +21,17 @@ import (
 	"satchel/web"
 )
 
-// These limits on unpacking an archive add to those of uploads.
+// Limits on unpacking an archive, in addition to those of uploads.
 const (
-	// An archive may hold unpackRatio times its own size once it holds more than
-	// unpackFree bytes. Text seldom shrinks to less than a fiftieth.
+	// An archive with more than unpackFree bytes of files may hold at most unpackRatio
+	// times its own size. Text rarely shrinks to less than a fiftieth.
 	unpackRatio = 250
 	unpackFree  = 8 << 20
-	// entryBytes is the average number of bytes that one entry may take in the
-	// archive's own lists.
+	// entryBytes is the average size in bytes that entries in the archive's own lists may have.
 	entryBytes = 2048
 )
 
-// archiveKind returns the suffix that names the format of an archive. It is "" for a
-// file that is not an archive.
+// archiveKind returns the suffix that names the format of an archive, or "" for another file.
 func archiveKind(name string) string {
 	name = strings.ToLower(name)
 	for _, k := range [...]string{".zip", ".tar", ".tar.gz", ".tgz"} {
@@ -52,7 +50,7 @@ type unpacked struct {
 	git     int // skipped entries of git directories
 }
 
-// notUnpacked is the reason why nothing of an archive is taken.
+// notUnpacked is the reason why nothing is taken from an archive.
 type notUnpacked string
 
 func (n notUnpacked) Error() string { return string(n) }
@@ -64,17 +62,17 @@ var (
 	errNoFiles    = notUnpacked("It has no files that can be uploaded.")
 )
 
-// unpacker unpacks the archives of one upload. It counts what it reads and does not
-// trust the sizes in an archive.
+// unpacker unpacks the archives of one upload. It counts what it reads, and does not trust
+// the sizes in an archive.
 type unpacker struct {
 	limits web.EditLimits
-	files  int   // files that may still come
-	bytes  int64 // bytes that may still come
+	files  int   // count of files that the upload may still have
+	bytes  int64 // count of bytes that the upload may still have
 	out    unpacked
 }
 
-// unpack takes every acceptable file of an archive. If they are too many or too large,
-// it takes none.
+// unpack takes every valid file of an archive. If the files are too many or too large, it
+// takes none.
 func (u *unpacker) unpack(ctx context.Context, h *multipart.FileHeader) error {
 	f, err := h.Open()
 	if err != nil {
@@ -107,24 +105,23 @@ func (u *unpacker) unpack(ctx context.Context, h *multipart.FileHeader) error {
 	return nil
 }
 
-// maxEntries limits the entries of one archive, of every kind. A Mac writes two entries
+// maxEntries returns the maximum count of entries in one archive. A Mac writes two entries
 // for each file, and directories are entries too.
 func (u *unpacker) maxEntries() int { return 4*u.limits.MaxFiles + 100 }
 
-// archive is an archive during its unpacking.
+// archive is an archive that is being unpacked.
 type archive struct {
 	*unpacker
 	ctx     context.Context
 	name    string
 	size    int64
 	entries int
-	total   int64 // bytes of the files taken
+	total   int64 // total size of the taken files
 	seen    map[string]bool
-	dirs    map[string]bool // directories that hold a taken file
+	dirs    map[string]bool // directories that contain a taken file
 	out     unpacked
 }
 
-// entry is one entry of an archive.
 type entry struct {
 	name      string
 	size      int64 // according to the archive
@@ -142,7 +139,7 @@ func (a *archive) zip(f multipart.File) error {
 	}
 	list.open = true
 	for _, e := range z.File {
-		// This bit is set for both kinds of encryption, and neither is supported.
+		// The encryption bit is set for both kinds of encryption, and neither is supported.
 		if err := a.take(entry{name: e.Name, size: int64(min(e.UncompressedSize64, 1<<62)), mode: e.Mode(), encrypted: e.Flags&1 != 0, open: e.Open}, false); err != nil { //nolint:gosec // it is bounded
 			return err
 		}
@@ -172,7 +169,7 @@ func (a *archive) tar(f multipart.File, zipped bool) error {
 		e := entry{name: h.Name, size: h.Size, mode: h.FileInfo().Mode(), link: h.Typeflag == tar.TypeLink, open: func() (io.ReadCloser, error) { return io.NopCloser(t), nil }}
 		switch h.Typeflag {
 		case tar.TypeXGlobalHeader:
-			continue // git writes one, which describes all files
+			continue // git writes one such entry, which describes all files
 		case tar.TypeReg, tar.TypeLink, tar.TypeSymlink, tar.TypeDir:
 		default:
 			e.mode |= fs.ModeIrregular
@@ -199,8 +196,8 @@ func archiveError(err error) error {
 // drive matches the beginning of an absolute path on Windows.
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// take takes an entry, or records why it does not. whole reports whether one unreadable
-// entry makes the rest of the archive unreadable.
+// take takes an entry, or records the reason for skipping it. whole reports whether one
+// unreadable entry makes the rest of the archive unreadable.
 func (a *archive) take(e entry, whole bool) error {
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -219,7 +216,7 @@ func (a *archive) take(e entry, whole bool) error {
 		a.out.git++
 		return nil
 	case e.mode.IsDir():
-		return nil // its files create it
+		return nil // the files of a directory create it
 	}
 	why := a.why(name, e)
 	if why == "" && len(a.out.files) >= a.files {
@@ -284,7 +281,7 @@ func (a *archive) tooLarge() string {
 	return "It is larger than the " + bytesize.Text(a.limits.MaxFile) + " that a file may have."
 }
 
-// content reads an entry. It enforces the limits whatever size the archive gives.
+// content reads an entry. It enforces the limits whatever size the archive states.
 func (a *archive) content(e entry, whole bool) (data []byte, why string, err error) {
 	room := min(a.bytes-a.total, max(unpackFree, unpackRatio*a.size)-a.total)
 	r, err := e.open()
@@ -311,7 +308,7 @@ func (a *archive) content(e entry, whole bool) (data []byte, why string, err err
 	return data, "", nil
 }
 
-// capped fails with err after left bytes. Once open is set, ReadAt has no limit.
+// capped returns err after left bytes. If open is set, ReadAt has no limit.
 type capped struct {
 	at   io.ReaderAt
 	r    io.Reader

@@ -11,10 +11,11 @@ import (
 
 // conflict describes a file that changed while the visitor edited it.
 type conflict struct {
-	// Gone reports that the file was deleted. NoText reports that it is no longer text.
+	// Gone reports whether the file was deleted. NoText reports whether the file is no
+	// longer text.
 	Gone, NoText bool
-	// Places is the number of places that both sides changed. If it is zero, the text of
-	// the page has both changes.
+	// Places is the count of places that both sides changed. If it is zero, the text of the
+	// page contains both changes.
 	Places int
 	// Yours and Theirs are the changes of each side to Had, the common base.
 	Yours, Theirs       []merge.Hunk
@@ -22,7 +23,7 @@ type conflict struct {
 	// Had, Sent and Now are the three texts. From is the blob of Had.
 	Had, Sent, Now string
 	From           space.BlobID
-	// MovedTo is the path of the file now, and Moved its address. Both are empty if the
+	// MovedTo is the new path of the file, and Moved is its address. Both are empty if the
 	// file did not move or its new path is unknown.
 	MovedTo, Moved string
 	// By is the last commit that changed the file.
@@ -34,8 +35,8 @@ const (
 	conflictLines   = 400 // lines of a comparison
 )
 
-// sides compares the base, whose blob is had, with the visitor's text and with the file
-// as it is now.
+// sides compares the base, whose blob is had, with the visitor's text and with the current
+// file.
 func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
 	c := &conflict{Gone: !there, From: had, Sent: sent}
 	base, err := s.baseText(v, f.View, had)
@@ -75,8 +76,8 @@ func (s *pages) sides(v *web.Visit, f found, there bool, had space.BlobID, sent 
 	return c, nil
 }
 
-// stillOpen returns the conflict of a form that the conflict page sent and that is shown
-// again. It is nil for a form of another page.
+// stillOpen returns the conflict if the form comes from the conflict page and is shown
+// again. It returns nil for a form of another page.
 func (s *pages) stillOpen(v *web.Visit, f found, there bool) (*conflict, error) {
 	if v.R.PostFormValue("conflict") == "" {
 		return nil, nil
@@ -88,8 +89,8 @@ func (s *pages) stillOpen(v *web.Visit, f found, there bool) (*conflict, error) 
 	return s.sides(v, f, there, had, sent)
 }
 
-// collide answers a save of a file that changed meanwhile. The page keeps the base, the
-// current text, the text that was sent, and a merge of both, so that nothing is lost.
+// collide answers a save of a file that has changed meanwhile. The page keeps the base, the
+// current text, the sent text, and a merge of both, so that nothing is lost.
 func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error {
 	c, err := s.sides(v, f, there, body.Base, body.Text)
 	if err != nil {

@@ -52,7 +52,7 @@ func (s *pages) download(v *web.Visit) error {
 	return web.ErrGone
 }
 
-// archiveName returns the name of a space as a file or directory name.
+// archiveName returns the name of a space in a form that is valid for a file or directory.
 func archiveName(m service.View) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -66,9 +66,8 @@ func archiveName(m service.View) string {
 	return name[:min(len(name), 80)]
 }
 
-// stream sends the output of write. An error before the first byte is shown as a page. A
-// later error breaks the connection, so that nobody takes a partial file for a complete
-// one.
+// stream sends the output of write. It shows an error before the first byte as a page. A
+// later error breaks the connection, so that nobody takes a partial file for a complete one.
 func (s *pages) stream(v *web.Visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
 	out := &firstByte{v: v, name: name, kind: kind}
 	if v.R.Method == http.MethodHead {
@@ -115,9 +114,9 @@ func (w *firstByte) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// writeZip writes files the way GitHub's archives do: in one directory, with their
-// modes, with links as links, and with the commit as the comment of the archive. A file
-// at the top lists what the archive cannot hold.
+// writeZip writes files as GitHub's archives do: in one directory, with their modes, links
+// as links, and the commit as the comment of the archive. If the archive cannot contain
+// some files, a file at its top lists them.
 func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, when time.Time, files []space.Entry, content func(space.BlobID) ([]byte, error)) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {

@@ -22,26 +22,26 @@ import (
 type editPage struct {
 	Action, Back string
 	New          bool
-	Path         string // of a new file, as typed
+	Path         string // of a new file, as the visitor typed it
 	Kinds        []newKind
 	Dir          string
 	Text         string
 	Message      string
 	Base         space.BlobID // the blob that the text started from; empty for a new file
 	Mode         string
-	// Unsaved reports that the page holds text that no file has.
+	// Unsaved reports whether the page has text that is not in the file.
 	Unsaved bool
-	Max     int64 // limit of the text, in bytes
-	// Previewed reports that the page shows a preview. Preview is the rendered text if
+	Max     int64 // maximum size of the text in bytes
+	// Previewed reports whether the page shows a preview. Preview is the rendered text if
 	// the file is Markdown.
 	Previewed bool
 	Preview   *render.Document
-	// Marked is the number of merge marks left in the text.
+	// Marked is the count of merge marks left in the text.
 	Marked   int
 	Conflict *conflict
 	// Rename and Delete are the addresses of the other pages of an existing file.
 	Rename, Delete string
-	Waits          string // the page that decides about the file's change; empty if none waits
+	Waits          string // the page to review the file's change; empty if no change waits
 }
 
 // Forms send modes as these values.
@@ -64,7 +64,7 @@ func modeOf(name string) space.Mode {
 	return space.Regular
 }
 
-// editable returns the text of a file. The error says why a page cannot edit it.
+// editable returns the text of a file. The error says why a page cannot edit the file.
 func (s *pages) editable(v *web.Visit, f found) (string, error) {
 	switch {
 	case f.Dir:
@@ -108,8 +108,8 @@ func (s *pages) showEdit(v *web.Visit) error {
 	return s.form(v, http.StatusOK, f.View, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
 }
 
-// form shows the page that edits the file at p. problem describes what is wrong with the
-// input; nil if nothing is.
+// form shows the page that edits the file at p. problem describes a problem with the input,
+// or is nil.
 func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, body editPage, problem *web.Problem) error {
 	body.Max = s.Editing.MaxText
 	title := "A new file"
@@ -135,17 +135,17 @@ func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, bod
 	return s.Page(v, status, "edit", out)
 }
 
-// waitsAt returns the address of the page that decides about an AI's change to a file.
-// It is "" if no change waits.
+// waitsAt returns the address of the page to review an AI's change to a file. It returns ""
+// if no change waits.
 func (s *pages) waitsAt(v *web.Visit, m service.View, p space.Path) string {
 	known, err := m.Reviews(v.R.Context())
 	if err != nil || !slices.ContainsFunc(known.Waiting, func(r space.Review) bool { return r.Path == p }) {
-		return "" // the file can be edited without it
+		return "" // the visitor can edit the file without this address
 	}
 	return web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(p)))
 }
 
-// saveEdit handles POST /spaces/{id}/edit/{path...}, which previews or commits.
+// saveEdit handles POST /spaces/{id}/edit/{path...}. It previews or commits the text.
 func (s *pages) saveEdit(v *web.Visit) error {
 	f, err := s.target(v)
 	there := err == nil
@@ -187,8 +187,8 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	case err == nil:
 		return s.Saved(v, f.View, remark, web.DoneURL(web.SpaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
-		// The file changed just now, a directory took its place, or a file took the
-		// place of a directory above it.
+		// Meanwhile the file changed, a directory replaced it, or a file replaced a
+		// directory above it.
 		now, ok, lerr := f.Find(v.R.Context(), "", f.path)
 		if lerr != nil {
 			return lerr
@@ -204,8 +204,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	return err
 }
 
-// checkText validates the text and the note. It makes the preview if the form asks for
-// one.
+// checkText checks the text and the note. If the form asks for a preview, it creates one.
 func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPage) *web.Problem {
 	switch {
 	case int64(len(body.Text)) > s.Editing.MaxText:
@@ -223,7 +222,7 @@ func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPa
 	return nil
 }
 
-// baseText returns the content of the blob that a text started from. It is "" for no
+// baseText returns the content of the blob from which a text started. It returns "" for no
 // blob.
 func (s *pages) baseText(v *web.Visit, m service.View, b space.BlobID) (string, error) {
 	if b == "" {
@@ -256,7 +255,7 @@ func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
 	return out
 }
 
-// dirOf returns the directory that a request names, or the root if the name is invalid.
+// dirOf returns the directory in a request, or the root if the name is invalid.
 func dirOf(q string) string {
 	q = strings.Trim(q, "/")
 	if _, err := space.ParsePath(q); err != nil {
@@ -338,16 +337,16 @@ func (s *pages) saveNew(v *web.Visit) error {
 	return err
 }
 
-// fieldOf returns the input that a refusal concerns: "path" or other.
+// fieldOf returns the input that an error concerns: "path" or other.
 func fieldOf(err error, other string) string {
 	if space.RuleOf(err) != "" || fault.CodeOf(err) == fault.Forbidden {
-		return "path" // a rule about paths or workflow files
+		return "path" // the error concerns a rule about paths or workflow files
 	}
 	return other
 }
 
-// entryText returns the current text of a file. ok is false if it is not text or is too
-// large.
+// entryText returns the current text of a file. ok is false if the file is not text or is
+// too large.
 func (s *pages) entryText(v *web.Visit, m service.View, f space.Entry) (string, bool, error) {
 	if f.Size > s.Editing.MaxFile {
 		return "", false, nil
@@ -356,8 +355,8 @@ func (s *pages) entryText(v *web.Visit, m service.View, f space.Entry) (string, 
 	return string(data), err == nil && utf8.Valid(data) && web.Textual(string(data)), err
 }
 
-// preview renders a Markdown text. Other texts, and texts above the limits of a page,
-// have no rendering.
+// preview renders a Markdown text. It does not render other texts, or texts above the
+// limits of a page.
 func (s *pages) preview(id space.SpaceID, p string, body *editPage) {
 	body.Previewed = true
 	if !web.IsMarkdown(p) {

@@ -19,7 +19,7 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	uploads chan struct{} // limits the uploads and moves that are in memory
+	uploads chan struct{} // limits the count of uploads and moves in memory
 }
 
 // Register adds the pages to a site.
@@ -40,8 +40,7 @@ func Register(site *web.Site) error {
 	get("delete/{path...}", s.showDelete)
 	s.Handle("POST /spaces/{id}/rename/{path...}", web.LimitPage, web.SignedIn, s.saveRename)
 	s.Handle("POST /spaces/{id}/delete/{path...}", web.LimitPage, web.SignedIn, s.saveDelete)
-	// The encoding of a form can double the line ends of a text, or turn each byte into
-	// three.
+	// Form encoding can double the line ends of a text, or turn each byte into three.
 	text := 3*s.Editing.MaxText + web.MaxFormBytes
 	s.HandleLarge("POST /spaces/{id}/edit/{path...}", text, s.saveEdit)
 	s.HandleLarge("POST /spaces/{id}/new", text, s.saveNew)
@@ -67,7 +66,7 @@ type notice struct {
 	Newest      bool
 }
 
-// noticeOf returns nil for a page of head.
+// noticeOf returns the notice for a page, or nil if the page shows head.
 func (s *pages) noticeOf(v *web.Visit, l web.Location, page string) (*notice, error) {
 	if l.At == "" {
 		return nil, nil
@@ -113,8 +112,8 @@ func (s *pages) showFile(v *web.Visit) error {
 	return s.showContent(v, l, e)
 }
 
-// notThere answers a request for a missing file. If the file existed once, the page
-// leads to its history.
+// notThere answers a request for a missing file. If the file existed before, the page leads
+// to its history.
 func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
@@ -139,22 +138,21 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " no longer exists", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
-// missingWalk is the number of commits to search for the last change of a missing file.
+// missingWalk is how many commits are searched for the last change of a missing file.
 const missingWalk = 500
 
-// gonePage is the page of a deleted file.
 type gonePage struct {
 	Crumbs                   []web.Crumb
 	History, Commit, Subject string
 	Last                     time.Time
-	// Restore is the address that brings back the last version; empty if there is none
-	// or the visitor may not write. Version is the address of that version, Path its
-	// path and Before its commit.
+	// Restore is the address that restores the last version. It is empty if there is none
+	// or the visitor may not write. Version is the address of that version, Path its path,
+	// and Before its commit.
 	Restore, Version, Path string
 	Before                 space.CommitID
 }
 
-// doneWords returns the message for the "done" word in the address of a page.
+// doneWords returns the message for the parameter "done" of a page's address.
 func doneWords(v *web.Visit) string {
 	switch v.R.URL.Query().Get("done") {
 	case "uploaded":
@@ -173,8 +171,7 @@ func doneWords(v *web.Visit) string {
 	return ""
 }
 
-// conflictOf returns the path of the original of a conflict copy. It is "" for any other
-// path.
+// conflictOf returns the path of the original of a conflict copy, or "" for another path.
 func conflictOf(p space.Path) space.Path {
 	if !space.IsConflictCopy(p) {
 		return ""

@@ -10,10 +10,10 @@ import (
 	"satchel/internal/space"
 )
 
-// maxLeftOut limits the names in the list of files that an archive leaves out.
+// maxLeftOut is the maximum count of names in the list of omitted files.
 const maxLeftOut = 1000
 
-// leftOut lists the files that an archive leaves out.
+// leftOut lists the files that an archive omits.
 type leftOut struct {
 	lines []string
 	more  int
@@ -44,9 +44,9 @@ func (l *leftOut) text() []byte {
 	return []byte(b.String())
 }
 
-// notInZip returns the reason to leave a file out of archives, or "" if there is none.
-// An imported history may hold names that make an archive write outside its directory.
-// On Windows, a backslash separates directories too.
+// notInZip returns the reason to omit a file from archives, or "" if there is none. An
+// imported history may have names with which an archive writes outside of its directory. On
+// Windows, a backslash also separates directories.
 func notInZip(p space.Path) string {
 	if _, err := space.ParsePath(string(p)); err != nil {
 		return whyOf(err)
@@ -66,8 +66,8 @@ func whyOf(err error) string {
 	return "it cannot be unpacked safely"
 }
 
-// freeName returns a name for the list at the top of an archive. No file of the space
-// has this name, even on a file system that ignores case.
+// freeName returns a name for the list at the top of an archive. No file of the space has
+// this name, even on a file system that ignores case.
 func freeName(files []space.Entry) string {
 	taken := map[string]bool{}
 	for _, f := range files {

@@ -18,20 +18,20 @@ type movePage struct {
 	Action, Back string
 	Path, To     string
 	Dir          bool
-	Files        int // number of files to move or delete
+	Files        int // count of files to move or delete
 	Names        []string
 	MoreNames    int
 	At           space.CommitID // the commit that the page shows
 	Base         space.BlobID   // the blob of a file
 	Message      string
-	Edit         string // the address of the other page: delete for a move, move for a delete
-	Changed      string // the address of the changes since the page was opened
+	Edit         string // the address of the other page: the delete page for a move, the move page for a delete
+	Changed      string // the address of the changes since the visitor opened the page
 }
 
-// namesShown is the number of files in a directory that a page names.
+// namesShown is how many files of a directory a page names.
 const namesShown = 10
 
-// filesUnder lists the files at or under a path. The error is a fault.TooLarge if there
+// filesUnder returns the files at or under a path. The error is a fault.TooLarge if there
 // are more than most files or directories.
 func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
 	if !f.Dir {
@@ -91,8 +91,9 @@ func (s *pages) movable(v *web.Visit, f found, kind, other string) (movePage, []
 	return body, all, nil
 }
 
-// asSeen returns the target of a form as its page showed it. Files added to a directory
-// since then are not part of the act. Files changed since then make it fail.
+// asSeen returns the target of a form as the page showed it. Files that were added to a
+// directory since then stay where they are. If a file changed since then, the move or
+// deletion fails.
 func (s *pages) asSeen(v *web.Visit) (found, error) {
 	f, err := s.target(v)
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
@@ -124,7 +125,7 @@ func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, 
 	return s.Page(v, status, name, out)
 }
 
-// pathName returns a path as titles show it.
+// pathName returns a path in the form for titles.
 func pathName(p space.Path) string { return web.ShownPath(p, 120) }
 
 // showRename handles GET /spaces/{id}/rename/{path...}.
@@ -165,7 +166,7 @@ func (s *pages) saveRename(v *web.Visit) error {
 	case len(body.Message) > maxMessage:
 		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
 	}
-	if !f.Dir && strings.HasSuffix(body.To, "/") { // a directory, which the move creates if needed
+	if !f.Dir && strings.HasSuffix(body.To, "/") { // the target is a directory, which the move creates if needed
 		if to, err = space.ParsePath(string(to) + "/" + path.Base(string(f.path))); err != nil {
 			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 		}
@@ -198,14 +199,14 @@ func (s *pages) saveRename(v *web.Visit) error {
 	case web.IsRefusal(err):
 		body.Message = message(v)
 		if now, terr := s.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
-			body.At, body.Base = now.at, now.Blob // the next try moves what is there now
+			body.At, body.Base = now.at, now.Blob // the next try moves the current file
 		}
 		return again(web.AsPage(err).Status, fault.PublicOf(err), "to")
 	}
 	return err
 }
 
-// moves returns the changes that move files to another place.
+// moves returns the changes that move files to another path.
 func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
@@ -228,7 +229,7 @@ func (s *pages) moves(v *web.Visit, f found, all []space.Entry, to space.Path) (
 	return out, nil
 }
 
-// showDelete handles GET /spaces/{id}/delete/{path...}, which asks for confirmation.
+// showDelete handles GET /spaces/{id}/delete/{path...}. It asks for confirmation.
 func (s *pages) showDelete(v *web.Visit) error {
 	f, err := s.target(v)
 	if err != nil {
@@ -268,7 +269,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	case err == nil:
 		return s.Saved(v, f.View, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
-		// Show the page again with what is there now.
+		// Show the page again, with the current files.
 		now, terr := s.target(v)
 		if terr != nil {
 			return web.Gone(terr)
@@ -287,8 +288,8 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	return err
 }
 
-// nearest returns the nearest directory above a path that still exists. A directory
-// without files does not exist.
+// nearest returns the nearest directory above a path that still exists. A directory without
+// files does not exist.
 func (s *pages) nearest(v *web.Visit, f found) space.Path {
 	d := web.ParentOf(f.path)
 	for d != "" {

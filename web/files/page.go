@@ -17,11 +17,10 @@ import (
 )
 
 const (
-	// fileWalk is the number of commits to search for the last change of a file.
+	// fileWalk is how many commits are searched for the last change of a file.
 	fileWalk = 300
 )
 
-// filePage is the page of a file.
 type filePage struct {
 	Crumbs []web.Crumb
 	Path   string
@@ -36,7 +35,7 @@ type filePage struct {
 	Cut         bool // some lines are missing
 	Target      string
 	TargetAt    string // the address of the link's target in this space
-	Original    string // the file that this one is a conflict copy of
+	Original    string // the file of which this one is a conflict copy
 	OriginalURL string // the address of Original
 
 	// Rendered and AsSource are the addresses of the two views of a document.
@@ -52,10 +51,10 @@ type filePage struct {
 	LastTime                                 time.Time
 	LastHow                                  string // how the last change was made, if on the pages
 
-	Done string // what the visitor just did
-	// Restore and Compare are set for a version that differs from the current one.
-	// Restore is the address that brings the version back; empty for readers. Compare is
-	// the address of the comparison. Whole is the full path of the file.
+	Done string // confirms what the visitor just did
+	// Restore and Compare are set for a version that differs from the current one. Restore
+	// is the address that restores the version; it is empty for readers. Compare is the
+	// address of the comparison. Whole is the full path of the file.
 	Restore, Whole, Compare string
 	At                      space.CommitID
 }
@@ -107,7 +106,7 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	return s.Page(v, http.StatusOK, "files", web.Page{Title: l.Name(), Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{File: &body}})
 }
 
-// addVersion adds the addresses that restore and compare an old version.
+// addVersion adds the addresses that restore an old version and compare it.
 func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
 	head, err := l.Space.Head(v.R.Context())
 	if err != nil {

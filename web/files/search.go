@@ -25,14 +25,13 @@ const (
 	maxQuery      = 1000
 )
 
-// searchPage is the page of a search and its results.
 type searchPage struct {
 	Action, Query      string
 	Asked              bool
 	Results            []foundRow
 	Total              int
 	More               string // the address of the longer list
-	Why                string // the address that explains the order; empty once it is explained
+	Why                string // the address that explains the order; empty if the page explains it already
 	Scope              string
 	Notes, Suggestions []searchLink
 	Help               []searchLink
@@ -40,7 +39,6 @@ type searchPage struct {
 
 type searchLink struct{ Text, URL string }
 
-// foundRow is one result.
 type foundRow struct {
 	Title, Path, URL string
 	Heading, Lines   string
@@ -108,8 +106,8 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	for _, t := range a.Suggestions {
 		body.Suggestions = append(body.Suggestions, searchLink{Text: web.Shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
 	}
-	// An answer below its limit omits the other results for what they are. A longer
-	// answer omits them too.
+	// If an answer has fewer results than its limit, it omits the others for a reason other
+	// than their count. A longer answer would omit them too.
 	if !more && len(a.Results) >= limit && a.Total > len(a.Results) {
 		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
 	}
@@ -140,8 +138,8 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	return nil
 }
 
-// foundURL returns the address of a result. A file of the space opens at its heading or
-// else its first line. A result from elsewhere opens on its own site.
+// foundURL returns the address of a result. A file of the space opens at its heading, or
+// else at its first line. A result from elsewhere opens on its own site.
 func (s *pages) foundURL(m service.View, source, path, id, lines, upstream string) (to string, external bool) {
 	if source != "" && source != "space" {
 		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
@@ -188,7 +186,7 @@ func queryWords(q string) []string {
 	return out
 }
 
-// meant reports whether a word of a text is a word of the query or another form of it.
+// meant reports whether a word of a text is a word of the query or another form of one.
 func meant(word string, words []string) bool {
 	w := strings.ToLower(word)
 	for _, q := range words {
@@ -203,8 +201,8 @@ func meant(word string, words []string) bool {
 	return false
 }
 
-// factOf returns the value of a memory fact, which is in its front matter. It is "" for
-// any other file.
+// factOf returns the value of a memory fact, which is in its front matter. It returns ""
+// for any other file.
 func factOf(path, text string) string {
 	if !strings.HasPrefix(path, "memory/") {
 		return ""
@@ -216,7 +214,7 @@ func factOf(path, text string) string {
 	return d.String("value")
 }
 
-// wordsOf returns the readable text of Markdown, without front matter and most marks.
+// wordsOf returns the readable text of Markdown, without front matter and without most marks.
 func wordsOf(text string) string {
 	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
 		if _, body, ok := strings.Cut(rest, "\n---\n"); ok {
@@ -268,13 +266,13 @@ func eachWord(text string, f func(from, to int) bool) {
 	}
 }
 
-// excerpt returns a part of a text, on one line, that shows words of the query.
+// excerpt returns a part of a text, on one line, that contains words of the query.
 func excerpt(text string, words []string, most int) string {
 	text = web.Shorten(strings.Join(strings.Fields(text), " "), 8000)
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	// Find the place with the most words of the query close together.
+	// Find the place where the most words of the query are close together.
 	type hit struct {
 		at   int
 		word string

@@ -9,7 +9,6 @@ import (
 	"satchel/web"
 )
 
-// dirURL returns the address of a directory's page.
 func dirURL(id space.SpaceID, dir space.Path) string {
 	if dir == "" {
 		return web.SpaceURL(id, "files", "")
@@ -25,8 +24,8 @@ type found struct {
 	space.Entry
 }
 
-// target returns the file or directory in the address of a page. The visitor must be
-// allowed to write to the space.
+// target returns the file or directory in the address of a page. The visitor must have the
+// right to write to the space.
 func (s *pages) target(v *web.Visit) (found, error) {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -49,7 +48,7 @@ func message(v *web.Visit) string {
 	return strings.TrimSpace(strings.ReplaceAll(v.R.PostFormValue("message"), "\r\n", "\n"))
 }
 
-// maxMessage limits a note, in bytes.
+// maxMessage is the maximum length of a note in bytes.
 const maxMessage = 2000
 
 var errNoBase = errors.New("what the form says it was made from is nothing that can be")

@@ -19,7 +19,7 @@ import (
 
 // Limits of the page of a directory.
 const (
-	// treeWalk is the number of commits to search for the last change of each name. A
+	// treeWalk is how many commits are searched for the last change of each name. A
 	// directory with more than treeDated names shows no changes.
 	treeWalk  = 200
 	treeDated = 2000
@@ -31,15 +31,14 @@ type filesPage struct {
 	File *filePage
 }
 
-// treePage is the page of a directory.
 type treePage struct {
 	Crumbs []web.Crumb
-	Name   string // of the directory; "" for the whole space
+	Name   string // of the directory; "" for the root
 	Notice *notice
 	Rows   []treeRow
 	Dated  bool // some rows show their last change
 	Total  int
-	Hidden int // names that no address can hold
+	Hidden int // count of names that cannot be in an address
 	// Before and After are the addresses of the previous and the next page.
 	Before, After string
 	From, To      int
@@ -50,10 +49,9 @@ type treePage struct {
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
 	Bundle, BundleName, Zip                    string
-	Done                                       string // what the visitor just did
+	Done                                       string // confirms what the visitor just did
 }
 
-// treeRow is one entry of a directory.
 type treeRow struct {
 	Name, URL string
 	Kind      string // "dir", "file", "link", "program" or "conflict"
@@ -97,7 +95,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	if err := s.addReadme(v, l, all, &body); err != nil {
 		return err
 	}
-	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number means the first page
+	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number counts as the first page
 	page1 = min(max(1, page1), max(1, (len(all)+web.MaxNames-1)/web.MaxNames))
 	from := (page1 - 1) * web.MaxNames
 	list := all[from:min(len(all), from+web.MaxNames)]
@@ -142,8 +140,8 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	return s.Page(v, http.StatusOK, "files", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{Tree: &body}})
 }
 
-// treeRow returns the row of an entry. The result is false for a name that is not valid
-// in a path; an imported history may hold one.
+// treeRow returns the row of an entry. It returns false if the name is not valid in a path.
+// An imported history may have such a name.
 func (s *pages) treeRow(l web.Location, e space.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
@@ -198,7 +196,6 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 	return nil
 }
 
-// placeOf returns where a document is in the space.
 func placeOf(l web.Location, p space.Path) render.Place {
 	return render.Place{
 		Path: string(p), Files: web.PageURL(l.Space.ID, "files", "", ""), Raw: web.PageURL(l.Space.ID, "raw", "", ""), Query: web.AtQuery(l.At), Under: 1,

@@ -19,30 +19,30 @@ import (
 	"satchel/web"
 )
 
-// uploadPage is the page that takes files and reports the result for each.
+// uploadPage is the page that uploads files and reports the result for each.
 type uploadPage struct {
 	Action, Back string
 	Dir          string
 	Message      string
 	MaxFiles     int
-	FileText     string // limit of one file
-	ChangeText   string // limit of all files together
+	FileText     string // maximum size of one file
+	ChangeText   string // maximum size of all files together
 	Unpack       bool
-	// These are the results of an upload.
+	// The results of an upload.
 	Saved   []uploaded
 	Refused []uploaded
-	Taken   []uploaded // names that an existing file has
-	// MoreSaved and MoreRefused count the files that the lists omit. Mac and Git count
-	// the skipped entries of archives.
+	Taken   []uploaded // files whose name an existing file has
+	// MoreSaved and MoreRefused count the files that the lists omit. Mac and Git count the
+	// skipped entries of archives.
 	MoreSaved, MoreRefused int
 	Mac, Git               int
 	Remark                 string // about the saved files
 }
 
-// uploadsListed limits each list of saved or refused files.
+// uploadsListed is the maximum length of each list of saved or refused files.
 const uploadsListed = 50
 
-// sentFile is a file of a form, or of an archive in a form.
+// sentFile is a file of a form, or a file of an archive in a form.
 type sentFile struct {
 	name string // a path for a file of an archive
 	size int64
@@ -52,7 +52,7 @@ type sentFile struct {
 	read bool
 }
 
-// uploaded is the result for one file that was sent.
+// uploaded is the result for one file of the form.
 type uploaded struct {
 	Name, URL, Why string
 	// Base, Size and Path describe the existing file.
@@ -88,8 +88,8 @@ func (s *pages) uploadForm(v *web.Visit, status int, m service.View, body upload
 	return s.Page(v, status, "upload", out)
 }
 
-// saveUpload handles POST /spaces/{id}/upload. It accepts or refuses each file on its
-// own, and saves the accepted ones as one commit.
+// saveUpload handles POST /spaces/{id}/upload. It accepts or refuses each file on its own,
+// and saves the accepted files in one commit.
 func (s *pages) saveUpload(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -154,8 +154,8 @@ func (s *pages) saveUpload(v *web.Visit) error {
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+remark), "files")
 }
 
-// filesOf returns the files of a form. If unpack is set, the files in archives take the
-// place of the archives.
+// filesOf returns the files of a form. If unpack is set, the files in archives replace the
+// archives.
 func (s *pages) filesOf(ctx context.Context, sent []*multipart.FileHeader, total int64, unpack bool) ([]*sentFile, unpacked, error) {
 	u := unpacker{limits: s.Editing, files: s.Editing.MaxFiles - len(sent), bytes: s.Editing.MaxChange - total}
 	var out []*sentFile
@@ -176,7 +176,7 @@ func (s *pages) filesOf(ctx context.Context, sent []*multipart.FileHeader, total
 	return append(out, u.out.files...), u.out, nil
 }
 
-// hold waits until another large change may be in memory.
+// hold waits until there is memory for another large change.
 func (s *pages) hold(ctx context.Context) (release func(), err error) {
 	select {
 	case s.uploads <- struct{}{}:
@@ -186,8 +186,8 @@ func (s *pages) hold(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// sentFiles returns the files of a form. A browser sends an empty file without a name if
-// the visitor chose none.
+// sentFiles returns the files of a form. If the visitor chose none, a browser sends an
+// empty file without a name.
 func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	if f == nil {
 		return nil, nil
@@ -200,14 +200,14 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	return slices.DeleteFunc(slices.Clone(f.File["files"]), func(h *multipart.FileHeader) bool { return h.Filename == "" && h.Size == 0 }), nil
 }
 
-// uploadTries is how often an upload is tried while the space changes under it.
+// uploadTries is how often an upload is tried if the space changes meanwhile.
 const uploadTries = 4
 
-// upload saves the acceptable files and fills in the result for each.
+// upload saves the acceptable files, and sets the result for each.
 func (s *pages) upload(v *web.Visit, m service.View, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.R.PostForm["replace"] {
-		confirmed[r] = true // "etag path"
+		confirmed[r] = true // has the form "etag path"
 	}
 	for try := 1; ; try++ {
 		body.Saved, body.Refused, body.Taken = nil, nil, nil
@@ -240,7 +240,7 @@ func joined(dir, name string) string {
 	return dir + "/" + name
 }
 
-// uploadChanges decides what to do with each file at head.
+// uploadChanges decides what to do with each file. It compares with head.
 func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
 	at, err := m.Head(v.R.Context())
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, bo
 			refuse("There is a link of this name. Delete it first, or give the file another name.")
 			continue
 		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && s.same(v.R.Context(), m, was.Blob, h):
-			body.Saved = append(body.Saved, u) // the same content is there already
+			body.Saved = append(body.Saved, u) // the file already has this content
 			continue
 		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
 			u.Base, u.Size, u.Path = was.Blob, was.Size, p
@@ -323,7 +323,7 @@ func (s *sentFile) content() ([]byte, error) {
 }
 
 // same reports whether a sent file equals the existing one. A file that cannot be read
-// counts as different, so the page asks about it.
+// counts as different, so that the page asks about it.
 func (s *pages) same(ctx context.Context, m service.View, was space.BlobID, sent *sentFile) bool {
 	now, err := m.ReadBlob(ctx, was)
 	if err != nil {

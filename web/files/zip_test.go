@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// zipped returns the names in an archive of files, in order, and the content of the last.
+// zipped returns the names in an archive of files, in order, and the content of the last file.
 func zipped(t *testing.T, files []space.Entry) (names []string, last string) {
 	t.Helper()
 	texts := map[space.BlobID]string{"text": "x", "in": "a.md", "out": "../../etc/passwd", "abs": "/etc/passwd", "git": ".git/config"}

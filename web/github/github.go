@@ -1,4 +1,4 @@
-// Package github serves the pages where an admin makes the GitHub App, and where people
+// Package github serves the pages where an admin creates the GitHub App, and where people
 // connect a repository to a space.
 package github
 

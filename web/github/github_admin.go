@@ -15,17 +15,17 @@ import (
 	"satchel/web"
 )
 
-// appPage shows the GitHub App to an admin. It never holds a secret.
+// appPage shows the GitHub App to an admin. It never contains a secret.
 type appPage struct {
 	App  auth.GitHubApp
 	Made bool
-	Just bool // the App was made a moment ago
+	Just bool // the App was created just now
 	// Org, ID and ClientID keep the input of a form, without the secrets.
 	Org      string
 	ID       string
 	ClientID string
-	Manual   bool // the form for an App made by hand is open
-	// An admin enters these at GitHub for an App made by hand.
+	Manual   bool // the form for an App that was created by hand is open
+	// An admin enters these at GitHub to create an App by hand.
 	Homepage, Callback, Callback2, Setup, Webhook string
 	First                                         *service.View // the space to connect next
 }
@@ -65,11 +65,11 @@ var login = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
 })
 
-// manifestPage is a form that the browser sends to GitHub by itself.
+// manifestPage is a form that the browser sends to GitHub automatically.
 type manifestPage struct{ Action, Manifest, Host string }
 
 // beginManifest handles POST /admin/github/manifest. The browser posts the form in the
-// answer to GitHub, with everything that GitHub needs to make the App.
+// answer to GitHub, with everything that GitHub needs to create the App.
 func (s *pages) beginManifest(v *web.Visit) error {
 	form := v.R.PostForm
 	org := ""
@@ -113,8 +113,8 @@ func (s *pages) noApp(v *web.Visit) error {
 	return err
 }
 
-// finishManifest handles the admin's return from GitHub after the App is made. The
-// request has a code for the secrets of the App.
+// finishManifest handles the admin's return from GitHub after GitHub has created the App.
+// The request contains a code for the secrets of the App.
 func (s *pages) finishManifest(v *web.Visit) error {
 	_, ok, err := s.takeHint(v, flowManifest)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *pages) finishManifest(v *web.Visit) error {
 	return s.appForm(v, web.AsPage(err).Status, appPage{}, fault.PublicOf(err), "")
 }
 
-// enterApp handles POST /admin/github/enter, for an App made by hand.
+// enterApp handles POST /admin/github/enter, for an App that was created by hand.
 func (s *pages) enterApp(v *web.Visit) error {
 	form := v.R.PostForm
 	body := appPage{ID: web.Shorten(form.Get("id"), 30), ClientID: web.Shorten(form.Get("client-id"), 100), Manual: true}

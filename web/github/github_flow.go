@@ -11,8 +11,7 @@ import (
 	"satchel/web"
 )
 
-// These are the kinds of flows with the GitHub App. A flow is valid only in the session
-// that began it.
+// The kinds of flows with the GitHub App. A flow is valid only in the session that began it.
 const (
 	flowManifest web.FlowKind = "github manifest"
 	flowInstall  web.FlowKind = "github install"
@@ -24,8 +23,8 @@ const (
 // documentation. It also limits how long a person may take to install the App.
 const hintLifetime = time.Hour
 
-// githubFlow is what the server remembers while a person is at GitHub. It is valid only
-// for its space.
+// githubFlow is the data that the server keeps while a person is at GitHub. It is valid
+// only for its space.
 type githubFlow struct {
 	web.Flow
 	Space space.SpaceID `json:"space,omitempty"`
@@ -35,15 +34,15 @@ type githubFlow struct {
 	Found  *app.Found         `json:"found,omitempty"`
 }
 
-// hint keeps a flow whose secret is the state. The state goes to GitHub and back, and
-// alone proves that this session made the request.
+// hint stores a flow, and returns its secret as the state. GitHub returns the state, which
+// alone proves that this session sent the request.
 func (s *pages) hint(v *web.Visit, kind web.FlowKind, id space.SpaceID) (state string, err error) {
 	secret, err := s.PutFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
 	return secret.Reveal(), err
 }
 
-// takeHint consumes the state of a request. A state is valid once, in the session that
-// made it. ok is false if the state is missing, duplicated or invalid.
+// takeHint uses up the state of a request. A state is valid once, in the session that
+// created it. ok is false if the state is missing, duplicated or invalid.
 func (s *pages) takeHint(v *web.Visit, kind web.FlowKind) (f githubFlow, ok bool, err error) {
 	state, ok := web.StateIn(v.R)
 	if !ok {
@@ -53,8 +52,8 @@ func (s *pages) takeHint(v *web.Visit, kind web.FlowKind) (f githubFlow, ok bool
 	return f, ok, err
 }
 
-// connectable returns the space of a flow, if the visitor owns it. The error is a
-// fault.Forbidden for a member who does not.
+// connectable returns the space of a flow if the visitor owns it. The error is a
+// fault.Forbidden for a member who does not own the space.
 func (s *pages) connectable(v *web.Visit, id space.SpaceID) (service.View, error) {
 	all, err := s.Spaces(v)
 	if err != nil {

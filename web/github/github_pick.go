@@ -16,7 +16,7 @@ import (
 	"satchel/web"
 )
 
-// maxPicks limits the repositories on a page. The filter finds the others.
+// maxPicks is the maximum count of repositories on a page. The filter finds the others.
 const maxPicks = 50
 
 // pickPage is the list of repositories to choose from.
@@ -29,21 +29,20 @@ type pickPage struct {
 	Query   string
 	Filter  bool // the list is long enough for a filter
 	Repos   []pickable
-	All     int // repositories that can be chosen
-	Matches int // repositories that match the filter
+	All     int // count of repositories to choose from
+	Matches int // count of repositories that match the filter
 	Cut     bool
-	Refused int // repositories that are read-only for the person or archived
+	Refused int // count of repositories that are archived or read-only for the person
 
 	Installations []app.Installation
-	// Creates reports whether the App may make repositories. New is the address of
-	// GitHub's own page for that.
+	// Creates reports whether the App may create repositories. New is the address of
+	// GitHub's own page to create one.
 	Creates      bool
 	Owners       []string
 	New, NewName string
 	Pending      string // why the new repository is not in the list
 }
 
-// pickable is a repository in the list.
 type pickable struct {
 	app.Repository
 	Taken bool          // another space uses it
@@ -55,8 +54,8 @@ func choosable(f app.Found, id int64) bool {
 	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
 }
 
-// found returns the space in the path and the repositories that GitHub lets this person
-// connect, as the server kept them. A request can only choose among these repositories.
+// found returns the space in the path, and the repositories that this person may connect.
+// The server has stored GitHub's list, and a request can only choose from that list.
 func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, of string, f web.AnyFlow) (bool, error)) (m service.View, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *pages) pickRepository(v *web.Visit) error {
 	return s.showPick(v, http.StatusOK, m, f, "", "")
 }
 
-// pick shows the list again, and keeps it for another choice.
+// pick shows the list again, and stores it for another choice.
 func (s *pages) pick(v *web.Visit, status int, m service.View, kept githubFlow, problem, field string) error {
 	if err := s.KeepFlow(v, flowFound, string(m.ID), &kept); err != nil {
 		return err
@@ -150,8 +149,8 @@ func (s *pages) showPick(v *web.Visit, status int, m service.View, kept githubFl
 	return s.Page(v, status, "githubpick", web.Page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }
 
-// linkRepository handles POST /spaces/{id}/github/pick. It accepts one id, which must be
-// in the list that the server kept.
+// linkRepository handles POST /spaces/{id}/github/pick. It accepts one id from the list
+// that the server stored.
 func (s *pages) linkRepository(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {
@@ -171,8 +170,8 @@ func (s *pages) linkRepository(v *web.Visit) error {
 	return s.linkFound(v, m, *f.Found, id)
 }
 
-// linkFound connects a repository. It also changes the secret of the session, which may
-// do more from now on.
+// linkFound connects a repository. It also changes the secret of the session, because the
+// session has more rights from now on.
 func (s *pages) linkFound(v *web.Visit, m service.View, f app.Found, id int64) error {
 	if _, err := s.App.Link(v.R.Context(), v.User.ID, m.ID, f, id); err != nil {
 		return s.githubProblem(v, m, err)
@@ -199,8 +198,8 @@ func newName(v *web.Visit, m service.View) string {
 	return "satchel"
 }
 
-// beginCreate handles POST /spaces/{id}/github/create. The person signs in at GitHub
-// once more, because the server keeps no token.
+// beginCreate handles POST /spaces/{id}/github/create. The person signs in at GitHub once
+// more, because the server stores no token.
 func (s *pages) beginCreate(v *web.Visit) error {
 	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {

@@ -24,11 +24,11 @@ type githubPage struct {
 	Linked bool
 	// Wrong describes a problem with the connection, and Way its solution.
 	Wrong, Way string
-	URL        string // of the repository, as last seen
+	URL        string // of the repository, as GitHub last reported
 	Waiting    bool
 	Since      time.Time // when the person asked for approval
 	Push       web.RemoteView
-	Held       int // the visitor's unsaved files; -1 if unknown
+	Held       int // count of the visitor's unsaved files; -1 if unknown
 }
 
 // showGitHub handles GET /spaces/{id}/github.
@@ -90,8 +90,8 @@ func githubTitle(b githubPage) string {
 
 func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/github" }
 
-// beginInstall handles POST /spaces/{id}/github/install. It redirects to the page at
-// GitHub where people install the App and choose its repositories.
+// beginInstall handles POST /spaces/{id}/github/install. It redirects to GitHub's page
+// where people install the App and choose its repositories.
 func (s *pages) beginInstall(v *web.Visit) error {
 	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *pages) beginConnect(v *web.Visit) error {
 	return s.toGitHub(v, m, nil)
 }
 
-// toGitHub sends the browser to GitHub to identify the person. If create is not nil,
-// the repository is created on return.
+// toGitHub sends the browser to GitHub to identify the person. If create is not nil, the
+// repository is created after the return.
 func (s *pages) toGitHub(v *web.Visit, m service.View, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := s.App.Begin(v.R.Context(), s.URL(app.PathCallback), state)
@@ -132,7 +132,7 @@ func (s *pages) toGitHub(v *web.Visit, m service.View, create *app.NewRepository
 }
 
 // githubProblem shows an error from GitHub on the space's GitHub page, which offers the
-// next step. It returns internal errors instead.
+// next step. It returns an internal error instead.
 func (s *pages) githubProblem(v *web.Visit, m service.View, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
@@ -140,17 +140,17 @@ func (s *pages) githubProblem(v *web.Visit, m service.View, err error) error {
 	return s.githubState(v, m, web.AsPage(err).Status, fault.PublicOf(err))
 }
 
-// setupPage is shown after a visit to GitHub that the server knows nothing about.
+// setupPage is shown after a visit to GitHub that the server does not know.
 type setupPage struct {
 	Spaces  []service.View // spaces that the visitor owns
 	More    int
-	Request bool // GitHub reports that an owner was asked for approval
+	Request bool // GitHub reports a request for an owner's approval
 	Over    bool // the visit did not begin in this browser, or has expired
 }
 
 // afterInstall handles the return of a person who installed the App, changed its
-// repositories or requested approval for it. The query is only a hint: anyone can send
-// a person here with any installation_id.
+// repositories or requested its approval. The query is only a hint: anybody can send a
+// person here with any installation_id.
 func (s *pages) afterInstall(v *web.Visit) error {
 	f, ok, err := s.takeHint(v, flowInstall)
 	if err != nil {
@@ -202,11 +202,11 @@ func (s *pages) afterGitHub(v *web.Visit, status int, body setupPage) error {
 func (s *pages) finishGitHub(v *web.Visit) error {
 	q := v.R.URL.Query()
 	if !q.Has("state") {
-		// An owner's approval ends here, in the owner's browser.
+		// An owner's approval leads here, in the owner's browser.
 		return s.afterGitHub(v, http.StatusOK, setupPage{Request: q.Get("setup_action") == "request"})
 	}
-	// If the App asks for authorization during installation, GitHub redirects here and
-	// not to the setup page. No flow of ours expects its code, so the code is not used.
+	// If the App asks for authorization during installation, GitHub redirects here and not
+	// to the setup page. No flow of ours expects that code, so it is not used.
 	switch f, ok, err := s.takeHint(v, flowInstall); {
 	case err != nil:
 		return err
@@ -279,8 +279,8 @@ func (s *pages) unlinkRepository(v *web.Visit) error {
 	return s.See(v, githubPath(m.ID)+"?done=disconnected")
 }
 
-// githubDone returns the messages that fit the current state of the connection, so that
-// an old address shows no outdated message.
+// githubDone returns the messages that fit the current state of the connection, so that an
+// old address shows no outdated message.
 func githubDone(b githubPage) map[string]string {
 	if b.Linked {
 		if b.Link.State != auth.LinkConnected {

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	activityPage  = 25  // commits on a page
-	activityNames = 200 // commits that supply the names to filter by
-	filesShown    = 3   // files listed for a commit
-	reviewsShown  = 10  // files that wait for a person
+	activityPage  = 25  // count of commits on a page
+	activityNames = 200 // count of commits whose names the filter offers
+	filesShown    = 3   // count of files listed for a commit
+	reviewsShown  = 10  // count of files that wait for a person
 )
 
-// activityPageData is the page of recent changes in a space.
 type activityPageData struct {
 	Space   service.View
 	Action  string
@@ -34,22 +33,21 @@ type activityPageData struct {
 	Next    string // the address of older changes
 	Fresh   bool   // the newest changes, unfiltered
 	Stream  string
-	Said    string // what the visitor just did
+	Said    string // confirms what the visitor just did
 	Reviews []waitingFile
 	Behind  bool // the search for waiting changes is not complete
-	More    int  // waiting files that are not listed
+	More    int  // count of waiting files that are not listed
 	Push    *web.RemoteView
-	Held    int // the visitor's unsaved files; -1 if unknown
+	Held    int // count of the visitor's unsaved files; -1 if unknown
 }
 
 // waitingFile is a file whose change waits for a person.
 type waitingFile struct {
 	Shown       string
-	Client, How string // How is set if no client made the change
+	Client, How string // How is set if no client created the change
 	Deleted     bool
 }
 
-// activityFilter selects changes.
 type activityFilter struct {
 	Client, Tool, Since, Until string
 }
@@ -68,30 +66,28 @@ func (f activityFilter) query() url.Values {
 	return q
 }
 
-// changeItem is one commit in a list.
 type changeItem struct {
 	ID      space.CommitID
 	Subject string
 	Who     string // the person
 	Client  string
 	Tool    string
-	Claims  bool   // the commit claims, without proof, that Satchel made it
+	Claims  bool   // the commit claims, without proof, that Satchel created it
 	By      string // "web", "ai", "server" or "git"
 	When    time.Time
 	Files   []changedFile
-	More    int  // files that are not listed
+	More    int  // count of files that are not listed
 	Root    bool // it is the first commit
 	URL     string
 	Undo    string
 	Undone  string // the address of the commit that undid it
 }
 
-// changedFile is a file of a commit.
 type changedFile struct {
 	Path, URL, What string
 }
 
-// item returns a commit as lists show it.
+// item returns a commit in the form for lists.
 func (s *pages) item(ctx context.Context, m service.View, c space.Commit) (changeItem, error) {
 	files, err := s.filesOf(ctx, m, c)
 	if err != nil {
@@ -132,10 +128,10 @@ type commitFiles struct {
 	count int
 }
 
-// cachedCommits limits the cache of changed files, in commits.
+// cachedCommits is the maximum count of commits in the cache of changed files.
 const cachedCommits = 4000
 
-// filesOf returns the first files that a commit changed, and the number of all.
+// filesOf returns the first files that a commit changed, and the count of all.
 func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (commitFiles, error) {
 	key := commitKey{m.ID, c.ID}
 	if f, ok := s.files.Get(key); ok {
@@ -143,7 +139,7 @@ func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (co
 	}
 	whole, err := m.Show(ctx, c.ID)
 	if fault.CodeOf(err) == fault.TooLarge {
-		return commitFiles{}, nil // too many to list; the page of the commit reports it
+		return commitFiles{}, nil // too many to list; the page of the commit says so
 	}
 	if err != nil {
 		return commitFiles{}, err
@@ -153,12 +149,12 @@ func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (co
 	return f, nil
 }
 
-// timeForms are the accepted formats of a time. Browsers send the first for a date and
+// timeForms are the accepted formats of a time. Browsers send the first one for a date and
 // time input.
 var timeForms = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", time.RFC3339}
 
-// parseTime parses a time, in UTC unless it names a zone. It returns the zero time for
-// "".
+// parseTime parses a time. The time is in UTC unless the text names a zone. It returns the
+// zero time for "".
 func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -171,7 +167,6 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", web.Shorten(text, 40))
 }
 
-// filterOf reads the filter of a request.
 func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
 	if space.IsWebTool(f.Tool) {
@@ -248,7 +243,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 	if head, err := m.Resolve(ctx, ""); err == nil {
 		at := head
 		if body.Fresh && len(list) > 0 {
-			at = list[0].ID // the newest change shown, even if a newer one exists by now
+			at = list[0].ID // the newest change on the page, even if there is a newer one by now
 		}
 		body.Stream = web.SpacePath(m.ID, "events?since="+string(at))
 	}
@@ -272,7 +267,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "activity", p)
 }
 
-// remote returns the status of a space's remote; nil if there is none to show.
+// remote returns the status of a space's remote. It returns nil if there is none to show.
 func (s *pages) remote(v *web.Visit, id space.SpaceID) *web.RemoteView {
 	st, err := s.RemoteOf(v, id)
 	if err != nil || st.Remote == nil {
@@ -281,8 +276,8 @@ func (s *pages) remote(v *web.Visit, id space.SpaceID) *web.RemoteView {
 	return &st
 }
 
-// unversioned returns the name of a client without its version, so that an update does
-// not split its changes.
+// unversioned returns the name of a client without its version, so that the filter lists a
+// client once after an update.
 func unversioned(client string) string {
 	if i := strings.LastIndexByte(client, '/'); i > 0 {
 		return client[:i]
@@ -290,11 +285,10 @@ func unversioned(client string) string {
 	return client
 }
 
-// choice is one option of an input.
 type choice struct{ Value, Words string }
 
-// makersIn returns the AI clients and the tools that made the newest changes, and those
-// that the filter names.
+// makersIn returns the AI clients and the tools of the newest changes, and those in the
+// filter.
 func makersIn(list []space.Commit, f activityFilter) (clients []string, with []choice) {
 	var by []string
 	note := func(to *[]string, name string) {

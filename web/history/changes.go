@@ -15,23 +15,23 @@ import (
 
 // Limits of a page of changes.
 const (
-	changesListed = 200       // named files
-	changesShown  = 25        // files whose lines are shown
-	changesMany   = 100       // above this number of files, changesOfMany applies
-	changesOfMany = 5         // files whose lines are shown if there are many files
-	changesLines  = 4000      // lines of all files together
-	changesBytes  = 512 << 10 // a larger file is only named
+	changesListed = 200       // count of named files
+	changesShown  = 25        // count of files whose lines are shown
+	changesMany   = 100       // above this count of files, changesOfMany applies
+	changesOfMany = 5         // count of files whose lines are shown if there are many files
+	changesLines  = 4000      // count of lines of all files together
+	changesBytes  = 512 << 10 // in bytes; a larger file is only named
 )
 
 // changesPage is the page of a commit or of a comparison.
 type changesPage struct {
 	Commit *commitView // nil for a comparison
-	From   *commitRow  // of a comparison; nil for the beginning
+	From   *commitRow  // of a comparison; nil for the beginning of the history
 	To     *commitRow
 	Path   string // the path of the comparison; "" for everything
 
 	Files          []changeOfFile
-	More           int // files that are not named
+	More           int // count of files that are not named
 	Count          int
 	Unshown        bool // the lines of some files are not shown
 	Added, Removed int
@@ -40,27 +40,25 @@ type changesPage struct {
 	At, Before     space.CommitID
 }
 
-// commitView is the commit of a page.
 type commitView struct {
 	Row             commitRow
 	Rest            string // the message after its first line
 	ID              string
 	Time            time.Time
-	How             string // how the change was made, if on the pages or as a claim of git
+	How             string // how the change was made, if on the pages or as git claims
 	Tool, Client    string
 	Parent          string // addresses
 	Files, Download string
 	Undo, Undone    string
 }
 
-// changeOfFile is one changed file.
 type changeOfFile struct {
 	ID, Name  string
 	Path      space.Path
 	Status    string // "added", "changed" or "deleted"
 	Note      string // why no lines are shown
-	Now, Was  string // addresses of the file after and before
-	Lines     string // the address of the lines that this page does not show
+	Now, Was  string // addresses of the file after and before the change
+	Lines     string // the address of the lines that this page omits
 	Diff      *render.Change
 	CanBefore bool // the file existed before
 	CanAfter  bool
@@ -163,7 +161,7 @@ func (s *pages) rowAt(v *web.Visit, m service.View, at space.CommitID) (*commitR
 	return &r, nil
 }
 
-// addChanges adds the files that differ, and the changed lines of the first ones.
+// addChanges adds the files that differ, with the changed lines of the first ones.
 func (s *pages) addChanges(v *web.Visit, m service.View, body *changesPage, from, to space.CommitID, p space.Path) error {
 	files, total, err := m.Changes(v.R.Context(), from, to, p, changesListed)
 	if err != nil {

@@ -47,7 +47,7 @@ func Register(site *web.Site) error {
 // Limits of a page of history.
 const (
 	historyRows = 50
-	// historyWalk is the number of commits that one page searches for changes to a path.
+	// historyWalk is how many commits one page searches for changes to a path.
 	historyWalk = 1000
 )
 
@@ -57,7 +57,7 @@ type historyPage struct {
 	Name   string
 	Whole  bool // the history is that of the whole space
 	Days   []historyDay
-	// Older is the address of the next page. Further reports that this page reached
+	// Older is the address of the next page. Further reports whether this page reached
 	// historyWalk before it was full.
 	Older   string
 	Further bool
@@ -66,36 +66,34 @@ type historyPage struct {
 	File    string // the address of the current version
 	Walked  int
 	Path    string
-	// Compare is the address that compares two versions; empty if there are fewer than
-	// two.
+	// Compare is the address that compares two versions. It is empty if there are fewer
+	// than two.
 	Compare string
-	Restore string // the address of the forms that bring back a version; empty for readers
-	// Moved is the earlier path of the file or directory, and MovedFrom the address of
+	Restore string // the address of the forms that restore a version; empty for readers
+	// Moved is the earlier path of the file or directory, and MovedFrom is the address of
 	// its history there. Both are empty if it did not move.
 	Moved, MovedFrom string
 }
 
 type historyDay struct {
-	Machine, Day string // the day in machine form and as text
+	Machine, Day string // the day as a machine-readable text and as text for people
 	Rows         []commitRow
 }
 
-// commitRow is a commit in a list.
 type commitRow struct {
 	URL, ID, Subject string
 	Author, By       string // the person, and the client or tool
 	Time             time.Time
-	Clock            web.TimeForm // how to show the time of day
-	Tell             string       // the id, if the time alone does not identify the commit; usually ""
-	// These are set in the history of a path.
+	Clock            web.TimeForm // the format of the time of day
+	Tell             string       // the id if the time alone does not identify the commit; usually ""
+	// These fields are set in the history of a path.
 	Version string // the address of the path at this commit; "" if it did not exist
-	Back    bool   // the version may be brought back: it differs from the current one
+	Back    bool   // the visitor may restore the version, because it differs from the current one
 	At      space.CommitID
-	// From and To mark the initial choice of the comparison.
+	// From and To mark the initial selection of the comparison.
 	From, To bool
 }
 
-// toHistory redirects to the history of the whole space.
 func (s *pages) toHistory(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -178,11 +176,11 @@ func (s *pages) showHistory(v *web.Visit) error {
 }
 
 // version is the state of a path at a commit: whether the path exists, and whether the
-// version may be brought back.
+// visitor may restore the version.
 type version struct{ there, back bool }
 
-// versionsOf returns the state of a path at each commit of a list; nil for the whole
-// space. The current version need not be brought back.
+// versionsOf returns the state of a path at each commit of a list. It returns nil for the
+// whole space. The current version cannot be restored.
 func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([]version, error) {
 	if l.Path == "" {
 		return nil, nil
@@ -213,8 +211,7 @@ func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([
 	return out, nil
 }
 
-// distinguish sets the precision of the times in a list, so that no two commits look
-// alike.
+// distinguish sets the precision of the times in a list, so that no two commits look alike.
 func distinguish(rows []commitRow) {
 	const minute, second = "2006-01-02 15:04", "2006-01-02 15:04:05"
 	count := map[string]int{}
@@ -230,13 +227,13 @@ func distinguish(rows []commitRow) {
 			r.Clock = web.TimeClock
 		case count[t.Format(second)] == 1:
 			r.Clock = web.TimeSecond
-		default: // only the id identifies it
+		default: // only the id identifies the commit
 			r.Clock, r.Tell = web.TimeSecond, r.ID
 		}
 	}
 }
 
-// rowOf returns a commit as lists show it.
+// rowOf returns a commit in the form for lists.
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
 		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: web.SubjectOf(c.Message),
@@ -251,7 +248,7 @@ func authorOf(c space.Commit) string {
 	return "somebody"
 }
 
-// madeBy describes the tool or client that made a commit; "" if unknown.
+// madeBy returns the tool or client that created a commit, or "" if it is unknown.
 func madeBy(c space.Commit) string {
 	client, tool := web.Shorten(c.Client, 60), web.Shorten(c.Tool, 40)
 	switch {
@@ -271,8 +268,8 @@ func madeBy(c space.Commit) string {
 	return ""
 }
 
-// restore handles POST /spaces/{id}/restore. It makes a new commit that returns a path,
-// or the whole space, to its state at an earlier commit.
+// restore handles POST /spaces/{id}/restore. It creates a commit that restores a path, or
+// the whole space, to its state at an earlier commit.
 func (s *pages) restore(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -306,7 +303,7 @@ func (s *pages) restore(v *web.Visit) error {
 	return s.See(v, web.DoneURL(web.PageURL(m.ID, "files", p, ""), "restored"))
 }
 
-// fileName returns a path as lists of changes show it.
+// fileName returns a path in the form for lists of changes.
 func fileName(p space.Path) string {
 	dir, base := path.Split(string(p))
 	return web.ShownPath(dir, 200) + web.ShownPath(base, 150)

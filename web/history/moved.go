@@ -9,16 +9,16 @@ import (
 	"satchel/web"
 )
 
-// movedFrom returns the path from which a commit moved p, and the parent of the commit.
-// The history of p continues at from, starting with that parent. Both are empty if the
-// commit did not move p, if more than one deleted path has the same contents, or if the
-// commit changed more than [web.MaxMoved] files.
+// movedFrom returns the path from which a commit moved p, and the parent of the commit. The
+// history of p continues at from, starting with that parent. Both are empty if the commit
+// did not move p, if more than one deleted path has the same contents, or if the commit
+// changed more than [web.MaxMoved] files.
 func (s *pages) movedFrom(v *web.Visit, m service.View, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {
 		return "", "", nil
 	}
 	if _, err := m.Lookup(v.R.Context(), c.Parent, p); fault.CodeOf(err) != fault.NotFound {
-		return "", "", err // it existed before
+		return "", "", err // the path existed before
 	}
 	files, total, err := m.Changes(v.R.Context(), c.Parent, c.ID, "", web.MaxMoved)
 	if err != nil || total > len(files) {

@@ -13,32 +13,31 @@ import (
 	"satchel/web"
 )
 
-// maxUndone limits the changes that one act undoes, so that a person can review them all
-// first.
+// maxUndone is the maximum count of changes that one request undoes, so that a person can
+// review all of them first.
 const maxUndone = 200
 
-// Limits of one page of the changes of a client: undoListed changes on the page, and
-// undoTurns reads of undoLooked commits each to find them.
+// Limits of one page of a client's changes: undoListed changes on the page, and undoTurns
+// reads of undoLooked commits each to find them.
 const (
 	undoListed = 100
 	undoLooked = 1000
 	undoTurns  = 5
 )
 
-// maxMovesTold limits the files for which the page looks up a move.
+// maxMovesTold is the maximum count of files for which the page looks for a move.
 const maxMovesTold = 20
 
-// keptFile is a file that the undoing leaves unchanged. History is the address of its
-// history. Gone reports that the file does not exist any more. MovedTo is then its new
-// path and Moved the address, if known.
+// keptFile is a file that an undo leaves unchanged. History is the address of its history. Gone
+// reports whether the file no longer exists. MovedTo is then its new path and Moved the
+// address, if known.
 type keptFile struct {
 	Path, History  string
 	Gone           bool
 	MovedTo, Moved string
 }
 
-// kept describes a file that the undoing leaves unchanged. It checks for a move only if
-// look is set.
+// kept describes a file that an undo leaves unchanged. It looks for a move only if look is set.
 func (s *pages) kept(v *web.Visit, m service.View, p space.Path, look bool) (keptFile, error) {
 	k := keptFile{Path: string(p), History: web.PageURL(m.ID, "history", p, "")}
 	if !look {
@@ -60,16 +59,15 @@ func (s *pages) kept(v *web.Visit, m service.View, p space.Path, look bool) (kep
 	return k, err
 }
 
-// The messages of commits that undo others completely contain these texts; see
+// The messages of commits that undo other commits completely contain these texts; see
 // gitstore.Store.Revert.
 const (
 	undoesOne  = "This undoes the commit "
 	undoesMany = "This undoes the commits:"
 )
 
-// undoneBy maps the short ids of undone commits to the commits that undid them. It
-// trusts only commits that the undo page made. A commit that is itself undone undoes
-// nothing.
+// undoneBy maps the short ids of undone commits to the commits that undid them. It trusts
+// only commits of the undo page. A commit that was itself undone undoes nothing.
 func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	out := map[string]space.CommitID{}
 	for _, c := range newest {
@@ -104,21 +102,21 @@ type revertPage struct {
 	Changes []changeItem
 	Client  string
 	Since   time.Time
-	Of      string // the full name of the client, for the address of more changes
+	Of      string // the full name of the client, for the address of further changes
 	From    string // the value of Since in the request
 	After   string // the last commit of this page, if there may be more
 	Older   string // the address of the next page
-	Skipped int    // changes that are undone already and not listed
-	// These describe the result.
+	Skipped int    // count of changes that are undone already and not listed
+	// These fields describe the result.
 	Done    bool
 	Changed bool
 	Made    string
-	Kept    []keptFile // files that changed since
+	Kept    []keptFile // files that have changed since
 	Refused []space.Rejection
 }
 
-// previewRevert handles GET /spaces/{id}/revert and shows the changes to undo. ?commit=
-// names them, or ?client= and ?since= select all changes of a client since a time.
+// previewRevert handles GET /spaces/{id}/revert. It shows the changes to undo: those in
+// ?commit=, or all changes of the client in ?client= since the time in ?since=.
 func (s *pages) previewRevert(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -177,8 +175,8 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
-// olderOf returns the address of a client's changes between since and a commit; "" if an
-// argument is invalid.
+// olderOf returns the address of a client's changes between since and a commit. It returns
+// "" if an argument is invalid.
 func olderOf(id space.SpaceID, client, since, after string) string {
 	if t, err := parseTime(since); err != nil || t.IsZero() || client == "" || !space.CommitID(after).Valid() {
 		return ""
@@ -186,9 +184,9 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 	return web.SpacePath(id, "revert?"+web.URLQuery("client", client, "since", since, "after", after))
 }
 
-// notUndone lists the changes that a client made since a time, newest first, starting
-// after a commit. It leaves out undone changes. more is the commit to continue after; ""
-// if there are no more.
+// notUndone lists a client's changes since a time, newest first, starting after a commit.
+// It omits undone changes. more is the commit to continue after, or "" if there are no more
+// changes.
 func (s *pages) notUndone(ctx context.Context, m service.View, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
 	undoings, err := m.Log(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
 	if err != nil {
@@ -244,8 +242,8 @@ func (s *pages) revert(v *web.Visit) error {
 		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
 	}
 	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: web.SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
-	// The previous page would list the kept files again, so this page leads on to older
-	// changes.
+	// The previous page would list the kept files again, so this page links to older
+	// changes instead.
 	body.Older = olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after"))
 	for i, k := range c.Conflicts {
 		f, err := s.kept(v, m, k.Path, i < maxMovesTold)

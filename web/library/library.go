@@ -101,7 +101,7 @@ type sharedPage struct {
 	Before, After  string
 	Readme, Readat string
 
-	// These describe a file, as on the page of a file in a space.
+	// These fields describe a file, as on the page of a file in a space.
 	Kind               string
 	Document           render.Document
 	Text               template.HTML
@@ -197,7 +197,7 @@ func (s *pages) sharedTree(v *web.Visit, n service.Snapshot, dir space.Path, bod
 		}
 		return strings.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
-	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number means the first page
+	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number counts as the first page
 	number = min(max(1, number), max(1, (len(all)+web.MaxNames-1)/web.MaxNames))
 	from := (number - 1) * web.MaxNames
 	list := all[from:min(len(all), from+web.MaxNames)]
@@ -263,7 +263,7 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 	}
 	if e.Mode == space.Symlink {
 		body.Kind, body.Target = "link", web.Shorten(string(data), 300)
-		// A snapshot holds no links that lead out of the source.
+		// A snapshot has no links that lead out of the source.
 		if to, err := space.ParsePath(path.Join(path.Dir(string(p)), string(data))); err == nil {
 			body.TargetAt = sharedURL(x, to)
 		}

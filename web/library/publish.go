@@ -13,10 +13,10 @@ import (
 	"satchel/web"
 )
 
-// Limits of the page that publishes.
+// Limits of the page that publishes a source.
 const (
 	previewFiles  = 40
-	previewShown  = 10 // names of files with secrets
+	previewShown  = 10 // count of names of files with secrets
 	choiceOfDirs  = 200
 	maxReaderText = 8000 // in characters
 )
@@ -26,17 +26,17 @@ type publishPage struct {
 	Action    string
 	Published []publishedRow
 	Dirs      []string
-	// Preview is set once a directory is chosen. Form is then filled in.
+	// Preview is set after the owner has chosen a directory. Form is then complete.
 	Preview *previewBody
 	Form    publishForm
-	// Changes is the id of the source that the form changes; empty for a new source.
+	// Changes is the id of the source that the form changes. It is empty for a new source.
 	Changes string
 }
 
 type publishedRow struct {
 	space.Source
 	URL, Change, End string
-	Where            string // the directory, for people
+	Where            string // the directory in a form for people
 	Audience         string
 	Size             string
 }
@@ -57,13 +57,13 @@ type publishForm struct {
 	space.SourceText
 	ID, Dir, Readers      string
 	Everybody, WithMemory bool
-	// Change reports that the form changes an existing source.
+	// Change reports whether the form changes an existing source.
 	Change bool
 }
 
-// showPublish handles GET /spaces/{id}/publish, which lists the published sources. With
-// ?dir= it previews the publication of a directory. With ?source= it shows the form of
-// an existing source.
+// showPublish handles GET /spaces/{id}/publish. It lists the published sources. With ?dir=
+// it previews the publication of a directory. With ?source= it shows the form of an
+// existing source.
 func (s *pages) showPublish(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *pages) showPublish(v *web.Visit) error {
 	return err
 }
 
-// publishPage shows the page. preview reports whether a directory is chosen.
+// publishPage shows the page. preview reports whether the owner has chosen a directory.
 func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
@@ -128,7 +128,7 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 		body.Preview = previewOf(p)
 		body.Form.Dir = string(p.Dir)
 		if p.Memory && changes == "" && problem == nil {
-			body.Form.Everybody = false // memory is private: the owner must choose everybody
+			body.Form.Everybody = false // memory is private, so the owner must choose everybody explicitly
 		}
 	} else {
 		dirs, err := s.directories(v, m)
@@ -152,8 +152,8 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 	return s.Page(v, status, "publish", pg)
 }
 
-// sourceField returns the id of the input for a field of a source. It is "" if the form
-// has no such input, or if the name cannot be changed.
+// sourceField returns the id of the input for a field of a source. It returns "" if the
+// form has no such input, or if the name cannot be changed.
 func sourceField(field string, form publishForm) string {
 	if field == "" || field == space.SourceDir || field == space.SourceName && form.Change {
 		return ""
@@ -257,7 +257,7 @@ func (s *pages) unpublish(v *web.Visit) error {
 	return s.See(v, "/spaces/"+v.R.PathValue("id")+"/publish#published")
 }
 
-// snapshot opens the source in the path, if the visitor may read it.
+// snapshot opens the source in the path if the visitor may read it.
 func (s *pages) snapshot(v *web.Visit) (service.Snapshot, error) {
 	x, err := s.Service.OpenSource(v.R.Context(), v.Actor(), v.R.PathValue("source"))
 	if err != nil {
@@ -274,8 +274,8 @@ func (s *pages) syncSource(v *web.Visit) error {
 	return s.See(v, "/library#"+v.R.PathValue("source"))
 }
 
-// sharedPath returns the path inside a source. slash reports whether the address ends in
-// a slash.
+// sharedPath returns the path inside a source. slash reports whether the address ends in a
+// slash.
 func sharedPath(v *web.Visit) (p space.Path, slash bool, err error) {
 	if strings.Contains(strings.ToLower(v.R.URL.EscapedPath()), "%2f") {
 		return "", false, web.ErrGone

@@ -9,15 +9,15 @@ import (
 // Kind says whether a line was added, removed or kept.
 type Kind = diff.Kind
 
-// The kinds.
+// The kinds of lines.
 const (
 	Same    = diff.Same
 	Added   = diff.Added
 	Removed = diff.Removed
 )
 
-// maxSteps limits the search for the smallest difference. Texts that people edit need
-// fewer steps; all of them take some ten milliseconds.
+// maxSteps limits the search for the smallest difference. Texts that people edit need fewer
+// steps. All steps together take some ten milliseconds.
 const maxSteps = 4_000_000
 
 // Line is one line of a comparison, without its end.
@@ -42,12 +42,12 @@ func (l Line) Word() string {
 
 // Hunk is a place where two texts differ, with some lines around it.
 type Hunk struct {
-	Line  int // first line in the second text, from 1
+	Line  int // first line in the second text, counted from 1
 	Lines []Line
 }
 
-// Changes lists the places where two texts differ, each with context lines around it. It
-// returns at most most lines; cut reports that it left out the rest.
+// Changes returns the places where two texts differ, each with context lines around it. It
+// returns at most most lines. cut reports whether it left out the rest.
 func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 	a, b := lines(from), lines(to)
 	numbers := numbering{}

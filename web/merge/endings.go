@@ -4,8 +4,8 @@ import "strings"
 
 const bom = "\ufeff"
 
-// Plain returns a file's text as a form field has it: with LF line endings and without a
-// byte order mark.
+// Plain returns a file's text in the form of a form field: with LF line endings and without
+// a byte order mark.
 func Plain(file string) string {
 	return toLF(strings.TrimPrefix(file, bom))
 }
@@ -14,10 +14,9 @@ func toLF(s string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 }
 
-// Endings gives a text from a browser the line endings of its file. Lines that were there
-// keep their endings, and new lines get the most common one. A byte order mark stays, and
-// the last line ends with a line ending unless it had none in the file.
-// Endings(f, Plain(f)) is f.
+// Endings gives a text from a browser the line endings of its file. Existing lines keep
+// their endings, and new lines get the most common one. A byte order mark stays. The last
+// line ends with a line ending unless it had none in the file. Endings(f, Plain(f)) is f.
 func Endings(file, text string) string {
 	text = toLF(text)
 	body, marked := strings.CutPrefix(file, bom)
@@ -45,9 +44,9 @@ func Endings(file, text string) string {
 	return out.String()
 }
 
-// keptEnds returns the ending of each line: its old one, or usual if the line is new. The
-// lines before the first and after the last change keep their endings. Each line between
-// takes the ending of the first unused old line with the same text. The work is linear.
+// keptEnds returns the ending of each line. The lines before the first change and after the
+// last change keep their endings. Each line in between gets the ending of the first unused
+// old line with the same text, or usual if there is none. The work is linear.
 func keptEnds(old, now []endedLine, usual string) []string {
 	ends := make([]string, len(now))
 	first := 0
@@ -96,7 +95,7 @@ func cutLines(s string) []endedLine {
 	return out
 }
 
-// usualEnd returns the most common line ending; uniform reports that there is no other.
+// usualEnd returns the most common line ending. uniform reports whether there is no other.
 func usualEnd(lines []endedLine) (end string, uniform bool) {
 	count := map[string]int{}
 	for _, l := range lines {

@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// The lines that mark a conflict. They are in plain words for people who don't know git.
+// The lines that mark a conflict. Their words also make sense to people who do not know git.
 const (
 	MarkYours  = "▼▼▼ Both changed this place. Your lines: ▼▼▼"
 	MarkTheirs = "■■■ What is there now: ■■■"
 	MarkEnd    = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 
-// maxLines limits the texts that git merges, without their common first and last lines.
-// The work grows faster than the number of lines; this many take some tenths of a second at
-// worst.
+// maxLines is the maximum count of lines that git merges, without the common first and last
+// lines. The work grows faster than the count of lines. This many take some tenths of a
+// second at worst.
 const maxLines = 50_000
 
 // Result is a merged text.
 type Result struct {
 	Text string
-	// Conflicts is the number of places that both changed differently. There, Text has the
+	// Conflicts counts the places that both sides changed differently. There, Text has the
 	// lines of both, between marks.
 	Conflicts int
 }
 
-// Merger merges texts like git merge-file: it marks conflicts with lines that begin with
-// seven of "<", "=" and ">".
+// Merger merges texts like git merge-file. It marks conflicts with lines that begin with
+// seven "<", "=" or ">".
 type Merger func(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 
 // Three merges yours and theirs, which both derive from base. Line endings are part of a
@@ -61,8 +61,8 @@ func Three(ctx context.Context, m Merger, base, yours, theirs string) Result {
 	return Result{w.out.String(), w.conflicts}
 }
 
-// common counts the lines that all texts begin with, and of the rest those that all end
-// with.
+// common returns how many lines all texts have in common at the beginning, and how many of
+// the remaining lines at the end.
 func common(o, a, b []string) (first, last int) {
 	n := min(len(o), len(a), len(b))
 	for first < n && o[first] == a[first] && o[first] == b[first] {
@@ -88,26 +88,25 @@ func (n numbering) of(lines []string) []int {
 	return out
 }
 
-// writer writes a merged text.
 type writer struct {
 	out       strings.Builder
 	ended     bool // the last line has a line ending
-	begun     bool // a line was written
+	begun     bool // a line has been written
 	conflicts int
 }
 
 func (w *writer) write(lines []string) {
 	for _, l := range lines {
 		if w.begun && !w.ended {
-			w.out.WriteByte('\n') // the last line was the end of its text
+			w.out.WriteByte('\n') // the previous line was the end of its text, without a line ending
 		}
 		w.out.WriteString(l)
 		w.begun, w.ended = true, strings.HasSuffix(l, "\n")
 	}
 }
 
-// conflict writes both versions of a place, without a conflict around their common first
-// and last lines.
+// conflict writes both versions of a place. The conflict excludes their common first and
+// last lines.
 func (w *writer) conflict(a, b []string) {
 	first, last := common(a, a, b)
 	w.write(a[:first])
@@ -123,7 +122,7 @@ func (w *writer) conflict(a, b []string) {
 	w.write(a[len(a)-last:])
 }
 
-// part is some lines of a merged text, or two versions if both is set.
+// part is some lines of a merged text. If both is set, it has two versions.
 type part struct {
 	lines, theirs []string
 	both          bool
@@ -135,8 +134,8 @@ func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
 	if max(len(o), len(a), len(b)) > maxLines {
 		return false
 	}
-	// Git gets a number in place of each line. So no line looks like a mark, no byte makes a
-	// text binary, and a last line without a line ending differs from one with it.
+	// Git gets a number in place of each line. So no line looks like a mark, no byte turns a
+	// text into a binary one, and a last line without a line ending differs from one with it.
 	numbers := numbering{}
 	in := [3][]byte{}
 	for i, text := range [][]string{o, a, b} {

@@ -15,7 +15,7 @@ import (
 	"satchel/web/merge"
 )
 
-// store is the server's merger.
+// store returns the server's merger.
 func store(t testing.TB) *gitstore.Store {
 	t.Helper()
 	s, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
@@ -88,7 +88,7 @@ func TestThree(t *testing.T) {
 	}
 }
 
-// Attack: texts of more lines than git merges quickly. Git gets only the lines that
+// Attack: texts have more lines than git can merge quickly. Git gets only the lines that
 // differ, or none, and nothing is lost.
 func TestLargeTexts(t *testing.T) {
 	n := 1 << 18
@@ -110,8 +110,8 @@ func TestLargeTexts(t *testing.T) {
 	}
 }
 
-// TestWithoutGit checks that if git is missing, too slow or prints nonsense, all
-// differences are left to the person.
+// TestWithoutGit checks that a person merges all differences if git is missing, too slow or
+// prints nonsense.
 func TestWithoutGit(t *testing.T) {
 	want := "a\n" + conflict("B\nc\n", "b\nC\n") + "d\n"
 	for name, git := range map[string]*answers{
@@ -152,7 +152,7 @@ func TestLikeGit(t *testing.T) {
 			write(t, filepath.Join(dir, name), s)
 		}
 		cmd := testenv.Git(t, dir, "merge-file", "-p", "yours", "base", "theirs")
-		out, _ := cmd.Output() // it fails where there are conflicts
+		out, _ := cmd.Output() // fails if there are conflicts
 		want, conflicts := string(out), strings.Count(string(out), "<<<<<<< ")
 		for _, m := range [][2]string{{"<<<<<<< yours", merge.MarkYours}, {"=======", merge.MarkTheirs}, {">>>>>>> theirs", merge.MarkEnd}} {
 			want = strings.ReplaceAll(want, m[0], m[1])
@@ -177,8 +177,8 @@ func write(t *testing.T, name, s string) {
 	}
 }
 
-// TestBothDeleteOneOfMany checks that if both sides remove one of n equal lines, one is
-// gone.
+// TestBothDeleteOneOfMany checks that one line is removed if both sides remove one of n
+// equal lines.
 func TestBothDeleteOneOfMany(t *testing.T) {
 	git := store(t)
 	for n := 2; n < 8; n++ {
@@ -245,7 +245,7 @@ func TestChanges(t *testing.T) {
 }
 
 // FuzzThree checks that a side without changes gets the other's text, and that no line is
-// lost: lines that one side has more often than base are there as often as on that side.
+// lost. If one side has a line more often than base, the result has it as often as that side.
 func FuzzThree(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nB\nc\n", "a\nb\nC\n")
 	f.Add("", "x", "y\n")
@@ -261,7 +261,7 @@ func FuzzThree(f *testing.F) {
 		}
 		got := merge.Three(t.Context(), git.MergeText, base, yours, theirs)
 		have, had, a, b := count(got.Text), count(base), count(yours), count(theirs)
-		// Of equal lines, each side may have removed a different one. The others are lost
+		// Each side may have removed a different one of equal lines. The others are lost
 		// only if one side removed them and the other left them.
 		for l := range count(base + "\n" + yours + "\n" + theirs) {
 			if max(had[l], a[l], b[l]) > 1 || a[l]+b[l] <= had[l] {
@@ -283,7 +283,7 @@ func count(text string) map[string]int {
 	return out
 }
 
-// FuzzEndings checks that saving a file as it was shown changes nothing.
+// FuzzEndings checks that saving an unchanged file changes nothing.
 func FuzzEndings(f *testing.F) {
 	for _, s := range []string{"", "a", "a\r\nb\nc\r", "\ufeff\r\r\n\n", "\n\n", "\ufeff\ufeff"} {
 		f.Add(s)

@@ -9,28 +9,28 @@ import (
 	"satchel/web"
 )
 
-// flowRemote is the flow of a form that the owner has to send again.
+// flowRemote is the kind of flow for a form that the owner has to send again.
 const flowRemote web.FlowKind = "remote"
 
-// remoteFlow holds what the owner entered, sealed with a secret that only their browser
-// has.
+// remoteFlow holds the owner's input, encrypted with a secret that only their browser has.
 type remoteFlow struct {
 	web.Flow
 	Remote  newRemote `json:"remote"`
 	Allowed []byte    `json:"allowed,omitempty"` // Remote.AllowSecrets, packed
 }
 
-// remoteKept is between the space and the form in the subject of a flow.
+// remoteKept is the text between the space and the form in the subject of a flow.
 const remoteKept = " kept "
 
-// keptRemote identifies what is kept for another try; ID is empty if nothing is.
+// keptRemote identifies the input that is stored for another try. ID is empty if there is
+// none.
 type keptRemote struct {
 	ID    string
-	Token bool // a token is kept
+	Token bool // a token is stored
 }
 
-// remoteForm reads the form of a remote. over is the problem to show if what was kept of
-// the form is gone.
+// remoteForm reads the form of a remote. over is the problem to show if the stored input
+// has expired.
 func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over string, err error) {
 	value := func(name string) string { return strings.TrimSpace(v.R.PostFormValue(name)) }
 	form = newRemote{
@@ -58,11 +58,11 @@ func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over s
 }
 
 // sameRemote reports whether two addresses lead to the same repository. Transfers remove
-// slashes at the end; servers may distinguish any other difference.
+// slashes at the end. Servers may distinguish any other difference.
 func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
-// remoteAgain shows the form with a problem. For another try it keeps the token, which is
-// for the same address only, and the secrets that the owner allowed.
+// remoteAgain shows the form with a problem. For another try it stores the token, which is
+// only for the same address, and the secrets that the owner allowed.
 func (s *pages) remoteAgain(v *web.Visit, m service.View, form newRemote, found []service.FoundSecret, p web.Page) error {
 	if form.URL == "" {
 		form.Token = "" // never send a token to another address
@@ -70,7 +70,7 @@ func (s *pages) remoteAgain(v *web.Visit, m service.View, form newRemote, found 
 	kept := keptRemote{Token: form.Token != ""}
 	if form.URL != "" && kept.Token || len(form.AllowSecrets) > 0 {
 		id := rand.Text()
-		// If the server cannot keep the form, the owner enters it again.
+		// If the server cannot store the form, the owner enters it again.
 		if err := s.KeepFlow(v, flowRemote, string(m.ID)+remoteKept+id, &remoteFlow{Remote: form, Allowed: packPrints(form.AllowSecrets)}); err == nil {
 			kept.ID = id
 		}

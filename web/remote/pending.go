@@ -17,21 +17,20 @@ import (
 // Limits of the list of pending files.
 const (
 	pendingShown    = 20
-	pendingSecrets  = 5  // that are described for a file
-	maxFingerprints = 50 // that can be allowed at once
+	pendingSecrets  = 5  // maximum count of secrets described for a file
+	maxFingerprints = 50 // maximum count of secrets to allow at once
 )
 
-// pendingList is the visitor's pending files in a space: those that could not be
-// committed.
+// pendingList holds the visitor's pending files in a space: files that could not be committed.
 type pendingList struct {
 	Files []pendingItem
 	Count int
 	More  int
-	May   bool // the visitor may allow what looks like a secret
+	May   bool // the visitor may allow texts that look like secrets
 	Done  string
 }
 
-// pendingItem is a pending file as pages show it.
+// pendingItem is a pending file in the form for pages.
 type pendingItem struct {
 	Key, Path, Size, Why string
 	Since                time.Time
@@ -41,14 +40,15 @@ type pendingItem struct {
 	Allowed              bool
 }
 
-// pendingKey identifies a pending file in a form. A path can contain a secret, and bytes
-// that are not text.
+// pendingKey returns a text that identifies a pending file in a form. A path itself can
+// contain a secret, and bytes that are not text.
 func pendingKey(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:16])
 }
 
-// pendingList lists the visitor's pending files in a space; it is nil if there are none.
+// pendingList returns the visitor's pending files in a space. It returns nil if there are
+// none.
 func (s *pages) pendingList(v *web.Visit, m service.View) (*pendingList, error) {
 	n := s.PendingIn(v, m.ID)
 	b := &pendingList{Count: n, May: m.Role != space.Reader}
@@ -90,7 +90,7 @@ func (s *pages) pendingList(v *web.Visit, m service.View) (*pendingList, error) 
 	return b, nil
 }
 
-// pendingFile returns the path of the visitor's pending file that a form names.
+// pendingFile returns the path of the visitor's pending file in a form.
 func (s *pages) pendingFile(v *web.Visit, m service.View) (string, error) {
 	list, err := s.Pending(v, m.ID, 0)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *pages) allowSecrets(v *web.Visit) error {
 	return s.See(v, web.SpacePath(m.ID, "remote?held=allowed#held"))
 }
 
-// discardPending handles POST /spaces/{id}/held/discard. A visitor who can no longer
-// write to the space may still discard their own file.
+// discardPending handles POST /spaces/{id}/held/discard. A visitor who can no longer write
+// to the space may still discard their own file.
 func (s *pages) discardPending(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {

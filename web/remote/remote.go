@@ -32,7 +32,6 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// newRemote is the form for a remote.
 type newRemote struct {
 	Space           space.SpaceID
 	URL, Branch     string
@@ -42,7 +41,6 @@ type newRemote struct {
 	AllowSecrets []string `json:"-"`
 }
 
-// remotePage is the page of a space's remote.
 type remotePage struct {
 	Space  service.View
 	Owner  bool
@@ -50,11 +48,10 @@ type remotePage struct {
 	Action string
 	Status web.RemoteView
 	Local  bool // the space has no remote
-	// Wrong says what is wrong with the connection to GitHub, and Way what to do
-	// about it.
+	// Wrong describes a problem with the connection to GitHub, and Way its solution.
 	Wrong, Way string
 	Refused    []refusedItem
-	Secret     bool // the remote refused something that looks like a secret
+	Secret     bool // the remote refused a text that looks like a secret
 	Form       newRemote
 	Kept       keptRemote
 	Found      *foundBody   // nil if nothing was found
@@ -82,7 +79,7 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 	if err != nil {
 		return err
 	}
-	form.Token = "" // a page never shows it
+	form.Token = "" // a page never shows the token
 	if form.URL == "" && p.Problem == "" && !st.GitHub {
 		form.URL, form.Branch, form.Username = st.URL, st.Branch, st.Username
 	}
@@ -122,8 +119,8 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 	return s.Page(v, status, "remote", p)
 }
 
-// remoteSaid confirms what the visitor just did; empty if it failed, which the page
-// reports by itself.
+// remoteSaid returns the message that confirms what the visitor just did. It returns "" if
+// this failed, because the page reports the failure itself.
 func remoteSaid(done string, st web.RemoteView) string {
 	switch {
 	case done == "removed" && st.URL == "":
@@ -140,7 +137,7 @@ func remoteSaid(done string, st web.RemoteView) string {
 	return ""
 }
 
-// syncWait is how long a page waits for a sync. The sync goes on after that.
+// syncWait is how long a page waits for a sync. The sync continues after that.
 const syncWait = 8 * time.Second
 
 // syncRemote handles POST /spaces/{id}/remote/sync.

@@ -10,16 +10,17 @@ import (
 	"satchel/web"
 )
 
-// Limits of the findings that look like secrets in a space that gets a remote.
+// Limits of the findings in a space that gets a remote. A finding is a text that looks like
+// a secret.
 const (
-	// maxFoundSecrets are listed at once.
+	// maxFoundSecrets is the maximum count of findings in one list.
 	maxFoundSecrets = 200
-	// firstFound are listed before the part of the list that folds up.
+	// firstFound is the count of findings above the part of the list that folds.
 	firstFound = 20
-	// maxAllowed can be allowed in all rounds of a form. A flow (store.PutFlow) has no
-	// room for more.
+	// maxAllowed is the maximum count of allowed findings in all rounds of a form. A flow
+	// (store.PutFlow) has no room for more.
 	maxAllowed = 3000
-	printBytes = 10 // in a fingerprint
+	printBytes = 10 // size of a fingerprint
 )
 
 type foundItem struct {
@@ -34,7 +35,7 @@ type foundBody struct {
 	Prints      string
 	Count       int
 	More        bool // another round follows
-	Dealt       int  // allowed in earlier rounds
+	Dealt       int  // count of findings that were allowed in earlier rounds
 	Full        bool // the findings exceed maxAllowed
 }
 
@@ -76,7 +77,7 @@ func allowedIn(before []string, field string) []string {
 	return before
 }
 
-// packPrints encodes fingerprints compactly; unpackPrints decodes them.
+// packPrints encodes fingerprints compactly. unpackPrints decodes them.
 func packPrints(prints []string) (out []byte) {
 	for _, p := range prints {
 		b, _ := hex.DecodeString(p) // allowedIn has checked it

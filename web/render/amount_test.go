@@ -10,7 +10,7 @@ import (
 	"satchel/web/render"
 )
 
-// TestSourceIsBounded has attacks by source code that is many times longer as HTML.
+// TestSourceIsBounded contains attacks with source code whose HTML is many times longer.
 func TestSourceIsBounded(t *testing.T) {
 	const size, limit = 512 << 10, 10_000
 	tags := regexp.MustCompile(`<[^>]*>`)
@@ -18,7 +18,8 @@ func TestSourceIsBounded(t *testing.T) {
 		src := strings.Repeat(part, size/len(part))
 		for _, name := range []string{"x.css", "x.py", "x.html", "x.txt"} {
 			out, cut := render.Source(src, name, limit)
-			// The text, three marks of half a MiB, and a link for each of the lines.
+			// The limit counts the text, three marks of half a MiB, and a link for each of
+			// the lines.
 			if most := 1<<20 + 3<<19 + limit*110; len(out) > most {
 				t.Errorf("%s of %q: %d bytes, and %d are the limit", name, part, len(out), most)
 			}
@@ -34,8 +35,8 @@ func TestSourceIsBounded(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreBounded has attacks by Markdown that is many times longer as HTML, or
-// that is searched again for each part.
+// TestDocumentsAreBounded contains attacks with Markdown whose HTML is many times longer,
+// or whose parts each cause another search of the text.
 func TestDocumentsAreBounded(t *testing.T) {
 	var notes strings.Builder
 	for i := range 11_000 {

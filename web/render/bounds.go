@@ -7,13 +7,13 @@ import (
 
 // Limits of a Markdown document. A document beyond them is shown as source. The parser's
 // work grows with the square of the open emphasis and brackets in a block, and faster with
-// nesting. Its output grows with the product of the rows and columns of a table, and of
-// footnotes and references to them. These are checked beforehand, because the parser cannot
-// be stopped.
+// nesting. Its output grows with the product of the rows and columns of a table, and with
+// the product of the footnotes and the references to them. The limits are checked first,
+// because the parser cannot be stopped.
 const (
 	MaxMarkdown = 256 << 10 // bytes
-	maxNesting  = 48        // marks of quotes and lists at the start of a line
-	maxIndent   = 40        // columns before the mark of a list
+	maxNesting  = 48        // quote and list marks at the start of a line
+	maxIndent   = 40        // columns before a list mark
 	maxHeadings = 3000
 	maxCells    = 20_000     // of tables
 	maxNotes    = 1000       // footnotes and references to them; the parser compares all pairs
@@ -24,13 +24,13 @@ const (
 	bracketWork = 20         // cost of brackets relative to emphasis
 )
 
-// affordable reports whether a document is within the limits, in one pass.
+// affordable reports whether a document is within the limits. It reads the document once.
 func affordable(src []byte) bool {
 	if len(src) > MaxMarkdown {
 		return false
 	}
 	var emphasis, brackets, work, headings, cells, columns int
-	// This also counts marks in code, which is safe: the count is only ever too high.
+	// This also counts marks in code. The count may be too high, but never too low.
 	if bytes.Count(src, []byte("[^")) > maxNotes {
 		return false
 	}
@@ -65,7 +65,7 @@ func affordable(src []byte) bool {
 		case strings.IndexByte("=-", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1]))) == 0:
 			headings++
 		case t[0] == '<':
-			raw = true // a fence inside HTML is not one
+			raw = true // a fence inside HTML does not count
 		case indent == 0 && !raw:
 			if fence = opensFence(t); fence != "" {
 				end()
@@ -107,7 +107,7 @@ func indentOf(line []byte) int {
 	return n
 }
 
-// tooNested reports whether a line begins more quotes and lists than people write.
+// tooNested reports whether a line starts more quotes and lists than people write.
 func tooNested(line, t []byte, indent int) bool {
 	if indent > maxIndent && (strings.IndexByte("-*+", t[0]) >= 0 || t[0] >= '0' && t[0] <= '9') {
 		return !isRule(t) && (len(t) == 1 || t[1] == ' ' || t[1] == '\t' || t[0] >= '0' && t[0] <= '9' && bytes.ContainsAny(t[1:min(len(t), 11)], ".)"))
@@ -132,8 +132,8 @@ func isATX(t []byte) bool {
 	return n > 0 && n < 7 && (len(t) == n || t[n] == ' ' || t[n] == '\t')
 }
 
-// opensFence returns the fence that closes the code that a line begins; "" if it begins
-// none.
+// opensFence returns the fence that closes a code block which the line starts. It returns
+// "" if the line starts none.
 func opensFence(t []byte) string {
 	if t[0] != '`' && t[0] != '~' {
 		return ""

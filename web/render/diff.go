@@ -17,7 +17,7 @@ const (
 	MaxPageLines  = 1 << 20  // bytes of the HTML of all lines of a page
 
 	pairSteps = 20_000  // steps of the search for changed words in a line
-	pageSteps = 500_000 // steps for all lines of a page; they take a few milliseconds
+	pageSteps = 500_000 // steps for all lines of a page, which take a few milliseconds
 )
 
 // Budget is the work and space that a page has left for differences.
@@ -45,12 +45,12 @@ type Change struct {
 	Rows           []Row
 	Added, Removed int
 	Binary         bool
-	// Cut reports that lines at the end, or the end of a line, were left out.
+	// Cut reports whether lines at the end, or the end of a line, are missing.
 	Cut bool
 }
 
-// Patch parses the unified diff of a file. If the budget does not suffice, it leaves out
-// lines at the end, or does not mark changed words.
+// Patch parses the unified diff of a file. If the budget does not suffice, it omits lines
+// at the end, or does not mark changed words.
 func Patch(patch string, b *Budget) Change {
 	var c Change
 	old, now := 0, 0 // the next line numbers; 0 before the first hunk
@@ -127,7 +127,7 @@ func hunk(line string) (old, left, now, right int) {
 	return old, left, now, right
 }
 
-// mark marks changed words in places where as many lines were added as removed.
+// mark marks changed words in places with as many added as removed lines.
 func (c *Change) mark(b *Budget) {
 	for i := 0; i < len(c.Rows); {
 		if c.Rows[i].Kind != '-' {
@@ -189,7 +189,7 @@ func (b *Budget) pairMark(was, is *Row) {
 			j += r.N
 		}
 	}
-	if 3*same < min(len(strings.Join(x, "")), len(strings.Join(y, ""))) { // too different to be versions of one line
+	if 3*same < min(len(strings.Join(x, "")), len(strings.Join(y, ""))) { // too different to be two versions of one line
 		return
 	}
 	more := old.Len() + now.Len() - len(was.HTML) - len(is.HTML)

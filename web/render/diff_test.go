@@ -37,9 +37,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Attack: files whose smallest difference is expensive to find, and characters that are
-// longer as HTML. The page stays within its limits, and lines that are not marked are
-// shown.
+// Attack: the smallest difference of files is expensive to find, or characters are longer
+// as HTML. The page stays within its limits, and shows lines without marks.
 func TestPagesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	dear := func(line func() string) string {
@@ -80,7 +79,7 @@ func TestPagesAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes, %d rows", name, size, rows)
 		}
 	}
-	// The steps of a page limit how many of its lines are marked.
+	// A page's limit on steps limits how many of its lines are marked.
 	b, marked := render.NewBudget(), 0
 	for range 10 {
 		for _, row := range render.Patch(dear(letters("a. ")), b).Rows {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits of the front matter that is shown.
+// Limits of the front matter on a page.
 const (
 	maxFields     = 40
 	maxFieldRunes = 600
@@ -19,7 +19,7 @@ const (
 // Field is a field of the front matter.
 type Field struct {
 	Name string
-	// Text is a single value, and Items a list of values.
+	// Text is a single value. Items is a list of values.
 	Text  string
 	Items []string
 }
@@ -113,7 +113,6 @@ func valueText(v any, depth int) string {
 	return fmt.Sprint(v)
 }
 
-// clip cuts a text after n characters.
 func clip(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {

@@ -28,7 +28,7 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// FuzzSource checks that the text of highlighted code is the code.
+// FuzzSource checks that the text of highlighted code is the code itself.
 func FuzzSource(f *testing.F) {
 	for _, name := range []string{"a.go", "a.py", "a.sh", "a.html", "a.yaml", "a.json", "a.css", "a.sql", "a.rs", "a.diff", "Makefile", "a.lua"} {
 		f.Add("a = \"b\\\n\" // c /* d */ <e f='g'> # h\n--[[\n'", name)
@@ -52,8 +52,8 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// FuzzPatch checks that text of a difference is not taken for HTML, and that its lines
-// stay within their limits.
+// FuzzPatch checks that the text of a difference is never HTML, and that its lines stay
+// within their limits.
 func FuzzPatch(f *testing.F) {
 	f.Add("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b <c>\n+b <d>\n")
 	f.Add("@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n")

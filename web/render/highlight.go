@@ -22,8 +22,8 @@ const (
 	removed class = 'r'
 )
 
-// language has just enough of a language to find its comments, strings, numbers and
-// keywords. Everything else is text.
+// language describes the comments, strings, numbers and keywords of a language. Everything
+// else is text.
 type language struct {
 	line   []string    // starts of comments up to the end of the line
 	block  [][2]string // starts and ends of comments
@@ -43,9 +43,9 @@ type quote struct {
 }
 
 // Source highlights source code in the language of its file's name. Each line is an element
-// of the class "line" with the id L1, L2, … and a link to itself. cut reports that there are
-// more lines than limit, or more text than a page may have. Code with too many tokens is
-// highlighted only in part.
+// of the class "line" with the id L1, L2, … and a link to itself. cut reports whether there
+// are more lines than limit, or more text than a page may have. If there are too many
+// tokens, only a part of the code is highlighted.
 func Source(src, name string, limit int) (lines template.HTML, cut bool) {
 	var b, out strings.Builder
 	src, cut = fitting(src, maxEscaped)
@@ -70,7 +70,7 @@ func escapeText(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
-// fitting cuts a text so that it takes at most most bytes when it is escaped.
+// fitting shortens a text to at most most bytes after escaping.
 func fitting(src string, most int) (string, bool) {
 	n := 0
 	for i := range len(src) {
@@ -90,8 +90,8 @@ func fitting(src string, most int) (string, bool) {
 }
 
 // writeCode writes source code with the classes of its tokens. Adjacent tokens of a class
-// share an element, and no element spans lines. The bytes of the tags are subtracted from
-// markup; when it is used up, no more tags are written.
+// share an element, and no element spans lines. It subtracts the bytes of the tags from
+// markup. When markup is used up, it writes no more tags.
 func writeCode(out stringWriter, src string, l *language, markup *int) {
 	const tags = len(`<span class="tx"></span>`)
 	var open class
@@ -132,7 +132,7 @@ func writeCode(out stringWriter, src string, l *language, markup *int) {
 	for w := range strings.FieldsSeq(l.words) {
 		s.words[w] = true
 	}
-	from, plain := 0, 0 // plain is where the unwritten text begins
+	from, plain := 0, 0 // plain is the start of the unwritten text
 	for from < len(src) {
 		n, c := s.next(from)
 		if c != text0 {
@@ -217,7 +217,8 @@ func (s *scanner) next(at int) (int, class) {
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// isByte is isWord for an ASCII byte; it is false for other bytes.
+// isByte reports whether an ASCII byte is part of a word; see isWord. It is false for other
+// bytes.
 func isByte(b byte) bool { return b < utf8.RuneSelf && isWord(rune(b)) }
 
 func lineEnd(s string) int {
@@ -271,7 +272,7 @@ func diffLine(rest string) (int, class) {
 	return n, text0
 }
 
-// tag is next for markup: it finds the names of elements and the values in them.
+// tag does the work of next for markup. It finds the names of elements and their values.
 func (s *scanner) tag(rest string) (int, class) {
 	switch c := rest[0]; {
 	case c == '<':

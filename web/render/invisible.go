@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// visible escapes a line and writes invisible and misleading characters as their numbers:
-// control and format characters, such as those that change the direction of text, tags and
-// variation selectors, letters without a shape, and all spaces except U+0020.
+// visible escapes a line, and writes invisible and misleading characters as their numbers.
+// These are control and format characters (which may change the direction of text), tags
+// and variation selectors, letters without a shape, and all spaces except U+0020.
 func visible(line string) string {
 	if strings.IndexFunc(line, odd) < 0 {
 		return escapeText(line)
@@ -27,8 +27,8 @@ func visible(line string) string {
 	return b.String()
 }
 
-// Visible writes the same characters as their numbers in plain text, which the page
-// escapes.
+// Visible writes the same characters as their numbers in plain text. The page escapes the
+// text.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -44,8 +44,8 @@ func Visible(text string) string {
 // Odd reports whether Visible writes a character as its number.
 func Odd(r rune) bool { return odd(r) }
 
-// odd reports whether a character in a line is invisible or misleading. This includes all
-// that Unicode calls default ignorable (DerivedCoreProperties.txt).
+// odd reports whether a character in a line is invisible or misleading. This includes every
+// character that Unicode calls default ignorable (DerivedCoreProperties.txt).
 func odd(r rune) bool {
 	switch {
 	case r == '\t' || r >= ' ' && r < 0x7F:

@@ -7,8 +7,8 @@ import (
 	"satchel/web/render"
 )
 
-// Attack: text is hidden in a difference, so that a model reads it but a person does not
-// see it, or sees it elsewhere.
+// Attack: a difference contains text that a model reads but a person does not see, or sees
+// elsewhere.
 func TestAttackNothingIsInvisibleInADifference(t *testing.T) {
 	for name, hidden := range map[string]string{
 		"tags": "\U000E0001\U000E0041\U000E007F", "bidirectional controls": "\u202A\u202E\u2066\u2069\u200F\u061C", "no width": "\u200B\u200C\u200D\u2060\uFEFF",
@@ -37,7 +37,7 @@ func TestAttackNothingIsInvisibleInADifference(t *testing.T) {
 	}
 }
 
-// A line is shown completely, or the page says that something is left out.
+// The page shows a line completely, or says that something is missing.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("kind ", 2000) + "evil"
 	if c := render.Patch("@@ -0,0 +1,1 @@\n+"+long+"\n", render.NewBudget()); c.Cut || string(c.Rows[0].HTML) != long {

@@ -8,7 +8,6 @@ import (
 	"satchel/internal/space"
 )
 
-// target is the target of a link in a document.
 type target struct {
 	href     string
 	external bool
@@ -16,7 +15,7 @@ type target struct {
 	path     string // of the file, in the space
 }
 
-// resolve returns the target of a link. ok is false if pages must not link there: if the
+// resolve returns the target of a link. ok is false if pages must not link there: the
 // scheme is not http, https or mailto, or the path is outside of the space.
 func (p Place) resolve(dest string) (t target, ok bool) {
 	if dest == "" || strings.ContainsFunc(dest, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -28,7 +27,7 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	}
 	switch {
 	case u.Scheme == "http" || u.Scheme == "https":
-		// A user name before the host only makes the address look like another site's.
+		// A user name before the host only makes the address look like one of another site.
 		return target{href: u.String(), external: true}, u.Host != "" && u.User == nil && u.Opaque == ""
 	case u.Scheme == "mailto":
 		return target{href: (&url.URL{Scheme: "mailto", Opaque: u.Opaque, RawQuery: u.RawQuery}).String(), external: true}, strings.Contains(u.Opaque, "@") && !strings.Contains(u.Opaque, ":")
@@ -58,13 +57,13 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	return t, true
 }
 
-// within resolves a path in a document in dir. ok is false if the path is outside of the
-// space or cannot be the path of a file.
+// within returns the path of a name in a document in dir. ok is false if the path is
+// outside of the space, or cannot be the path of a file.
 func within(dir, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {
 		dir = ""
 	}
-	full := path.Join("/x", dir) // /x stands for the root of the space
+	full := path.Join("/x", dir) // /x represents the root of the space
 	for seg := range strings.SplitSeq(name, "/") {
 		switch seg {
 		case "", ".":
@@ -85,7 +84,6 @@ func within(dir, name string) (string, bool) {
 	return full, err == nil
 }
 
-// escapePath escapes a path for an address.
 func escapePath(p string) string {
 	segs := strings.Split(p, "/")
 	for i, s := range segs {
@@ -94,7 +92,7 @@ func escapePath(p string) string {
 	return strings.Join(segs, "/")
 }
 
-// isPicture reports whether browsers can show the file as a picture, by its name.
+// isPicture reports whether browsers can show a file with this name as a picture.
 func isPicture(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif":

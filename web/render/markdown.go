@@ -21,10 +21,11 @@ import (
 type Place struct {
 	// Path is the path of the document in its space.
 	Path string
-	// Files and Raw are the addresses under which pages show the space's files and the
-	// server serves them, with a slash at the end. Query is appended to both ("?at=…" or "").
+	// Files is the address under which pages show the space's files, and Raw the address
+	// under which the server serves them. Both end in a slash. Query is appended to both
+	// ("?at=…" or "").
 	Files, Raw, Query string
-	// Under is the number of levels of headings of the page itself.
+	// Under is the count of heading levels of the page itself.
 	Under int
 }
 
@@ -32,7 +33,7 @@ type Place struct {
 type Document struct {
 	HTML     template.HTML
 	Fields   []Field // of the front matter, in their order
-	Problem  string  // why the front matter could not be read; "" if it could
+	Problem  string  // why the front matter could not be read, or ""
 	Headings []Heading
 }
 
@@ -42,7 +43,7 @@ type Heading struct {
 	Level        int // 1 for the outermost
 }
 
-// Markdown renders a document; ok is false if it is beyond the limits.
+// Markdown renders a document. ok is false if the document is beyond the limits.
 func Markdown(src []byte, at Place) (d Document, ok bool) {
 	if !affordable(src) {
 		return Document{}, false
@@ -77,12 +78,12 @@ func Markdown(src []byte, at Place) (d Document, ok bool) {
 	return d, true
 }
 
-// bounded is a buffer that takes at most maxHTML bytes.
+// bounded is a buffer that holds at most maxHTML bytes.
 type bounded struct{ bytes.Buffer }
 
 var errLong = errors.New("render: the document is too long for a page")
 
-// Write fails if there would be more bytes, which stops the renderer.
+// Write fails if the buffer would hold too many bytes. This stops the renderer.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxHTML {
 		return 0, errLong
@@ -90,8 +91,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// anchorsOf returns the anchors that search uses for the headings of a document, by their
-// line in the body, from 0.
+// anchorsOf returns the anchors of a document's headings, as search uses them, by line in
+// the body, from 0.
 func (w *writer) anchorsOf(doc []byte, bodyLine int) map[int]string {
 	all := map[int]string{}
 	for _, s := range parse.Sections("page.md", doc) {

@@ -59,7 +59,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestHostileMarkdown has input that must be shown as text, or not at all. check judges it
+// TestHostileMarkdown has input that must become text, or nothing. check judges the output
 // as a browser would.
 func TestHostileMarkdown(t *testing.T) {
 	for name, src := range map[string]string{
@@ -164,8 +164,8 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// TestBounds checks that large or nested input is rejected, and that all other input is
-// fast. Its inputs are known to be slow for Markdown parsers.
+// TestBounds checks that large or nested input is refused, and that all other input is
+// fast. Its inputs are known to be slow in Markdown parsers.
 func TestBounds(t *testing.T) {
 	const n = render.MaxMarkdown
 	fill := func(s string) string { return strings.Repeat(s, n/len(s)) }
@@ -201,7 +201,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// twenty nests twenty lists.
 func twenty() string {
 	var b strings.Builder
 	for i := range 20 {
@@ -210,7 +209,7 @@ func twenty() string {
 	return b.String()
 }
 
-// deepList nests a list deeper in each line.
+// deepList returns a list that is one level deeper in each line.
 func deepList() string {
 	var b strings.Builder
 	for i := range 700 {

@@ -15,7 +15,7 @@ import (
 )
 
 // writer renders the nodes for which a document chooses an attribute, an address or a tag.
-// The library renders the rest.
+// The library renders the others.
 type writer struct {
 	at  Place
 	src []byte
@@ -29,7 +29,7 @@ type writer struct {
 	line     int   // line and offset of the last heading
 	offset   int
 	inLink   int
-	markup   int // bytes of tags that source code may still have
+	markup   int // bytes that tags of source code may still use
 }
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -48,7 +48,7 @@ func (w *writer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 }
 
 // heading gives a heading the anchor that search uses, and a level below the page's own
-// headings, without gaps between levels.
+// headings. It leaves no gaps between levels.
 func (w *writer) heading(b util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	n := node.(*ast.Heading)
 	if entering {
@@ -220,7 +220,7 @@ func (w *writer) code(b util.BufWriter, src []byte, n ast.Node, entering bool) (
 	return ast.WalkSkipChildren, nil
 }
 
-// list writes lists as the library does, but with a class on lists of tasks.
+// list writes lists as the library does, but with a class on task lists.
 func (w *writer) list(b util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	n := node.(*ast.List)
 	tag := "ul"
@@ -259,7 +259,7 @@ func (w *writer) table(b util.BufWriter, _ []byte, _ ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// task writes a character and not a checkbox, because pages are read-only.
+// task writes a character instead of a checkbox, because pages are read-only.
 func (w *writer) task(b util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		mark, label := "☐", "to do"

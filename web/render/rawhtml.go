@@ -11,16 +11,16 @@ import (
 
 // piece is a part of raw HTML in a document.
 type piece struct {
-	text string // as written
-	// tag is the name of an allowed element; end reports that this is its end tag.
+	text string // as in the document
+	// tag is the name of an allowed element. end reports whether this is its end tag.
 	tag  string
 	end  bool
 	pass bool // has its counterpart, or needs none
 	kind html.TokenType
 }
 
-// passes reports whether an element without attributes is allowed. Some are allowed only in
-// blocks of HTML. Everything else is shown as text.
+// passes reports whether an element without attributes is allowed. Some elements are
+// allowed only in blocks of HTML. Everything else is shown as text.
 func passes(tag string, block bool) bool {
 	switch tag {
 	case "br", "kbd", "sub", "sup", "ins", "del", "mark", "b", "i", "em", "strong":
@@ -33,7 +33,7 @@ func passes(tag string, block bool) bool {
 
 func void(tag string) bool { return tag == "br" || tag == "hr" }
 
-// inline parses a tag, comment or the like within text.
+// inline parses a tag, a comment or a similar part within text.
 func inline(src string) piece {
 	p := piece{text: src, kind: html.ErrorToken}
 	if strings.HasPrefix(src, "<!--") {
@@ -48,7 +48,6 @@ func inline(src string) piece {
 	return p
 }
 
-// cut splits raw HTML into pieces.
 func cut(src []byte) []piece {
 	var out []piece
 	z := html.NewTokenizer(bytes.NewReader(src))
@@ -133,7 +132,7 @@ func pair(all []*piece, part []int) {
 	}
 }
 
-// planRaw decides which raw HTML in a document is allowed. An element must begin and end
+// planRaw decides which raw HTML of a document is allowed. An element must begin and end
 // under the same parent.
 func (w *writer) planRaw(root ast.Node) {
 	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -161,7 +160,7 @@ func (w *writer) planRaw(root ast.Node) {
 				all = append(all, &ps[i])
 				at := len(part)
 				if _, ok := c.(*ast.RawHTML); ok {
-					at = 0 // text is one part
+					at = 0 // all text under one parent is one part
 				} else if i > 0 {
 					at = part[len(part)-1]
 				}
@@ -173,7 +172,7 @@ func (w *writer) planRaw(root ast.Node) {
 	})
 }
 
-// writeRaw writes allowed pieces as HTML and the rest as text, without comments.
+// writeRaw writes allowed pieces as HTML and the rest as text. It omits comments.
 func writeRaw(out stringWriter, ps []piece) {
 	for _, p := range ps {
 		switch {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// allowed are the attributes that each element of a rendered document may have. The values
-// of href, src and the like are checked too.
+// allowed lists the attributes that each element of a rendered document may have. The
+// values of addresses such as href and src are checked too.
 var allowed = map[string][]string{
 	"a": {"href", "rel", "title", "class", "id", "role", "tabindex", "aria-hidden"}, "img": {"src", "alt", "loading"},
 	"h2": {"id"}, "h3": {"id"}, "h4": {"id"}, "h5": {"id"}, "h6": {"id"},
@@ -19,12 +19,13 @@ var allowed = map[string][]string{
 	"pre": {"class", "tabindex"}, "span": {"class", "role", "aria-label", "id"}, "div": {"class", "tabindex", "role"},
 	"ul": {"class"}, "ol": {"class", "start"}, "li": {"id", "role"}, "table": nil, "thead": nil, "tbody": nil, "tr": nil,
 	"th": {"align"}, "td": {"align"}, "details": nil, "summary": nil, "kbd": nil, "sub": nil, "sup": {"id"}, "mark": nil, "b": nil, "i": nil,
-	"html": nil, "head": nil, "body": nil, // the parser adds them
+	"html": nil, "head": nil, "body": nil, // the parser adds these
 }
 
 const base = "/spaces/s_x/"
 
-// unsafe returns what must not be in a piece of HTML, which it parses like a browser.
+// unsafe returns an error if HTML contains anything that is not allowed. It parses the HTML
+// like a browser.
 func unsafe(out string) error {
 	root, err := html.Parse(strings.NewReader(out))
 	if err != nil {
@@ -87,8 +88,8 @@ func safeURL(s string, loads bool) bool {
 	return true
 }
 
-// balanced reports whether every element in the HTML ends in it, in order, so that nothing
-// affects the page around it.
+// balanced returns an error unless every element of the HTML ends in it, in order.
+// Otherwise the element would affect the page around it.
 func balanced(out string) error {
 	var open []string
 	z := html.NewTokenizer(strings.NewReader(out))

@@ -16,15 +16,15 @@ import (
 	"satchel/web/render"
 )
 
-// room is the space left on a page for differences. some is the number of lines to show
-// of a difference that does not fit.
+// room is how much of a page is left for differences. some is how many lines of a
+// difference to show if it does not fit.
 type room struct{ lines, bytes, some int }
 
 // reviewLink is the name and address of a waiting file.
 type reviewLink struct{ Shown, URL string }
 
-// addReviews adds the waiting files to a page: some with their differences, more by
-// name, and links to the rest. If the page is of one file, it adds only that file.
+// addReviews adds the waiting files to a page: some with their differences, further ones by
+// name, and links to the rest. If the page is about one file, it adds only that file.
 func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 	ctx, m := v.R.Context(), body.Space
 	list, behind, err := web.ReviewsIn(ctx, m)
@@ -76,20 +76,20 @@ func itemOf(m service.View, r space.Review) item {
 	}
 }
 
-// longPatches caches the length and the beginning of differences too long for a page of
-// all. Computing a difference takes as long as showing it. A blob never changes, so the
-// entries stay valid.
+// longPatches caches the length and the beginning of each difference that is too long for a
+// page with several files. Computing a difference takes as long as showing it. A blob never
+// changes, so the entries stay valid.
 type longPatches struct {
 	of    *lru.Cache[patchKey, longPatch]
 	mu    sync.Mutex
 	turns map[space.SpaceID]*patchTurn // of spaces where a comparison runs
 }
 
-// patchTurn lets one caller at a time compare in a space. The others then find the
-// result in the cache.
+// patchTurn lets one caller at a time compare in a space. Others then find the result in
+// the cache.
 type patchTurn struct {
 	held  chan struct{}
-	users int // callers that hold it or wait for it
+	users int // callers that hold the turn or wait for it
 }
 
 func newLongPatches() *longPatches {
@@ -135,15 +135,15 @@ type longPatch struct {
 
 const (
 	longPatchesKept = 256
-	longPatchBegins = 32 << 10 // bytes kept of one difference
+	longPatchBegins = 32 << 10 // bytes that are kept of one difference
 )
 
-// most is the length of the longest patch that fits. Each line has a mark, and each hunk
+// most returns the maximum length of a patch that fits. Each line has a mark, and each hunk
 // a header.
 func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
-// patch returns a difference. If it exceeds the room, cut is true and patch is only the
-// beginning. compare is called unless the cache shows that the difference does not fit.
+// patch returns a difference. If the difference does not fit, cut is true and patch is only
+// its beginning. compare is called unless the cache shows that the difference does not fit.
 func (l *longPatches) patch(ctx context.Context, key patchKey, left *room, compare func() (string, error)) (patch string, cut bool, err error) {
 	if known, ok := l.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil

@@ -7,7 +7,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// Attack: each page compares large waiting files again, only to find that they do not fit.
+// Attack: each page compares large waiting files again, although they do not fit.
 func TestAttackLongReviewsAreComparedOnce(t *testing.T) {
 	l, compared := newLongPatches(), 0
 	for range 3 {
@@ -24,7 +24,7 @@ func TestAttackLongReviewsAreComparedOnce(t *testing.T) {
 	}
 }
 
-// Attack: a comparison that takes long keeps others from seeing what waits for them.
+// Attack: a long comparison in one space blocks the pages of other spaces.
 func TestAttackALongComparisonHoldsUpNoOtherSpace(t *testing.T) {
 	l, left := newLongPatches(), &room{reviewLines, reviewBytes, 20}
 	begun, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)

@@ -1,5 +1,5 @@
-// Package review serves the pages where a person decides about AIs' changes to files
-// that instruct every AI.
+// Package review serves the pages where a person reviews the changes of AIs to files that
+// instruct every AI.
 package review
 
 import (
@@ -31,7 +31,7 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// item is a waiting file as pages show it.
+// item is a waiting file in the form for pages.
 type item struct {
 	Path    space.Path
 	Shown   string
@@ -39,7 +39,7 @@ type item struct {
 	Mode    int
 	Client  string
 	Tool    string
-	How     string // how the change was made, if no client made it
+	How     string // how the change was made, if not by a client
 	Claims  bool   // the change claims, without proof, that it was made here
 	When    time.Time
 	Deleted bool
@@ -47,16 +47,16 @@ type item struct {
 	URL     string // of the file
 	Commit  string // the address of the commit
 	Lines   []diffLine
-	// Whole reports whether the page shows the whole difference, so that the file can be
-	// kept.
+	// Whole reports whether the page shows the whole difference. Then the visitor can keep
+	// the file.
 	Whole    bool
-	Unshown  *unshown // describes what the page does not show, so that the file can still be kept
-	Alone    string   // a page of this file alone, which shows more
+	Unshown  *unshown // describes the part that the page does not show, so that the visitor can still keep the file
+	Alone    string   // the address of a page with only this file, which shows more
 	Edit     string
 	Compare  string // the address of the whole difference
 	Problem  string // why the difference is missing or incomplete
 	ModeNote string // describes a change of the mode
-	Taken    bool   // something else has its place, and Undo deletes that
+	Taken    bool   // something else has taken the file's place, and Undo deletes it
 }
 
 // diffLine is a line of a difference. Kind is "add", "del", "at" or "".
@@ -66,12 +66,12 @@ type diffLine struct {
 }
 
 const (
-	reviewsShown  = 10        // on a page, with their differences
-	reviewsNamed  = 100       // on a page, by name
-	reviewLines   = 500       // of all differences of a page
-	aloneLines    = 1500      // of a difference on its own page
-	reviewBytes   = 64 << 10  // of all lines of a page
-	aloneBytes    = 512 << 10 // of all lines on the page of one difference
+	reviewsShown  = 10        // count of files on a page with their differences
+	reviewsNamed  = 100       // count of files on a page by name
+	reviewLines   = 500       // count of lines of all differences of a page
+	aloneLines    = 1500      // count of lines of a difference on its own page
+	reviewBytes   = 64 << 10  // size of all lines of a page
+	aloneBytes    = 512 << 10 // size of all lines on the page of one difference
 	decisionShown = 10
 )
 
@@ -82,13 +82,13 @@ type reviewPage struct {
 	May     bool
 	Reviews []item
 	Others  []reviewLink // the next files, by name
-	More    int          // files that are not listed at all
+	More    int          // count of files that are not listed
 	Before  string       // the address of the previous page
 	Next    string       // the address of the next page
 	Behind  bool         // the search of the history is not complete
-	Only    space.Path   // the only file of the page; "" for all
+	Only    space.Path   // the only file on the page; "" for all files
 	Decided []decisionItem
-	Said    string // the decision just made
+	Said    string // confirms the decision
 }
 
 type decisionItem struct {
@@ -138,7 +138,7 @@ func (s *pages) reviewsPage(v *web.Visit, m service.View, p web.Page) (err error
 	return s.Page(v, status, "review", p)
 }
 
-// reviewed reads the version that a form is about.
+// reviewed reads the version that a form concerns.
 func reviewed(v *web.Visit, m service.View) (in service.DecideReviewInput, err error) {
 	in.Space.ID, in.Blob = m.ID, space.BlobID(v.R.PostFormValue("blob"))
 	if in.Path, err = space.ParsePath(v.R.PostFormValue("path")); err != nil || in.Blob != "" && !in.Blob.Valid() {

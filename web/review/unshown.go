@@ -15,21 +15,21 @@ import (
 	"satchel/web/render"
 )
 
-// unshown describes a waiting file that a page cannot show whole, so that a person can
+// unshown describes a waiting file that a page cannot show completely, so that a person can
 // look at it elsewhere and keep exactly that version.
 type unshown struct {
 	Kind, Size string
 	Version    string // the beginning of the blob's id
 	Editable   bool   // a page can edit the text
-	Hidden     int    // invisible characters of a text
+	Hidden     int    // count of invisible characters in a text
 	Raw, Save  string // addresses of the unchanged bytes of this version
 	Page       string // the address of this version's page
 }
 
 const versionShown = 12 // digits of a blob's id
 
-// describe describes a file that the page does not show whole. It returns nil if the
-// content cannot be read, since nobody can look at it then.
+// describe describes a file that the page does not show completely. It returns nil if the
+// content cannot be read, because then nobody can look at it.
 func (s *pages) describe(ctx context.Context, m service.View, r space.Review) *unshown {
 	if r.Blob == "" { // there is nothing to look at
 		return &unshown{Kind: "nothing: the file is deleted"}

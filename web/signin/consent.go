@@ -18,9 +18,9 @@ import (
 type clientName struct {
 	// Client is the name that the client gives itself.
 	Client string
-	// Known reports that the name and host are from a vendor's pinned document. It is false
-	// if the answer stays on the person's computer, because any program there can send a
-	// vendor's client ID and listen.
+	// Known reports whether the name and host come from a vendor's pinned document. It is
+	// false if the answer stays on the person's computer, because any program there can
+	// send a vendor's client id and listen.
 	Known bool
 }
 
@@ -31,18 +31,19 @@ func nameOf(req *oauth.Request) clientName {
 // consentPage asks a person whether a client gets access.
 type consentPage struct {
 	Client clientName
-	// Document is the host that publishes the client's metadata. Preset reports that an
+	// Document is the host that publishes the client's metadata. Preset reports whether an
 	// admin set up the client.
 	Document string
 	Preset   bool
-	// Host is where the answer goes. Loopback reports that it stays on the person's
-	// computer, App that it opens a program there.
+	// Host is the destination of the answer. Loopback reports whether the answer stays on
+	// the person's computer. App reports whether the answer opens a program there.
 	Host          string
 	Loopback, App bool
 
 	Spaces []spaceChoice
-	// AsksWrite reports that the client asks to change files. CanWrite reports that the
-	// person can allow this in some space, SomeRead that they cannot in some space.
+	// AsksWrite reports whether the client asks to change files. CanWrite reports whether
+	// the person can allow this in some space. SomeRead reports whether the person can only
+	// read some space.
 	CanRead, AsksWrite, CanWrite, SomeRead bool
 	Action                                 string
 	Return                                 string
@@ -61,8 +62,8 @@ func (c spaceChoice) Mine() bool { return c.Role == space.Owner }
 // space.
 func (c spaceChoice) ReadOnly() bool { return c.Role == space.Reader }
 
-// showConsent is GET /oauth/authorize. The request is checked before anybody is asked.
-// People are asked each time: any program can use a client's name, so an earlier consent
+// showConsent handles GET /oauth/authorize. It checks the request before it asks the
+// person. It asks each time: any program can use a client's name, so an earlier consent
 // proves nothing.
 func (s *pages) showConsent(v *web.Visit) error {
 	req, err := s.authorize(v)
@@ -75,8 +76,8 @@ func (s *pages) showConsent(v *web.Visit) error {
 	return s.askConsent(v, req, http.StatusOK, "", "")
 }
 
-// authorize checks the request of the client. It returns nil if it answered itself or
-// returns an error.
+// authorize checks the client's request. It returns nil if it has answered or returns an
+// error.
 func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	return req, nil
 }
 
-// askConsent answers with the page of consent.
+// askConsent answers with the page that asks for consent.
 func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
 	spaces, err := s.Spaces(v)
 	if err != nil {
@@ -131,8 +132,8 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 	return s.Page(v, status, "consent", p)
 }
 
-// choices returns the spaces that the person can choose from. If chosen is none of them,
-// the first is chosen.
+// choices returns the spaces that the person can choose. If chosen is not one of them, the
+// first one is chosen.
 func choices(spaces []service.View, chosen space.SpaceID) []spaceChoice {
 	if !slices.ContainsFunc(spaces, func(m service.View) bool { return m.ID == chosen }) && len(spaces) > 0 {
 		chosen = spaces[0].ID
@@ -144,8 +145,8 @@ func choices(spaces []service.View, chosen space.SpaceID) []spaceChoice {
 	return out
 }
 
-// giveConsent is POST /oauth/authorize. It reads the request from the address again; the
-// form contains only what the person chose.
+// giveConsent handles POST /oauth/authorize. It reads the request from the address again.
+// The form contains only the person's choices.
 func (s *pages) giveConsent(v *web.Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
@@ -159,7 +160,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 	default:
 		return fault.New(fault.Invalid, "Choose whether to allow or deny it.")
 	}
-	// A space that the person is not a member of does not exist for them.
+	// For a person, a space of which they are not a member does not exist.
 	id := space.SpaceID(form.Get("space"))
 	spaces, err := s.Spaces(v)
 	if err != nil {

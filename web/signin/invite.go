@@ -14,21 +14,21 @@ import (
 	"satchel/web"
 )
 
-// invitePage says who invites to what, and asks a new person for a user name.
+// invitePage shows the inviter and the space. It asks a new person for a user name.
 type invitePage struct {
 	By, Note  string
 	Space     string // empty if the invitation is only to the server
 	Role      space.Role
 	Admin     bool
 	Action    string
-	Return    string // the page itself, for people who sign in first
+	Return    string // the address of this page, for people who sign in first
 	Name      string // the user name that the person entered
 	Providers []web.ProviderButton
-	// Own reports that the visitor made the invitation for somebody else, or owns its space.
+	// Own reports whether the visitor created the invitation or owns its space.
 	Own bool
 }
 
-// showInvite is GET /invite/{token}. It does not use up the invitation.
+// showInvite handles GET /invite/{token}. It does not use up the invitation.
 func (s *pages) showInvite(v *web.Visit) error {
 	return s.askInvite(v, http.StatusOK, "", "")
 }
@@ -57,8 +57,8 @@ func (s *pages) askInvite(v *web.Visit, status int, name, problem string) error 
 	return s.Page(v, status, "invite", web.Page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
 
-// ownInvitation reports whether the visitor made the invitation or owns its space.
-// Accepting it would gain them nothing and use it up.
+// ownInvitation reports whether the visitor created the invitation or owns its space. If
+// they accepted it, they would gain nothing and use it up.
 func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	switch {
 	case !v.In:
@@ -72,7 +72,7 @@ func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	return slices.ContainsFunc(all, func(m service.View) bool { return m.ID == in.Space && m.Role == space.Owner }), err
 }
 
-// useInvite is POST /invite/{token}. A signed-in person joins as themselves. Everybody
+// useInvite handles POST /invite/{token}. A signed-in person joins as themself. Anybody
 // else becomes a user first, and is then asked to set up a way to sign in again.
 func (s *pages) useInvite(v *web.Visit) error {
 	token := v.R.PathValue("token")
@@ -104,7 +104,7 @@ func (s *pages) useInvite(v *web.Visit) error {
 	default:
 		return deadInvitation(err)
 	}
-	// A client may be waiting for the person's consent.
+	// Perhaps a client waits for the person's consent.
 	next := s.Remembered(v.R)
 	if err := s.SignIn(v, u.ID, "invitation"); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *pages) useInvite(v *web.Visit) error {
 	return s.See(v, "/welcome?return="+url.QueryEscape(next))
 }
 
-// enteredName reads the user name that a new person entered.
+// enteredName returns the user name that a new person entered.
 func enteredName(v *web.Visit) (name, problem string) {
 	name = strings.TrimSpace(v.R.PostFormValue("name"))
 	if err := store.CheckName(name); err != nil {
@@ -129,7 +129,8 @@ func enteredName(v *web.Visit) (name, problem string) {
 	return name, ""
 }
 
-// beginJoin is POST /invite/{token}/with/github and the like.
+// beginJoin handles POST /invite/{token}/with/github and the corresponding addresses of
+// other providers.
 func (s *pages) beginJoin(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		token := v.R.PathValue("token")
@@ -147,8 +148,8 @@ func (s *pages) beginJoin(p web.NamedProvider) web.Handler {
 	}
 }
 
-// joinWith finishes what beginJoin began. A person who already is a user is signed in and
-// asked whether to join as that user.
+// joinWith finishes a visit that beginJoin began. If the person already is a user, it signs
+// them in and asks whether to join as that user.
 func (s *pages) joinWith(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation
@@ -176,8 +177,7 @@ func (s *pages) join(v *web.Visit, c auth.ExternalIdentity, token, name string) 
 	return u, in, err
 }
 
-// afterInvitation returns the address of the first page, with the space that the person
-// joined.
+// afterInvitation returns the address of the first page with the space that the person joined.
 func afterInvitation(in store.Invitation) string {
 	if in.Space != "" {
 		return "/?joined=" + url.QueryEscape(string(in.Space))
@@ -198,13 +198,13 @@ type welcomePage struct {
 	Next      string // the address that they wanted to open
 	Passkeys  bool
 	Providers []web.ProviderButton
-	// Stranded reports that they need a link from an admin or an operator of the server to
-	// sign in again.
+	// Stranded reports whether they need a link from an admin or an operator of the server
+	// to sign in again.
 	Stranded bool
 	Joined   *service.View // the space to which they were invited
 }
 
-// welcome is GET /welcome.
+// welcome handles GET /welcome.
 func (s *pages) welcome(v *web.Visit) error {
 	body := welcomePage{Passkeys: s.Passkeys != nil, Next: web.LocalPath(v.R.URL.Query().Get("return"))}
 	var err error

@@ -14,11 +14,11 @@ type linkPage struct {
 	Name, Display string
 	Action        string
 	Return        string
-	// Other is the name of another user who is signed in in this browser.
+	// Other is the name of another user who is signed in with this browser.
 	Other string
 }
 
-// showLink is GET /signin/link/{token}.
+// showLink handles GET /signin/link/{token}.
 func (s *pages) showLink(v *web.Visit) error {
 	token := v.R.PathValue("token")
 	u, _, err := s.Accounts.PeekLink(v.R.Context(), token)
@@ -36,7 +36,7 @@ func (s *pages) showLink(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "link", web.Page{Title: "Sign in as " + u.Name, Body: body})
 }
 
-// useLink is POST /signin/link/{token}.
+// useLink handles POST /signin/link/{token}.
 func (s *pages) useLink(v *web.Visit) error {
 	u, method, err := s.Accounts.UseLink(v.R.Context(), v.R.PathValue("token"))
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *pages) useLink(v *web.Visit) error {
 	return s.See(v, web.LocalPath(v.R.PostFormValue("return")))
 }
 
-// deadLink says what to do if a link is no longer valid.
+// deadLink returns the error for an invalid link, which says what to do.
 func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:

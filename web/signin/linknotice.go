@@ -10,9 +10,9 @@ import (
 )
 
 // notifyOfLink mails a person about a sign-in link to their account that somebody else
-// made or used, if mail is configured and their address is known. It does not wait for the
-// mail. Callers need not check who made the link: links that the person made themselves
-// are ignored.
+// created or used. It does so only if mail is configured and the person's address is known.
+// It does not wait for the mail. Callers need not check who created the link: notifyOfLink
+// ignores links that the person created themself.
 func (s *pages) notifyOfLink(ctx context.Context, link string) {
 	if s.notices == nil {
 		return
@@ -29,7 +29,6 @@ func (s *pages) notifyOfLink(ctx context.Context, link string) {
 	}
 }
 
-// sendNotice mails a person about a link.
 func (s *pages) sendNotice(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()

@@ -19,30 +19,31 @@ import (
 )
 
 const (
-	// maxOutbox is how many mails may wait, and mailers how many are sent at a time.
+	// maxOutbox is the maximum count of mails that wait. mailers is how many are sent at a
+	// time.
 	maxOutbox = 64
 	mailers   = 2
-	// mailPause is the minimum time between two mails with the same key, and maxRecent how
-	// many keys are allowed in that time.
+	// mailPause is the minimum time between two mails with the same key. maxRecent is the
+	// maximum count of keys in that time.
 	mailPause = time.Minute
 	maxRecent = 1000
-	// maxUsedLetters is how many letters about used links a person gets within mailPause,
-	// at most one for each link.
+	// maxUsedLetters is how many letters about used links a person gets within mailPause.
+	// There is at most one for each link.
 	maxUsedLetters = 5
-	// mailTimeout limits the time to send a mail.
+	// mailTimeout is the maximum time to send a mail.
 	mailTimeout = 30 * time.Second
 	maxAddress  = 254 // RFC 5321 section 4.5.3.1.3
 )
 
-// letter is a mail with a sign-in link that somebody requested, or a notice about a link.
+// letter is a mail with a sign-in link that somebody requested, or with a notice about a link.
 type letter struct {
 	to, back string
 	notice   *store.LinkNotice
 }
 
-// key is the same for letters of which only one is sent within mailPause: links for an
-// address, notices to a person about links that were made, or notices about the use of one
-// link.
+// key returns a text that is equal for letters of which only one is sent within mailPause.
+// Such letters are links for one address, notices to one person about new links, or notices
+// about the use of one link.
 func (l letter) key() string {
 	switch {
 	case l.notice == nil:
@@ -53,10 +54,10 @@ func (l letter) key() string {
 	return l.usedKey() + l.notice.ID
 }
 
-// usedKey is the prefix of the keys of all letters to a person about used links.
+// usedKey returns the prefix of the keys of all letters to a person about used links.
 func (l letter) usedKey() string { return string(l.notice.User) + " used " }
 
-// used reports whether a letter is about a link that was used.
+// used reports whether a letter is about the use of a link.
 func (l letter) used() bool { return l.notice != nil && !l.notice.Used.IsZero() }
 
 // outbox sends mail in the background, so that the time of an answer does not reveal
@@ -77,13 +78,13 @@ type putResult int
 
 const (
 	queued    putResult = iota
-	duplicate           // a letter with the same key, or enough to the person, within mailPause
+	duplicate           // a letter with the same key, or enough letters to the person, within mailPause
 	full                // too many letters wait, or the outbox is closed
 )
 
-// put queues a letter. A second letter with the same key within mailPause is dropped, so
-// that nobody can flood a mailbox, even from many network addresses. Notices about links
-// that were made leave half of the queue to those about used links.
+// put queues a letter. It drops a second letter with the same key within mailPause, so that
+// nobody can flood a mailbox, even from many network addresses. Notices about new links can
+// fill only half of the queue. The other half is for notices about used links.
 func (o *outbox) put(l letter, now time.Time) putResult {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +119,7 @@ func (o *outbox) put(l letter, now time.Time) putResult {
 	return queued
 }
 
-// close makes run return once all letters are sent.
+// close lets run return after it has sent all letters.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,13 +137,14 @@ func (o *outbox) run(ctx context.Context, send func(context.Context, letter)) {
 	}
 }
 
-// mailedPage says that a link may be on its way.
+// mailedPage says that a link may be on its way. It is the same for a known and an unknown
+// address.
 type mailedPage struct {
 	Lifetime time.Duration
-	Return   string // the address to continue at in this tab
+	Return   string // the address where this tab continues
 }
 
-// mailLink is POST /signin/mail. The answer is the same for everybody.
+// mailLink handles POST /signin/mail. The answer is the same for everybody.
 func (s *pages) mailLink(v *web.Visit) error {
 	to := strings.TrimSpace(v.R.PostFormValue("email"))
 	back := web.LocalPath(v.R.PostFormValue("return"))
@@ -188,7 +190,7 @@ func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
 		u.Name, s.Host(), web.Span(s.LinkLifetime), link)
 	if err := s.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
-		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // so that it does not count as an open link
+		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // so that the link does not count as open
 	}
 	return nil
 }

@@ -13,14 +13,14 @@ import (
 	"satchel/web"
 )
 
-// passkeyFlow is the flow of a passkey ceremony. Each tab has its own, and the script sends
-// its name to finish it. The name is useless without the browser's secret.
+// passkeyFlow is the flow of a passkey ceremony. Each tab has its own. The script sends its
+// name to finish it. The name is useless without the browser's secret.
 type passkeyFlow struct {
 	web.Flow
 	Data []byte `json:"data"` // of the passkey service
 }
 
-// beginCeremony stores the service's data and answers with its options and the name of the
+// beginCeremony stores the service's data, and answers with its options and the name of the
 // ceremony.
 func (s *pages) beginCeremony(v *web.Visit, kind web.FlowKind, options, data []byte) error {
 	var answer map[string]json.RawMessage
@@ -44,10 +44,10 @@ type finished struct {
 	Return   string          `json:"return"`
 }
 
-// finishCeremony reads the script's request and takes the flow of the ceremony. No other
-// site can finish it: only a page of this server has its name, and only this browser its
-// secret. The form token would add nothing, and it changes when a ceremony in another tab
-// finishes first, after the device has created its passkey.
+// finishCeremony reads the script's request, and takes the flow of the ceremony. No other
+// site can finish a ceremony: only a page of this server has its name, and only this
+// browser has its secret. The form token would add nothing. It also changes when a ceremony
+// in another tab finishes first, after the device has created its passkey.
 func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f passkeyFlow, err error) {
 	ok := false
 	if err = web.ReadJSON(v, &in); err == nil {
@@ -67,12 +67,11 @@ func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f 
 	return in, f, err
 }
 
-// next is the address that the script opens next.
 type next struct {
 	Location string `json:"location"`
 }
 
-// beginPasskey is POST /signin/passkey/begin.
+// beginPasskey handles POST /signin/passkey/begin.
 func (s *pages) beginPasskey(v *web.Visit) error {
 	options, data, err := s.Passkeys.BeginSignIn()
 	if err != nil {
@@ -81,7 +80,7 @@ func (s *pages) beginPasskey(v *web.Visit) error {
 	return s.beginCeremony(v, web.FlowPasskeySignIn, options, data)
 }
 
-// finishPasskey is POST /signin/passkey/finish.
+// finishPasskey handles POST /signin/passkey/finish.
 func (s *pages) finishPasskey(v *web.Visit) error {
 	in, f, err := s.finishCeremony(v, web.FlowPasskeySignIn)
 	if err != nil {
@@ -129,7 +128,7 @@ func (s *pages) passkeyUser(v *web.Visit, u store.User) (passkey.User, error) {
 	return out, nil
 }
 
-// beginAddPasskey is POST /account/passkeys/begin.
+// beginAddPasskey handles POST /account/passkeys/begin.
 func (s *pages) beginAddPasskey(v *web.Visit) error {
 	u, err := s.passkeyUser(v, v.User)
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *pages) beginAddPasskey(v *web.Visit) error {
 	return s.beginCeremony(v, web.FlowPasskeyAdd, options, data)
 }
 
-// finishAddPasskey is POST /account/passkeys/finish.
+// finishAddPasskey handles POST /account/passkeys/finish.
 func (s *pages) finishAddPasskey(v *web.Visit) error {
 	in, f, err := s.finishCeremony(v, web.FlowPasskeyAdd)
 	if err != nil {

@@ -22,7 +22,7 @@ type signInFlow struct {
 	Use    string `json:"use"`
 	Data   []byte `json:"data"` // of the provider
 	Return string `json:"return,omitempty"`
-	// Invitation and Name are set if the person joins by an invitation.
+	// Invitation and Name are set if the person joins with an invitation.
 	Invitation string `json:"invitation,omitempty"`
 	Name       string `json:"name,omitempty"`
 }
@@ -41,25 +41,25 @@ func (s *pages) begin(v *web.Visit, p web.NamedProvider, f signInFlow) error {
 	return s.SendToProvider(v, location)
 }
 
-// beginSignIn is GET /signin/github and the like. A GET is safe: if another site begins
-// it, the visitor is signed in as themselves.
+// beginSignIn handles GET /signin/github and the corresponding addresses of other providers.
+// A GET is safe: if another site starts the sign-in, the visitor is signed in as themself.
 func (s *pages) beginSignIn(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		return s.begin(v, p, signInFlow{Use: useSignIn, Return: web.LocalPath(v.R.URL.Query().Get("return"))})
 	}
 }
 
-// beginLink is POST /account/link/github and the like. It must not be a GET: an attacker
-// could sign a browser in to their own account at the provider and then link that account
-// to the visitor's.
+// beginLink handles POST /account/link/github and the corresponding addresses of other
+// providers. It must not be a GET: an attacker could sign a browser in to the attacker's
+// account at the provider, and then link that account to the visitor's.
 func (s *pages) beginLink(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		return s.begin(v, p, signInFlow{Flow: web.Flow{Session: v.Session.ID}, Use: useLink, Return: "/account"})
 	}
 }
 
-// finishSignIn is GET /signin/github/callback and the like, where a provider sends people
-// back to.
+// finishSignIn handles GET /signin/github/callback and the corresponding addresses of other
+// providers. The provider redirects people there.
 func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 	return func(v *web.Visit) error {
 		state, ok := web.StateIn(v.R)
@@ -91,8 +91,8 @@ func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 	}
 }
 
-// enter signs in a person with an identity from a provider, and makes them a user if they
-// are allowed in.
+// enter signs in a person with an identity from a provider. If the person is not a user but
+// may become one, it creates the user.
 func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
@@ -110,7 +110,8 @@ func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f si
 	return s.See(v, f.Return)
 }
 
-// notInvited says as whom a person signed in at the provider, and why they are not let in.
+// notInvited returns the error for a person who is not admitted. It names their identity at
+// the provider and the reason.
 func notInvited(c auth.ExternalIdentity, why string) error {
 	name := c.Login
 	if name == "" {

@@ -1,4 +1,4 @@
-// Package signin is the pages on which people sign in, accept an invitation, and let a
+// Package signin serves the pages on which people sign in, accept an invitation, or let a
 // client use a space.
 package signin
 
@@ -20,7 +20,7 @@ var templates embed.FS
 type pages struct {
 	*web.Site
 	mail *outbox // sign-in links that people request
-	// notices has its own outbox, so that requested links cannot delay it.
+	// notices has its own outbox, so that requested links cannot delay notices.
 	notices *outbox
 }
 
@@ -62,8 +62,8 @@ func Register(site *web.Site) error {
 	return nil
 }
 
-// startMail starts to send mail in the background. Closing the site waits up to ten
-// seconds for the mail that is being sent.
+// startMail starts sending mail in the background. When the site closes, it waits up to ten
+// seconds for the mail in progress.
 func (s *pages) startMail() {
 	if s.Mail == nil {
 		return
@@ -91,12 +91,11 @@ type signInPage struct {
 	Passkeys     bool
 	GitHub, OIDC string // labels; empty if not configured
 	Mail         bool
-	// Waits is the client that waits to be connected after the sign-in; nil if there is
-	// none.
+	// Waits is the client that waits for the sign-in. It is nil if there is none.
 	Waits *clientName
 }
 
-// showSignIn is GET /signin.
+// showSignIn handles GET /signin.
 func (s *pages) showSignIn(v *web.Visit) error {
 	back := web.LocalPath(v.R.URL.Query().Get("return"))
 	if v.In {
@@ -119,8 +118,9 @@ func (s *pages) askSignIn(v *web.Visit, status int, back, problem, field string)
 	return s.Page(v, status, "signin", web.Page{Title: "Sign in", Script: body.Passkeys || body.Waits != nil, Body: body, Problem: problem, Field: field})
 }
 
-// waiting returns the client whose authorization request the person returns to. It is nil
-// if there is none or the request is invalid; the error is shown after the sign-in.
+// waiting returns the client whose authorization request continues after the sign-in. It
+// returns nil if there is none or if the request is invalid. The person sees the error
+// after the sign-in.
 func (s *pages) waiting(v *web.Visit, back string) *clientName {
 	path, query, _ := strings.Cut(back, "?")
 	if s.OAuth == nil || path != "/oauth/authorize" {

@@ -12,32 +12,32 @@ import (
 	"satchel/web"
 )
 
-// deletePage says what a deletion removes, and what stays.
+// deletePage shows what a deletion removes, and what stays.
 type deletePage struct {
 	Space  service.View
 	Action string
 	Only   bool // the visitor owns no other space
-	// Next is the space that pages and clients use by default after the deletion. It is
-	// empty if the deletion does not change it.
+	// Next is the default space of pages and clients after the deletion. It is empty if the
+	// deletion does not change the default.
 	Next          string
-	Members       int            // without the owner
+	Members       int            // count without the owner
 	Published     []string       // names of the first sources
-	MorePublished int            // the number of sources that Published leaves out
-	Held          int            // files that were not saved
+	MorePublished int            // count of sources that Published omits
+	Held          int            // count of files that were not saved
 	HeldUnknown   bool           // it is unknown whether there are such files
 	Remote        web.RemoteView // URL is empty if there is none
 	Unknown       bool           // it is unknown whether everything was pushed
 }
 
-// publishedNamed is how many sources the page of a deletion names.
+// publishedNamed is the maximum count of sources that the page of a deletion names.
 const publishedNamed = 5
 
-// mine returns the spaces of all that the visitor owns.
+// mine returns those of the spaces that the visitor owns.
 func mine(all []service.View) []service.View {
 	return slices.DeleteFunc(slices.Clone(all), func(m service.View) bool { return m.Role != space.Owner })
 }
 
-// askDelete is GET /spaces/{id}/end.
+// askDelete handles GET /spaces/{id}/end.
 func (s *pages) askDelete(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *pages) deletePage(v *web.Visit, m service.View, status int, p web.Page)
 	return s.Page(v, status, "spacedelete", p)
 }
 
-// deleteSpace is POST /spaces/{id}/end.
+// deleteSpace handles POST /spaces/{id}/end.
 func (s *pages) deleteSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -110,12 +110,12 @@ type givePage struct {
 	Only    bool // the visitor owns no other space
 	To      space.UserID
 	Members []store.Member // people who can become the owner
-	More    int            // the number of members that Members leaves out
+	More    int            // count of members that Members omits
 	Remote  web.RemoteView
-	Shares  int // the number of sources published from it
+	Shares  int // count of sources that are published from the space
 }
 
-// askGive is GET /spaces/{id}/give.
+// askGive handles GET /spaces/{id}/give.
 func (s *pages) askGive(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *pages) givePage(v *web.Visit, m service.View, status int, p web.Page) e
 	return s.Page(v, status, "spacegive", p)
 }
 
-// giveSpace is POST /spaces/{id}/give.
+// giveSpace handles POST /spaces/{id}/give.
 func (s *pages) giveSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {

@@ -38,7 +38,7 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// spacePage is a space as one of its members sees it.
+// spacePage is a space in the view of one of its members.
 type spacePage struct {
 	Space       service.View
 	Owner       bool
@@ -47,11 +47,11 @@ type spacePage struct {
 	Invitations []store.Invitation
 	Action      string
 	Lifetime    time.Duration
-	// MoreMembers and MoreInvitations are the numbers that the lists leave out.
+	// MoreMembers and MoreInvitations count the entries that the lists omit.
 	MoreMembers, MoreInvitations int
 }
 
-// showSpace is GET /spaces/{id}.
+// showSpace handles GET /spaces/{id}.
 func (s *pages) showSpace(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *pages) showSpace(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "space", web.Page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, words)})
 }
 
-// inviteToSpace is POST /spaces/{id}/invite.
+// inviteToSpace handles POST /spaces/{id}/invite.
 func (s *pages) inviteToSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *pages) inviteToSpace(v *web.Visit) error {
 	return s.ShowInvitation(v, link, what, "/spaces/"+string(m.ID))
 }
 
-// revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.
+// revokeSpaceInvitation handles POST /spaces/{id}/invitations/revoke.
 func (s *pages) revokeSpaceInvitation(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *pages) revokeSpaceInvitation(v *web.Visit) error {
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=revoked")
 }
 
-// member returns the member in the path. The owner is refused: nobody can change their
-// role or remove them.
+// member returns the member in the path. For the owner it returns an error, because nobody
+// can change their role or remove them.
 func (s *pages) member(v *web.Visit, m service.View) (store.Member, error) {
 	all, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *pages) member(v *web.Visit, m service.View) (store.Member, error) {
 	return all[i], nil
 }
 
-// setRole is POST /spaces/{id}/members/{user}/role.
+// setRole handles POST /spaces/{id}/members/{user}/role.
 func (s *pages) setRole(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {
@@ -150,8 +150,8 @@ func (s *pages) setRole(v *web.Visit) error {
 	return s.See(v, "/spaces/"+string(m.ID)+"?done=role")
 }
 
-// removeMember is POST /spaces/{id}/members/{user}/remove. The owner removes a member, or
-// a member leaves.
+// removeMember handles POST /spaces/{id}/members/{user}/remove. The owner removes a member,
+// or a member leaves.
 func (s *pages) removeMember(v *web.Visit) error {
 	m, err := s.Space(v)
 	if err != nil {

@@ -12,25 +12,23 @@ import (
 	"satchel/web"
 )
 
-// spaceList is the list of a person's spaces.
 type spaceList struct {
 	Own, Shared []spaceItem
-	More        int  // the number of spaces that are not shown
+	More        int  // count of spaces that are not shown
 	May         bool // the visitor can create another space
-	Full        int  // the maximum number of own spaces, if the visitor has that many
+	Full        int  // the maximum count of own spaces, if the visitor has that many
 	Name        string
 }
 
-// spaceItem is a space in a list.
 type spaceItem struct {
 	service.View
-	Here    bool // pages that name no space are about this one
+	Here    bool // the default space of pages that name no space
 	Changed time.Time
 	State   space.RemoteState
 	Waiting int
 }
 
-// listSpaces is GET /spaces.
+// listSpaces handles GET /spaces.
 func (s *pages) listSpaces(v *web.Visit) error {
 	return s.spacesPage(v, "", web.Page{Done: web.DoneIn(v, spacesDone())})
 }
@@ -77,7 +75,7 @@ func (s *pages) spacesPage(v *web.Visit, name string, p web.Page) error {
 	return s.Page(v, status, "spaces", p)
 }
 
-// createSpace is POST /spaces.
+// createSpace handles POST /spaces.
 func (s *pages) createSpace(v *web.Visit) error {
 	name := strings.TrimSpace(v.R.PostFormValue("name"))
 	sp, err := s.Service.CreateSpace(v.R.Context(), v.Actor(), service.CreateSpaceInput{Name: name})
@@ -92,7 +90,7 @@ func (s *pages) createSpace(v *web.Visit) error {
 	return err
 }
 
-// nameProblem returns what is wrong with the name that a person chose for a space.
+// nameProblem returns the problem with the name that a person chose for a space.
 func nameProblem(err error, name string) string {
 	if fault.CodeOf(err) == fault.Conflict {
 		return "You already have a space " + web.Shorten(name, 60) + ". Choose another name."
@@ -100,7 +98,7 @@ func nameProblem(err error, name string) string {
 	return fault.PublicOf(err)
 }
 
-// renameSpace is POST /spaces/{id}/name.
+// renameSpace handles POST /spaces/{id}/name.
 func (s *pages) renameSpace(v *web.Visit) error {
 	m, err := s.OwnedSpace(v)
 	if err != nil {

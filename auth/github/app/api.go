@@ -20,18 +20,17 @@ import (
 
 const (
 	perPage = 100
-	// maxErrorBody is how many bytes of an error response are read.
+	// maxErrorBody is the maximum count of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
 )
 
-// errOversized is the error for a response that is too long.
 var errOversized = errors.New("github: the answer is too long")
 
 // statusError is a response without a success status.
 type statusError struct {
 	status  int
 	message string        // for the log, without tokens
-	wait    time.Duration // requested by GitHub; 0 if GitHub requests none
+	wait    time.Duration // the wait that GitHub requests; 0 for none
 }
 
 func (e *statusError) Error() string {
@@ -39,7 +38,7 @@ func (e *statusError) Error() string {
 }
 
 // statusOf returns the status of the statusError that err wraps. It returns 0 if there is
-// none, or if it is a rate limit.
+// none, or if it reports a rate limit.
 func statusOf(err error) int {
 	var e *statusError
 	if errors.As(err, &e) && e.wait == 0 {
@@ -48,8 +47,8 @@ func statusOf(err error) int {
 	return 0
 }
 
-// send sends a request and decodes the answer into v, unless v is nil. more reports
-// whether a list has another page.
+// send sends a request, and decodes the answer into v unless v is nil. more reports whether
+// a list has another page.
 func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 	r.Header.Set("User-Agent", "satchel")
 	r.Header.Set("X-GitHub-Api-Version", "2022-11-28")
@@ -71,14 +70,14 @@ func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 		return false, c.statusError(resp, body)
 	case v != nil:
 		if err := json.Unmarshal(body, v); err != nil {
-			return false, errors.New("github: the answer is not of the form that it should have") // the cause may contain parts of it
+			return false, errors.New("github: the answer is not of the form that it should have") // without err, which may contain parts of the answer
 		}
 	}
 	// The header only shows whether there is a next page. Its URL is not followed.
 	return strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`), nil
 }
 
-// transportError returns an error without the URL, whose path may contain a code.
+// transportError returns an error without the URL, because the path may contain a code.
 func transportError(r *http.Request, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -126,7 +125,7 @@ func (c *Client) wait(resp *http.Response) time.Duration {
 	return min(max(d, time.Second), time.Hour)
 }
 
-// call calls the REST API with a bearer token. in, which may be nil, is sent as JSON.
+// call calls the REST API with a bearer token. It sends in, which may be nil, as JSON.
 func (c *Client) call(ctx context.Context, token, method, path string, in, out any) (more bool, err error) {
 	r, err := c.request(ctx, method, c.o.API+path, in)
 	if err != nil {
@@ -226,7 +225,7 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// failure returns the fault of a failed request. what names the failed action.
+// failure returns the fault for a failed request. what names the action.
 func (c *Client) failure(what string, err error) error {
 	var status *statusError
 	var known *fault.Error

@@ -15,8 +15,8 @@ import (
 	"satchel/internal/space"
 )
 
-// The whole way: an App, an installation, a person, a repository, a token, and a
-// push with it.
+// The test creates an App, installs it, signs a person in, connects a repository, gets a
+// token, and pushes with the token.
 func TestConnectsARepository(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -57,7 +57,7 @@ func TestConnectsARepository(t *testing.T) {
 	if err != nil || again.Secret != c.Secret {
 		t.Error("a good token is not used again", err)
 	}
-	// A token of the one repository does not show the other.
+	// A token for one repository does not give access to the other.
 	for repo, want := range map[int64]int{w.notes: http.StatusOK, w.diary: http.StatusNotFound} {
 		r, _ := http.NewRequest(http.MethodGet, fmt.Sprintf("%s/repositories/%d", w.gh.API(), repo), nil)
 		r.Header.Set("Authorization", "Bearer "+c.Secret)
@@ -78,8 +78,8 @@ func TestConnectsARepository(t *testing.T) {
 	wantCode(t, "a token after the end", err, fault.Unavailable)
 }
 
-// What is kept of a visit while the person chooses fits into a flow, has no token,
-// and is the same afterwards.
+// The stored result of a visit fits into a flow, contains no token, and does not change
+// when it is stored.
 func TestFoundIsJSONWithoutTokens(t *testing.T) {
 	w, _ := withApp(t)
 	f := w.find("ada")
@@ -96,8 +96,8 @@ func TestFoundIsJSONWithoutTokens(t *testing.T) {
 	}
 }
 
-// Whatever somebody has, what is kept of it is bounded: what they may push to comes
-// first, and they are told that there is more.
+// The stored result of a visit is limited. Repositories to which the person may push come
+// first. The person learns that there are more.
 func TestFoundIsBounded(t *testing.T) {
 	w, _ := withApp(t, func(o *app.Options) { o.MaxFound = 700 })
 	for i := range 6 {
@@ -126,7 +126,7 @@ func TestFoundIsBounded(t *testing.T) {
 	}
 }
 
-// A repository that lies on a later page is found.
+// A repository on a later page is found.
 func TestLaterPagesAreRead(t *testing.T) {
 	w, _ := withApp(t)
 	w.install("acme")
@@ -194,7 +194,7 @@ func TestAnAppThatMayNotMakesNoRepository(t *testing.T) {
 	}
 }
 
-// A repository that is renamed stays connected, under its new name.
+// A renamed repository stays connected under its new name.
 func TestFollowsARenamedRepository(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)
@@ -209,8 +209,8 @@ func TestFollowsARenamedRepository(t *testing.T) {
 	}
 }
 
-// A person keeps what they connected under another login, and nobody gets it who
-// takes theirs.
+// A person who changes their login keeps their connection. Somebody who takes the old login
+// does not get the connection.
 func TestFollowsARenamedPerson(t *testing.T) {
 	w := newWorld(t)
 	w.create(false)
@@ -232,8 +232,8 @@ func TestFollowsARenamedPerson(t *testing.T) {
 	}
 }
 
-// What is looked at from time to time: each link, those that were confirmed lately
-// left out, whatever is the matter with the others.
+// RecheckOlder checks every link that was not confirmed lately, even if the check of
+// another link fails.
 func TestLooksAgainFromTimeToTime(t *testing.T) {
 	var mu = make(chan time.Duration, 1)
 	mu <- 0
@@ -273,7 +273,7 @@ func TestLooksAgainFromTimeToTime(t *testing.T) {
 
 func TestWaitsForApproval(t *testing.T) {
 	w := newWorld(t)
-	w.createFor("acme", false) // a private App is for its owner's account alone
+	w.createFor("acme", false) // only the owner's account can install a private App
 	to, err := w.InstallURL(t.Context(), "state-3")
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// victim installs the App on acme, where mallory is nobody, and for mallory herself
-// on a repository of hers.
+// victim installs the App on acme, of which mallory is not a member, and on a repository of
+// mallory.
 func victim(t *testing.T) (w *world, acme int64) {
 	t.Helper()
 	w = newWorld(t)
@@ -26,8 +26,8 @@ func victim(t *testing.T) (w *world, acme int64) {
 	return w, acme
 }
 
-// Attack: a callback that names somebody else's installation. Nothing of the query
-// but the code and the state counts.
+// Attack: a callback names somebody else's installation. Only the code and the state in the
+// query count.
 func TestAttackSpoofedInstallationID(t *testing.T) {
 	w, acme := victim(t)
 	_, manifest, err := w.Manifest("", app.NewApp{})
@@ -67,12 +67,12 @@ func TestAttackSpoofedInstallationID(t *testing.T) {
 		_, err := w.Finish(t.Context(), w.callback(), flow, q)
 		wantCode(t, "two of them", err, fault.Invalid)
 	})
-	if n := w.gh.Count(http.MethodGet, fmt.Sprintf("/user/installations/%d/repositories", acme)); n != 1 { // ada's
+	if n := w.gh.Count(http.MethodGet, fmt.Sprintf("/user/installations/%d/repositories", acme)); n != 1 { // the request of ada
 		t.Errorf("somebody else's installation was asked for %d times", n-1)
 	}
 }
 
-// Attack: installations of another App in the list are none of ours.
+// Attack: the list contains installations of another App.
 func TestAttackInstallationOfAnotherApp(t *testing.T) {
 	w, _ := withApp(t)
 	w.gh.Behave(apptest.Behaviour{Garble: func(path string, body map[string]any) {
@@ -87,8 +87,8 @@ func TestAttackInstallationOfAnotherApp(t *testing.T) {
 	}
 }
 
-// Attack: the organisation has the App, and whoever may read one of its repositories
-// sees the installation. Only who may push connects a repository.
+// Attack: an organisation has the App. Everybody who may read one of its repositories sees
+// the installation. Only people who may push can connect a repository.
 func TestAttackVictimOrganisation(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -120,7 +120,7 @@ func TestAttackVictimOrganisation(t *testing.T) {
 	}
 }
 
-// Attack: what was found a moment ago does not hold any more when it is connected.
+// Attack: GitHub's answer changes between finding and connecting a repository.
 func TestAttackChangesBetweenFindingAndConnecting(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -155,7 +155,7 @@ func TestAttackChangesBetweenFindingAndConnecting(t *testing.T) {
 	}
 }
 
-// Attack: the browser's choice is not taken for what GitHub said.
+// Attack: the browser chooses a repository that GitHub did not list.
 func TestAttackRepositoryNotInTheList(t *testing.T) {
 	w, _ := withApp(t)
 	f := w.find("ada")
@@ -181,7 +181,7 @@ func TestAttackRepositoryNotInTheList(t *testing.T) {
 	w.unlinked(w.annSpace)
 }
 
-// Attack: codes and states that are not this visit's.
+// Attack: the code or the state belongs to another visit.
 func TestAttackCodesAndStates(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -270,7 +270,7 @@ func TestAttackCodesAndStates(t *testing.T) {
 	})
 }
 
-// Attack: PKCE is there, so that a code alone is good for nothing.
+// Attack: somebody steals the code. PKCE makes a code useless on its own.
 func TestAttackBeginHasPKCE(t *testing.T) {
 	w, _ := withApp(t)
 	location, flow, err := w.Begin(t.Context(), w.callback(), "s")
@@ -284,7 +284,7 @@ func TestAttackBeginHasPKCE(t *testing.T) {
 	}
 }
 
-// A token goes to the repository that is connected, and nowhere else.
+// A token goes only to the connected repository.
 func TestAttackTokenForAnotherRemote(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)
@@ -296,12 +296,12 @@ func TestAttackTokenForAnotherRemote(t *testing.T) {
 	}
 	_, err := w.Credential(t.Context(), repositoryAt(w.eveSpace, w.CloneURL("ada/notes")))
 	wantCode(t, "another space", err, fault.Unavailable)
-	if w.gh.Count(http.MethodPost, "/app/installations/*") != 1 { // of the look when it was connected
+	if w.gh.Count(http.MethodPost, "/app/installations/*") != 1 { // of the check when it was connected
 		t.Error("a token was made")
 	}
 }
 
-// Attack: a GitHub that gives a token for more than what was asked for.
+// Attack: GitHub returns a token with more rights than requested.
 func TestAttackTokenThatIsNotRestricted(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)
@@ -325,7 +325,7 @@ func TestAttackTokenThatIsNotRestricted(t *testing.T) {
 	v.gh.ForgetViolations()
 }
 
-// A permission that GitHub tells of somebody else is nobody's here.
+// A permission of another account in GitHub's answer does not count.
 func TestAttackPermissionOfSomebodyElse(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)
@@ -339,7 +339,8 @@ func TestAttackPermissionOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// A code that could not be redeemed is in no error and no log: it may be good still.
+// Errors and logs never contain a code that could not be redeemed, because it may still be
+// valid.
 func TestCodesAreNotLogged(t *testing.T) {
 	w, _ := withApp(t)
 	flow, q := w.visit("ada")

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// bodies bounds the memory for bodies of events. Anybody can send a body, even slowly,
-// because only its signature proves the sender, and checking that requires the whole body.
+// bodies limits the memory for the bodies of events. Anybody can send a body, even slowly.
+// Only its signature proves the sender, and checking the signature requires the whole body.
 type bodies struct {
-	most  int   // bodies at once
-	bytes int64 // of all bodies together
+	most  int   // maximum count of bodies at once
+	bytes int64 // maximum size of all bodies together
 
 	mu    sync.Mutex
 	all   held
 	of    map[string]held // by address
-	freed chan struct{}   // closed and replaced when a place is free
+	freed chan struct{}   // closed and replaced when a body leaves
 }
 
 type held struct {
@@ -29,9 +29,9 @@ func newBodies(most int, bytes int64) *bodies {
 	return &bodies{most: most, bytes: bytes, of: map[string]held{}, freed: make(chan struct{})}
 }
 
-// enter waits until there is room for a body of size bytes, or ctx ends. One address gets at
-// most a quarter of the room, so that some room is left for other addresses. A body always
-// fits if there are no others.
+// enter waits until there is room for a body of size bytes, or until ctx ends. One address
+// gets at most a quarter of the room, so that other addresses find room. A body always fits
+// if there are no others.
 func (b *bodies) enter(ctx context.Context, address string, size int64) (leave func(), ok bool) {
 	fits := func(h held, n int, bytes int64) bool { return h.n == 0 || h.n < n && h.bytes+size <= bytes }
 	for {

@@ -15,10 +15,10 @@ import (
 	"satchel/auth/github/apptest"
 )
 
-// stalled is a body that tells when it is read, and ends only when it is let go.
+// stalled is a body that reports when it is read, and ends only when the test lets it.
 type stalled struct {
 	ctx  context.Context
-	read func() // once
+	read func() // called once
 }
 
 func (s stalled) Read([]byte) (int, error) {
@@ -27,7 +27,7 @@ func (s stalled) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// forged is an event that looks signed.
+// forged returns an event with a signature of the right form.
 func forged(from string, body io.Reader, length int64) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, app.PathWebhook, body)
 	r.ContentLength, r.RemoteAddr = length, from
@@ -42,7 +42,7 @@ func answer(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return rec
 }
 
-// delivered is a signed event as it comes from an address.
+// delivered returns a signed event from an address.
 func delivered(d apptest.Delivery, from string) *http.Request {
 	r := forged(from, bytes.NewReader(d.Body), int64(len(d.Body)))
 	r.Header.Set("X-Hub-Signature-256", d.Signature)
@@ -51,7 +51,7 @@ func delivered(d apptest.Delivery, from string) *http.Request {
 	return r
 }
 
-// Attack: bodies for a server that has no App, and so expects no events.
+// Attack: a server without an App receives bodies, although it expects no events.
 func TestAttackWebhookBodyWithoutApp(t *testing.T) {
 	w := newWorld(t)
 	if rec := answer(w.Webhook(), forged("a", untouched{t}, 1<<20)); rec.Code != http.StatusNotFound {
@@ -59,15 +59,15 @@ func TestAttackWebhookBodyWithoutApp(t *testing.T) {
 	}
 }
 
-// Attack: bodies that look signed and never end. No more are held than there are
-// places and bytes, one address has a quarter of them, and GitHub's own find theirs.
+// Attack: bodies with a signature of the right form never end. The server holds only a
+// limited count and size of them. One address gets a quarter. GitHub's own events find room.
 func TestAttackWebhookBodiesHeld(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		most                int
 		bytes               int64
 		size                int64
-		ofOne, ofAll, addrs int // that are held
+		ofOne, ofAll, addrs int // bodies that are held
 	}{
 		{"places", 8, 1 << 30, 1000, 2, 8, 6},
 		{"bytes", 1000, 80_000, 10_000, 2, 8, 6},
@@ -83,7 +83,7 @@ func TestAttackWebhookBodiesHeld(t *testing.T) {
 			defer work.Wait()
 			defer let()
 			h := w.Webhook()
-			// try sends one, and returns once it is held or refused.
+			// try sends an event, and returns when it is held or refused.
 			try := func(from string) (held bool) {
 				done := make(chan bool, 2)
 				work.Go(func() {
@@ -106,7 +106,7 @@ func TestAttackWebhookBodiesHeld(t *testing.T) {
 			if n != c.ofOne {
 				t.Errorf("%d bodies of one address are held", n)
 			}
-			// Meanwhile GitHub comes from elsewhere.
+			// GitHub's events meanwhile come from another address.
 			if rec := answer(h, delivered(d, "github")); rec.Code != http.StatusAccepted {
 				t.Errorf("GitHub's own: %d %s", rec.Code, rec.Body)
 			}
@@ -131,8 +131,9 @@ func TestAttackWebhookBodiesHeld(t *testing.T) {
 	}
 }
 
-// Attack: an address that guesses signatures, asks where there is no App, or never
-// ends its bodies. After some it is not read any more, and others are.
+// Attack: an address guesses signatures, sends events where there is no App, or never ends
+// its bodies. After some of them, the server reads no more from this address, but still
+// reads from others.
 func TestAttackWebhookGuessesAreCounted(t *testing.T) {
 	limit := map[string]int{}
 	change := func(o *app.Options) {
@@ -168,7 +169,7 @@ func TestAttackWebhookGuessesAreCounted(t *testing.T) {
 			t.Errorf("%s, after three: %d %v", name, rec.Code, rec.Header())
 		}
 	}
-	for i := range 10 { // what is GitHub's is not counted
+	for i := range 10 { // GitHub's events are not counted
 		d.ID = strings.Repeat("g", i+1)
 		if rec := answer(w.Webhook(), delivered(d, "github")); rec.Code != http.StatusAccepted {
 			t.Errorf("GitHub's own, %d: %d %s", i, rec.Code, rec.Body)

@@ -20,65 +20,65 @@ import (
 // DefaultWebhookTimeout is how long GitHub waits for the answer to a webhook.
 const DefaultWebhookTimeout = 10 * time.Second
 
-// Options configures a Client. Store and Public are required. A zero field means its
-// default.
+// Options configures a Client. Store and Public are required. A zero field means the default.
 type Options struct {
 	Store Store
-	// URL is GitHub's address, and API is the address of its REST API; see github.Addresses.
+	// URL is the address of GitHub, and API is the address of its REST API; see
+	// github.Addresses.
 	URL, API string
-	// Public is this server's origin, to which GitHub sends people.
+	// Public is the origin of this server. GitHub sends people there.
 	Public string
-	// Hooks reports that GitHub can reach this server at Public to send webhooks.
+	// Hooks reports whether GitHub can reach this server at Public to send webhooks.
 	Hooks bool
-	// Transport sends the requests; by default a transport with timeouts. The Client
+	// Transport sends the requests. The default is a transport with timeouts. The Client
 	// follows no redirects.
 	Transport http.RoundTripper
-	// Timeout bounds one request and its answer; default 10 seconds.
+	// Timeout is the maximum time of one request with its answer. The default is 10 seconds.
 	Timeout time.Duration
-	// VisitTimeout bounds all requests of one visit of a person together; default 30
+	// VisitTimeout is the maximum time of all requests of one visit. The default is 30
 	// seconds.
 	VisitTimeout time.Duration
-	// RevokeTimeout bounds the revocation of a person's token, whose failure is only
-	// logged; default 3 seconds.
+	// RevokeTimeout is the maximum time to revoke a person's token. The default is 3
+	// seconds. A failure is only logged.
 	RevokeTimeout time.Duration
-	// MaxResponse bounds an answer in bytes; default 4 MiB, because a list contains a
-	// hundred repositories of up to 10 kB each.
+	// MaxResponse is the maximum size of an answer in bytes. The default is 4 MiB, because
+	// a list contains a hundred repositories of up to 10 kB each.
 	MaxResponse int64
-	// MaxInstallations and MaxRepositories bound how many of a person's installations and
-	// repositories are read; default 100 and 1000.
+	// MaxInstallations and MaxRepositories are the maximum counts of a person's
+	// installations and repositories to read. The default is 100 and 1000.
 	MaxInstallations, MaxRepositories int
-	// MaxFound bounds the JSON of a Found in bytes; default 40 KiB, the limit for the data of
-	// a pending sign-in.
+	// MaxFound is the maximum size of the JSON of a Found in bytes. The default is 40 KiB,
+	// so that it fits into the data of a pending sign-in.
 	MaxFound int
-	// MaxWebhook bounds the body of one webhook in bytes; default 1 MiB.
+	// MaxWebhook is the maximum size of one webhook's body in bytes. The default is 1 MiB.
 	MaxWebhook int64
-	// MaxWebhooks bounds how many webhooks' bodies are held at once, and MaxWebhookBytes
-	// their total size; default 64 and 16 MiB. One address can use a quarter of each. A
-	// webhook that finds no room within WebhookTimeout is refused; default 10 seconds, as
-	// long as GitHub waits. The caller limits how long a body may take to arrive.
+	// MaxWebhooks is the maximum count of webhooks' bodies in memory. MaxWebhookBytes is
+	// the maximum of their total size. The default is 64 and 16 MiB. One address can use a
+	// quarter of each. A webhook that finds no room within WebhookTimeout is refused. The
+	// default of WebhookTimeout is 10 seconds, as long as GitHub waits. The caller limits
+	// how long a body may take to arrive.
 	MaxWebhooks     int
 	MaxWebhookBytes int64
 	WebhookTimeout  time.Duration
-	// Address returns the sender of a request. If it is nil, all requests count as one
-	// sender's.
+	// Address returns the sender's address of a request. If it is nil, all requests count
+	// as one sender's.
 	Address func(r *http.Request) string
 	// Limit reports whether the sender of r may send another webhook that is not provably
-	// GitHub's, and if not, how long the sender must wait. If count is set, Limit counts r as
-	// such a webhook. If Limit is nil, there is no limit.
+	// GitHub's. If not, wait is how long the sender must wait. If count is set, Limit
+	// counts r as such a webhook. If Limit is nil, there is no limit.
 	Limit func(r *http.Request, count bool) (wait time.Duration, ok bool)
-	// WebhookQueue bounds how many spaces wait for a check because of webhooks; default
-	// 1000. Further spaces wait for RecheckAll.
+	// WebhookQueue is the maximum count of spaces that wait for a check because of
+	// webhooks. The default is 1000. Further spaces wait for RecheckAll.
 	WebhookQueue int
 
 	// Before is called before a repository is connected. If it returns an error, the
 	// repository is not connected. It may be nil.
 	Before func(ctx context.Context, l auth.RepositoryLink) error
 	// OnState is called with a link after the link was created, changed or ended. An ended
-	// link has the State "". If OnState fails for a new link, the link is removed again. It
-	// may be nil.
+	// link has the State "". If OnState fails for a new link, the link is removed again.
+	// OnState may be nil.
 	OnState func(ctx context.Context, l auth.RepositoryLink) error
-	// OnPush is called when GitHub reports a push to a space's repository; it may be
-	// nil.
+	// OnPush is called when GitHub reports a push to a space's repository. It may be nil.
 	OnPush func(id space.SpaceID)
 
 	Logger *slog.Logger
@@ -175,9 +175,8 @@ type Client struct {
 	work sync.WaitGroup
 }
 
-// New returns a Client. New sends no request to GitHub. It starts the goroutines that
-// process webhooks and report changes of links; Close ends them. The error says which option
-// is wrong.
+// New returns a Client. It sends no request to GitHub. It starts the goroutines that process
+// webhooks and report changes of links. Close ends them. The error names the invalid option.
 func New(o Options) (*Client, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -211,18 +210,19 @@ func (c *Client) Address() string { return c.o.URL }
 // Hooked reports whether GitHub can send this server webhooks.
 func (c *Client) Hooked() bool { return c.o.Hooks }
 
-// CloneURL returns a repository's address for git. It derives the address from the name and
-// ignores addresses that GitHub sends.
+// CloneURL returns a repository's address for git. It derives the address from the name,
+// and ignores addresses from GitHub.
 func (c *Client) CloneURL(fullName string) string { return c.o.URL + "/" + fullName + ".git" }
 
-// App returns the App without its secrets, or false if there is no App.
+// App returns the App without its secrets. It returns false if there is no App.
 func (c *Client) App(ctx context.Context) (auth.GitHubApp, bool, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	a.Secrets = auth.GitHubSecrets{}
 	return a, ok, err
 }
 
-// app returns the App with its secrets, or an error if there is none at the configured GitHub.
+// app returns the App with its secrets. The error reports that there is no App at the
+// configured GitHub.
 func (c *Client) app(ctx context.Context) (auth.GitHubApp, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	switch {

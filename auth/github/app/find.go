@@ -28,13 +28,13 @@ func goodName(full string) bool {
 	return nameForm().MatchString(full) && name != "." && name != ".."
 }
 
-// installation is an installation as GitHub describes it.
+// installation is an installation in the form of GitHub's API.
 type installation struct {
 	ID      int64 `json:"id"`
 	AppID   int64 `json:"app_id"`
 	Account struct {
 		Login string `json:"login"`
-		Slug  string `json:"slug"` // of an enterprise
+		Slug  string `json:"slug"` // set for an enterprise
 		Type  string `json:"type"`
 	} `json:"account"`
 	HTMLURL     string  `json:"html_url"`
@@ -46,7 +46,7 @@ func (i installation) suspended() bool { return i.SuspendedAt != nil && *i.Suspe
 
 func (i installation) account() string { return cmp.Or(i.Account.Login, i.Account.Slug) }
 
-// repository is a repository as GitHub describes it to a person.
+// repository is a repository in the form in which GitHub describes it to a person.
 type repository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"full_name"`
@@ -61,9 +61,9 @@ type repository struct {
 	in int64
 }
 
-// find lists the repositories that the person may connect. It uses the person's own token,
-// because the App's token does not show what the person may do. The repository created is
-// listed even if others are left out.
+// find returns the repositories that the person may connect. It uses the person's own
+// token, because the App's token does not show what the person may do. It always lists the
+// repository created, even if it omits others.
 func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created int64) (Found, error) {
 	found := Found{App: a.ID, GitHubUser: p.id, Login: p.login}
 	seen := map[int64]bool{}
@@ -123,7 +123,7 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 	return found, nil
 }
 
-// choose adds to found the repositories that fit, in the order that Found promises.
+// choose adds repositories to found while they fit, in the order of Found.Repositories.
 func (c *Client) choose(found *Found, all []repository, created int64) {
 	rank := func(r repository) int {
 		switch {
@@ -158,8 +158,8 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	}
 }
 
-// listed calls each with the pages of a list, until the list ends or most entries were read.
-// cut reports that the list has more entries.
+// listed calls each with the pages of a list, until the list ends or most entries were
+// read. cut reports whether the list has more entries.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {
@@ -178,8 +178,7 @@ func listed[T any](ctx context.Context, c *Client, token, path string, most int,
 	}
 }
 
-// ownPage returns the address s if it is the address of a page at this GitHub, and otherwise
-// an empty string.
+// ownPage returns s if it is the address of a page at this GitHub, and "" otherwise.
 func (c *Client) ownPage(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme+"://"+strings.ToLower(u.Host) != c.origin() || u.User != nil || len(s) > 500 {

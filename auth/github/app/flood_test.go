@@ -23,8 +23,7 @@ func (u untouched) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Attack: what is not signed at all, or says that it is larger than any event, costs
-// no memory.
+// Attack: unsigned bodies and bodies larger than any event use memory.
 func TestAttackWebhookUnreadBodies(t *testing.T) {
 	w, _, _ := suspension(t)
 	for name, c := range map[string]struct {
@@ -49,7 +48,7 @@ func TestAttackWebhookUnreadBodies(t *testing.T) {
 	}
 }
 
-// Attack: a flood of events with a wrong signature does not fill the log.
+// Attack: a flood of events with a wrong signature fills the log.
 func TestAttackWebhookFloodOfForged(t *testing.T) {
 	w, d, _ := suspension(t)
 	d.Signature = apptest.Sign("guess", d.Body)
@@ -64,10 +63,10 @@ func TestAttackWebhookFloodOfForged(t *testing.T) {
 	}
 }
 
-// Attack: a flood of signed events under new ids, in the wrong order and at once,
-// while GitHub is slow: GitHub is asked a few times, and what it says then counts.
+// Attack: a flood of signed events with new ids arrives in the wrong order and at once, while
+// GitHub is slow. The server asks GitHub only a few times, and GitHub's last answer counts.
 func TestAttackWebhookFloodAndReordered(t *testing.T) {
-	w, d, secret := suspension(t) // GitHub has it suspended, and sent nothing
+	w, d, secret := suspension(t) // GitHub has suspended it without sending an event
 	before := w.gh.Count(http.MethodGet, "/app/installations/*")
 	stall := make(chan struct{})
 	w.gh.Behave(apptest.Behaviour{Stall: stall})
@@ -75,7 +74,7 @@ func TestAttackWebhookFloodAndReordered(t *testing.T) {
 	for i := range 60 {
 		e := d
 		e.ID = fmt.Sprint("flood-", i)
-		if i%2 == 0 { // what would come later, or never was
+		if i%2 == 0 { // a later event, or one that never happened
 			e.Body = []byte(strings.Replace(string(d.Body), `"action":"suspend"`, `"action":"unsuspend"`, 1))
 			e.Signature = apptest.Sign(secret, e.Body)
 		}
@@ -97,7 +96,7 @@ func TestAttackWebhookFloodAndReordered(t *testing.T) {
 	}
 }
 
-// Attack: signed events that are about other installations, repositories and people.
+// Attack: signed events concern other installations, repositories and people.
 func TestAttackWebhookOfOthers(t *testing.T) {
 	w, d, secret := suspension(t)
 	before := w.gh.Count(http.MethodGet, "/app/installations/*")
@@ -129,7 +128,8 @@ func TestAttackWebhookOfOthers(t *testing.T) {
 	}
 }
 
-// Attack, or chance: two admins make the App at once. One of them has it, whole.
+// Attack, or chance: two admins create the App at the same time. One of them succeeds, and
+// the App's data is complete.
 func TestAttackTwoAdminsMakeTheApp(t *testing.T) {
 	w := newWorld(t)
 	var work sync.WaitGroup
@@ -162,8 +162,8 @@ func TestAttackTwoAdminsMakeTheApp(t *testing.T) {
 	}
 }
 
-// Attack: the App is forgotten, and another made, while somebody is at GitHub for
-// the first one. What they bring back connects nothing.
+// Attack: an admin removes the App and creates another one while a person is at GitHub for
+// the first one. The person's return connects nothing.
 func TestAttackAppForgottenMidway(t *testing.T) {
 	w, _ := withApp(t)
 	flow, q := w.visit("ada")

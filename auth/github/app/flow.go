@@ -11,10 +11,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// Begin returns the address to send the browser to, where the person signs in at GitHub. It
-// also returns the data for Finish, which the caller keeps for one use. The state must be
-// fresh and unguessable, and the caller must tie it to the browser and to the session. Begin
-// sends no request.
+// Begin returns the address to which the caller sends the browser, where the person signs
+// in at GitHub. It also returns the data for Finish, which the caller keeps for one use.
+// The state must be fresh and unguessable. The caller must tie it to the browser and to the
+// session. Begin sends no request.
 func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	a, err := c.app(ctx)
 	if err != nil {
@@ -24,19 +24,19 @@ func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location
 	return github.WebFlow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state}.Begin(a.ClientID, url.Values{"prompt": {"select_account"}})
 }
 
-// Finish returns the repositories that a person who comes back from GitHub may connect. data
-// is the data from Begin, and q is the query of the request to the redirect URI. The caller
-// checks that this browser began the flow, and that the flow is used once. The error is a
-// fault: Forbidden if the person declined, Invalid if they must begin again, Limited if
-// GitHub's rate limit is exceeded, and Unavailable if GitHub is down or there is no App.
+// Finish returns the repositories that a person may connect after their visit to GitHub.
+// data is the data from Begin, and q is the query of the request to the redirect URI. The
+// caller checks that this browser began the flow, and that the flow is used once. The error
+// is a fault: Forbidden if the person declined, Invalid if they must begin again, Limited
+// if GitHub's rate limit is exceeded, and Unavailable if GitHub is down or there is no App.
 func (c *Client) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (Found, error) {
 	return c.visit(ctx, redirectURI, data, q, func(context.Context, auth.GitHubApp, person) (int64, error) { return 0, nil })
 }
 
 // FinishCreate creates a repository with the person's own rights, and then does the same as
-// Finish. The App needs the permission to create repositories. The additional errors are
-// faults: Invalid for an invalid name, Conflict if the repository exists, and Forbidden if
-// the person or the App may not create a repository in that account.
+// Finish. The App needs the permission to create repositories. The error can also be
+// Invalid for an invalid name, Conflict if the repository exists, and Forbidden if the
+// person or the App may not create a repository in that account.
 func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []byte, q url.Values, r NewRepository) (Found, error) {
 	if err := checkNew(r); err != nil {
 		return Found{}, err
@@ -46,14 +46,14 @@ func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []by
 	})
 }
 
-// person is the person who comes back from GitHub, with their token.
+// person is a person after their visit to GitHub, with their token.
 type person struct {
 	id    int64
 	login string
 	token string
 }
 
-// visit redeems the code, calls first, lists the repositories that the person may connect,
+// visit redeems the code, calls first, finds the repositories that the person may connect,
 // and revokes the token.
 func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q url.Values, first func(context.Context, auth.GitHubApp, person) (int64, error)) (Found, error) {
 	f, code, err := github.OpenWebFlow(redirectURI, data, q)
@@ -124,7 +124,7 @@ func again(why error) error {
 	return fault.Wrap(why, fault.Invalid, "This visit to GitHub has ended or was started elsewhere, and nothing was connected. Please start again.")
 }
 
-// whoIs sets the ID and the login of the person to whom the token belongs.
+// whoIs sets the ID and the login of the person who owns the token.
 func (c *Client) whoIs(ctx context.Context, p *person) error {
 	var user struct {
 		ID    int64  `json:"id"`
@@ -141,7 +141,7 @@ func (c *Client) whoIs(ctx context.Context, p *person) error {
 	return nil
 }
 
-// endToken revokes a person's token after use. Without this, the token would be valid for
+// endToken revokes a person's token after its use. Otherwise the token would be valid for
 // eight hours.
 func (c *Client) endToken(ctx context.Context, a auth.GitHubApp, token string) {
 	// Revoke the token even if the person has closed the page.

@@ -51,7 +51,7 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// No event makes a panic, and none that is signed with another secret is listened to.
+// No event causes a panic, and events that are signed with another secret have no effect.
 func FuzzWebhook(f *testing.F) {
 	store := newKept()
 	pushed := 0
@@ -83,8 +83,8 @@ func FuzzWebhook(f *testing.F) {
 	})
 }
 
-// No answer of GitHub's makes a panic; what is found has good names and is of this
-// App, and bounded.
+// No answer of GitHub causes a panic. Found repositories have valid names and belong to
+// this App. Their count is limited.
 func FuzzAnswers(f *testing.F) {
 	f.Add(200, `{"id":1,"login":"ada","type":"User"}`, `{"installations":[{"id":5,"app_id":7,"account":{"login":"ada"}}]}`, `{"repositories":[{"id":9,"full_name":"ada/notes","permissions":{"push":true}}]}`)
 	f.Add(404, `null`, `[]`, `{"repositories":[{"id":9,"full_name":"../..","permissions":null}]}`)

@@ -16,10 +16,10 @@ import (
 	"satchel/internal/space"
 )
 
-// Link connects a repository to a space and replaces the space's previous connection. f is
-// the result of Finish for this person, kept by the server. Link refuses a repository that
-// is not in f or to which the person may not push, and asks GitHub again, as the App. The
-// error is a fault: Forbidden if the connection is not permitted, Unavailable if GitHub
+// Link connects a repository to a space in place of the former one. f is the result of
+// Finish for this person, which only the server has stored. Link refuses a repository that
+// is not in f or to which the person may not push. It also asks GitHub again, as the App.
+// The error is a fault: Forbidden if the connection is not permitted, Unavailable if GitHub
 // does not answer. The caller checks that the person owns the space.
 func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f Found, repository int64) (auth.RepositoryLink, error) {
 	i := slices.IndexFunc(f.Repositories, func(r Repository) bool { return r.ID == repository })
@@ -63,7 +63,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	if err != nil {
 		return auth.RepositoryLink{}, err
 	}
-	// From here on, ignore the request's cancellation, so that nothing is left half done.
+	// Ignore the request's cancellation from here on, so that nothing is left incomplete.
 	ctx = context.WithoutCancel(ctx)
 	if err := c.o.Store.LinkRepository(ctx, by, via, l); err != nil {
 		return auth.RepositoryLink{}, err
@@ -122,7 +122,7 @@ func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.S
 	return taken, nil
 }
 
-// Linked returns the connection of a space, or false if the space has none.
+// Linked returns the connection of a space. It returns false if the space has none.
 func (c *Client) Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
 	return c.o.Store.RepositoryLink(ctx, id)
 }
@@ -170,21 +170,21 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 		if err != nil || changed {
 			return kept, err
 		}
-		// A concurrent check stored its result first, and that result may be older.
+		// A concurrent check has stored its result, which may be older.
 		was = kept
 	}
 	return was, nil
 }
 
-// maxLooks bounds how often a check is repeated because of a concurrent one.
+// maxLooks is the maximum count of repeated checks because of concurrent ones.
 const maxLooks = 4
 
 // RecheckAll rechecks all connections one after the other until ctx ends. It continues
 // after a failure, unless GitHub asks to wait.
 func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
 
-// RecheckOlder is like RecheckAll, but only for connections that GitHub last confirmed at
-// least age ago. Connections that GitHub refuses are among them.
+// RecheckOlder checks only connections that GitHub last confirmed at least age ago; see
+// RecheckAll. These include connections that GitHub refuses.
 func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -219,9 +219,9 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle stores GitHub's answer about a link, and calls tell if the state or the name
-// changed. It stores nothing, and changed is false, if something else changed the stored
-// link after GitHub was asked.
+// settle stores GitHub's answer about a link. If the state or the name changed, it calls
+// tell. If another call changed the stored link after GitHub was asked, settle stores
+// nothing, and changed is false.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {
@@ -248,9 +248,9 @@ func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell 
 	return kept, true, nil
 }
 
-// look asks GitHub, as the App, for the state of a link: whether the App is still installed
-// on the repository, and whether the person who connected the repository may still push to
-// it. If GitHub does not answer, the error is a fault.
+// look asks GitHub, as the App, for the state of a link. The App must still be installed on
+// the repository, and the person who connected the repository must still have the right to
+// push to it. If GitHub does not answer, the error is a fault.
 func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink) (auth.RepositoryLink, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
 	defer cancel()
@@ -270,7 +270,7 @@ func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLi
 	}
 	l.Account = github.Redact(in.account())
 	k := tokenKey{a.ID, l.Installation, l.Repository}
-	// A cached token would stay valid for up to an hour after access was withdrawn.
+	// A cached token would stay valid for up to an hour after the access ended.
 	c.tokens.drop(func(o tokenKey) bool { return o == k })
 	token, _, err := c.token(ctx, a, k)
 	if err != nil {
@@ -303,7 +303,7 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 	_, err = c.call(ctx, token, http.MethodGet, fmt.Sprintf("/user/%d", l.GitHubUser), nil, &user)
 	switch {
 	case statusOf(err) == http.StatusNotFound:
-		l.State = auth.LinkLost // the account is gone
+		l.State = auth.LinkLost // the account was deleted
 		return l, nil
 	case err != nil:
 		return l, c.failure("look at a person", err)
@@ -323,8 +323,8 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 }
 
 // mayPush asks GitHub whether the person may push to the repository. The request names the
-// person by login. mayPush also checks the ID in the answer, because somebody else may have
-// taken over the login.
+// person by login. mayPush also compares the ID in the answer, because somebody else may
+// have taken the login.
 func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLink) (bool, error) {
 	owner, name, _ := strings.Cut(l.FullName, "/")
 	path := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/collaborators/" + url.PathEscape(l.GitHubLogin) + "/permission"
@@ -347,13 +347,13 @@ func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLin
 }
 
 // AskApproval records that a person asked the owner of an organisation to install the App,
-// so that the person can connect a repository to the space.
+// to connect a repository to the space.
 func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
 	return c.o.Store.AskForApproval(ctx, id, user)
 }
 
-// Waiting returns when somebody asked for an approval for the space, or false if nobody waits
-// for one.
+// Waiting returns when somebody asked for an approval for the space. It returns false if
+// nobody waits for one.
 func (c *Client) Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	return c.o.Store.PendingApproval(ctx, id)
 }

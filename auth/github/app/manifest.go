@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// via is the interface that the audit log names for all actions in this package.
+// via is the front that the audit log names for all actions of this package.
 const via = "web"
 
 // loginForm matches a login at GitHub. The logins of managed users contain an underscore.
@@ -27,7 +27,7 @@ var loginForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
 })
 
-// maxAppName is GitHub's limit for the name of an App, in characters.
+// maxAppName is GitHub's limit for the name of an App in characters.
 const maxAppName = 34
 
 type hookAttributes struct {
@@ -52,8 +52,8 @@ type manifest struct {
 }
 
 // Manifest returns the address to which the browser posts a form, and the content of the
-// form's field "manifest". GitHub then sends the browser to PathCreated with the state and
-// a code.
+// form's field "manifest". GitHub then redirects the browser to PathCreated with the state
+// and a code.
 func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, err error) {
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
@@ -82,7 +82,7 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 	return action + "?state=" + url.QueryEscape(state), body, nil
 }
 
-// appName returns a name for the App that is probably unused at GitHub. The person can change
+// appName returns a name for the App that is probably free at GitHub. The person can change
 // the name at GitHub.
 func (c *Client) appName(state string) string {
 	host := strings.TrimPrefix(c.o.Public[strings.Index(c.o.Public, "://")+3:], "www.")
@@ -104,7 +104,7 @@ func (c *Client) appName(state string) string {
 	}, name)
 }
 
-// made is an App as GitHub describes it.
+// made is an App in the form of GitHub's API.
 type made struct {
 	ID          int64  `json:"id"`
 	Slug        string `json:"slug"`
@@ -114,7 +114,7 @@ type made struct {
 	Permissions map[string]string
 	Owner       struct {
 		Login string `json:"login"`
-		Slug  string `json:"slug"` // of an enterprise
+		Slug  string `json:"slug"` // set for an enterprise
 	} `json:"owner"`
 	ClientSecret  string `json:"client_secret"`
 	WebhookSecret string `json:"webhook_secret"`
@@ -132,7 +132,7 @@ func (c *Client) described(m made) (auth.GitHubApp, error) {
 	case m.ID <= 0 || m.ClientID == "" || len(m.ClientID) > 200 || m.Slug == "" || len(m.Slug) > 200:
 		return auth.GitHubApp{}, errors.New("github: the App has no id, client id or slug")
 	case err != nil || u.Scheme+"://"+strings.ToLower(u.Host) != c.origin() || u.RawQuery != "" || u.Fragment != "" || u.User != nil || len(m.HTMLURL) > 500:
-		// People are sent there.
+		// People follow this address.
 		return auth.GitHubApp{}, errors.New("github: the App's page is not at the configured GitHub")
 	case m.Permissions["contents"] != "write":
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App lacks the permission to read and write the contents of repositories. Grant it at GitHub, under Permissions & events, and try again.")
@@ -157,15 +157,15 @@ var codeForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 })
 
-// Create redeems the code that GitHub sent to PathCreated, and stores the App. The
-// caller checks the state. The error is a fault: Conflict if there is already an App,
-// Invalid for a code that was used, has expired or is malformed.
+// Create redeems the code that GitHub sent to PathCreated, and stores the App. The caller
+// checks the state. The error is a fault: Conflict if there is already an App, Invalid if
+// the code was used, has expired or is malformed.
 func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error) {
 	if !codeForm().MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)
 	}
-	// Check before the code is redeemed. Otherwise the new App would remain at GitHub, and its
-	// key would be lost.
+	// Check this before redeeming the code. Otherwise the new App would remain at GitHub,
+	// and its key would be lost.
 	if err := c.checkNone(ctx); err != nil {
 		return auth.GitHubApp{}, err
 	}
@@ -219,10 +219,10 @@ func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (a
 	return a, nil
 }
 
-// Enter stores an App that an admin created at GitHub by hand. a holds the App's ID and
-// Secrets. Enter first checks the private key and the client secret at GitHub, and the
-// ClientID if a holds one. The error is a fault: Conflict if there is already an App, Invalid
-// if something does not match.
+// Enter stores an App that an admin created at GitHub without the manifest. a holds the
+// App's ID and Secrets. Enter first checks the private key and the client secret at GitHub.
+// If a has a ClientID, Enter checks the ClientID too. The error is a fault: Conflict if
+// there is already an App, Invalid if something does not match.
 func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
 	if a.ID <= 0 {
 		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID must be a number; it is at the top of the App's page at GitHub.")
@@ -260,7 +260,7 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 }
 
 // proveSecret checks the client secret. It asks GitHub to revoke a token that does not
-// exist. GitHub looks the token up only if the secret is right.
+// exist. GitHub looks for the token only if the secret is right.
 func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
 	switch {
@@ -272,8 +272,8 @@ func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	return c.failure("look at the client secret", err)
 }
 
-// Forget removes the App from this server, and all links get the state removed. The App
-// remains at GitHub.
+// Forget removes the App from this server. All links get the state removed. The App remains
+// at GitHub.
 func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	if err := c.o.Store.RemoveGitHubApp(ctx, by, via); err != nil {
 		return err
@@ -286,8 +286,8 @@ func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	return err
 }
 
-// InstallURL returns the address where people install the App. GitHub sends them back to
-// PathSetup with the state.
+// InstallURL returns the address where people install the App. GitHub then redirects them
+// to PathSetup with the state.
 func (c *Client) InstallURL(ctx context.Context, state string) (string, error) {
 	a, err := c.app(ctx)
 	if err != nil {

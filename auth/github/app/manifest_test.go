@@ -88,7 +88,8 @@ func TestManifestRefusesWhatIsNoOrganisation(t *testing.T) {
 	}
 }
 
-// Attacks on the App's making: only a fresh code of GitHub's makes one, and one alone.
+// Attacks on the creation of the App: only a fresh code from GitHub creates an App, and
+// only one.
 func TestAttackManifestCodes(t *testing.T) {
 	w := newWorld(t)
 	code := func() string {
@@ -129,8 +130,8 @@ func TestAttackManifestCodes(t *testing.T) {
 	}
 }
 
-// What GitHub says of the App is checked: people are sent to its page, and with its
-// secrets this server speaks.
+// GitHub's description of the App is checked, because people follow its address and this
+// server uses its secrets.
 func TestCreateChecksWhatItIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -204,7 +205,7 @@ func TestEntersAnAppByHand(t *testing.T) {
 	if _, ok, _ := w.App(t.Context()); ok {
 		t.Fatal("there is an App")
 	}
-	good.Secrets.PrivateKey = "  " + strings.ReplaceAll(good.Secrets.PrivateKey, "\n", "\r\n") // as browsers send it
+	good.Secrets.PrivateKey = "  " + strings.ReplaceAll(good.Secrets.PrivateKey, "\n", "\r\n") // in the form that browsers send
 	good.Secrets.ClientSecret += " "
 	a, err := w.Enter(t.Context(), w.ann.ID, good)
 	if err != nil || a.Slug != made.Slug || a.ClientID != made.ClientID || a.Owner != "ada" || !a.Creates || a.Secrets != (auth.GitHubSecrets{}) {
@@ -218,7 +219,7 @@ func TestEntersAnAppByHand(t *testing.T) {
 	}
 }
 
-// Once the App is forgotten, nothing is reached by what it connected.
+// After an admin removes the App, its connections give access to nothing.
 func TestForgetEndsEverything(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)
@@ -240,7 +241,7 @@ func TestForgetEndsEverything(t *testing.T) {
 	}
 }
 
-// No secret goes where an answer points.
+// A redirect in an answer cannot send a secret elsewhere.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)

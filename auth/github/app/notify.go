@@ -15,7 +15,6 @@ func (c *Client) notify(ctx context.Context, l auth.RepositoryLink) {
 	}
 }
 
-// notifySoon calls notify in the background.
 func (c *Client) notifySoon(_ context.Context, l auth.RepositoryLink) { c.notifications.add(l) }
 
 // notifications holds the links that must be passed to OnState, the newest of each space.

@@ -13,8 +13,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// What is lost on GitHub's side is lost here, though a token was warm, and comes
-// back where it may.
+// Access that ends at GitHub ends here, even with a cached token. It returns when GitHub
+// restores it.
 func TestStatesFollowGitHub(t *testing.T) {
 	type step struct {
 		name  string
@@ -41,7 +41,7 @@ func TestStatesFollowGitHub(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, webhooks %v", c.name, hooks), func(t *testing.T) {
 				w, i := withApp(t)
 				w.connect(w.notes)
-				if _, err := w.credential("ada/notes"); err != nil { // the cache is warm
+				if _, err := w.credential("ada/notes"); err != nil { // fills the cache
 					t.Fatal(err)
 				}
 				if !hooks {
@@ -50,7 +50,8 @@ func TestStatesFollowGitHub(t *testing.T) {
 				for _, s := range c.steps {
 					before := len(w.gh.Deliveries())
 					s.do(w, i)
-					// Of a repository that is not the App's any more it is not told.
+					// GitHub sends no event about a repository that the App can no longer
+					// reach.
 					if !hooks || len(w.gh.Deliveries()) == before {
 						if err := w.RecheckAll(t.Context()); err != nil {
 							t.Fatal(err)
@@ -71,7 +72,7 @@ func TestStatesFollowGitHub(t *testing.T) {
 	}
 }
 
-// A token that is asked for again finds out by itself what became of the link.
+// A refused token causes a check that finds the new state of the link.
 func TestARefusedTokenTellsWhy(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -89,7 +90,7 @@ func TestARefusedTokenTellsWhy(t *testing.T) {
 			w.connect(w.notes)
 			w.gh.Behave(apptest.Behaviour{NoHooks: true})
 			c.do(w, i)
-			w.Refused(repositoryAt(w.annSpace, "")) // as remotes do when it does not work
+			w.Refused(repositoryAt(w.annSpace, "")) // remotes call this when a token does not work
 			_, err := w.credential("ada/notes")
 			l, _, _ := w.Linked(t.Context(), w.annSpace)
 			if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), c.says) || l.State != c.want {
@@ -109,8 +110,7 @@ func TestARefusedTokenTellsWhy(t *testing.T) {
 	})
 }
 
-// A new installation has a new id: nothing is connected by it until the person is
-// asked again.
+// A new installation has a new id. It connects nothing until the person visits GitHub again.
 func TestReinstalledWithANewID(t *testing.T) {
 	w, i := withApp(t)
 	old := w.connect(w.notes)
@@ -132,7 +132,8 @@ func TestReinstalledWithANewID(t *testing.T) {
 	}
 }
 
-// Who lost the right to push connects nothing any more, though the App could.
+// A person without the right to push cannot connect a repository, even if the App can reach
+// it.
 func TestAccessThatWasLost(t *testing.T) {
 	w := newWorld(t)
 	w.create(false)
@@ -162,8 +163,8 @@ func TestAccessThatWasLost(t *testing.T) {
 	}
 }
 
-// Who follows a link's state may wait for the very sync that asks for its token, as
-// where a remote is changed.
+// OnState may wait for a sync that itself waits for its token, for example when a remote is
+// changed.
 func TestTokenIsRefusedWhileWhoIsToldWaits(t *testing.T) {
 	entered, asked, told := make(chan struct{}, 9), make(chan struct{}), make(chan auth.LinkState, 9)
 	var armed atomic.Bool
@@ -186,10 +187,10 @@ func TestTokenIsRefusedWhileWhoIsToldWaits(t *testing.T) {
 	w.gh.Behave(apptest.Behaviour{NoHooks: true})
 	armed.Store(true)
 	w.gh.RenameRepository("ada/notes", "journal")
-	w.Refused(repositoryAt(w.annSpace, "")) // has it looked at
-	<-entered                               // and nothing else, while this waits
+	w.Refused(repositoryAt(w.annSpace, "")) // starts a check
+	<-entered                               // OnState waits, and so no other check can start
 	w.gh.Suspend(i)
-	w.Refused(repositoryAt(w.annSpace, "")) // so that there is no token
+	w.Refused(repositoryAt(w.annSpace, "")) // removes the token
 	_, err := w.credential("ada/journal")
 	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), "suspended") {
 		t.Errorf("a token of a suspended installation: %v", err)

@@ -24,7 +24,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// synced is a space of ann's that real git keeps in step with ada/notes.
+// synced is a space of ann that real git syncs with ada/notes.
 type synced struct {
 	*world
 	installation int64
@@ -73,7 +73,6 @@ func newSynced(t *testing.T) *synced {
 	return s
 }
 
-// sync sets the remote and waits for a sync.
 func (s *synced) sync() space.RemoteStatus {
 	s.t.Helper()
 	st, err := s.remotes.SetAndSync(s.t.Context(), s.t.Context(), remotes.SetRequest{Space: s.annSpace, URL: s.CloneURL("ada/notes"), Kind: space.KindGitHub, Trusted: true}, nil)
@@ -83,8 +82,8 @@ func (s *synced) sync() space.RemoteStatus {
 	return st
 }
 
-// Real git pushes with a token that is good for the one repository: the stand-in
-// finds fault with any other.
+// Real git pushes with a token that is valid only for the repository. The simulated GitHub
+// refuses any other token.
 func TestSyncsWithRealGit(t *testing.T) {
 	s := newSynced(t)
 	if st := s.sync(); st.State != space.RemotePushed {
@@ -95,7 +94,7 @@ func TestSyncsWithRealGit(t *testing.T) {
 	}
 	s.gh.Behave(apptest.Behaviour{NoHooks: true})
 	s.gh.Suspend(s.installation)
-	// The token is warm, and GitHub takes it no more.
+	// The token is cached, and GitHub no longer accepts it.
 	st, err := s.remotes.Sync(t.Context(), s.annSpace, nil)
 	if err != nil || st.State != space.RemoteFailed || st.Problem != remotes.NoAccess || !strings.Contains(st.Detail+st.Remedy, "suspended") {
 		t.Errorf("suspended: %+v, %v", st, err)
@@ -113,13 +112,13 @@ func TestSyncsWithRealGit(t *testing.T) {
 	}
 }
 
-// No secret is anywhere but in memory: every token and client secret that GitHub
-// sent is looked for in logs, errors, the database, the spaces with their git
-// configuration, and the arguments of git.
+// Secrets exist only in memory. The test searches logs, errors, the database, the spaces
+// with their git configuration, and the arguments of git for every token and client secret
+// that GitHub sent.
 func TestCanarySecretsAreNowhere(t *testing.T) {
 	s := newSynced(t)
 	s.sync()
-	// Errors whose text GitHub makes, and what it echoes in them.
+	// GitHub's error messages can contain a secret from the request.
 	canary := "ghs_canaryCanaryCanaryCanaryCanaryCanary"
 	key := "-----BEGIN RSA PRIVATE KEY-----\ncanaryCanary"
 	for _, path := range []string{"/login/oauth/access_token", "/user", "/user/installations", "/app/installations/*", "/repositories/*", "/applications/*"} {

@@ -7,8 +7,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// Attack: mallory may push to ada's repository, as collaborators do, and connects it
-// to a space of her own beside ann's.
+// Attack: mallory is a collaborator of ada's repository, and connects it to her own space
+// beside ann's.
 func TestAttackRepositoryOfAnotherSpace(t *testing.T) {
 	w, _ := withApp(t)
 	w.gh.SetPermission("ada/notes", "mallory", "write")
@@ -28,8 +28,8 @@ func TestAttackRepositoryOfAnotherSpace(t *testing.T) {
 	}
 }
 
-// Attack: mallory was a collaborator, connected the repository, and is one no more.
-// That ada connects it has GitHub asked, and ends what mallory has.
+// Attack: mallory was a collaborator, and connected the repository. When ada connects it,
+// the server asks GitHub again, and ends mallory's connection.
 func TestAttackRepositoryKeptByWhoLostIt(t *testing.T) {
 	w, _ := withApp(t)
 	w.gh.SetPermission("ada/notes", "mallory", "write")

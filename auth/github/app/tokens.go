@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// tokenKey names the repository that a token gives access to, by an App's installation.
+// tokenKey identifies the repository of a token, and an App's installation on it.
 type tokenKey struct{ app, installation, repository int64 }
 
 // tokenEntry gets the tokens for a key.
@@ -28,8 +28,8 @@ type tokenEntry struct {
 	*ghinstallation.Transport
 }
 
-// tokens holds the tokens, only in memory. It has one transport for each key, so that
-// concurrent syncs share a token.
+// tokens holds the tokens, only in memory. Each key has one transport, so that concurrent
+// syncs share a token.
 type tokens struct {
 	mu sync.Mutex
 	by map[tokenKey]*tokenEntry
@@ -60,7 +60,6 @@ func (c *Client) signer(a auth.GitHubApp) (*ghinstallation.AppsTransport, error)
 	return s, nil
 }
 
-// entry returns the entry of a key.
 func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
 	c.tokens.mu.Lock()
 	defer c.tokens.mu.Unlock()
@@ -83,7 +82,7 @@ func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
 	return e, nil
 }
 
-// token returns a token for one repository, and its expiry.
+// token returns a token for one repository, with its expiry.
 func (c *Client) token(ctx context.Context, a auth.GitHubApp, k tokenKey) (token string, expires time.Time, err error) {
 	e, err := c.entry(a, k)
 	if err != nil {
@@ -110,7 +109,7 @@ func (c *Client) token(ctx context.Context, a auth.GitHubApp, k tokenKey) (token
 	return token, expires, nil
 }
 
-// restricted refuses a token that gives more access than requested.
+// restricted returns an error if a token gives more access than requested.
 func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
 	repositories, err := t.Repositories()
 	if err != nil {
@@ -126,8 +125,8 @@ func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
 	return nil
 }
 
-// mintError returns the error of a failed request for a token: a statusError if GitHub
-// answered.
+// mintError returns the error of a failed request for a token. It is a statusError if
+// GitHub answered.
 func (c *Client) mintError(err error) error {
 	var h *ghinstallation.HTTPError
 	var u *url.Error
@@ -145,8 +144,8 @@ func (c *Client) mintError(err error) error {
 }
 
 // Credential implements space.Credentials for spaces with a connected repository. The
-// credential is a token for the contents of this repository only. If access was withdrawn,
-// the error is a fault.Unavailable with a text for the person.
+// credential is a token for only the contents of this repository. If access has ended, the
+// error is a fault.Unavailable with a text for the person.
 func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
 	l, ok, err := c.o.Store.RepositoryLink(ctx, r.Space)
 	switch {
@@ -155,7 +154,7 @@ func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Cred
 	case !ok:
 		return space.Credential{}, fault.New(fault.Unavailable, "The GitHub App no longer connects a repository to this space. Connect one on the space's page.")
 	case r.URL != c.CloneURL(l.FullName):
-		// Push only to the repository for which the person's right was confirmed.
+		// Push only to the repository for which GitHub confirmed the person's right.
 		return space.Credential{}, fault.New(fault.Unavailable, "This space is connected to the repository %s, but its remote is another one. Connect it again on the space's page.", l.FullName)
 	case l.State != auth.LinkConnected:
 		return space.Credential{}, stateError(l)
@@ -172,7 +171,8 @@ func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Cred
 	return space.Credential{Username: "x-access-token", Secret: token, Expires: expires}, nil
 }
 
-// refusedToken explains why GitHub gave no token, and records the reason.
+// refusedToken finds out why GitHub refused a token, stores the state of the link, and
+// returns the error for the person.
 func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink, err error) error {
 	if state := stateOf(err); state != "" {
 		now := l
@@ -208,8 +208,8 @@ func stateOf(err error) auth.LinkState {
 	case status.status == http.StatusNotFound:
 		return auth.LinkRemoved
 	case status.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(status.message), "repositor"):
-		// "There is at least one repository that does not exist or is not accessible
-		// to the parent installation."
+		// GitHub's message is "There is at least one repository that does not exist or is
+		// not accessible to the parent installation."
 		return auth.LinkRemoved
 	}
 	return ""
@@ -221,8 +221,8 @@ func stateError(l auth.RepositoryLink) error {
 	return fault.New(fault.Unavailable, "%s %s", what, way)
 }
 
-// Refused forgets the tokens of a space's link, so that the next token is a new one, and has
-// the link checked. Remotes call it when a repository refuses a token.
+// Refused drops the tokens of a space's link, so that the next token is new, and starts a
+// check of the link. Remotes call Refused when a repository refuses a token.
 func (c *Client) Refused(r space.Repository) {
 	l, ok, err := c.o.Store.RepositoryLink(c.ctx, r.Space)
 	if err == nil && ok {

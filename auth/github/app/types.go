@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Paths of this server's pages to which GitHub sends people, as the App's manifest names
+// Paths of this server's pages to which GitHub redirects people. The App's manifest names
 // them. PathCreated receives the manifest's code.
 const (
 	PathCallback       = "/github/callback"
@@ -18,21 +18,20 @@ const (
 	pathSignInCallback = "/signin/github/callback"
 )
 
-// Store stores the App and its links. It encrypts secrets, so that a copy of the stored data
-// does not reveal them. In its methods, by and via name the person and the interface for the
-// audit log.
+// Store stores the App and its links. It encrypts secrets, so that a copy of the stored
+// data does not reveal them. by and via name the person and the front for the audit log.
 type Store interface {
-	// GitHubApp returns the App with its secrets, or false if there is no App.
+	// GitHubApp returns the App with its secrets. It returns false if there is no App.
 	GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error)
 	// SetGitHubApp stores an App. The error is a fault.Conflict if there is already an App.
 	SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error
 	// RemoveGitHubApp removes the App. All links get the state removed.
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
-	// LinkRepository connects a repository to a space and replaces the space's previous
-	// connection. The error is a fault.NotFound if the space does not exist, and a
-	// fault.Conflict if the repository is connected to another space. If the connection of
-	// the other space is removed or lost, it ends instead.
+	// LinkRepository connects a repository to a space in place of the former one. The error
+	// is a fault.NotFound if the space does not exist, and a fault.Conflict if the
+	// repository is connected to another space. If the other space's connection is removed
+	// or lost, that connection ends instead.
 	LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error
 	RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)
@@ -47,11 +46,11 @@ type Store interface {
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 
-	// SeenDelivery records a webhook's ID. first reports whether the ID was new.
+	// SeenDelivery records the id of a webhook. first reports whether the id was new.
 	SeenDelivery(ctx context.Context, id string) (first bool, err error)
 }
 
-// Found holds the repositories that a person may connect, according to GitHub. The server
+// Found holds the repositories that a person may connect, as GitHub reported them. The server
 // stores its JSON for the few minutes until the person has chosen. Found contains no token.
 type Found struct {
 	App        int64  `json:"app"` // the ID of the App that asked GitHub
@@ -61,13 +60,13 @@ type Found struct {
 	// suspended ones.
 	Installations []Installation `json:"installations,omitempty"`
 	// Repositories are the repositories of the installations that are not suspended. The
-	// created one is first, then those that the person may push to. Among these, the most
-	// recently used come first.
+	// created one is first. Then come those to which the person may push, the most recently
+	// used first.
 	Repositories []Repository `json:"repositories,omitempty"`
-	// Cut reports that some installations or repositories are not listed.
+	// Cut reports whether some installations or repositories are missing from the lists.
 	Cut bool `json:"cut,omitempty"`
-	// Created is the id of the repository that FinishCreate created, else 0. If the id is
-	// not among Repositories, the installation does not include the repository yet.
+	// Created is the id of the repository that FinishCreate created, or 0. If Repositories
+	// does not contain it, the installation does not include the repository yet.
 	Created int64 `json:"created,omitempty"`
 }
 
@@ -87,11 +86,11 @@ type Repository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"name"` // owner/name
 	Private       bool   `json:"private,omitempty"`
-	Push          bool   `json:"push,omitempty"` // the person may
+	Push          bool   `json:"push,omitempty"` // the person may push
 	Archived      bool   `json:"archived,omitempty"`
 	Installation  int64  `json:"in"`
 	DefaultBranch string `json:"branch,omitempty"`
-	// CloneURL is derived from FullName and is not in the JSON; see Client.CloneURL.
+	// CloneURL is derived from FullName, and is not in the JSON; see Client.CloneURL.
 	CloneURL string `json:"-"`
 }
 
@@ -100,17 +99,17 @@ type NewApp struct {
 	// Organisation is the login of the organisation that will own the App. If it is empty,
 	// the person who presses the button will own the App.
 	Organisation string
-	// Creates asks for the permission to create repositories, which at GitHub includes
-	// the permission to administer them.
+	// Creates requests the permission to create repositories. At GitHub, this permission
+	// includes their administration.
 	Creates bool
-	// Public allows accounts other than the owner's to install the App. An installation
-	// gives the App access to the account; it gives the account no access.
+	// Public allows other accounts than the owner's to install the App. An installation
+	// gives the App access to the account. It gives the account no access.
 	Public bool
 }
 
 // NewRepository describes the repository that FinishCreate creates.
 type NewRepository struct {
-	Owner       string // login of the person or of an organisation; empty means the person
+	Owner       string // login of the person or of an organisation; empty for the person
 	Name        string
 	Description string
 	Private     bool

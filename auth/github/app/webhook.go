@@ -21,8 +21,8 @@ import (
 	"satchel/internal/space"
 )
 
-// event holds those fields of an event's body that are used. They are never trusted: they
-// only cause requests to GitHub.
+// event holds the fields of an event's body that the server uses. They are never trusted:
+// they only cause requests to GitHub.
 type event struct {
 	Action       string     `json:"action"`
 	Installation numbered   `json:"installation"`
@@ -37,7 +37,7 @@ type numbered struct {
 }
 
 // Webhook returns the handler for GitHub's events at PathWebhook. It accepts only signed
-// events, and each event once. An event is never trusted and never connects anything: it
+// events, and each event once. An event is never trusted, and never connects anything. It
 // only causes checks of spaces that are already connected.
 func (c *Client) Webhook() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return http.StatusUnsupportedMediaType, "Events come as application/json."
 	}
-	// Anybody can send an unsigned body, so do not read it.
+	// Do not read an unsigned body, because anybody can send one.
 	if !signatureForm().MatchString(r.Header.Get("X-Hub-Signature-256")) {
 		return http.StatusUnauthorized, "The event is not signed."
 	}
@@ -74,7 +74,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		c.log.Error("look up the GitHub App for a webhook", "error", err)
 		return http.StatusInternalServerError, "Something went wrong in the server."
 	case !ok || a.URL != c.o.URL || a.Secrets.Webhook == "":
-		// With an empty secret, anybody could sign.
+		// Anybody could sign with an empty secret.
 		return c.unproven(w, r, http.StatusNotFound, "This server expects no events.")
 	}
 	e, status, text := c.event(w, r, a.Secrets.Webhook)
@@ -98,7 +98,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 }
 
 // event reads an event that is signed with the secret. It does not keep the body. If it
-// refuses the event, status and text are the answer; otherwise status is 0.
+// refuses the event, status and text are the answer. Otherwise status is 0.
 func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e event, status int, text string) {
 	size := r.ContentLength
 	switch {
@@ -139,7 +139,8 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 	return e, 0, ""
 }
 
-// unproven counts a request that is not provably GitHub's, and returns the answer.
+// unproven counts a request that is not provably GitHub's. It returns the given answer, or
+// status 429 if the sender has sent too many.
 func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
 	if wait, ok := c.o.Limit(r, true); !ok {
 		return tooMany(w, wait)
@@ -157,17 +158,18 @@ var signatureForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 })
 
-// refusedEvery is how often refused events, which anybody can send, are logged.
+// refusedEvery is the time between two log entries about refused events, which anybody can
+// send.
 const refusedEvery = time.Minute
 
-// refused counts refused events between two lines of the log.
+// refused counts refused events between two log entries.
 type refused struct {
 	mu   sync.Mutex
 	n    int
 	last time.Time
 }
 
-// count adds one event, and returns the count if it is time to log the count, else 0.
+// count adds one event. It returns the count if it is time to log it, and 0 otherwise.
 func (u *refused) count(now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/testenv"
 )
 
-// suspension is a real event with what signs it, and an App whose connection it is
-// about; it was not sent.
+// suspension returns a real event that GitHub did not send, its secret, and a world with
+// the connection that the event concerns.
 func suspension(t *testing.T) (w *world, d apptest.Delivery, secret string) {
 	t.Helper()
 	return suspensionWith(t)
@@ -31,8 +31,8 @@ func suspensionWith(t *testing.T, change ...func(*app.Options)) (w *world, d app
 	return w, all[len(all)-1], w.gh.App(w.slug()).Webhook
 }
 
-// Attacks on the webhook: only what is signed with the App's secret is listened to,
-// and each delivery once.
+// Attacks on the webhook: only events that are signed with the App's secret count, and each
+// delivery only once.
 func TestAttackWebhook(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestAttackWebhook(t *testing.T) {
 				w.becomes(auth.LinkSuspended)
 				return
 			}
-			w.Close() // what would be looked at is
+			w.Close() // the pending checks have ended
 			if w.gh.Count(http.MethodGet, "/app/installations/*") != before {
 				t.Error("it was listened to")
 			}
@@ -94,8 +94,8 @@ func TestAttackWebhookMethods(t *testing.T) {
 	_ = w
 }
 
-// Attack: a delivery that comes again, also under another id, has GitHub asked at
-// most, and takes nothing.
+// Attack: a delivery is repeated, also under another id. At most it causes a request to
+// GitHub, and it ends no access.
 func TestAttackWebhookReplay(t *testing.T) {
 	w, i := withApp(t)
 	w.connect(w.notes)
@@ -115,7 +115,7 @@ func TestAttackWebhookReplay(t *testing.T) {
 	if status, _, err := w.gh.Deliver(d); err != nil || status != http.StatusAccepted {
 		t.Errorf("under another id: %d, %v", status, err)
 	}
-	testenv.WaitFor(w.t, "GitHub is asked", func() bool { // when it was connected, unsuspended and replayed
+	testenv.WaitFor(w.t, "GitHub is asked", func() bool { // after connecting, unsuspending and replaying
 		return w.gh.Count(http.MethodGet, "/repos/ada/notes/collaborators/ada/permission") == 3
 	})
 	if n := w.gh.Count(http.MethodGet, "/app/installations/*"); n != asked+1 {
@@ -126,8 +126,8 @@ func TestAttackWebhookReplay(t *testing.T) {
 	}
 }
 
-// Attack: an App without a webhook secret listens to nobody: what an empty secret
-// signs, anybody can.
+// Attack: an App has no webhook secret. Anybody can sign with an empty secret, so the
+// server accepts no event.
 func TestAttackWebhookEmptySecret(t *testing.T) {
 	w := newWorld(t)
 	_, manifest, err := w.Manifest("", app.NewApp{})
@@ -154,7 +154,7 @@ func TestAttackWebhookEmptySecret(t *testing.T) {
 	}
 }
 
-// An installation that is told of connects nothing.
+// An event about an installation connects nothing.
 func TestAttackWebhookNeverBinds(t *testing.T) {
 	w := newWorld(t)
 	w.create(false)
@@ -172,7 +172,7 @@ func TestAttackWebhookNeverBinds(t *testing.T) {
 	}
 }
 
-// A push is told to the spaces that have the repository, as long as they have it.
+// An event about a push reaches the spaces that have the repository, as long as they have it.
 func TestWebhookOfAPush(t *testing.T) {
 	w, i := withApp(t)
 	w.connect(w.notes)
@@ -195,7 +195,7 @@ func TestWebhookOfAPush(t *testing.T) {
 	}
 }
 
-// Whoever takes back that the App may act for them is asked about at once.
+// If a person revokes the App's authorization, their connection is checked at once.
 func TestWebhookOfARevokedAuthorization(t *testing.T) {
 	w, _ := withApp(t)
 	w.connect(w.notes)
@@ -205,7 +205,7 @@ func TestWebhookOfARevokedAuthorization(t *testing.T) {
 	testenv.WaitFor(w.t, "GitHub is asked", func() bool { return w.gh.Count(http.MethodGet, "/app/installations/*") > before })
 }
 
-// Deliveries that come while many spaces wait to be looked at are not waited for.
+// A full queue of spaces does not block further deliveries.
 func TestWebhookQueueIsBounded(t *testing.T) {
 	stall := make(chan struct{})
 	w, i := withApp(t, func(o *app.Options) { o.WebhookQueue = 1 })

@@ -33,15 +33,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a GitHub with ada, who owns ada/notes, ada/diary and the organisation
-// acme with acme/wiki; bob, a member of acme who may read; and mallory, who is
-// nobody's. At the server ann is ada, and eve is mallory.
+// world is a GitHub with three people. ada owns ada/notes, ada/diary and the organisation
+// acme with acme/wiki. bob is a member of acme who may read. mallory belongs to none of
+// these. On this server ann is ada, and eve is mallory.
 type world struct {
 	*app.Client
 	t     *testing.T
 	gh    *apptest.Server
 	db    *database.DB
-	dir   string // of the database
+	dir   string // directory of the database
 	store *store.Store
 	seen  *wire
 
@@ -71,7 +71,7 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// wire keeps every secret that GitHub sent.
+// wire collects every secret that GitHub sends.
 type wire struct {
 	mu      sync.Mutex
 	secrets map[string]bool
@@ -101,7 +101,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// newWorld has no App yet.
+// newWorld returns a world without an App.
 func newWorld(t *testing.T, change ...func(*app.Options)) *world {
 	t.Helper()
 	w := &world{
@@ -158,15 +158,14 @@ func newWorld(t *testing.T, change ...func(*app.Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Client.Close)
-	t.Cleanup(w.gh.Close) // no webhook is under way when the Client ends
+	t.Cleanup(w.gh.Close) // runs first, so that no webhook is in progress when the Client ends
 	hook = w.Client.Webhook()
 	return w
 }
 
 const redirect = app.PathCallback
 
-// with makes the App by the manifest, and installs it for ada on ada/notes and
-// ada/diary.
+// withApp creates the App by the manifest, and installs it for ada on ada/notes and ada/diary.
 func withApp(t *testing.T, change ...func(*app.Options)) (w *world, installation int64) {
 	t.Helper()
 	w = newWorld(t, change...)
@@ -176,7 +175,6 @@ func withApp(t *testing.T, change ...func(*app.Options)) (w *world, installation
 
 func (w *world) create(creates bool) auth.GitHubApp { return w.createFor("", creates) }
 
-// createFor makes the App an organisation's.
 func (w *world) createFor(org string, creates bool) auth.GitHubApp {
 	w.t.Helper()
 	action, manifest, err := w.Manifest(rand.Text(), app.NewApp{Organisation: org, Creates: creates})
@@ -208,7 +206,7 @@ func (w *world) install(account string, repositories ...string) int64 {
 	return w.gh.Install(apptest.Installing{App: w.slug(), Account: account, By: "ada", Repositories: repositories})
 }
 
-// callback is where GitHub sends people back to.
+// callback returns the address to which GitHub redirects people.
 func (w *world) callback() string {
 	w.t.Helper()
 	_, manifest, err := w.Manifest("", app.NewApp{})
@@ -221,7 +219,6 @@ func (w *world) callback() string {
 	return m.CallbackURLs[0]
 }
 
-// visit sends somebody's browser to GitHub and back.
 func (w *world) visit(login string) (flow []byte, q url.Values) {
 	w.t.Helper()
 	location, flow, err := w.Begin(w.t.Context(), w.callback(), "state-2")
@@ -235,7 +232,7 @@ func (w *world) visit(login string) (flow []byte, q url.Values) {
 	return flow, back.Query()
 }
 
-// find is a whole visit.
+// find does a whole visit, and returns its result.
 func (w *world) find(login string) app.Found {
 	w.t.Helper()
 	flow, q := w.visit(login)
@@ -246,7 +243,7 @@ func (w *world) find(login string) app.Found {
 	return f
 }
 
-// connect has ann connect a repository as ada.
+// connect connects a repository for ann, who is ada at GitHub.
 func (w *world) connect(repository int64) auth.RepositoryLink {
 	w.t.Helper()
 	l, err := w.Link(w.t.Context(), w.ann.ID, w.annSpace, w.find("ada"), repository)
@@ -260,7 +257,7 @@ func (w *world) connect(repository int64) auth.RepositoryLink {
 	return l
 }
 
-// credential asks for one as a sync does.
+// credential requests a credential as a sync does.
 func (w *world) credential(fullName string) (space.Credential, error) {
 	return w.Credential(w.t.Context(), space.Repository{Space: w.annSpace, URL: w.CloneURL(fullName)})
 }
@@ -294,7 +291,7 @@ func wantCode(t *testing.T, what string, err error, want fault.Code) {
 	}
 }
 
-// unlinked checks that nothing was connected to a space.
+// unlinked checks that no repository is connected to a space.
 func (w *world) unlinked(id space.SpaceID) {
 	w.t.Helper()
 	if l, ok, err := w.Linked(w.t.Context(), id); err != nil || ok {

@@ -18,7 +18,6 @@ import (
 
 type object = map[string]any
 
-// answer is one of the API.
 type answer struct {
 	status int
 	body   any
@@ -40,12 +39,12 @@ var (
 	suspended   = failed(http.StatusForbidden, "This installation has been suspended")
 )
 
-// call is a request of the API, with what its credential reaches.
+// call is a request to the API, with everything that its credential gives access to.
 type call struct {
 	*http.Request
 	w    *world
 	body []byte
-	kind string // app, installation, user, client or ""
+	kind string // of the credential: app, installation, user, client or ""
 	app  *app
 	tok  *token
 }
@@ -58,7 +57,7 @@ func (c *call) number(name string) int64 {
 	return n
 }
 
-// installation is the one that the path names, if it is the app's.
+// installation returns the installation in the path, if it belongs to the app.
 func (c *call) installation() *installation {
 	if i := c.w.installations[c.number("id")]; i != nil && i.app == c.app {
 		return i
@@ -66,8 +65,8 @@ func (c *call) installation() *installation {
 	return nil
 }
 
-// repository is the one that the path names by its id or name, if the credential
-// reaches it.
+// repository returns the repository in the path, by id or name, if the credential gives
+// access to it.
 func (c *call) repository() *repository {
 	r := c.w.repos[c.number("id")]
 	if c.PathValue("id") == "" {
@@ -79,7 +78,7 @@ func (c *call) repository() *repository {
 	return r
 }
 
-// endpoint is one of the API, with the kinds of credential that it takes.
+// endpoint is an endpoint of the API, with the kinds of credentials that it accepts.
 type endpoint struct {
 	pattern, kinds string
 	answer         func(*call) answer
@@ -132,7 +131,7 @@ func (s *Server) api() http.Handler {
 	})
 }
 
-// saw notes a request. The lock is held.
+// saw records a request. The caller must hold the lock.
 func (s *Server) saw(r *http.Request, kind string, status int) {
 	s.requests = append(s.requests, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Kind: kind, Status: status})
 }
@@ -155,7 +154,7 @@ func (s *Server) serve(e endpoint, w http.ResponseWriter, r *http.Request) {
 		if a.body == nil {
 			return
 		}
-		// The answer is written under the lock, since it may point into the world.
+		// The answer is encoded under the lock, because it may point into the world.
 		if text, err = json.Marshal(a.body); err != nil {
 			panic(err)
 		}
@@ -174,8 +173,8 @@ func (s *Server) serve(e endpoint, w http.ResponseWriter, r *http.Request) {
 	w.Write(text)
 }
 
-// authenticate finds what the request's credential reaches, and refuses it if it is
-// not of the kinds.
+// authenticate finds what the request's credential gives access to. It refuses other kinds
+// of credentials.
 func (s *Server) authenticate(c *call, kinds string) (answer, bool) {
 	if c.Header.Get("User-Agent") == "" {
 		return failed(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header"), false
@@ -216,8 +215,8 @@ func (s *Server) authenticate(c *call, kinds string) (answer, bool) {
 	return unreachable, false
 }
 
-// appOf returns the app that signed a JWT for at most ten minutes. GitHub accepts
-// one whose clock is ahead by a minute.
+// appOf returns the app that signed a JWT for at most ten minutes. Like GitHub, it allows a
+// clock that is ahead by a minute.
 func (s *Server) appOf(w *world, text string) (found *app) {
 	now, skew := s.now(), time.Minute
 	var claims jwt.RegisteredClaims
@@ -234,7 +233,7 @@ func (s *Server) appOf(w *world, text string) (found *app) {
 	return found
 }
 
-// list is a page of a list under a name.
+// list returns one page of a list, under a name.
 func (s *Server) list(c *call, name string, all []object, v object) answer {
 	q := c.URL.Query()
 	number := func(name string, or int) int {
@@ -256,7 +255,7 @@ func (s *Server) list(c *call, name string, all []object, v object) answer {
 	return a
 }
 
-// convert gives away an app that was made from a manifest, once.
+// convert returns an app that was created from a manifest, once.
 func (s *Server) convert(c *call) answer {
 	found := c.w.manifestCodes[c.PathValue("code")]
 	delete(c.w.manifestCodes, c.PathValue("code"))
@@ -279,7 +278,7 @@ func (s *Server) getInstallation(c *call) answer {
 	return ok(s.installationBody(i))
 }
 
-// mint makes an installation token.
+// mint creates an installation token.
 func (s *Server) mint(c *call) answer {
 	i := c.installation()
 	switch {
@@ -317,8 +316,8 @@ func (s *Server) mint(c *call) answer {
 			}
 		}
 	}
-	t.permissions["metadata"] = "read" // comes with every other
-	// Tokens of this form have some hundred characters, and dots.
+	t.permissions["metadata"] = "read" // always included
+	// Real tokens of this kind have some hundred characters, and dots.
 	name := fmt.Sprintf("ghs_%d_%s.%s.%s", i.app.id, fresh("ey"), fresh("ey")+fresh(""), fresh(""))
 	c.w.tokens[name] = t
 	c.w.issued = append(c.w.issued, name)
@@ -326,7 +325,7 @@ func (s *Server) mint(c *call) answer {
 	return answer{status: http.StatusCreated, body: v}
 }
 
-// revoke ends a person's token for the app that shows its secret.
+// revoke ends a person's token. The request must have the app's secret.
 func (s *Server) revoke(c *call) answer {
 	var in struct {
 		AccessToken string `json:"access_token"`
@@ -405,7 +404,7 @@ func (s *Server) getPermission(c *call) answer {
 		return failed(http.StatusNotFound, c.PathValue("username")+" is not a user")
 	}
 	role := c.w.permission(p, r)
-	permission := role // has four levels
+	permission := role // permission has only four levels
 	if older, ok := map[string]string{"triage": "read", "maintain": "write"}[role]; ok {
 		permission = older
 	}
@@ -416,8 +415,7 @@ func (s *Server) getPermission(c *call) answer {
 
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
-// createRepository makes a repository if the app may administer those of the
-// account.
+// createRepository creates a repository if the app may administer repositories of the account.
 func (s *Server) createRepository(c *call) answer {
 	owner, person := c.tok.person, c.tok.person
 	if org := c.PathValue("org"); org != "" {
@@ -451,7 +449,7 @@ func (s *Server) createRepository(c *call) answer {
 	if person != nil && owner != person {
 		r.collaborators[person.id] = "admin"
 	}
-	i.repos[r.id] = true // an app reaches what it makes
+	i.repos[r.id] = true // an app has access to the repositories that it creates
 	return answer{status: http.StatusCreated, body: s.repositoryBody(r, "admin")}
 }
 
@@ -464,7 +462,7 @@ func (a *account) kind() string {
 	return "User"
 }
 
-// simpleUser is how an account is shown in other objects.
+// simpleUser returns an account in the form that it has inside other objects.
 func (s *Server) simpleUser(a *account) object {
 	return s.check.complete("simple-user", object{
 		"login": a.login, "id": a.id, "html_url": s.URL + "/" + a.login, "type": a.kind(), "user_view_type": "public",
@@ -475,8 +473,8 @@ func (s *Server) publicUser(a *account) object {
 	return s.check.complete("public-user", s.simpleUser(a))
 }
 
-// repositoryBody is a repository as somebody with the permission sees it; empty for
-// nobody.
+// repositoryBody returns a repository as somebody with the permission sees it. An empty
+// permission is that of a stranger.
 func (s *Server) repositoryBody(r *repository, permission string) object {
 	url, html, visibility := s.API()+"/repos/"+r.fullName(), s.URL+"/"+r.fullName(), "public"
 	if r.private {
@@ -493,7 +491,7 @@ func (s *Server) repositoryBody(r *repository, permission string) object {
 	return s.check.complete("repository", s.check.complete("full-repository", v))
 }
 
-// permissions are the flags that a permission implies.
+// permissions returns the flags that a permission implies.
 func permissions(p string) object {
 	return object{
 		"admin": rank(p) >= rank("admin"), "maintain": rank(p) >= rank("maintain"), "push": rank(p) >= rank("write"),
@@ -509,7 +507,7 @@ func (s *Server) appBody(w *world, a *app) object {
 	})
 }
 
-// appURL is an app's public page, at its place on GitHub Enterprise.
+// appURL returns an app's public page. The path is that of GitHub Enterprise.
 func (s *Server) appURL(a *app) string { return s.URL + "/github-apps/" + a.slug }
 
 func (s *Server) installationBody(i *installation) object {
@@ -531,7 +529,7 @@ func (i *installation) selection() string {
 	return "selected"
 }
 
-// manageURL is where the owner configures an installation.
+// manageURL returns the page where the owner configures an installation.
 func (s *Server) manageURL(i *installation) string {
 	if i.account.org {
 		return fmt.Sprintf("%s/organizations/%s/settings/installations/%d", s.URL, i.account.login, i.id)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestConnects goes the whole way once: an app from a manifest, an installation, a
-// person, a token for one repository, a push.
+// TestConnects creates an app from a manifest, installs it, signs a person in, gets a token
+// for one repository, and pushes.
 func TestConnects(t *testing.T) {
 	w := newWorld(t)
 	m := manifest()

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Browser is somebody's at the stand-in: it follows redirects there, presses
-// buttons, and stops where it is sent away.
+// Browser is a person's browser at the simulated GitHub. It follows redirects there and
+// presses buttons. It stops at a redirect to another server.
 type Browser struct {
 	s      *Server
 	client *http.Client
 	cookie *http.Cookie
 }
 
-// Browser returns one at which the person is signed in.
+// Browser returns a browser in which the person is signed in.
 func (s *Server) Browser(login string) *Browser {
 	value := read(s, func(w *world) string { return w.session(must(w.account(login), login)) })
 	return &Browser{
@@ -32,11 +32,12 @@ func (s *Server) Browser(login string) *Browser {
 	}
 }
 
-// ErrPage is a page of the stand-in's in place of a way back; its text says which.
+// ErrPage reports that GitHub showed a page instead of a redirect. Its text is the page's
+// heading.
 var ErrPage = errors.New("apptest: the browser stays at GitHub")
 
-// Go requests a page, or posts the form, and returns where it is sent away to, or
-// ErrPage with the page's heading.
+// Go requests a page or posts the form, and returns the redirect to another server. The
+// error is ErrPage with the page's heading if there is none.
 func (b *Browser) Go(target string, form url.Values) (*url.URL, error) {
 	for range 10 {
 		method, body := http.MethodGet, ""
@@ -77,8 +78,8 @@ func (b *Browser) Go(target string, form url.Values) (*url.URL, error) {
 	return nil, errors.New("apptest: more than ten redirects")
 }
 
-// Authorize does what somebody's browser does at the authorization endpoint, where
-// they press Authorize, and returns where it comes back to.
+// Authorize opens the authorization endpoint in a person's browser, presses Authorize, and
+// returns the redirect.
 func (s *Server) Authorize(login, location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -92,8 +93,8 @@ func (s *Server) Authorize(login, location string) (*url.URL, error) {
 	return back, err
 }
 
-// CreateApp does what somebody's browser does with the form of a manifest, where
-// they press Create, and returns where it comes back to, with the code.
+// CreateApp posts the form of a manifest in a person's browser, presses Create, and returns
+// the redirect with the code.
 func (s *Server) CreateApp(login, action string, manifest []byte) (*url.URL, error) {
 	b := s.Browser(login)
 	page, err := b.Go(action, url.Values{"manifest": {string(manifest)}})
@@ -107,10 +108,9 @@ func (s *Server) CreateApp(login, action string, manifest []byte) (*url.URL, err
 	return b.Go(page.String(), url.Values{"name": {m.Name}})
 }
 
-// InstallByPage does what somebody's browser does at an install URL (with its
-// state): they choose the account and the repositories, none for all, and press
-// Install, or Request where they do not own the account. It returns where the
-// browser comes back to.
+// InstallByPage opens an install URL (with its state) in a person's browser. It chooses the
+// account and the repositories, where none means all. Then it presses Install, or Request
+// if the person does not own the account. It returns the redirect.
 func (s *Server) InstallByPage(login, installURL, account string, repositories ...string) (*url.URL, error) {
 	u, err := url.Parse(installURL)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Server) InstallByPage(login, installURL, account string, repositories .
 	return s.Browser(login).Go(u.String(), form)
 }
 
-// selection chooses repositories in a form, none for all.
+// selection returns the form that chooses repositories, where none means all.
 func (s *Server) selection(repositories []string) url.Values {
 	form := url.Values{"selection": {"all"}}
 	s.with(func(w *world) {
@@ -135,8 +135,8 @@ func (s *Server) selection(repositories []string) url.Values {
 	return form
 }
 
-// Approve does what an owner's browser does with the oldest request of an
-// organisation's member, and returns where it comes back to: without a state.
+// Approve approves the oldest request of an organisation's member in an owner's browser. It
+// returns the redirect, which has no state.
 func (s *Server) Approve(login, org string, repositories ...string) (*url.URL, error) {
 	form := s.selection(repositories)
 	form.Set("act", "approve")

@@ -1,6 +1,6 @@
 package apptest
 
-// Endpoints are the patterns of the API.
+// Endpoints returns the patterns of the API.
 func Endpoints(s *Server) (all []string) {
 	for _, e := range s.endpoints() {
 		all = append(all, e.pattern)

@@ -29,7 +29,7 @@ func findBackend() (string, error) {
 	return backend, nil
 }
 
-// initRepository makes an empty repository without the templates of git init.
+// initRepository creates an empty repository without the templates of git init.
 func initRepository(dir string) error {
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
@@ -61,8 +61,8 @@ func runGit(dir, stdin string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Push makes a commit on main of a repository as another person would, and returns
-// it.
+// Push creates a commit on main of a repository, as another person would, and returns the
+// commit.
 func (s *Server) Push(repo string, files map[string]string) (commit string) {
 	s.with(func(w *world) {
 		r := must(w.repo(repo), repo)
@@ -81,7 +81,7 @@ func (s *Server) Push(repo string, files map[string]string) (commit string) {
 	return commit
 }
 
-// pushed reports main's commit to the apps, and returns it.
+// pushed sends the event about main's commit to the apps, and returns the commit.
 func (s *Server) pushed(w *world, r *repository) string {
 	commit, _ := runGit(s.gitDir(r), "", "rev-parse", "--verify", "--quiet", "refs/heads/main")
 	s.toApps(w, "push", r, object{"ref": "refs/heads/main", "after": commit, "pusher": object{"name": r.owner.login}})
@@ -94,13 +94,13 @@ func (s *Server) Git(repo string, args ...string) (string, error) {
 	return runGit(dir, "", args...)
 }
 
-// File is the content of a file on main.
+// File returns the content of a file on main.
 func (s *Server) File(repo, path string) (content string, ok bool) {
 	out, err := s.Git(repo, "cat-file", "blob", "refs/heads/main:"+path)
 	return out, err == nil
 }
 
-// git serves a repository to the bearer of a token for it.
+// git serves a repository to clients with a token for it.
 func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	if s.misbehave(w, r) {
 		return
@@ -132,7 +132,7 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit finds the repository, and how to answer to a request for it.
+// admit finds the repository, and returns the answer to a request for it.
 func (s *Server) admit(w *world, r *http.Request, name, rest string) (status int, message string, repo *repository) {
 	pushes := rest == "git-receive-pack" || r.URL.Query().Get("service") == "git-receive-pack"
 	_, password, _ := r.BasicAuth()
@@ -160,8 +160,8 @@ func (s *Server) admit(w *world, r *http.Request, name, rest string) (status int
 	case repo == nil || repo.private && !w.reaches(t, repo):
 		return http.StatusNotFound, "Repository not found.", nil
 	case moved && r.Method == http.MethodGet:
-		// git posts to the old name if it was asked there for its credentials, so
-		// posts are served under it.
+		// If git had to authenticate at the old name, it also posts there, so posts are
+		// served under the old name.
 		return http.StatusMovedPermanently, "", repo
 	case pushes && (!w.reaches(t, repo) || !t.allows("contents", "write")):
 		return http.StatusForbidden, "Write access to repository not granted.", nil
@@ -184,8 +184,8 @@ func forBackend(r *http.Request, dir, rest string) *http.Request {
 	out.URL.Path = "/" + filepath.Base(dir) + "/" + rest
 	out.Header.Del("Authorization")
 	if r.ContentLength != 0 {
-		// With a length, the backend of git 2.39 spins for ever on a shorter body, and
-		// package cgi refuses a body in chunks.
+		// With a length, the backend of git 2.39 loops for ever on a shorter body. Package
+		// cgi refuses a chunked body.
 		out.TransferEncoding, out.ContentLength = nil, -1
 		out.Header.Del("Content-Length")
 	}

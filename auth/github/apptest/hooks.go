@@ -12,14 +12,14 @@ import (
 	"slices"
 )
 
-// Delivery is a webhook, and how it was answered.
+// Delivery is a webhook and its answer.
 type Delivery struct {
 	ID, Event   string // X-GitHub-Delivery and X-GitHub-Event
 	URL         string
 	Body        []byte
-	Signature   string // X-Hub-Signature-256; empty: unsigned
-	ContentType string // default application/json
-	Status      int    // of the answer; 0: none yet, or not sent
+	Signature   string // X-Hub-Signature-256; empty for unsigned
+	ContentType string // the default is application/json
+	Status      int    // of the answer; 0 if there is none yet, or if it was not sent
 }
 
 // Sign returns the signature of a body with a secret.
@@ -29,8 +29,8 @@ func Sign(secret string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Deliver sends a webhook as it is given, which need not be GitHub's, and returns
-// the status and body of the answer.
+// Deliver sends a webhook without changes, and returns the status and body of the answer.
+// The webhook need not be one of GitHub's.
 func (s *Server) Deliver(d Delivery) (status int, body string, err error) {
 	r, err := http.NewRequest(http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
@@ -56,13 +56,13 @@ func (s *Server) Deliver(d Delivery) (status int, body string, err error) {
 	return resp.StatusCode, string(b), err
 }
 
-// Deliveries are those that were made, oldest first.
+// Deliveries returns the webhooks that the server created, oldest first.
 func (s *Server) Deliveries() []Delivery {
 	return read(s, func(w *world) []Delivery { return slices.Clone(w.deliveries) })
 }
 
-// send makes a webhook and sends it, if the app has an address for webhooks. The
-// lock is held.
+// send creates a webhook, and sends it if the app has an address for webhooks. The caller
+// must hold the lock.
 func (s *Server) send(w *world, a *app, event string, payload object) {
 	h := a.manifest.Hook
 	if h.URL == "" || h.Active != nil && !*h.Active {
@@ -102,7 +102,7 @@ func (s *Server) installationEvent(w *world, action string, i *installation) {
 	})
 }
 
-// repositoriesEvent reports repositories that were "added" or "removed".
+// repositoriesEvent sends the event about repositories that were "added" or "removed".
 func (s *Server) repositoriesEvent(w *world, action string, i *installation, repos []*repository) {
 	if len(repos) == 0 {
 		return
@@ -115,8 +115,8 @@ func (s *Server) repositoriesEvent(w *world, action string, i *installation, rep
 	s.send(w, i.app, "installation_repositories", payload)
 }
 
-// toApps sends an event about a repository to every app that reaches it and
-// subscribes to the event.
+// toApps sends an event about a repository to every app that has access to the repository
+// and subscribes to the event.
 func (s *Server) toApps(w *world, event string, r *repository, payload object) {
 	for _, i := range sorted(w.installations) {
 		if !i.suspended.IsZero() || !slices.Contains(i.app.manifest.Events, event) || !slices.Contains(w.repositories(i), r) {

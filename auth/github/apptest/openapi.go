@@ -24,14 +24,14 @@ var description []byte
 
 const origin = "https://api.github.com"
 
-// checker says what of a request and its answer does not fit GitHub's description.
+// checker finds differences between a request with its answer and GitHub's description.
 type checker struct {
 	router  routers.Router
 	schemas openapi3.Schemas
 }
 
-// loadChecker returns the one checker of the process: reading the description takes
-// half of the time in which a stand-in starts, and nothing changes it.
+// loadChecker returns the only checker of the process. Reading the description takes half
+// of the time of a server's start, and nothing changes the checker.
 var loadChecker = sync.OnceValues(func() (checker, error) {
 	z, err := gzip.NewReader(bytes.NewReader(description))
 	if err != nil {
@@ -53,7 +53,7 @@ var loadChecker = sync.OnceValues(func() (checker, error) {
 	return checker{router, doc.Components.Schemas}, nil
 })
 
-// check validates. The request's path is without /api/v3.
+// check returns the differences. The request's path must not have /api/v3.
 func (c checker) check(r *http.Request, body []byte, status int, header http.Header, answer []byte) []string {
 	u, err := url.Parse(origin + r.URL.RequestURI())
 	if err != nil {
@@ -68,14 +68,14 @@ func (c checker) check(r *http.Request, body []byte, status int, header http.Hea
 	o := &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, RejectWhenRequestBodyNotSpecified: true}
 	request := &openapi3filter.RequestValidationInput{Request: in, PathParams: params, Route: route, Options: o}
 	var found []string
-	// GitHub refuses what is malformed by itself, with one of these.
+	// GitHub itself refuses a malformed request with one of these.
 	if status != http.StatusNotFound && status != http.StatusUnauthorized {
 		if err := openapi3filter.ValidateRequest(in.Context(), request); err != nil {
 			found = append(found, "request: "+err.Error())
 		}
 	}
-	// The description leaves out some of the errors that every operation has. Their
-	// body is its basic-error.
+	// The description omits some of the errors that every operation has. Their body is its
+	// basic-error.
 	if status >= http.StatusBadRequest && route.Operation.Responses.Status(status) == nil {
 		if err := c.visitError(answer); err != nil {
 			found = append(found, "answer: "+err.Error())
@@ -101,8 +101,7 @@ func (c checker) visitError(answer []byte) error {
 	return c.schemas["basic-error"].Value.VisitJSON(v)
 }
 
-// complete adds the properties that the description requires of an object, with
-// plain values.
+// complete adds the properties that the description requires of an object, with simple values.
 func (c checker) complete(name string, v object) object {
 	schema := c.schemas[name].Value
 	for _, required := range schema.Required {

@@ -8,7 +8,7 @@ import (
 	"satchel/auth/github/apptest"
 )
 
-// TestValidates: what is not as GitHub describes it is a violation.
+// TestValidates checks that every difference from GitHub's description is a violation.
 func TestValidates(t *testing.T) {
 	w := newWorld(t)
 	id := w.Install(apptest.Installing{App: "satchel", Account: "ada", By: "ada", Repositories: []string{"ada/notes"}})
@@ -17,7 +17,7 @@ func TestValidates(t *testing.T) {
 		method, path string
 		body         any
 		garble       func(path string, body map[string]any)
-		want         string // in the violation; empty: none
+		want         string // in the violation; empty for none
 	}{
 		"good request and answer":        {"POST", mint, object{"repository_ids": []int64{w.notes}}, nil, ""},
 		"permission of no such level":    {"POST", mint, object{"permissions": object{"contents": "admin"}}, nil, "request:"},
@@ -44,8 +44,8 @@ func TestValidates(t *testing.T) {
 	}
 }
 
-// TestEveryEndpointIsDescribed asks each without a credential: what GitHub's
-// description does not have would be a violation.
+// TestEveryEndpointIsDescribed requests each endpoint without a credential. An endpoint
+// outside GitHub's description would be a violation.
 func TestEveryEndpointIsDescribed(t *testing.T) {
 	w := newWorld(t)
 	for _, e := range apptest.Endpoints(w.Server) {

@@ -26,7 +26,7 @@ const (
 	manifestLife = time.Hour
 )
 
-// visit is a request of a page, under the lock.
+// visit is a request for a page, under the lock.
 type visit struct {
 	http.ResponseWriter
 	r *http.Request
@@ -34,7 +34,7 @@ type visit struct {
 	p *account // the person at the browser, or nil
 }
 
-// page writes one of pages.html.
+// page renders a template of pages.html.
 func (v *visit) page(status int, name, title string, data any) {
 	login := ""
 	if v.p != nil {
@@ -56,8 +56,7 @@ func (v *visit) missing() {
 
 func (v *visit) posts() bool { return v.r.Method == http.MethodPost }
 
-// leave sends the browser to an address with a query, of which it drops what is
-// empty.
+// leave redirects the browser to an address with a query. It drops empty parameters.
 func (v *visit) leave(target string, query url.Values) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -70,8 +69,7 @@ func (v *visit) leave(target string, query url.Values) {
 	http.Redirect(v, v.r, u.String(), http.StatusFound)
 }
 
-// site serves the pages. Each but those of signing in and of a manifest that
-// arrives asks for a person.
+// site serves the pages. All except signing in and the arrival of a manifest need a person.
 func (s *Server) site() http.Handler {
 	mux := http.NewServeMux()
 	for path, f := range map[string]func(*visit){
@@ -122,13 +120,13 @@ func (s *Server) site() http.Handler {
 	})
 }
 
-// arrives reports whether the request is a manifest from a form of another site,
-// to which the browser sends no cookie.
+// arrives reports whether the request is a manifest in a form of another site. The browser
+// sends no cookie with it.
 func arrives(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/settings/apps/new") && !r.URL.Query().Has("draft")
 }
 
-// signIn asks for a login, and no password.
+// signIn asks for a login, but not for a password.
 func (s *Server) signIn(v *visit) {
 	to := v.r.Form.Get("return_to")
 	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") {
@@ -187,7 +185,7 @@ func (s *Server) authorize(v *visit) {
 	}
 }
 
-// accessToken redeems a code. GitHub answers to errors with 200.
+// accessToken redeems a code. Like GitHub, it answers errors with status 200.
 func (s *Server) accessToken(w *world, r *http.Request) object {
 	refuse := func(code, description string) object { return object{"error": code, "error_description": description} }
 	if e := s.behaviour.TokenError; e != "" {
@@ -202,7 +200,7 @@ func (s *Server) accessToken(w *world, r *http.Request) object {
 		return refuse("incorrect_client_credentials", "The client_id and/or client_secret passed are incorrect.")
 	}
 	c := w.codes[f.Get("code")]
-	delete(w.codes, f.Get("code")) // is for one use, whatever the answer
+	delete(w.codes, f.Get("code")) // each code works once, whatever the answer
 	sum := sha256.Sum256([]byte(f.Get("code_verifier")))
 	switch {
 	case c.app != a || !c.expires.After(s.now()), c.challenge != "" && base64.RawURLEncoding.EncodeToString(sum[:]) != c.challenge:
@@ -219,8 +217,8 @@ func (s *Server) accessToken(w *world, r *http.Request) object {
 	}
 }
 
-// newApp makes an app. It keeps a manifest that arrives, and asks the browser to
-// come back for it with its cookie.
+// newApp creates an app. It stores a manifest that arrives, and redirects the browser so
+// that the next request has its cookie.
 func (s *Server) newApp(v *visit) {
 	org, q := v.r.PathValue("org"), v.r.URL.Query()
 	if arrives(v.r) {
@@ -260,7 +258,7 @@ func (s *Server) newApp(v *visit) {
 	v.leave(m.Redirect, url.Values{"code": {key}, "state": {d.state}})
 }
 
-// target is an account on which somebody may install an app, or ask to.
+// target is an account on which somebody may install an app, or ask for its installation.
 type target struct{ Login, Note, Href string }
 
 func (s *Server) targets(v *visit, a *app, state string) (all []target) {
@@ -283,13 +281,13 @@ func (s *Server) targets(v *visit, a *app, state string) (all []target) {
 	return all
 }
 
-// mayInstall reports whether somebody may install the app on an account, or ask its
-// owners to. A private app is for its owner's account alone.
+// mayInstall reports whether somebody may install the app on an account, or ask its owners
+// to do so. Only the owner's account can have a private app.
 func mayInstall(a *app, p, on *account) bool {
 	return (owns(p, on) || on.members[p.id] != "") && (a.manifest.Public || a.owner == on)
 }
 
-// installNew asks for the account, then for the repositories.
+// installNew asks for the account, and then for the repositories.
 func (s *Server) installNew(v *visit) {
 	a := v.w.app(v.r.PathValue("slug"))
 	if a == nil {
@@ -318,8 +316,8 @@ func (s *Server) installNew(v *visit) {
 	}
 }
 
-// installChosen installs an app on the repositories that the form names. An owner
-// who approves a request has no state.
+// installChosen installs an app on the repositories in the form. The approval of a request
+// has no state.
 func (s *Server) installChosen(v *visit, a *app, on *account, state string) {
 	all, repos := chosen(v)
 	i, err := s.install(v.w, a, on, v.p, all, repos)
@@ -330,7 +328,6 @@ func (s *Server) installChosen(v *visit, a *app, on *account, state string) {
 	v.back(i, "install", state)
 }
 
-// back leads the browser to the app.
 func (v *visit) back(i *installation, action, state string) {
 	v.leave(i.app.manifest.Setup, url.Values{"installation_id": {fmt.Sprint(i.id)}, "setup_action": {action}, "state": {state}})
 }
@@ -358,7 +355,7 @@ func (w *world) choices(on *account, i *installation) (all []choice) {
 	return all
 }
 
-// manage is where the owner configures an installation.
+// manage serves the page where the owner configures an installation.
 func (s *Server) manage(v *visit) {
 	id, _ := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
 	i := v.w.installations[id]

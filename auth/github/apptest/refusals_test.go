@@ -49,7 +49,7 @@ func TestRefusesCodes(t *testing.T) {
 			if c.want == "" && (v["token_type"] != "bearer" || v["expires_in"] != 28800.0 || !strings.HasPrefix(v["access_token"].(string), "ghu_")) {
 				t.Error(v)
 			}
-			// Whatever came of it, the code was used.
+			// The code is used, whatever the answer.
 			if v := w.exchange(key, verifier, nil); v["error"] != "bad_verification_code" && c.want != "incorrect_client_credentials" && !strings.Contains(name, "made") {
 				t.Errorf("a code is good twice: %v", v)
 			}
@@ -61,7 +61,7 @@ func TestRefusesAuthorizationRequests(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		change url.Values
-		back   string // the error with which it comes back; empty: it stays
+		back   string // the error in the redirect; empty if there is no redirect
 		page   string
 	}{
 		"other redirect URI":          {url.Values{"redirect_uri": {"http://evil.test/github/callback"}}, "", "400 Be careful!"},
@@ -105,7 +105,7 @@ func TestRefusesAuthorizationRequests(t *testing.T) {
 	})
 }
 
-// TestRefusesRequests goes through who may see and do what by the API.
+// TestRefusesRequests checks which credentials may see and do what in the API.
 func TestRefusesRequests(t *testing.T) {
 	w := newWorld(t)
 	w.SetPermission("ada/diary", "bob", "read")

@@ -35,14 +35,14 @@ import (
 	"satchel/internal/testenv"
 )
 
-// Options configure a Server. Zero fields take the defaults.
+// Options configures a Server. Zero fields mean the defaults.
 type Options struct {
-	// Address is the address to listen on; default: a free port on 127.0.0.1.
+	// Address is the address to listen on. The default is a free port of 127.0.0.1.
 	Address string
 }
 
-// Server is a running simulation of GitHub. Its methods are safe for concurrent use.
-// Methods that change its state panic if the test names something that does not exist.
+// Server is a running simulation of GitHub. It is safe for concurrent use. Methods that
+// change its state panic if the test names something that does not exist.
 type Server struct {
 	URL string // its origin
 
@@ -67,15 +67,15 @@ type Server struct {
 
 // Request describes a request that the server answered, without its secrets.
 type Request struct {
-	Method, Path string // the path without /api/v3
+	Method, Path string // the path is without /api/v3
 	Query        string
 	Kind         string // of its credential: "app", "installation", "user" or "client"
 	Status       int
 }
 
-// Behaviour makes the server deviate from a healthy GitHub. The keys of the maps are
-// paths without /api/v3; a key that ends in "*" matches every path with that prefix.
-// Responses that misbehave sends are not validated.
+// Behaviour makes the server deviate from a healthy GitHub. The keys of the maps are paths
+// without /api/v3. A key that ends in "*" matches every path with that prefix. Responses of
+// misbehave are not validated.
 type Behaviour struct {
 	Down    bool            // every answer is 503
 	Stall   <-chan struct{} // every response waits to receive from this channel
@@ -86,7 +86,7 @@ type Behaviour struct {
 	// Garble changes an answer of the API before it is validated.
 	Garble     func(path string, body map[string]any)
 	TokenError string // the error of the token endpoint
-	PerPage    int    // the most entries on a page of a list
+	PerPage    int    // maximum count of entries on a page of a list
 	NoHooks    bool   // webhooks are recorded and not sent
 }
 
@@ -157,8 +157,8 @@ func (s *Server) Close() {
 	})
 }
 
-// begin counts a request or a delivery as running, until end is called. It reports
-// false, and counts nothing, if the server is closing. The caller must hold mu.
+// begin counts a request or a delivery as running until end is called. If the server is
+// closing, it counts nothing and returns false. The caller must hold mu.
 func (s *Server) begin() bool {
 	if !s.closing {
 		s.running++
@@ -187,7 +187,7 @@ func (s *Server) with(f func(w *world)) {
 	f(&s.world)
 }
 
-// read returns what f finds under the lock.
+// read returns the result of f, which runs under the lock.
 func read[T any](s *Server, f func(w *world) T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,8 +209,8 @@ func (s *Server) Requests() []Request {
 	return read(s, func(*world) []Request { return slices.Clone(s.requests) })
 }
 
-// Count returns the number of requests with a method and a path. A path that ends in "*"
-// matches every path with that prefix.
+// Count returns how many requests had a method and a path. A path that ends in "*" matches
+// every path with that prefix.
 func (s *Server) Count(method, path string) (n int) {
 	for _, r := range s.Requests() {
 		if r.Method == method && matches(path, r.Path) {
@@ -245,8 +245,8 @@ func lookup[T any](m map[string]T, path string) (v T, ok bool) {
 	return v, false
 }
 
-// misbehave answers a request as the Behaviour says, and reports whether the request
-// needs no other answer.
+// misbehave answers a request as the Behaviour says. It reports whether the request is
+// answered.
 func (s *Server) misbehave(w http.ResponseWriter, r *http.Request) bool {
 	b := read(s, func(*world) Behaviour { return s.behaviour })
 	if b.Stall != nil {
@@ -284,7 +284,6 @@ func reply(w http.ResponseWriter, status int, v any) {
 	}
 }
 
-// handler serves everything.
 func (s *Server) handler() http.Handler {
 	api, site := http.StripPrefix("/api/v3", s.api()), s.site()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -315,7 +314,7 @@ type order struct {
 	Args                                                 []string
 }
 
-// obey runs a command. It returns a panic as an error, because it means that the test
+// obey runs a command. It returns a panic as an error, because a panic means that the test
 // made a mistake.
 func (s *Server) obey(name string, o order) (v any, err error) {
 	defer func() {

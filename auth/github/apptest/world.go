@@ -24,10 +24,10 @@ type account struct {
 	login   string
 	org     bool
 	members map[int64]string // of an organisation: "admin" (an owner) or "member"
-	base    string           // what every member may do with its repositories
+	base    string           // every member's permission for its repositories
 }
 
-// repository keeps its git directory when its name changes.
+// repository is a repository. It keeps its git directory when its name changes.
 type repository struct {
 	id                int64
 	owner             *account
@@ -45,7 +45,7 @@ type app struct {
 	clientID, clientSecret, hookSecret string
 	key                                *rsa.PrivateKey
 	manifest                           manifest
-	authorized                         map[int64]bool // the people who authorised it
+	authorized                         map[int64]bool // the people who authorized it
 }
 
 type installation struct {
@@ -54,7 +54,7 @@ type installation struct {
 	account     *account
 	all         bool
 	repos       map[int64]bool
-	suspended   time.Time // zero: it is not
+	suspended   time.Time // zero if it is not suspended
 	permissions map[string]string
 }
 
@@ -65,7 +65,7 @@ type pending struct {
 	account, requester *account
 }
 
-// code is an authorization code, or one of a manifest, for one use.
+// code is an authorization code or a code of a manifest, for one use.
 type code struct {
 	app                 *app
 	person              *account
@@ -73,13 +73,13 @@ type code struct {
 	expires             time.Time
 }
 
-// token is a person's, or an installation's.
+// token is the token of a person or of an installation.
 type token struct {
 	app          *app
 	person       *account
 	installation *installation
 	permissions  map[string]string
-	repos        []int64 // nil: all of the installation
+	repos        []int64 // nil for all of the installation
 	expires      time.Time
 }
 
@@ -100,11 +100,11 @@ type world struct {
 	sessions             map[string]int64
 	deliveries           []Delivery
 	revoked              int
-	issued               []string               // every token that was given out
+	issued               []string               // every token that the server returned
 	moved                map[string]*repository // by their old names
 }
 
-// draft is a manifest that waits for its owner to press Create.
+// draft is a manifest for which the owner has not pressed Create yet.
 type draft struct{ manifest, state, org string }
 
 func newWorld() world {
@@ -126,7 +126,7 @@ func find[T any](all map[int64]*T, is func(*T) bool) *T {
 	return nil
 }
 
-// sorted returns the values by their ids.
+// sorted returns the values, sorted by id.
 func sorted[T any](all map[int64]*T) (list []*T) {
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, all[id])
@@ -154,7 +154,7 @@ func (w *world) installed(a *app, on *account) *installation {
 	return find(w.installations, func(i *installation) bool { return i.app == a && i.account == on })
 }
 
-// must returns v, which a test names.
+// must returns v. It panics with what if v is nil.
 func must[T any](v *T, what any) *T {
 	if v == nil {
 		panic(fmt.Sprintf("apptest: there is no %v", what))
@@ -162,7 +162,7 @@ func must[T any](v *T, what any) *T {
 	return v
 }
 
-// secrets are all that were ever given out; a search for leaks seeks them.
+// secrets returns all secrets that the server ever returned. Searches for leaks use them.
 func (w *world) secrets() []string {
 	all := slices.Clone(w.issued)
 	for _, a := range w.apps {
@@ -179,7 +179,7 @@ func rank(permission string) int {
 	return max(0, slices.Index([]string{"none", "read", "triage", "write", "maintain", "admin"}, permission))
 }
 
-// permission is what a person may do with a repository.
+// permission returns a person's permission for a repository.
 func (w *world) permission(p *account, r *repository) string {
 	all := []string{"none", r.collaborators[p.id]}
 	if !r.private {
@@ -193,13 +193,13 @@ func (w *world) permission(p *account, r *repository) string {
 	return slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// repositories are those that an installation reaches, by id.
+// repositories returns the repositories of an installation, sorted by id.
 func (w *world) repositories(i *installation) []*repository {
 	return slices.DeleteFunc(sorted(w.repos), func(r *repository) bool { return r.owner != i.account || !i.all && !i.repos[r.id] })
 }
 
-// reaches reports whether a token reaches a repository. A person's reaches those
-// that both they and an installation reach.
+// reaches reports whether a token gives access to a repository. For a person's token, both
+// the person and an installation must have access.
 func (w *world) reaches(t *token, r *repository) bool {
 	if t.person == nil {
 		return slices.Contains(w.repositories(t.installation), r) && (t.repos == nil || slices.Contains(t.repos, r.id))
@@ -209,8 +209,9 @@ func (w *world) reaches(t *token, r *repository) bool {
 	}) != nil
 }
 
-// sees reports whether GitHub lists the installation to a person: it is on their
-// account or organisation, in whatever role, or on a repository of theirs.
+// sees reports whether GitHub lists the installation to a person. It does so if the
+// installation is on the person's account, on an organisation of which they are a member,
+// or on a repository that they can access.
 func (w *world) sees(p *account, i *installation) bool {
 	return i.account == p || i.account.members[p.id] != "" ||
 		slices.ContainsFunc(w.repositories(i), func(r *repository) bool { return r.collaborators[p.id] != "" })
@@ -219,7 +220,7 @@ func (w *world) sees(p *account, i *installation) bool {
 // owns reports whether a person may install and configure apps on an account.
 func owns(p, on *account) bool { return p == on || on.members[p.id] == "admin" }
 
-// AddPerson makes a person and returns their id.
+// AddPerson creates a person, and returns their id.
 func (s *Server) AddPerson(login string) int64 {
 	return read(s, func(w *world) int64 {
 		a := &account{id: w.id(), login: login}
@@ -228,8 +229,8 @@ func (s *Server) AddPerson(login string) int64 {
 	})
 }
 
-// AddOrg makes an organisation with its members by login, "admin" (an owner) or
-// "member". base is what members may do with its repositories.
+// AddOrg creates an organisation with its members by login: "admin" (an owner) or "member".
+// base is the members' permission for its repositories.
 func (s *Server) AddOrg(login, base string, members map[string]string) int64 {
 	return read(s, func(w *world) int64 {
 		o := &account{id: w.id(), login: login, org: true, base: base, members: map[int64]string{}}
@@ -241,7 +242,7 @@ func (s *Server) AddOrg(login, base string, members map[string]string) int64 {
 	})
 }
 
-// set sets a role, or deletes it if it is empty.
+// set sets a role, or deletes the entry if the role is empty.
 func set(roles map[int64]string, id int64, role string) {
 	roles[id] = role
 	if role == "" {
@@ -249,26 +250,26 @@ func set(roles map[int64]string, id int64, role string) {
 	}
 }
 
-// SetRole sets somebody's role in an organisation; "" ends the membership.
+// SetRole sets a person's role in an organisation. "" ends the membership.
 func (s *Server) SetRole(org, login, role string) {
 	s.with(func(w *world) { set(must(w.account(org), org).members, must(w.account(login), login).id, role) })
 }
 
-// SetPermission sets what a collaborator may do with a repository; "" ends that.
+// SetPermission sets a collaborator's permission for a repository. "" ends it.
 func (s *Server) SetPermission(repo, login, permission string) {
 	s.with(func(w *world) {
 		set(must(w.repo(repo), repo).collaborators, must(w.account(login), login).id, permission)
 	})
 }
 
-// Repository is one to make.
+// Repository describes a repository for AddRepository.
 type Repository struct {
 	Owner, Name   string
 	Private       bool
 	Collaborators map[string]string // by login
 }
 
-// AddRepository makes a repository with README.md on main, and returns its id.
+// AddRepository creates a repository with README.md on main, and returns its id.
 func (s *Server) AddRepository(r Repository) (id int64) {
 	s.with(func(w *world) {
 		made := s.makeRepository(w, must(w.account(r.Owner), r.Owner), r.Name, "", r.Private)
@@ -294,7 +295,7 @@ func (s *Server) gitDir(r *repository) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%d.git", r.id))
 }
 
-// RenameRepository gives a repository another name.
+// RenameRepository changes the name of a repository.
 func (s *Server) RenameRepository(repo, name string) {
 	s.with(func(w *world) {
 		r := must(w.repo(repo), repo)
@@ -305,8 +306,8 @@ func (s *Server) RenameRepository(repo, name string) {
 	})
 }
 
-// TransferRepository gives a repository to another account. It leaves the
-// installations of the old one.
+// TransferRepository transfers a repository to another account. Installations on the old
+// account lose it.
 func (s *Server) TransferRepository(repo, to string) {
 	s.with(func(w *world) {
 		r, o := must(w.repo(repo), repo), must(w.account(to), to)
@@ -319,7 +320,7 @@ func (s *Server) TransferRepository(repo, to string) {
 	})
 }
 
-// DeleteRepository deletes one.
+// DeleteRepository deletes a repository.
 func (s *Server) DeleteRepository(repo string) {
 	s.with(func(w *world) {
 		r := must(w.repo(repo), repo)
@@ -330,12 +331,12 @@ func (s *Server) DeleteRepository(repo string) {
 	})
 }
 
-// RenameAccount gives a person or an organisation another login.
+// RenameAccount changes the login of a person or an organisation.
 func (s *Server) RenameAccount(login, to string) {
 	s.with(func(w *world) { must(w.account(login), login).login = to })
 }
 
-// DeletePerson deletes somebody's account. Their login is free again.
+// DeletePerson deletes a person's account. The login is free again.
 func (s *Server) DeletePerson(login string) {
 	s.with(func(w *world) {
 		p := must(w.account(login), login)
@@ -354,13 +355,13 @@ func (w *world) endTokens(which func(*token) bool) {
 	maps.DeleteFunc(w.tokens, func(_ string, t *token) bool { return which(t) })
 }
 
-// Installing is an installation to make without a browser.
+// Installing describes an installation for Install.
 type Installing struct {
 	App, Account, By string
 	Repositories     []string // owner/name; nil for all
 }
 
-// Install installs an app and returns the installation's id.
+// Install installs an app without a browser, and returns the installation's id.
 func (s *Server) Install(in Installing) int64 {
 	return read(s, func(w *world) int64 {
 		i, err := s.install(w, must(w.app(in.App), in.App), must(w.account(in.Account), in.Account), must(w.account(in.By), in.By),
@@ -396,12 +397,12 @@ func (s *Server) install(w *world, a *app, on, by *account, all bool, repos []in
 	return i, nil
 }
 
-// installation runs f with the one that a test names.
+// installation runs f with the installation that a test names.
 func (s *Server) installation(id int64, f func(w *world, i *installation)) {
 	s.with(func(w *world) { f(w, must(w.installations[id], "installation")) })
 }
 
-// Choose changes which repositories an installation reaches; none for all.
+// Choose changes the repositories of an installation. None means all.
 func (s *Server) Choose(id int64, repositories ...string) {
 	s.installation(id, func(w *world, i *installation) { s.choose(w, i, len(repositories) == 0, w.ids(repositories)) })
 }
@@ -436,7 +437,7 @@ func (s *Server) unsuspend(w *world, i *installation) {
 	s.installationEvent(w, "unsuspend", i)
 }
 
-// Uninstall deletes an installation, and its tokens with it.
+// Uninstall deletes an installation and its tokens.
 func (s *Server) Uninstall(installation int64) { s.installation(installation, s.uninstall) }
 
 func (s *Server) uninstall(w *world, i *installation) {
@@ -445,7 +446,7 @@ func (s *Server) uninstall(w *world, i *installation) {
 	s.installationEvent(w, "deleted", i)
 }
 
-// DeleteApp deletes an app with its installations.
+// DeleteApp deletes an app and its installations.
 func (s *Server) DeleteApp(slug string) {
 	s.with(func(w *world) {
 		a := must(w.app(slug), slug)
@@ -458,7 +459,7 @@ func (s *Server) DeleteApp(slug string) {
 	})
 }
 
-// Deauthorize ends somebody's authorization of an app, and their tokens.
+// Deauthorize ends a person's authorization of an app, and their tokens.
 func (s *Server) Deauthorize(slug, login string) {
 	s.with(func(w *world) {
 		a, p := must(w.app(slug), slug), must(w.account(login), login)
@@ -468,7 +469,7 @@ func (s *Server) Deauthorize(slug, login string) {
 	})
 }
 
-// Tokens counts the tokens that are good, of people and of installations.
+// Tokens returns the counts of valid tokens of people and of installations.
 func (s *Server) Tokens() (people, installations int) {
 	s.with(func(w *world) {
 		for _, t := range w.tokens {
@@ -484,10 +485,9 @@ func (s *Server) Tokens() (people, installations int) {
 	return people, installations
 }
 
-// Revoked counts the tokens of people that the app ended.
+// Revoked returns how many tokens of people the app has revoked.
 func (s *Server) Revoked() int { return read(s, func(w *world) int { return w.revoked }) }
 
-// manifest is what an app is made from.
 type manifest struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
@@ -506,7 +506,7 @@ type manifest struct {
 	OnUpdate    bool              `json:"setup_on_update"`
 }
 
-// parseManifest refuses a manifest that GitHub's page refuses.
+// parseManifest parses a manifest. It refuses what GitHub's page refuses.
 func parseManifest(text string) (m manifest, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
@@ -588,7 +588,7 @@ type App struct {
 	ClientSecret, PrivateKey, Webhook string
 }
 
-// AddApp makes an app from a manifest without a browser.
+// AddApp creates an app from a manifest, without a browser.
 func (s *Server) AddApp(owner string, manifestJSON []byte) App {
 	m, err := parseManifest(string(manifestJSON))
 	if err != nil {

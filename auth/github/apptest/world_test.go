@@ -28,8 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a GitHub with ada, who owns ada/notes (private) and acme, of which bob
-// is a member who may only read acme/wiki, and mallory, who is nobody's.
+// world is a GitHub with three people. ada owns ada/notes (private) and acme. bob is a
+// member of acme who may only read acme/wiki. mallory belongs to none of these.
 type world struct {
 	*apptest.Server
 	t     *testing.T
@@ -77,7 +77,6 @@ func newWorld(t *testing.T, change ...func(object)) *world {
 	return w
 }
 
-// jwt signs as the app.
 func (w *world) jwt(claims object) string {
 	w.t.Helper()
 	block, _ := pem.Decode([]byte(w.app.PrivateKey))
@@ -99,7 +98,7 @@ func (w *world) jwt(claims object) string {
 	return text + "." + b64(signature)
 }
 
-// ask makes a request of the API, and returns its status and body.
+// ask sends a request to the API, and returns the status and body of the answer.
 func (w *world) ask(method, path, credential string, body any) (int, object) {
 	w.t.Helper()
 	status, _, text := w.raw(method, path, credential, body)
@@ -144,7 +143,7 @@ func (w *world) raw(method, path, credential string, body any) (int, http.Header
 
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// token is one of the installation for one repository.
+// token returns a token of the installation for one repository.
 func (w *world) token(installation, repository int64) string {
 	w.t.Helper()
 	status, v := w.ask("POST", fmt.Sprintf("/app/installations/%d/access_tokens", installation), w.jwt(nil),
@@ -155,7 +154,7 @@ func (w *world) token(installation, repository int64) string {
 	return v["token"].(string)
 }
 
-// begin is an authorization request with PKCE.
+// begin returns an authorization request with PKCE.
 func (w *world) begin(change url.Values) (location, verifier string) {
 	verifier = strings.Repeat("verifier", 8)
 	sum := sha256.Sum256([]byte(verifier))
@@ -169,7 +168,7 @@ func (w *world) begin(change url.Values) (location, verifier string) {
 	return w.URL + "/login/oauth/authorize?" + q.Encode(), verifier
 }
 
-// personToken is a token of somebody who authorises the app.
+// personToken returns a token of a person who authorizes the app.
 func (w *world) personToken(login string) string {
 	w.t.Helper()
 	location, verifier := w.begin(nil)
@@ -180,7 +179,6 @@ func (w *world) personToken(login string) string {
 	return w.exchange(back.Query().Get("code"), verifier, nil)["access_token"].(string)
 }
 
-// exchange redeems a code.
 func (w *world) exchange(code, verifier string, change url.Values) object {
 	w.t.Helper()
 	form := url.Values{
@@ -208,7 +206,6 @@ func (w *world) exchange(code, verifier string, change url.Values) object {
 	return v
 }
 
-// git runs git as a program of somebody's who has the token.
 func (w *world) git(dir, token string, args ...string) (string, error) {
 	cmd := testenv.Git(w.t, dir, args...)
 	cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper",
@@ -217,7 +214,7 @@ func (w *world) git(dir, token string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// commit makes a clone of a repository with a commit that was not pushed.
+// commit returns a clone of a repository with a commit that is not pushed.
 func (w *world) commit(repo, token, path, content string) (dir string) {
 	w.t.Helper()
 	dir = filepath.Join(w.t.TempDir(), "clone")

@@ -42,7 +42,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	b, _ := s.now()
-	// GitHub answers to errors with 200, and with a form unless asked for JSON.
+	// GitHub answers errors with status 200, and with a form unless the client asks for JSON.
 	answer := func(v map[string]string) {
 		if strings.Contains(r.Header.Get("Accept"), "application/json") {
 			reply(w, http.StatusOK, v)
@@ -91,7 +91,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bearer returns what the request's token reaches.
+// bearer returns the grant of the request's token.
 func (s *Server) bearer(w http.ResponseWriter, r *http.Request) (grant, bool) {
 	t, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	s.mu.Lock()

@@ -12,57 +12,56 @@ import (
 	"sync"
 )
 
-// Options configure a Server. Zero fields take the defaults.
+// Options configures a Server. Zero fields mean the defaults.
 type Options struct {
-	// ClientID and ClientSecret are the one app's; default "Iv1.satchel" and
+	// ClientID and ClientSecret belong to the only app. The default is "Iv1.satchel" and
 	// "githubtest-secret".
 	ClientID, ClientSecret string
-	// Callback is the app's callback URL, below which redirect URIs must be; empty
-	// for any.
+	// Callback is the app's callback URL. Redirect URIs must be below it. If it is empty,
+	// all are accepted.
 	Callback string
-	// Address is where to listen; default a free port of 127.0.0.1.
+	// Address is the address to listen on. The default is a free port of 127.0.0.1.
 	Address string
 }
 
-// Person is who signs in, without a question.
+// Person is the person who signs in. The server asks no question.
 type Person struct {
 	ID        int64
 	Login     string
 	Name      string
-	Type      string // default "User"
-	Suspended string // the time since when; empty: not
+	Type      string // the default is "User"
+	Suspended string // when the suspension began; empty for none
 	Emails    []Email
 	Orgs      []Membership
 }
 
-// Email is an address of a person's.
+// Email is an address of a person.
 type Email struct {
 	Email    string `json:"email"`
 	Primary  bool   `json:"primary"`
 	Verified bool   `json:"verified"`
 }
 
-// Membership is one in an organisation: active or pending.
+// Membership is a membership in an organisation, active or pending.
 type Membership struct{ Org, State string }
 
-// Behaviour is what the server does otherwise than GitHub does on a good day. The
-// zero value is a good day. Paths are such as "/login/oauth/access_token" or
-// "/user".
+// Behaviour describes faults of the server. The zero value has none. Paths have the form
+// "/login/oauth/access_token" or "/user".
 type Behaviour struct {
 	Stall      <-chan struct{}        // every answer waits for it
-	Status     map[string]int         // by path: answer with it, and Message
-	Header     map[string]http.Header // by path: with these headers
-	Message    string                 // of those answers
-	Body       map[string]string      // by path: answer 200 with it
+	Status     map[string]int         // by path: the status of the answer, which has the body Message
+	Header     map[string]http.Header // by path: headers of these answers
+	Message    string                 // of these answers
+	Body       map[string]string      // by path: the body of an answer with status 200
 	Refuse     string                 // the error of the authorization response
-	TokenError string                 // the error of the token response, with 200
-	IgnoreOrg  bool                   // the filter state=active is not heeded
-	PerPage    int                    // at most so many entries on a page
+	TokenError string                 // the error of the token response, with status 200
+	IgnoreOrg  bool                   // ignores the filter state=active
+	PerPage    int                    // maximum count of entries on a page
 }
 
-// Server is a running stand-in. It is safe for concurrent use.
+// Server is a running simulation of GitHub. It is safe for concurrent use.
 type Server struct {
-	// URL is the address as config has it.
+	// URL is the address in the form of the configuration.
 	URL string
 	o   Options
 	srv *httptest.Server
@@ -85,7 +84,7 @@ type grant struct {
 	scope               string
 }
 
-// New starts a server, which Close ends.
+// New starts a server. Close ends it.
 func New(o Options) *Server {
 	if o.ClientID == "" {
 		o.ClientID = "Iv1.satchel"
@@ -122,41 +121,41 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends the server and the requests that are under way.
+// Close ends the server and the requests in progress.
 func (s *Server) Close() {
 	s.once.Do(func() { close(s.closed) })
 	s.srv.CloseClientConnections()
 	s.srv.Close()
 }
 
-// ClientID and ClientSecret are the app's.
+// ClientID returns the id of the app.
 func (s *Server) ClientID() string { return s.o.ClientID }
 
-// ClientSecret is the app's secret.
+// ClientSecret returns the secret of the app.
 func (s *Server) ClientSecret() string { return s.o.ClientSecret }
 
-// SignIn says who signs in from now on.
+// SignIn sets the person who signs in from now on.
 func (s *Server) SignIn(p Person) { s.mu.Lock(); s.person = p; s.mu.Unlock() }
 
-// Behave says how the server behaves from now on.
+// Behave sets the behaviour of the server from now on.
 func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
 
-// Requests reports how many requests came to a path such as "/user".
+// Requests returns the count of requests to a path such as "/user".
 func (s *Server) Requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[path]
 }
 
-// Tokens reports how many tokens are good, and how many were revoked.
+// Tokens returns the counts of valid and of revoked tokens.
 func (s *Server) Tokens() (good, revoked int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.tokens), s.revoked
 }
 
-// Browse does what a person's browser does at the authorization endpoint, and
-// returns the query with which it comes back to the redirect URI.
+// Browse requests the authorization endpoint as a person's browser does, and returns the
+// query of the redirect URI.
 func (s *Server) Browse(location string) (url.Values, error) {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
@@ -193,7 +192,7 @@ func (s *Server) misbehave(next http.Handler) http.Handler {
 			case <-b.Stall:
 			case <-r.Context().Done():
 				return
-			case <-s.closed: // the context of a request whose body nobody reads does not end
+			case <-s.closed: // a request's context does not end if nobody reads its body
 				return
 			}
 		}

@@ -1,8 +1,7 @@
-// Package mailtest is a mail server for tests, on loopback in this process: SMTP
-// with STARTTLS or with TLS from the first byte under an authority of its own,
-// AUTH PLAIN, and the mails that came.
+// Package mailtest is a mail server for tests, on loopback in this process. It speaks SMTP
+// with STARTTLS or with TLS from the first byte, under its own authority, and AUTH PLAIN.
+// It keeps the mails that arrive.
 //
-// It promises to take a mail only in the order of commands that RFC 5321 wants,
-// to keep exactly the bytes that came, and to misbehave exactly as its Behaviour
-// says. Only tests import it.
+// It accepts a mail only with the order of commands in RFC 5321, and keeps exactly the
+// bytes that arrived. It misbehaves only as its Behaviour says. Only tests import it.
 package mailtest

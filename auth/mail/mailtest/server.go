@@ -14,41 +14,40 @@ import (
 	"sync"
 )
 
-// Options configure a Server. Zero fields take the defaults.
+// Options configures a Server. Zero fields mean the defaults.
 type Options struct {
-	// TLS has the server speak it from the first byte (smtps).
+	// TLS makes the server speak TLS from the first byte (smtps).
 	TLS bool
-	// User and Password, where there is a user, must be given before a mail.
+	// User and Password are required before a mail, if User is not empty.
 	User, Password string
-	// Names are what the certificate is for; default localhost, 127.0.0.1 and ::1.
+	// Names are the names in the certificate. The default is localhost, 127.0.0.1 and ::1.
 	Names []string
-	// Address is where to listen; default a free port of 127.0.0.1.
+	// Address is the address to listen on. The default is a free port of 127.0.0.1.
 	Address string
 }
 
-// Behaviour is what the server does otherwise than a good one. The zero value is
-// good.
+// Behaviour describes faults of the server. The zero value has none.
 type Behaviour struct {
-	NoStartTLS bool // is not offered, as when somebody on the way took it out
-	NoAuth     bool // is not offered
-	Login      bool // is offered in place of PLAIN
-	Greedy     bool // LOGIN asks once more
-	// Answers are given in place of the usual ones, by command such as "RCPT";
-	// "" is the greeting, and "." the end of a mail.
+	NoStartTLS bool // STARTTLS is not offered, as if an attacker had removed the offer
+	NoAuth     bool // AUTH is not offered
+	Login      bool // LOGIN is offered instead of PLAIN
+	Greedy     bool // LOGIN asks one more question
+	// Answers replace the usual answers, by command such as "RCPT". "" is the greeting, and
+	// "." the end of a mail.
 	Answers map[string]string
-	// Stall has the server wait for it before the answer to Stalled.
+	// Stall is a channel that the server waits for before it answers the command Stalled.
 	Stall   <-chan struct{}
 	Stalled string
-	// Garbage has the server greet with so many bytes without a line's end.
+	// Garbage is the length of a greeting without a line end, in bytes.
 	Garbage int
 }
 
-// Mail is one that came.
+// Mail is a mail that arrived.
 type Mail struct {
 	From, To string // of the envelope
 	Raw      string // with dots unstuffed
 	TLS      bool
-	User     string // who was authenticated
+	User     string // the authenticated user
 }
 
 // Message parses the mail.
@@ -58,9 +57,9 @@ func (m Mail) Message() (*mail.Message, error) { return mail.ReadMessage(strings
 type Server struct {
 	// Address is its host and port.
 	Address string
-	// CAs has the one authority that its certificate is of.
+	// CAs holds the authority that signed the server's certificate.
 	CAs *x509.CertPool
-	// CA is that authority in PEM.
+	// CA is the same authority in PEM.
 	CA []byte
 
 	o   Options
@@ -70,7 +69,7 @@ type Server struct {
 	mu        sync.Mutex
 	behaviour Behaviour
 	mails     []Mail
-	arrived   chan struct{} // replaced and closed when a mail comes
+	arrived   chan struct{} // replaced and closed when a mail arrives
 	commands  []string
 	conns     map[net.Conn]bool
 	closed    chan struct{}
@@ -78,7 +77,7 @@ type Server struct {
 	wg        sync.WaitGroup
 }
 
-// New starts a server, which Close ends.
+// New starts a server. Close ends it.
 func New(o Options) *Server {
 	if len(o.Names) == 0 {
 		o.Names = []string{"localhost", "127.0.0.1", "::1"}
@@ -97,7 +96,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// URL is the server's address as config has it, with the user and the password.
+// URL returns the server's address in the form of the configuration, with the user and the
+// password.
 func (s *Server) URL() string {
 	scheme, user := "smtp://", ""
 	if s.o.TLS {
@@ -121,18 +121,18 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
-// Behave says how the server behaves from now on.
+// Behave sets the behaviour of the server from now on.
 func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
 
-// Mails returns the mails that came, oldest first.
+// Mails returns the mails that arrived, oldest first.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Mail(nil), s.mails...)
 }
 
-// Wait returns the n-th mail (from 1) once it came, or false when done is closed
-// before.
+// Wait returns the n-th mail (from 1) after it has arrived. It returns false if done is
+// closed first.
 func (s *Server) Wait(n int, done <-chan struct{}) (Mail, bool) {
 	for {
 		s.mu.Lock()
@@ -150,7 +150,7 @@ func (s *Server) Wait(n int, done <-chan struct{}) (Mail, bool) {
 	}
 }
 
-// Commands returns every line that came outside of a mail, without credentials.
+// Commands returns every line that arrived outside of a mail, without credentials.
 func (s *Server) Commands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,6 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// conversation is one connection.
 type conversation struct {
 	s      *Server
 	c      net.Conn
@@ -222,7 +221,7 @@ type conversation struct {
 
 func (k *conversation) use(c net.Conn) { k.c, k.r = c, bufio.NewReader(c) }
 
-// say answers to a command.
+// say sends the answer to a command.
 func (k *conversation) say(command, text string) bool {
 	k.s.mu.Lock()
 	b := k.s.behaviour
@@ -323,7 +322,7 @@ func (k *conversation) next() bool {
 	return true
 }
 
-// authentic reports whether an AUTH command comes with the user and the password.
+// authentic reports whether an AUTH command has the right user and password.
 func (k *conversation) authentic(rest string, b Behaviour) bool {
 	want, got := "\x00"+k.s.o.User+"\x00"+k.s.o.Password, ""
 	if !b.Login {

@@ -15,7 +15,6 @@ import (
 	"satchel/internal/fault"
 )
 
-// hs256 signs with a shared secret.
 func hs256(header, payload string, secret []byte) string {
 	text := b64([]byte(header)) + "." + b64([]byte(payload))
 	m := hmac.New(sha256.New, secret)
@@ -23,8 +22,8 @@ func hs256(header, payload string, secret []byte) string {
 	return text + "." + b64(m.Sum(nil))
 }
 
-// Attacks by who holds no token of the issuer, or makes another one of it. All
-// get the same answer, which tells nothing.
+// Attacks by people who have no token of the issuer, or who change one. All get the same
+// answer, which reveals nothing.
 func TestForgedTokens(t *testing.T) {
 	now := time.Now()
 	k, r, stranger := ec(), rsaKey(), ecOther()
@@ -47,8 +46,8 @@ func TestForgedTokens(t *testing.T) {
 	for len(padded) == len(strings.TrimRight(padded, "=")) {
 		padded = base64.URLEncoding.EncodeToString([]byte(toJSON(good(now, obj{"name": "xy" + padded[:1]}))))
 	}
-	// lastBit returns the signature's text with another last character that decodes
-	// to the same bytes where spare bits are passed over.
+	// lastBit returns the signature with a different last character. It decodes to the same
+	// bytes if the decoder ignores spare bits.
 	lastBit := func() string {
 		const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 		s := parts[2]
@@ -146,7 +145,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// signedWith returns a token whose text has all of the characters.
+// signedWith returns a token whose text contains all of the characters.
 func signedWith(k signer, now time.Time, chars string) string {
 	for i := 0; ; i++ {
 		token := k.token(good(now, obj{"jti": i}))
@@ -156,7 +155,7 @@ func signedWith(k signer, now time.Time, chars string) string {
 	}
 }
 
-// Tokens that the issuer signed, for something else. These may be told why.
+// The issuer signed these tokens, but for something else. Their bearers may learn the reason.
 func TestSignedForSomethingElse(t *testing.T) {
 	now := time.Now()
 	k := ec()
@@ -168,7 +167,7 @@ func TestSignedForSomethingElse(t *testing.T) {
 		claims obj
 		header obj
 		change func(*access.Options)
-		want   string // in the public message
+		want   string // part of the public message
 	}{
 		{name: "expired", claims: obj{"exp": at(-2 * time.Minute)}, want: "has expired"},
 		{name: "no exp", claims: obj{"exp": nil}, want: "when it expires"},
@@ -236,8 +235,8 @@ func TestSignedForSomethingElse(t *testing.T) {
 	}
 }
 
-// Attack: a token that says which key is right, before its signature is looked at,
-// makes the library verify with a key of the sender's choice.
+// Attack: a token names its key, so that the library verifies the token with a key of the
+// sender's choice.
 func TestOnlyPublishedKeysVerify(t *testing.T) {
 	now := time.Now()
 	for name, tt := range map[string]struct {
@@ -284,7 +283,7 @@ func TestOnlyPublishedKeysVerify(t *testing.T) {
 	}
 }
 
-// private returns the key as an issuer publishes it that publishes too much.
+// private returns the key in the form of an issuer that also publishes its private part.
 func private(s signer) map[string]any {
 	m := s.jwk()
 	d, err := s.private.(interface{ Bytes() ([]byte, error) }).Bytes()

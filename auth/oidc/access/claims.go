@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on the values from a token, in bytes.
+// Limits on values from a token in bytes.
 const (
 	maxSubject = 255 // OpenID Connect Core section 2
 	maxClient  = 512 // ids may be URLs
@@ -22,9 +22,9 @@ const (
 // claims are the claims of a token with a verified signature.
 type claims map[string]any
 
-// lookup finds a claim by its literal name, or else by taking its dots as steps into
-// objects: namespaced claims are called like https://example.com/email, nested ones like
-// realm_access.roles.
+// lookup returns a claim by its literal name, or else by the dots in its name, which are
+// steps into objects. An example of a literal name is https://example.com/email, and of a
+// nested one realm_access.roles.
 func (c claims) lookup(name string) (any, bool) {
 	if name == "" { // not configured
 		return nil, false
@@ -45,8 +45,8 @@ func (c claims) lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// text returns a claim that names something: not empty, bounded, and without
-// bytes that look like others (JSON's lone surrogates all become U+FFFD).
+// text returns a claim that identifies something: not empty, limited in length, and without
+// characters that look the same in other values. JSON's lone surrogates all become U+FFFD.
 func text(v any, limit int) (string, bool) {
 	s, ok := v.(string)
 	if !ok || s == "" || len(s) > limit {
@@ -77,8 +77,8 @@ func words(v any) []string {
 	return nil
 }
 
-// audience reports whether aud, a text or a list (RFC 7519 section 4.1.3), has one of our
-// audiences.
+// audience reports whether aud, a text or a list (RFC 7519 section 4.1.3), contains one of
+// our audiences.
 func (c claims) audience(ours []string) bool {
 	switch v := c["aud"].(type) {
 	case string:
@@ -89,8 +89,8 @@ func (c claims) audience(ours []string) bool {
 	return false
 }
 
-// lifetime says why a token is not valid now, empty if it is (RFC 7519 sections 4.1.4 to
-// 4.1.6).
+// lifetime returns the reason why a token is not valid now. It returns "" for a valid one
+// (RFC 7519 sections 4.1.4 to 4.1.6).
 func (c claims) lifetime(now time.Time, skew time.Duration) string {
 	if exp, ok := seconds(c["exp"]); !ok {
 		return "The token does not say when it expires."
@@ -109,27 +109,28 @@ func (c claims) lifetime(now time.Time, skew time.Duration) string {
 	return ""
 }
 
-// expires returns when the token expires according to lifetime.
+// expires returns the time at which lifetime no longer accepts the token.
 func (c claims) expires(skew time.Duration) time.Time {
 	exp, _ := seconds(c["exp"])
 	return exp.Add(skew)
 }
 
-// seconds reads a NumericDate. It rejects years beyond 9999, which overflow elsewhere.
+// seconds returns the time of a NumericDate. It rejects years after 9999, which overflow
+// elsewhere.
 func seconds(v any) (time.Time, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return time.Time{}, false
 	}
 	f, err := n.Float64()
-	if err != nil || f < 0 || f > 253402300799 { // the year 9999
+	if err != nil || f < 0 || f > 253402300799 { // the end of the year 9999
 		return time.Time{}, false
 	}
 	whole, fraction := math.Modf(f)
 	return time.Unix(int64(whole), int64(fraction*1e9)), true
 }
 
-// client returns the first claim that names the client; empty if none does.
+// client returns the first claim that names the client, or "" if there is none.
 func (c claims) client(names []string) string {
 	for _, name := range names {
 		v, _ := c.lookup(name)
@@ -140,7 +141,7 @@ func (c claims) client(names []string) string {
 	return ""
 }
 
-// email returns the person's address if the issuer verified it.
+// email returns the person's address if the issuer has verified it.
 func (c claims) email(claim, verified string) string {
 	if claim == "" {
 		return ""
@@ -160,7 +161,7 @@ func (c claims) email(claim, verified string) string {
 	return s
 }
 
-// name returns a claim that a person reads, on one line and bounded.
+// name returns a claim to show to people, on one line and limited in length.
 func (c claims) name(claim string) string {
 	v, _ := c.lookup(claim)
 	s, _ := v.(string)
@@ -175,7 +176,7 @@ func (c claims) name(claim string) string {
 	return s[:end]
 }
 
-// required is a claim that must have a certain value.
+// required is a claim that must have a given value.
 type required struct{ name, value string }
 
 func parseRequired(pairs []string) []required {
@@ -187,7 +188,7 @@ func parseRequired(pairs []string) []required {
 	return out
 }
 
-// holds reports whether the claim is the value or a list that contains it.
+// holds reports whether the claim is the value, or a list that contains the value.
 func (r required) holds(c claims) bool {
 	v, ok := c.lookup(r.name)
 	if !ok {

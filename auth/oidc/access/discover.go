@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// maxDocument bounds the issuer's responses, in bytes. Entra's keys with their certificates
-// have about 20 KiB.
+// maxDocument is the maximum size of the issuer's responses in bytes. Entra's keys with
+// their certificates have about 20 KiB.
 const maxDocument = 512 << 10
 
-// maxRedirects are followed, on the same host.
+// maxRedirects is the maximum count of redirects, all on the same host.
 const maxRedirects = 3
 
 // errUnreachable reports that the issuer's host did not answer.
 var errUnreachable = errors.New("no answer")
 
-// source fetches the issuer's keys. It belongs to one goroutine.
+// source fetches the issuer's keys. Only one goroutine uses it.
 type source struct {
 	issuer  string
 	http    *http.Client
@@ -31,7 +31,7 @@ type source struct {
 	now     func() time.Time
 	log     *slog.Logger
 	found   string // the location that last had the metadata
-	jwks    string // empty: not known yet
+	jwks    string // empty if not known yet
 	checked time.Time
 	skipped string // the last log message about unusable keys
 }
@@ -46,8 +46,7 @@ func newSource(o Options) *source {
 	return &source{issuer: o.Issuer, http: &c, maxAge: o.KeysMaxAge, now: o.Now, log: o.Logger}
 }
 
-// sameHost allows redirects only on the same host, so that no other host can provide the
-// keys.
+// sameHost allows redirects only to the same host, so that no other host can provide the keys.
 func sameHost(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
@@ -74,7 +73,7 @@ func (s *source) fetch(ctx context.Context) ([]key, error) {
 	}
 	body, err := s.get(ctx, s.jwks)
 	if err != nil {
-		s.checked = time.Time{} // they may have moved
+		s.checked = time.Time{} // the keys may have moved
 		return nil, fmt.Errorf("keys of %s: %w", s.issuer, err)
 	}
 	keys, skipped, err := parseKeys(body)
@@ -105,16 +104,16 @@ func (s *source) discover(ctx context.Context) (string, error) {
 			return uri, nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", l, err))
-		if errors.Is(err, errUnreachable) { // they are all on one host
+		if errors.Is(err, errUnreachable) { // all locations are on one host
 			break
 		}
 	}
 	return "", fmt.Errorf("metadata of %s: %w", s.issuer, errors.Join(errs...))
 }
 
-// locations returns the possible URLs of an issuer's metadata: OpenID Connect Discovery
-// appends to the issuer (section 4), RFC 8414 inserts before its path (section 3), and some
-// servers mix the two.
+// locations returns the possible URLs of an issuer's metadata. OpenID Connect Discovery
+// appends to the issuer (section 4). RFC 8414 inserts before the issuer's path (section 3).
+// Some servers mix the two.
 func locations(issuer string) []string {
 	const oidc, oauth = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
 	base := strings.TrimSuffix(issuer, "/")
@@ -142,7 +141,7 @@ func (s *source) metadata(ctx context.Context, location string) (string, error) 
 	if err := json.Unmarshal(body, &m); err != nil {
 		return "", fmt.Errorf("metadata: %w", err)
 	}
-	if m.Issuer != s.issuer { // RFC 8414 section 3.3: identical
+	if m.Issuer != s.issuer { // must be identical (RFC 8414 section 3.3)
 		return "", fmt.Errorf("it is the metadata of the issuer %.200q; if that is the same one, set auth.issuer.url to exactly that", m.Issuer)
 	}
 	u, err := url.Parse(m.JWKSURI)

@@ -100,13 +100,14 @@ func TestKeysThatMove(t *testing.T) {
 			is.answers["/new"] = toJSON(obj{"keys": []any{ecOther().jwk()}})
 			is.answers["/keys"] = ""
 		})
-		// Where they were is asked first, and then where they are.
+		// The verifier first asks at the old place, and then at the new one.
 		_, err = verify(v, ecOther().token(good(time.Now())))
 		want(t, err, fault.Unavailable)
 		time.Sleep(2 * time.Second)
 		_, err = verify(v, ecOther().token(good(time.Now())))
 		want(t, err, "")
-		// Metadata that is away for a time leaves the keys where they were.
+		// If the metadata is missing for a time, the verifier still fetches the keys from
+		// the same place.
 		is.set(func(is *issuer) {
 			is.answers["/realms/acme/.well-known/openid-configuration"] = ""
 			is.answers["/new"] = toJSON(obj{"keys": []any{ec().jwk()}})
@@ -117,7 +118,7 @@ func TestKeysThatMove(t *testing.T) {
 	})
 }
 
-// Attack: a redirect to another host, where somebody else's keys are.
+// Attack: a redirect leads to another host with somebody else's keys.
 func TestRedirects(t *testing.T) {
 	evilKeys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(toJSON(obj{"keys": []any{ecOther().jwk()}})))
@@ -125,7 +126,7 @@ func TestRedirects(t *testing.T) {
 	defer evilKeys.Close()
 	for _, tt := range []struct {
 		name string
-		to   string // of /keys; "" for none
+		to   string // the target of /keys; "" for none
 		ok   bool
 	}{
 		{"none", "", true},
@@ -168,7 +169,7 @@ func TestRedirects(t *testing.T) {
 				return
 			}
 			want(t, err, fault.Unavailable)
-			if n := asked.Load(); n > 40 { // some attempts, each of one request and three redirects
+			if n := asked.Load(); n > 40 { // some attempts, each with one request and three redirects
 				t.Errorf("%d redirects were followed", n)
 			}
 			_, err = verify(v, ecOther().token(good(time.Now(), obj{"iss": s.URL})))

@@ -10,8 +10,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// FuzzVerify: no text makes it panic, and none passes but what the issuer signed,
-// byte for byte.
+// FuzzVerify checks that no text causes a panic. Verify accepts only tokens that the issuer
+// signed, byte for byte.
 func FuzzVerify(f *testing.F) {
 	k := ec()
 	now := time.Now()
@@ -46,9 +46,9 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzClaims: whatever the issuer signs, what comes out is bounded and has no
-// bytes that forge lines; and without a person, a client and our audience nothing
-// does.
+// FuzzClaims checks the results for any claims that the issuer signs. All texts are limited
+// in length, without characters that forge lines. Without a person, a client and our
+// audience there is no result.
 func FuzzClaims(f *testing.F) {
 	k := edKey()
 	v := newIssuer(k).verifier(f, func(o *access.Options) { o.SpaceClaim = "a.b" })

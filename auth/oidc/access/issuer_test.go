@@ -40,7 +40,7 @@ type signer struct {
 	private  crypto.Signer
 }
 
-// The keys are made once: RSA's take long.
+// The keys are created once, because RSA keys take long.
 var (
 	ec      = sync.OnceValue(func() signer { return newEC("ec-1") })
 	ecOther = sync.OnceValue(func() signer { return newEC("ec-2") })
@@ -71,7 +71,7 @@ func newRSA(bits int) *rsa.PrivateKey {
 	return k
 }
 
-// jwk returns the public key as the issuer publishes it, with other members.
+// jwk returns the public key in the issuer's form. more adds or replaces members.
 func (s signer) jwk(more ...map[string]any) map[string]any {
 	b, err := jose.JSONWebKey{Key: s.private.Public(), KeyID: s.kid, Use: "sig"}.MarshalJSON()
 	if err != nil {
@@ -93,7 +93,7 @@ func (s signer) jwk(more ...map[string]any) map[string]any {
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// raw signs header and payload as they are written.
+// raw signs header and payload as given.
 func (s signer) raw(header, payload string) string {
 	text := b64([]byte(header)) + "." + b64([]byte(payload))
 	sig, err := jwt.GetSigningMethod(s.alg).Sign(text, s.private)
@@ -113,8 +113,8 @@ func toJSON(v any) string {
 	return string(b)
 }
 
-// token signs claims under the header that the issuer's access tokens have; a
-// nil member is left out.
+// token signs claims, with the header of the issuer's access tokens. Members that are nil
+// are omitted.
 func (s signer) token(claims obj, header ...obj) string {
 	h := obj{"alg": s.alg, "kid": s.kid, "typ": "at+jwt"}
 	for _, o := range header {
@@ -124,7 +124,7 @@ func (s signer) token(claims obj, header ...obj) string {
 	return s.raw(toJSON(h), toJSON(claims))
 }
 
-// good returns the claims of a token that passes, changed.
+// good returns the claims of a valid token, with changes.
 func good(now time.Time, change ...obj) obj {
 	c := obj{
 		"iss": issuerURL, "sub": "person-1", "aud": resource, "client_id": "client-1", "scope": "openid read write",
@@ -146,9 +146,9 @@ type issuer struct {
 	keys    []map[string]any
 	down    bool
 	hang    bool              // answers only when the request ends
-	answers map[string]string // by path, in place of what it would say
+	answers map[string]string // by path; replaces the normal answer
 	asked   map[string]int    // by path
-	gate    chan struct{}     // what key requests wait for
+	gate    chan struct{}     // requests of keys wait for it
 }
 
 func newIssuer(keys ...signer) *issuer {
@@ -172,14 +172,14 @@ func (is *issuer) set(f func(*issuer)) {
 	f(is)
 }
 
-// fetched returns how often the keys were asked for.
+// fetched returns how often the keys were requested.
 func (is *issuer) fetched() int {
 	is.mu.Lock()
 	defer is.mu.Unlock()
 	return is.asked["/keys"]
 }
 
-// requests returns how often each path was asked for.
+// requests returns how often each path was requested.
 func (is *issuer) requests() map[string]int {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -216,7 +216,7 @@ func (is *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader([]byte(body))), Request: r}, nil
 }
 
-// options are those that the configuration has by default.
+// options returns the defaults of the configuration, with changes.
 func (is *issuer) options(change ...func(*access.Options)) access.Options {
 	o := access.Options{
 		Issuer: is.url, Resource: resource,

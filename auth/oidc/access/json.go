@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of objects and lists in a token.
+// maxDepth is the maximum nesting of objects and lists in a token.
 const maxDepth = 16
 
 // readObject reads a JSON object strictly: a member may occur once, and text must be UTF-8.
-// With duplicate members, two readers could understand a token differently (RFC 8725
-// section 2.4, RFC 7519 section 4). Numbers keep their text.
+// Two readers could understand a token with duplicate members differently (RFC 8725 section
+// 2.4, RFC 7519 section 4). Numbers keep their text.
 func readObject(data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) || !json.Valid(data) {
 		return nil, errors.New("not JSON")

@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// maxKeys bounds a key set. Issuers publish two to ten; Entra about twenty.
+	// maxKeys is the maximum count of keys in a set. Most issuers publish two to ten, and
+	// Entra about twenty.
 	maxKeys = 100
-	// RSA keys below the first can be broken (NIST SP 800-131A). Above the second, checking
-	// a signature costs too much.
+	// RSA keys below the minimum can be broken (NIST SP 800-131A). Above the maximum,
+	// verifying a signature costs too much.
 	minRSABits, maxRSABits = 2048, 8192
 )
 
 // kind is the kind of key that an algorithm needs.
 type kind struct {
-	family string // the JWK's kty
+	family string // kty of the JWK
 	curve  elliptic.Curve
 }
 
-// kindOf returns the kind of key that an algorithm needs; ok is false for the algorithm
-// none, for algorithms with a shared secret, and for other spellings (RFC 7515 section
-// 4.1.1: names are case-sensitive).
+// kindOf returns the kind of key that an algorithm needs. ok is false for the algorithm
+// none, for algorithms with a shared secret, and for other spellings, because names are
+// case-sensitive (RFC 7515 section 4.1.1).
 func kindOf(alg string) (k kind, ok bool) {
 	switch alg {
 	case "ES256":
@@ -46,7 +47,6 @@ func kindOf(alg string) (k kind, ok bool) {
 	return kind{}, false
 }
 
-// key is one public key of the issuer.
 type key struct {
 	id     string
 	alg    string // empty if the issuer does not state it
@@ -54,19 +54,19 @@ type key struct {
 	public any // *ecdsa.PublicKey, *rsa.PublicKey or ed25519.PublicKey
 }
 
-// fits reports whether a token with the algorithm may be verified with the key.
+// fits reports whether the key may verify a token with the algorithm.
 func (k key) fits(alg string) bool {
 	want, ok := kindOf(alg)
 	if !ok || want != k.kind {
 		return false
 	}
-	// RFC 9864 gave EdDSA with this curve a name of its own.
+	// RFC 9864 gave EdDSA with this curve its own name.
 	return k.alg == "" || k.alg == alg || alg == "EdDSA" && k.alg == "Ed25519"
 }
 
-// parseKeys reads a JWK Set (RFC 7517 section 5). Unusable keys are left out, as the RFC
-// requires, and described in skipped. A set that is too large or has no usable key is an
-// error.
+// parseKeys reads a JWK Set (RFC 7517 section 5). It omits unusable keys, as the RFC
+// requires, and describes them in skipped. The error reports a set that is too large or has
+// no usable key.
 func parseKeys(body []byte) (keys []key, skipped []string, err error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -112,7 +112,7 @@ func parseKey(raw []byte) (key, error) {
 	if err := j.UnmarshalJSON(raw); err != nil {
 		return key{}, fmt.Errorf("cannot be read: %w", err)
 	}
-	if !j.IsPublic() { // anyone who read it can sign with it
+	if !j.IsPublic() { // everybody who read the key can sign with it
 		return key{}, errors.New("a private key")
 	}
 	k := key{id: j.KeyID, alg: j.Algorithm, public: j.Key}

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// The waits between attempts while the issuer cannot be reached.
+	// The shortest and longest wait between attempts while the issuer is unreachable.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
-	// maxWaiting is the number of callers that may wait for an attempt at a time. Others
+	// maxWaiting is the maximum count of callers that wait for an attempt at a time. Others
 	// get an error at once.
 	maxWaiting = 256
 )
@@ -29,14 +29,14 @@ var (
 	errGone       = errors.New("the caller went away")
 )
 
-// keySet is the issuer's keys at a time. It does not change.
+// keySet holds the issuer's keys at one time. It does not change.
 type keySet struct {
 	keys    []key
 	expires time.Time
 }
 
-// verify verifies a token's signature. errUnknownKey says that a newer set might
-// have the key.
+// verify verifies a token's signature. The error is errUnknownKey if a newer set might have
+// the key.
 func (s *keySet) verify(t token) error {
 	named := false
 	for _, k := range s.keys {
@@ -54,8 +54,8 @@ func (s *keySet) verify(t token) error {
 	return errUnknownKey
 }
 
-// keyring keeps the issuer's keys current. One goroutine fetches. Callers read the current
-// set, and wait for a fetch only if that does not suffice.
+// keyring keeps the issuer's keys current. One goroutine fetches them. Callers read the
+// current set. They wait for a fetch only if that set does not suffice.
 type keyring struct {
 	source  *source
 	limiter *rate.Limiter // for fetches that callers cause
@@ -71,15 +71,15 @@ type keyring struct {
 	done    chan struct{}
 
 	mu      sync.Mutex
-	next    *attempt // requested or running; nil: none
+	next    *attempt // requested or running; nil if there is none
 	waiting int
-	failed  error // of the last attempt
+	failed  error // the error of the last attempt
 }
 
-// attempt is a fetch, which all waiting callers share.
+// attempt is a fetch that all waiting callers share.
 type attempt struct {
 	done chan struct{}
-	err  error // once done
+	err  error // set when done
 }
 
 func newKeyring(o Options) *keyring {
@@ -146,7 +146,7 @@ func (k *keyring) fetch(ctx context.Context) error {
 	return nil
 }
 
-// begin takes the requested attempt, or makes one that callers may join.
+// begin starts the requested attempt, or a new one. Callers may join it.
 func (k *keyring) begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +154,7 @@ func (k *keyring) begin() {
 		k.next = &attempt{done: make(chan struct{})}
 	}
 	select {
-	case <-k.wake: // it is the one that begins
+	case <-k.wake: // this attempt is the requested one
 	default:
 	}
 }
@@ -174,18 +174,18 @@ func (k *keyring) finish(err error) {
 }
 
 // verify verifies a token's signature with the keys of the issuer. For an unknown key, it
-// fetches them again and waits for that.
+// waits until the keys are fetched again.
 func (k *keyring) verify(ctx context.Context, t token) error {
 	set, err := k.good(ctx)
 	if err != nil {
 		return err
 	}
 	err = set.verify(t)
-	// Twice: a running fetch may have begun before the key was published.
+	// Try twice, because a running fetch may have begun before the key was published.
 	for try := 0; errors.Is(err, errUnknownKey) && try < 2; try++ {
 		began, ferr := k.refetch(ctx)
 		if errors.Is(ferr, errTooOften) && k.reachable() {
-			break // most likely nobody's key
+			break // most likely the key does not exist
 		}
 		if ferr != nil {
 			return unavailable(ferr, k.every)
@@ -203,7 +203,7 @@ func (k *keyring) verify(ctx context.Context, t token) error {
 	return nil
 }
 
-// good returns a usable key set, and fetches one if there is none.
+// good returns a usable key set. It fetches one if there is none.
 func (k *keyring) good(ctx context.Context) (*keySet, error) {
 	if s := k.usable(); s != nil {
 		return s, nil
@@ -224,14 +224,14 @@ func (k *keyring) usable() *keySet {
 	return nil
 }
 
-// reachable reports whether the last attempt found the issuer.
+// reachable reports whether the last attempt reached the issuer.
 func (k *keyring) reachable() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.failed == nil
 }
 
-// refetch waits for the running attempt, or begins one.
+// refetch waits for the running attempt, or begins a new one.
 func (k *keyring) refetch(ctx context.Context) (began bool, err error) {
 	k.mu.Lock()
 	if k.waiting >= maxWaiting {
@@ -249,7 +249,7 @@ func (k *keyring) refetch(ctx context.Context) (began bool, err error) {
 		}
 		k.next = &attempt{done: make(chan struct{})}
 		began = true
-		k.wake <- struct{}{} // empty: whoever fills it sets next, and begin empties it
+		k.wake <- struct{}{} // never blocks: every sender sets next first, and begin empties the channel
 	}
 	a := k.next
 	k.waiting++

@@ -13,8 +13,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// The clock of these tests is synctest's: it stands still while anything runs,
-// and the issuer answers in memory.
+// These tests use synctest's clock. It does not move while anything runs, and the issuer
+// answers in memory.
 
 func want(t *testing.T, err error, code fault.Code) {
 	t.Helper()
@@ -74,19 +74,19 @@ func TestOutage(t *testing.T) {
 			_, err = verify(v, k.token(good(time.Now())))
 			want(t, err, "")
 		}
-		// A key that may be new cannot be judged while nobody can be asked, neither
-		// where the issuer is asked in vain nor where it was asked too often.
+		// The verifier cannot judge an unknown key while it cannot ask the issuer: the
+		// issuer does not answer, or was asked too often.
 		for range 30 {
 			_, err = verify(v, ecOther().token(good(time.Now())))
 			want(t, err, fault.Unavailable)
 		}
-		// A token that the known keys refute is no question of keys.
+		// Known keys suffice to refuse a forged token.
 		forged := ecOther()
 		forged.kid = k.kid
 		_, err = verify(v, forged.token(good(time.Now())))
 		want(t, err, fault.Unauthenticated)
 
-		time.Sleep(2*time.Minute - time.Since(begin) + 9*time.Second) // 1 s before its keys are over
+		time.Sleep(2*time.Minute - time.Since(begin) + 9*time.Second) // 1 s before the keys become unusable
 		_, err = verify(v, k.token(good(time.Now())))
 		want(t, err, "")
 		time.Sleep(time.Second)
@@ -110,7 +110,7 @@ func TestStartsWhileTheIssuerIsDown(t *testing.T) {
 		v := is.verifier(t)
 		_, err := verify(v, k.token(good(time.Now())))
 		want(t, err, fault.Unavailable)
-		// What is no token of any issuer needs no keys to be refused.
+		// A text that is not a token is refused without keys.
 		_, err = verify(v, "satchel_key")
 		want(t, err, fault.Unauthenticated)
 		is.set(func(is *issuer) { is.down = false })
@@ -123,7 +123,7 @@ func TestStartsWhileTheIssuerIsDown(t *testing.T) {
 	})
 }
 
-// Attack: random kids, to make the server flood its issuer.
+// Attack: random kids make the server flood its issuer.
 func TestRandomKeyIDsCauseBoundedFetches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := ec()
@@ -141,14 +141,14 @@ func TestRandomKeyIDsCauseBoundedFetches(t *testing.T) {
 						t.Errorf("got %v", err)
 					}
 				})
-				if i%3 == 0 { // one after the other, and together
+				if i%3 == 0 { // alternately one by one and together
 					all.Wait()
 				}
 			}
 			all.Wait()
 		}
 		flood(300)
-		if n := is.fetched(); n > 11 { // the first one, and the burst
+		if n := is.fetched(); n > 11 { // the first fetch and the burst
 			t.Fatalf("300 tokens caused %d fetches", n)
 		}
 		before := is.fetched()
@@ -161,7 +161,7 @@ func TestRandomKeyIDsCauseBoundedFetches(t *testing.T) {
 		}
 		_, err := verify(v, k.token(good(time.Now())))
 		want(t, err, "")
-		// A rotation is seen all the same, with the next fetch that is allowed.
+		// The verifier still notices a rotation with the next fetch that the limit allows.
 		stranger.kid = "ec-2"
 		is.publish(k, stranger)
 		time.Sleep(5 * time.Second)
@@ -195,7 +195,7 @@ func TestManyWaitForOneFetch(t *testing.T) {
 	})
 }
 
-// Attack: unknown keys while the issuer is slow, so that requests pile up.
+// Attack: tokens with unknown keys while the issuer is slow, so that requests pile up.
 func TestCallersThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := newIssuer(ec())
@@ -213,7 +213,7 @@ func TestCallersThatWaitAreBounded(t *testing.T) {
 		if n := len(answers); n != 1000-256 {
 			t.Errorf("%d of 1000 were answered at once", n)
 		}
-		// Who has a known key does not wait.
+		// Tokens with a known key do not wait.
 		_, err = verify(v, ec().token(good(time.Now())))
 		want(t, err, "")
 		close(gate)
@@ -278,7 +278,7 @@ func TestClose(t *testing.T) {
 		answer := make(chan error)
 		go func() { _, err := verify(v, k.token(good(time.Now()))); answer <- err }()
 		synctest.Wait()
-		v.Close() // goes on although the issuer hangs
+		v.Close() // does not wait for the issuer, which hangs
 		want(t, <-answer, fault.Unavailable)
 		_, err = verify(v, k.token(good(time.Now())))
 		want(t, err, fault.Unavailable)
@@ -291,7 +291,7 @@ func TestClockSkew(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		claim string
-		off   time.Duration // of the claim from now
+		off   time.Duration // offset of the claim from now
 		ok    bool
 	}{
 		{"expires now", "exp", 0, true},
@@ -346,7 +346,7 @@ func TestGarbageForKeys(t *testing.T) {
 				_, err = verify(v, ec().token(good(time.Now())))
 				want(t, err, "")
 
-				// Keys that were good stay so while there is garbage in their place.
+				// Good keys stay valid while the issuer publishes garbage.
 				is.set(func(is *issuer) { is.answers["/keys"] = body })
 				time.Sleep(time.Hour)
 				_, err = verify(v, ec().token(good(time.Now())))

@@ -18,57 +18,60 @@ import (
 // Fields without a default here are used as given, even an empty list. The configuration
 // has the defaults for users.
 type Options struct {
-	// Issuer is the issuer's identifier. Its exact bytes must be in its metadata
-	// and in every token.
+	// Issuer is the identifier of the issuer. Its metadata and every token must contain
+	// exactly these bytes.
 	Issuer string
 	// Resource is the URL of the MCP endpoint.
 	Resource string
-	// Audience lists values of which aud must have one; default Resource.
+	// Audience lists the accepted audiences: aud must contain one of them. The default is
+	// Resource.
 	Audience []string
-	// Algorithms lists the accepted algorithms of RFC 7518 section 3.1 with a public key;
-	// default ES256, RS256, EdDSA.
+	// Algorithms lists the accepted algorithms of RFC 7518 section 3.1, all with a public
+	// key. The default is ES256, RS256, EdDSA.
 	Algorithms []string
-	// Types lists the accepted values of the header's typ. A token without typ counts as
-	// JWT. If empty, all are accepted but those of other kinds of tokens.
+	// Types lists the accepted values of the header's typ. A token without typ counts as JWT.
+	// If the list is empty, all values are accepted except those of other kinds of tokens.
 	Types []string
-	// ClientClaims lists claims that may name the client. The first that does counts;
-	// default client_id, azp, cid, appid.
+	// ClientClaims lists claims that may name the client. The first one in the token
+	// counts. The default is client_id, azp, cid, appid.
 	ClientClaims []string
-	// ScopeClaims lists claims that may have scopes, as a text with spaces or a list of
+	// ScopeClaims lists claims that may contain scopes, as a text with spaces or a list of
 	// texts. All of them count.
 	ScopeClaims []string
-	// ReadScopes and WriteScopes are the issuer's names of our scopes. Neither
-	// implies the other.
+	// ReadScopes and WriteScopes are the issuer's names for our scopes. Neither implies the
+	// other.
 	ReadScopes, WriteScopes []string
-	// DefaultScopes ("read", "write") are the scopes of a token that has none of these.
+	// DefaultScopes ("read", "write") are our scopes for a token that contains none of
+	// these names.
 	DefaultScopes []string
-	// RequireClaims have the form NAME=VALUE. In each, the claim must be that text, number
-	// or boolean, or a list that contains it.
+	// RequireClaims lists required claims in the form NAME=VALUE. The claim must be that
+	// text, number or boolean, or a list that contains it.
 	RequireClaims []string
-	// EmailClaim and VerifiedClaim name claims. The address counts if the second claim is
-	// true, or if VerifiedClaim is empty.
+	// EmailClaim and VerifiedClaim are names of claims. The address counts if the claim
+	// VerifiedClaim is true, or if VerifiedClaim is empty.
 	EmailClaim, VerifiedClaim string
 	NameClaim                 string
-	// SpaceClaim names the space; empty: the person's first.
+	// SpaceClaim is the name of the claim that names the space. If it is empty, the
+	// person's first space is used.
 	SpaceClaim string
 
-	// ClockSkew is how far the issuer's clock may be off; default none.
+	// ClockSkew is the maximum error of the issuer's clock. The default is zero.
 	ClockSkew time.Duration
-	// KeysMaxAge is the age at which the keys are fetched again, in the background; default
-	// 15 minutes.
+	// KeysMaxAge is the age at which the keys are fetched again in the background. The
+	// default is 15 minutes.
 	KeysMaxAge time.Duration
-	// OutageGrace is how long after KeysMaxAge the keys are still used if fetching fails;
-	// default none.
+	// OutageGrace is how long after KeysMaxAge the keys are still used if fetching fails.
+	// The default is zero.
 	OutageGrace time.Duration
-	// RequestTimeout bounds a request to the issuer, and a caller's wait for keys; default
-	// 10 seconds.
+	// RequestTimeout is the maximum time of a request to the issuer, and of a caller's wait
+	// for keys. The default is 10 seconds.
 	RequestTimeout time.Duration
-	// RefetchEvery and RefetchBurst are the rate limit of fetches because of tokens with an
-	// unknown key; default 5 seconds and 10.
+	// RefetchEvery and RefetchBurst limit the rate of fetches that tokens with an unknown
+	// key cause. The default is 5 seconds and 10.
 	RefetchEvery time.Duration
 	RefetchBurst int
 
-	// HTTP makes the requests; default one of its own. Its redirect policy is ignored:
+	// HTTP sends the requests. The default is a new client. Its redirect policy is ignored:
 	// redirects never leave the host.
 	HTTP   *http.Client
 	Logger *slog.Logger
@@ -109,7 +112,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check rejects options with which every token would fail, or too many pass.
+// check rejects options that would accept no token, or too many.
 func (o Options) check() error {
 	var errs []error
 	if u, err := url.Parse(o.Issuer); err != nil || !secure(u) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -144,8 +147,8 @@ func (o Options) check() error {
 	return errors.Join(errs...)
 }
 
-// secure reports whether nobody can tamper with the URL's responses: it is https, or http
-// to this machine.
+// secure reports whether nobody can tamper with the URL's responses. The URL must be https,
+// or http on this machine.
 func secure(u *url.URL) bool {
 	if u.Opaque != "" || u.Hostname() == "" {
 		return false

@@ -12,8 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The shapes of tokens that well-known issuers make, with the settings that
-// docs/auth.md gives for each.
+// The tokens have the form of well-known issuers. The settings are those of docs/issuers.md.
 func TestShapesOfIssuers(t *testing.T) {
 	const (
 		auth0    = "https://acme.eu.auth0.com/"
@@ -100,7 +99,7 @@ func TestShapesOfIssuers(t *testing.T) {
 		key     signer
 		header  obj
 		claims  obj
-		want    []space.Scope // nil: refused
+		want    []space.Scope // nil if the token is refused
 		email   string
 		refused string
 	}
@@ -167,7 +166,7 @@ func TestShapesOfIssuers(t *testing.T) {
 	})
 }
 
-// path returns the path of a URL, without a slash at its end.
+// path returns the path of a URL without a slash at its end.
 func path(url string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(url, "https://"), "/")
 	if rest = strings.TrimSuffix(rest, "/"); rest != "" {

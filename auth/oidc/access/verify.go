@@ -23,8 +23,8 @@ type Verifier struct {
 	require []required
 }
 
-// New returns a verifier, which begins to fetch the issuer's keys. It fails for invalid
-// options, but not if the issuer does not answer.
+// New returns a verifier, which begins to fetch the issuer's keys. It returns an error for
+// invalid options, but not if the issuer does not answer.
 func New(o Options) (*Verifier, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -35,24 +35,25 @@ func New(o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Close stops fetching keys and waits for the end. Tokens are refused with
-// fault.Unavailable once the keys are too old.
+// Close stops fetching keys, and waits until all fetches have ended. Once the keys are too
+// old, tokens are refused with fault.Unavailable.
 func (v *Verifier) Close() { v.keys.close() }
 
-// Verify returns the principal of a token, and the same person as allow lists know them.
-// The caller must check that the person is a user.
+// Verify returns the caller with the token, and the same person in the form that allow
+// lists use. The caller of Verify must check that the person is a user.
 //
 // A valid token has exactly three parts, an algorithm of Algorithms that fits the type of
 // the issuer's key, no critical extension (RFC 7515 section 4.1.11), the issuer's
 // signature, a typ of Types (RFC 9068 section 4), exactly the issuer as iss, one of
 // Audience in aud, an exp in the future, nbf and iat in the past, a sub, a client, and the
-// RequireClaims. Tokens that are bound to a key of the client (RFC 7800) are rejected,
-// since nothing here verifies that key. ID tokens and logout tokens are rejected too.
+// RequireClaims. Verify rejects tokens that are bound to a key of the client (RFC 7800),
+// because nothing here verifies that key. It also rejects ID tokens and logout tokens.
 //
-// Errors are fault.Unauthenticated for an invalid token; fault.Forbidden for a valid token
-// without a scope that counts here, for which auth.ErrorCode returns insufficient_scope, so
-// that a client asks for more; fault.Unavailable if no current keys of the issuer are
-// known, or if a key is unknown and the issuer cannot be reached; fault.Canceled.
+// The error is a fault.Unauthenticated for an invalid token. It is a fault.Forbidden for a
+// valid token without a scope that counts here. For that error, auth.ErrorCode returns
+// insufficient_scope, so that a client asks for more. It is a fault.Unavailable if there
+// are no current keys of the issuer, or if the key is unknown and the issuer is
+// unreachable. It can also be a fault.Canceled.
 func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.ExternalIdentity, error) {
 	e, who, err := v.verify(ctx, bearer)
 	if err != nil {
@@ -83,16 +84,16 @@ func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, au
 	return v.judge(t, c)
 }
 
-// notValid is the answer to every token that the issuer did not sign. What is wrong with it
-// is only logged.
+// notValid returns the answer to every token that the issuer did not sign. The reason is
+// only in the cause, for the log.
 func notValid(err error) error {
 	return fault.Wrap(err, fault.Unauthenticated, "The token is not valid.")
 }
 
-// token is an unverified token.
+// token is a token that is not verified yet.
 type token struct {
 	alg, typ, kid string
-	typed         bool   // it has a typ
+	typed         bool   // the header has a typ
 	signed        string // the signed bytes
 	payload       string
 	signature     []byte
@@ -123,7 +124,7 @@ func parse(bearer string) (token, error) {
 	if err != nil {
 		return token{}, fmt.Errorf("header: %w", err)
 	}
-	// jku, jwk, x5u and x5c name keys that the sender chose. They are ignored.
+	// jku, jwk, x5u and x5c name keys that the sender chose, so they are ignored.
 	if _, ok := o["crit"]; ok {
 		return token{}, errors.New("header: a critical extension")
 	}
@@ -143,7 +144,7 @@ func parse(bearer string) (token, error) {
 // decode decodes base64url without padding (RFC 7515 section 2). It accepts only the
 // canonical form: no spaces, no line ends, no trailing bits.
 func decode(s string) ([]byte, error) {
-	if strings.ContainsAny(s, "\r\n") { // which the decoder skips
+	if strings.ContainsAny(s, "\r\n") { // the decoder would skip these
 		return nil, errors.New("not base64url")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
@@ -153,14 +154,14 @@ func decode(s string) ([]byte, error) {
 	return b, nil
 }
 
-// verify verifies the signature with a matching key.
+// verify reports whether the key verifies the signature.
 func (t token) verify(k key) bool {
 	method := jwt.GetSigningMethod(t.alg)
 	return method != nil && k.fits(t.alg) && method.Verify(t.signed, t.signature, k.public) == nil
 }
 
-// judge applies the rules to a token with a verified signature. Its messages may say what
-// is wrong, because only the bearer of such a token sees them.
+// judge applies the rules to a token with a verified signature. Its messages may give the
+// reason, because only the bearer of such a token sees them.
 func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentity, error) {
 	refuse := func(format string, args ...any) (auth.External, auth.ExternalIdentity, error) {
 		return auth.External{}, auth.ExternalIdentity{}, fault.New(fault.Unauthenticated, format, args...)
@@ -192,7 +193,7 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentit
 	}
 	scopes := v.scopes(c)
 	if len(scopes) == 0 {
-		none := auth.Principal{}.Require(space.ScopeRead) // what auth.ErrorCode knows
+		none := auth.Principal{}.Require(space.ScopeRead) // an error that auth.ErrorCode recognizes
 		return auth.External{}, auth.ExternalIdentity{}, fault.Wrap(none, fault.Forbidden, "The token has no scope that lets its client read or write here.")
 	}
 	who := auth.ExternalIdentity{Issuer: v.o.Issuer, Subject: sub, Email: c.email(v.o.EmailClaim, v.o.VerifiedClaim),
@@ -203,8 +204,8 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentit
 		Client: client, Scopes: scopes, Space: name, Expires: c.expires(v.o.ClockSkew)}, who, nil
 }
 
-// notAccess says why a token is not an access token that its bearer may use. It is empty
-// for a valid one.
+// notAccess returns the reason why its bearer may not use a token as an access token. It
+// returns "" for a valid one.
 func (v *Verifier) notAccess(t token, c claims) string {
 	const another = "The token is not an access token."
 	typ := mediaType(t.typ)
@@ -218,12 +219,12 @@ func (v *Verifier) notAccess(t token, c claims) string {
 	case "logout+jwt", "secevent+jwt", "dpop+jwt", "id+jwt":
 		return another
 	}
-	for _, name := range []string{"events", "at_hash", "c_hash", "s_hash", "nonce"} { // of logout tokens and ID tokens
+	for _, name := range []string{"events", "at_hash", "c_hash", "s_hash", "nonce"} { // claims of logout tokens and ID tokens
 		if _, ok := c[name]; ok && (name == "events" || typ != "at+jwt") {
 			return another
 		}
 	}
-	for _, name := range []string{"typ", "token_use"} { // Keycloak's and Cognito's names of what a token is for
+	for _, name := range []string{"typ", "token_use"} { // the claims in which Keycloak and Cognito state the purpose of a token
 		s, _ := c[name].(string)
 		switch strings.ToLower(s) {
 		case "id", "refresh", "offline", "logout":
@@ -241,7 +242,7 @@ func mediaType(typ string) string {
 	return strings.TrimPrefix(strings.ToLower(typ), "application/")
 }
 
-// scopes returns our scopes for those of the token.
+// scopes returns our scopes for the scopes of the token.
 func (v *Verifier) scopes(c claims) []space.Scope {
 	has := map[string]bool{}
 	for _, name := range v.o.ScopeClaims {

@@ -38,7 +38,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Attack: secrets in the log. It says why tokens were refused, and holds none.
+// Attack: somebody reads the log to find secrets. It has the reasons for refusals, but no
+// secrets.
 func TestLogHasNoToken(t *testing.T) {
 	var log strings.Builder
 	k := ec()

@@ -1,8 +1,8 @@
-// Package oidctest is an OpenID provider for tests: discovery, keys, an
-// authorization endpoint that approves at once, token and userinfo endpoints, on
-// loopback in this process.
+// Package oidctest is an OpenID provider for tests. It has discovery, keys, an
+// authorization endpoint that approves at once, and token and userinfo endpoints. It
+// listens on loopback in this process.
 //
-// It promises to be strict where a real one is (registered redirect URI, PKCE
-// S256, codes for one use, client authentication, an error for what it does not
-// know), and to misbehave exactly as its Behaviour says. Only tests import it.
+// It is as strict as a real provider: it requires a registered redirect URI, PKCE with S256
+// and client authentication, accepts a code once, and refuses unknown input. It misbehaves
+// only as its Behaviour says. Only tests import it.
 package oidctest

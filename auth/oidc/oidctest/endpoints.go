@@ -48,7 +48,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	redirect := q.Get("redirect_uri")
 	target, err := url.Parse(redirect)
 	if q.Get("client_id") != s.o.ClientID || err != nil || !target.IsAbs() || len(s.o.Redirects) > 0 && !slices.Contains(s.o.Redirects, redirect) {
-		// RFC 6749 section 4.1.2.1: never back to who is not known.
+		// Never redirect to an unknown client (RFC 6749 section 4.1.2.1).
 		http.Error(w, "unknown client or redirect URI", http.StatusBadRequest)
 		return
 	}
@@ -85,7 +85,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, target.String(), http.StatusFound)
 }
 
-// authenticated checks the client (RFC 6749 section 2.3.1).
+// authenticated reports whether the request authenticates the client (RFC 6749 section 2.3.1).
 func (s *Server) authenticated(r *http.Request) bool {
 	if id, secret, ok := r.BasicAuth(); ok {
 		id, err1 := url.QueryUnescape(id)

@@ -16,15 +16,15 @@ import (
 	"sync"
 )
 
-// keys are the server's, one of each kind, with ids that no other server or
-// rotation has.
+// keys are the keys of one server, one of each kind. No other server or rotation has the
+// same ids.
 type keys struct {
 	id string
 	ec *ecdsa.PrivateKey
 	ed ed25519.PrivateKey
 
 	mu sync.Mutex
-	rs *rsa.PrivateKey // nil until something is signed with it: it takes long to make
+	rs *rsa.PrivateKey // created when first used, because this is slow
 }
 
 func (k *keys) rsa() *rsa.PrivateKey {
@@ -52,7 +52,7 @@ func newKeys() *keys {
 }
 
 func (k *keys) public() []map[string]string {
-	point, err := k.ec.PublicKey.Bytes() // 4, x, y
+	point, err := k.ec.PublicKey.Bytes() // the byte 4, then x and y
 	if err != nil {
 		panic(err)
 	}
@@ -71,8 +71,8 @@ func (k *keys) public() []map[string]string {
 	return set
 }
 
-// sign returns the JWT. HS256 is keyed with the client's secret, as OpenID
-// Connect Core 1.0 section 10.1 says.
+// sign returns the JWT. The key for HS256 is the client's secret, as in OpenID Connect Core
+// 1.0 section 10.1.
 func (k *keys) sign(alg, secret string, claims map[string]any, edit func(map[string]any)) string {
 	kid := map[string]string{"ES256": "-ES256", "EdDSA": "-EdDSA", "RS256": "-RSA", "PS256": "-RSA"}[alg]
 	header := map[string]any{"alg": alg, "typ": "JWT"}

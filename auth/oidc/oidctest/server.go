@@ -12,55 +12,53 @@ import (
 	"time"
 )
 
-// Options configure a Server. Zero fields take the defaults.
+// Options configures a Server. Zero fields mean the defaults.
 type Options struct {
-	// ClientID and ClientSecret are the one client's; default "satchel", and a
-	// public client.
+	// ClientID and ClientSecret belong to the only client. The default is "satchel",
+	// without a secret.
 	ClientID, ClientSecret string
-	// Redirects are the client's redirect URIs; empty: any.
+	// Redirects are the client's redirect URIs. If empty, all are accepted.
 	Redirects []string
-	// Path is appended to the server's address to make the issuer, such as
-	// "/realms/one".
+	// Path is appended to the server's address to form the issuer, such as "/realms/one".
 	Path string
-	// Address is where to listen; default a free port of 127.0.0.1.
+	// Address is the address to listen on. The default is a free port of 127.0.0.1.
 	Address string
 	Now     func() time.Time
 }
 
-// Person is who signs in, without a question.
+// Person is the person who signs in. The server asks no question.
 type Person struct {
 	Subject  string
 	Email    string
-	Verified any // the claim email_verified: true, "true", false, nil for none
+	Verified any // the claim email_verified: true, "true" or false; nil omits it
 	Name     string
 	Username string // the claim preferred_username
 }
 
-// Behaviour is what the server does otherwise than a good one. The zero value is
-// good.
+// Behaviour describes faults of the server. The zero value has none.
 type Behaviour struct {
 	Down        bool                 // every answer is 503
 	Stall       <-chan struct{}      // every answer waits for it
-	Oversize    map[string]int       // by path ("/token"): that many bytes of JSON
-	Status      map[string]int       // by path: answer with it alone, and Location
-	Location    string               // where redirects among these answers point; default elsewhere
+	Oversize    map[string]int       // by path ("/token"): the bytes of JSON in the answer
+	Status      map[string]int       // by path: the answer has only this status, and Location
+	Location    string               // the target of redirects among these answers; the default is elsewhere
 	Metadata    func(map[string]any) // changes the configuration document
 	Refuse      string               // the error of the authorization response
 	OmitIss     bool                 // no iss in the authorization response
-	Iss         string               // another one
-	TokenError  string               // the error of the token response, with 400
+	Iss         string               // replaces iss
+	TokenError  string               // the error of the token response, with status 400
 	Algorithm   string               // signs the ID token: ES256 (default), EdDSA, RS256, PS256, HS256, none
 	Claims      func(map[string]any) // changes the ID token's claims
 	Header      func(map[string]any) // changes the ID token's header
 	Token       func(string) string  // changes the signed ID token
 	Response    func(map[string]any) // changes the token response
 	Userinfo    func(map[string]any) // changes the userinfo response
-	LeanIDToken bool                 // e-mail and name only at the userinfo endpoint
+	LeanIDToken bool                 // only the userinfo endpoint returns the e-mail address and the name
 }
 
 // Server is a running provider. It is safe for concurrent use.
 type Server struct {
-	// URL is the issuer.
+	// URL is the issuer's identifier.
 	URL string
 	o   Options
 	srv *httptest.Server
@@ -83,7 +81,7 @@ type authorization struct {
 	scope                      string
 }
 
-// New starts a server, which Close ends.
+// New starts a server. Close ends it.
 func New(o Options) *Server {
 	if o.ClientID == "" {
 		o.ClientID = "satchel"
@@ -115,31 +113,31 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends the server and the requests that are under way.
+// Close ends the server and the requests in progress.
 func (s *Server) Close() {
 	s.once.Do(func() { close(s.closed) })
 	s.srv.CloseClientConnections()
 	s.srv.Close()
 }
 
-// SignIn says who signs in from now on.
+// SignIn sets the person who signs in from now on.
 func (s *Server) SignIn(p Person) { s.mu.Lock(); s.person = p; s.mu.Unlock() }
 
-// Behave says how the server behaves from now on.
+// Behave sets the behaviour of the server from now on.
 func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
 
-// Rotate replaces the keys: tokens that the old ones signed are no longer valid.
+// Rotate replaces the keys. Tokens that the old keys signed are no longer valid.
 func (s *Server) Rotate() { k := newKeys(); s.mu.Lock(); s.keys = k; s.mu.Unlock() }
 
-// Requests reports how many requests came to a path such as "/jwks".
+// Requests returns the count of requests to a path such as "/jwks".
 func (s *Server) Requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[s.o.Path+path]
 }
 
-// Browse does what a person's browser does at an authorization endpoint's URL,
-// and returns the query with which it comes back to the redirect URI.
+// Browse requests an authorization endpoint's URL as a person's browser does, and returns
+// the query of the redirect URI.
 func (s *Server) Browse(location string) (url.Values, error) {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
@@ -175,7 +173,7 @@ func (s *Server) misbehave(next http.Handler) http.Handler {
 			case <-b.Stall:
 			case <-r.Context().Done():
 				return
-			case <-s.closed: // the context of a request whose body nobody reads does not end
+			case <-s.closed: // a request's context does not end if nobody reads its body
 				return
 			}
 		}

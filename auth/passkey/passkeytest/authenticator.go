@@ -31,14 +31,13 @@ const (
 	RS256 int64 = -257
 )
 
-// Options configure an Authenticator. Zero fields take the defaults.
+// Options configures an Authenticator. Zero fields mean the defaults.
 type Options struct {
-	// Algorithm is the one that it knows; default ES256.
+	// Algorithm is the only algorithm of the authenticator. The default is ES256.
 	Algorithm int64
-	// Counts says that its keys have counters; as those that are synced between
-	// devices do not.
+	// Counts adds counters to keys. Keys that are synced between devices have none.
 	Counts bool
-	// Synced says that its keys are backed up.
+	// Synced marks keys as backed up.
 	Synced bool
 }
 
@@ -52,7 +51,7 @@ type Key struct {
 	private crypto.Signer
 }
 
-// Authenticator keeps keys. It is safe for concurrent use.
+// Authenticator stores keys. It is safe for concurrent use.
 type Authenticator struct {
 	o    Options
 	mu   sync.Mutex
@@ -67,15 +66,15 @@ func New(o Options) *Authenticator {
 	return &Authenticator{o: o}
 }
 
-// Keys returns the keys, oldest first. Whoever changes one changes the
-// authenticator's, and must not while it is used.
+// Keys returns the keys, oldest first. A change to a key changes the authenticator's own
+// key. Do not change keys while the authenticator is in use.
 func (a *Authenticator) Keys() []*Key {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.keys)
 }
 
-// Copy returns an authenticator with a copy of every key, as a thief has.
+// Copy returns an authenticator with a copy of every key, as a thief would have.
 func (a *Authenticator) Copy() *Authenticator {
 	c := &Authenticator{o: a.o}
 	a.mu.Lock()
@@ -87,29 +86,29 @@ func (a *Authenticator) Copy() *Authenticator {
 	return c
 }
 
-// Change is what the browser or the authenticator does otherwise than a good one.
+// Change describes faults of the browser or the authenticator.
 type Change struct {
-	Origin      string // in the client data
-	RPID        string // whose hash is in the authenticator data
+	Origin      string // of the client data
+	RPID        string // its hash is in the authenticator data
 	Challenge   string // base64url
 	Type        string // such as webauthn.get
 	CrossOrigin bool
 	TopOrigin   string
 	Clear, Set  byte    // flags
-	Counter     *uint32 // in place of the key's
+	Counter     *uint32 // replaces the counter of the key
 	UserHandle  []byte
 	NoHandle    bool
-	ID          []byte // of the credential, as the browser names it
-	// Sign makes the signature, in place of the key.
+	ID          []byte // the browser's id of the credential
+	// Sign replaces the signature by the key.
 	Sign func(message []byte) []byte
-	// ClientData and AuthenticatorData change the bytes after they were signed.
+	// ClientData and AuthenticatorData change the bytes after the signature.
 	ClientData, AuthenticatorData func([]byte) []byte
-	// Response changes the JSON's object before it is encoded.
+	// Response changes the JSON object before it is encoded.
 	Response func(map[string]any)
 }
 
-// Create does what navigator.credentials.create does on a page of an origin, with
-// options of the form {"publicKey": …}, and returns the JSON of the credential.
+// Create does the same as navigator.credentials.create on a page of an origin. options has
+// the form {"publicKey": …}. Create returns the JSON of the credential.
 func (a *Authenticator) Create(origin string, options []byte, c Change) ([]byte, error) {
 	var o struct {
 		PublicKey struct {
@@ -157,7 +156,7 @@ func (a *Authenticator) Create(origin string, options []byte, c Change) ([]byte,
 		id = c.ID
 	}
 	data := a.authenticatorData(k, c, attested)
-	data = append(data, make([]byte, 16)...) // the AAGUID of who does not say
+	data = append(data, make([]byte, 16)...) // the AAGUID of authenticators that do not identify themselves
 	data = append(data, byte(len(id)>>8), byte(len(id)))
 	data = append(data, id...)
 	data = append(data, publicKey(a.o.Algorithm, k.private.Public())...)
@@ -178,9 +177,8 @@ func (a *Authenticator) Create(origin string, options []byte, c Change) ([]byte,
 	}, c)
 }
 
-// Get does what navigator.credentials.get does on a page of an origin, with
-// options of the form {"publicKey": …}, and returns the JSON of the credential:
-// with the newest key that fits.
+// Get does the same as navigator.credentials.get on a page of an origin. options has the form
+// {"publicKey": …}. Get uses the newest key that fits, and returns the JSON of the credential.
 func (a *Authenticator) Get(origin string, options []byte, c Change) ([]byte, error) {
 	var o struct {
 		PublicKey struct {
@@ -239,8 +237,8 @@ func (a *Authenticator) Get(origin string, options []byte, c Change) ([]byte, er
 	return encode(id, response, c)
 }
 
-// mayUse is the check of WebAuthn Level 3 section 5.1.3: a page may use the
-// relying party of its host and of those above it.
+// mayUse checks the rule of WebAuthn Level 3 section 5.1.3: a page may use its own host, or
+// a parent domain of it, as relying party.
 func mayUse(origin, rpID string) error {
 	u, err := url.Parse(origin)
 	if err != nil || rpID == "" || u.Hostname() != rpID && !strings.HasSuffix(u.Hostname(), "."+rpID) {

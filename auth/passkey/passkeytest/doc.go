@@ -1,9 +1,7 @@
-// Package passkeytest is a browser with a software authenticator, for tests of
-// what signs people in with passkeys: it makes keys and uses them as WebAuthn
-// Level 3 says, from the options that a page would be given to the JSON that the
-// page would send.
+// Package passkeytest simulates a browser with a software authenticator, for tests of
+// sign-ins with passkeys. It creates and uses keys as in WebAuthn Level 3, from the options
+// that a page gets to the JSON that the page sends.
 //
-// It promises to refuse what a browser would (another host's relying party, a
-// credential that is excluded, no key that fits), and to do otherwise exactly
-// what a Change says. Only tests import it.
+// It refuses what a browser refuses: a relying party of another host, an excluded credential,
+// and options that no key fits. It deviates only as a Change says. Only tests import it.
 package passkeytest

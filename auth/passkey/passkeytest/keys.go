@@ -44,11 +44,11 @@ func sign(algorithm int64, k crypto.Signer, message []byte) []byte {
 	return s
 }
 
-// publicKey is the COSE key (RFC 9053 section 7).
+// publicKey returns the COSE key (RFC 9053 section 7).
 func publicKey(algorithm int64, k crypto.PublicKey) []byte {
 	switch k := k.(type) {
 	case *ecdsa.PublicKey:
-		point, err := k.Bytes() // 4, x, y
+		point, err := k.Bytes() // the byte 4, then x and y
 		if err != nil {
 			panic(err)
 		}
@@ -61,7 +61,7 @@ func publicKey(algorithm int64, k crypto.PublicKey) []byte {
 	panic(fmt.Sprintf("passkeytest: no COSE key of a %T", k))
 }
 
-// What follows is CBOR (RFC 8949), as far as an authenticator needs it.
+// The functions below write CBOR (RFC 8949), as far as an authenticator needs it.
 
 func cborHead(major byte, n uint64) []byte {
 	switch {
@@ -85,7 +85,7 @@ func cborInt(n int64) []byte {
 func cborBytes(b []byte) []byte { return append(cborHead(2, uint64(len(b))), b...) }
 func cborText(s string) []byte  { return append(cborHead(3, uint64(len(s))), s...) }
 
-// cborMap takes keys and values by turns.
+// cborMap returns a map from alternating keys and values.
 func cborMap(items ...[]byte) []byte {
 	b := cborHead(5, uint64(len(items)/2))
 	for _, i := range items {

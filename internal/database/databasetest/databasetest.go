@@ -1,5 +1,5 @@
-// Package databasetest runs a test of stored rows on every database that
-// Satchel supports. Only tests import it.
+// Package databasetest runs a test on every kind of database that Satchel supports. Only
+// tests import it.
 package databasetest
 
 import (
@@ -15,9 +15,9 @@ import (
 	"satchel/internal/testenv"
 )
 
-// Each runs fn as two subtests, "sqlite" and "postgres", each on a fresh
-// database. The second needs the server that SATCHEL_TEST_POSTGRES names (see
-// testenv.Postgres), on which it makes a database and drops it again.
+// Each runs fn in two subtests, "sqlite" and "postgres", each with a fresh database. The
+// second one needs the server in SATCHEL_TEST_POSTGRES (see testenv.Postgres). It creates a
+// database there, and drops it at the end.
 func Each(t *testing.T, fn func(t *testing.T, db *database.DB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { fn(t, Open(t, SQLite(t))) })
@@ -29,8 +29,8 @@ func SQLite(t testing.TB) string {
 	return database.SQLiteURL(filepath.Join(t.TempDir(), "test.db"))
 }
 
-// Postgres returns the URL of a fresh PostgreSQL database that is dropped when
-// the test ends.
+// Postgres returns the URL of a fresh PostgreSQL database. The database is dropped when the
+// test ends.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := testenv.Postgres(t)
@@ -45,7 +45,7 @@ func Postgres(t testing.TB) string {
 	return u.String()
 }
 
-// Open opens the database at u and closes it when the test ends.
+// Open opens the database at u, and closes it when the test ends.
 func Open(t testing.TB, u string) *database.DB {
 	t.Helper()
 	db, err := database.Open(t.Context(), database.Options{URL: u})
