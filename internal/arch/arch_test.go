@@ -70,6 +70,7 @@ var only = map[string][]string{
 	"modernc.org/sqlite":                      {"internal/database", "tools/index"},
 	"github.com/prometheus/client_golang":     {"internal/telemetry"},
 	"github.com/opencontainers/runtime-spec":  {"sandbox"},
+	"github.com/tiktoken-go/tokenizer":        {"internal/tokenizer"},
 }
 
 // leaf packages that must stay light: they may import nothing but the standard
