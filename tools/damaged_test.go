@@ -75,7 +75,7 @@ func TestDamagedFiles(t *testing.T) {
 	check(t, call("read", `{"paths":["knowledge/"]}`), false, "tea.md", "coffee.md")
 	check(t, call("instructions", `{}`), false, "resources/instructions.md", "satchel doctor", "knowledge/")
 	check(t, call("search", `{"query":"night"}`), false, "knowledge/coffee.md", "satchel doctor", "knowledge/tea.md")
-	check(t, call("search", `{"query":"oolong"}`), false, "satchel doctor", `"results":[]`)
+	check(t, call("search", `{"query":"oolong"}`), false, "satchel doctor", "Nothing found")
 
 	// Later commits are indexed, and the file once it is whole.
 	commit := func(files map[string]string) {

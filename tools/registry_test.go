@@ -215,9 +215,13 @@ func TestChatGPTForms(t *testing.T) {
 			if !chat {
 				url = "!" + url // nobody but ChatGPT has use for it
 			}
-			check(t, r, false, `"id":"a.md#a"`, url)
-			if strings.Contains(textOf(r), `"score"`) == chat {
-				t.Errorf("the answer is not in the form that was listed: %s", textOf(r))
+			if chat {
+				check(t, r, false, `"id":"a.md#a"`, url)
+			} else {
+				check(t, r, false, "\n1. a.md:1-2  A", "# A\nquokka", url)
+			}
+			if got := r.Structured != nil; got != chat {
+				t.Errorf("the answer has structured content: %v", got)
 			}
 			check(t, b.callAs(t, c, "fetch", `{"id":"a.md"}`), false, `"title":"A"`, `"text":"# A\nquokka\n"`)
 		})

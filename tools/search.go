@@ -15,7 +15,7 @@ const nameSearch = "search"
 func (s *Registry) searchTool() tool {
 	t := Tool{
 		Name: nameSearch, Title: "Search knowledge and memory", Description: describeSearch,
-		InputSchema: schema(searchInput), OutputSchema: schema(searchOutput), Scope: space.ScopeRead,
+		InputSchema: schema(searchInput), Scope: space.ScopeRead,
 		ReadOnly: true, Idempotent: true,
 	}
 	chat := t
@@ -48,7 +48,7 @@ const searchInput = `{
     "limit": {
       "type": "integer",
       "minimum": 1,
-      "description": "The number of results, at most 50. Default 10."
+      "description": "The number of results, at most 50. Default 8."
     },
     "source": {
       "type": "string",
@@ -61,54 +61,10 @@ const searchInput = `{
     "max_tokens": {
       "type": "integer",
       "minimum": 1,
-      "description": "Budget of the whole answer, at most 20000. Default 5000."
+      "description": "Budget of the whole answer, at most 20000. Default 1200."
     }
   },
   "required": ["query"],
-  "additionalProperties": false
-}`
-
-const searchOutput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "type": "object",
-  "properties": {
-    "results": {
-      "type": "array",
-      "description": "Documents, the best first.",
-      "items": {
-        "type": "object",
-        "properties": {
-          "id": {"type": "string", "description": "Pass it to read unchanged."},
-          "title": {"type": "string"},
-          "url": {"type": "string", "description": "The original page on the web, for people, if there is one."},
-          "path": {"type": "string"},
-          "lines": {"type": "string", "description": "The lines of the snippet, such as 12-40."},
-          "heading": {"type": "string"},
-          "description": {"type": "string"},
-          "snippet": {"type": "string", "description": "The lines that match; in the first results, the passage or the page around them."},
-          "score": {"type": "number"},
-          "source": {"type": "string", "description": "\"space\", or a source's id."},
-          "version": {"type": "string"},
-          "lang": {"type": "string"},
-          "date": {"type": "string"},
-          "etag": {"type": "string"},
-          "also": {"type": "array", "items": {"type": "string"}, "description": "Other versions, languages or copies of it, which are not results of their own."},
-          "also_total": {"type": "integer", "description": "Their number, if also has fewer."},
-          "related": {"type": "array", "items": {"type": "string"}, "description": "The files that a page is about, or the pages about a file."}
-        },
-        "required": ["id", "title", "path", "snippet", "score", "source"],
-        "additionalProperties": false
-      }
-    },
-    "total": {"type": "integer", "description": "The number of documents that match."},
-    "truncated": {"type": "boolean", "description": "Whether more documents match than the answer has."},
-    "scope": {"type": "string", "description": "What was searched."},
-    "index_commit": {"type": "string"},
-    "index_age": {"type": "number", "description": "The number of seconds for which the index has been behind the newest commit; 0 if it is current."},
-    "notes": {"type": "array", "items": {"type": "string"}},
-    "suggestions": {"type": "array", "items": {"type": "string"}}
-  },
-  "required": ["results", "total", "truncated", "scope", "index_commit", "index_age"],
   "additionalProperties": false
 }`
 
@@ -130,6 +86,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
+	in.Outline = !c.ChatGPT
 	found, err := s.o.Service.Search(ctx, c.Actor, in)
 	if err != nil {
 		return Result{}, err
@@ -138,8 +95,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 		base := s.origin(c)
 		return structured(chatGPTAnswer(found, func(p string) string { return pageURL(base, c.Space().ID, p) }))
 	}
-	encoded, text := found.Encoded()
-	return Result{Content: []Content{{Text: text}}, Structured: encoded}, nil
+	return Result{Content: []Content{{Text: foundText(found)}}, Meta: foundMeta(found)}, nil
 }
 
 // chatGPTAnswer returns the part of an answer that ChatGPT accepts. ChatGPT requires an
