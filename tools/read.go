@@ -27,27 +27,13 @@ func (s *Registry) readTool() tool {
 	}
 }
 
-const describeRead = `Read files, sections or lines when you know the path, from {instructions}, {search} or a listing; list a directory or a glob to see what there is. It is faster than bash and works where bash does not.
-
-paths takes several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/ or knowledge/**/*.md. Paths are relative to the user's space (/space/… means the same); /library/… is the shared, read-only library.
-
-Text comes with line numbers, the total number of lines and the etag (the version that you saw). PNG, JPEG, GIF and WebP files come as images. Text beyond max_tokens is cut, and the answer names the path to continue with.`
+const describeRead = `Read files when you know their paths, or list a directory or a glob. Several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/, knowledge/**/*.md. Shared documentation is under /library/. Returns numbered lines and the etag of the version, or an image; a text that is cut says how to continue.`
 
 const readInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
-    "paths": {
-      "type": "array",
-      "items": {"type": "string"},
-      "minItems": 1,
-      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180; :120- is everything from line 120, :120 is 40 lines from there), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
-    },
-    "max_tokens": {
-      "type": "integer",
-      "minimum": 1,
-      "description": "Budget of the whole answer, shared by the files, at most 20000. Default 10000."
-    }
+    "paths": {"type": "array", "items": {"type": "string"}},
+    "max_tokens": {"type": "integer", "description": "Of the answer, default 10000, at most 20000"}
   },
   "required": ["paths"],
   "additionalProperties": false

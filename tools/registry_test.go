@@ -87,7 +87,7 @@ func checkSchema(t *testing.T, raw json.RawMessage, closed bool) {
 		if !ok || typ == "null" {
 			t.Errorf("%s: the type must be one word, not %v", at, m["type"])
 		}
-		for _, k := range []string{"$ref", "anyOf", "oneOf", "nullable", "$defs"} {
+		for _, k := range []string{"$schema", "$ref", "anyOf", "oneOf", "nullable", "$defs"} {
 			if _, has := m[k]; has {
 				t.Errorf("%s has %s", at, k)
 			}

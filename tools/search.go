@@ -23,13 +23,7 @@ func (s *Registry) searchTool() tool {
 	return tool{Tool: t, forChatGPT: &chat, run: s.search, example: `{"query":"a"}`}
 }
 
-const describeSearch = `Search before you answer anything about the user, their projects, people, decisions and notes, or about a product whose documentation is synced here: it ranks pages by words, names and identifiers over the user's own files and all sources at once.
-
-Ask with the words you would expect on the page, an identifier (useAsyncData) or a plain question; one search per question works better than one long query. Qualifiers narrow it: source:nuxt, path:knowledge/**, kind:memory, lang:en, version:5.1, tag:howto, since:2026-01-01 or since:2w, sort:recent, "exact phrase", -word; each may be negated (-path:old/**).
-
-Each result has the path and lines, the heading, and a snippet with the matching lines; the first results have more text, as far as max_tokens allows. Give an id to {read} to see the page; "also" lists its other versions and languages, "related" the files that it is about. total, truncated and scope report what was searched and whether there are more results; an empty answer suggests other terms.
-
-For an exact string or a regular expression, use grep or rg in {bash_readonly} instead.`
+const describeSearch = `Search before you answer about the user, their work, or a product documented here. Ask in the words you expect on the page; an identifier or a plain question also works. Returns the best passages with path and lines, and weak matches as paths only. Filters in the query: source:nuxt path:knowledge/** kind:memory lang:en version:4 tag:howto since:2w before:2026-06 sort:recent "exact phrase" -word -path:old/**. For regular expressions use rg in {bash_readonly}.`
 
 const describeChatGPTSearch = `Search before you answer anything about the user, their projects, people, decisions and notes, or about a product whose documentation is synced here. It ranks pages over the user's own files and all sources at once.
 
@@ -38,31 +32,13 @@ Ask with the words you would expect on the page, an identifier (useAsyncData) or
 Give a result's id to {fetch} for the whole document.`
 
 const searchInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
-    "query": {
-      "type": "string",
-      "description": "Words, names or a question. Qualifiers narrow it: source:nuxt path:knowledge/** kind:memory lang:en version:5.1 tag:howto since:2026-01-01 (or 2w) before:2026-06 sort:recent limit:20 \"exact phrase\" -word -path:old/**"
-    },
-    "limit": {
-      "type": "integer",
-      "minimum": 1,
-      "description": "The number of results, at most 50. Default 8."
-    },
-    "source": {
-      "type": "string",
-      "description": "Search only this source, by its id; \"space\" for the person's own files. Default: everything."
-    },
-    "since": {
-      "type": "string",
-      "description": "Only pages that changed on or after this date, such as 2026-01-31."
-    },
-    "max_tokens": {
-      "type": "integer",
-      "minimum": 1,
-      "description": "Budget of the whole answer, at most 20000. Default 1200."
-    }
+    "query": {"type": "string"},
+    "limit": {"type": "integer", "description": "Pages, default 8, at most 50"},
+    "source": {"type": "string"},
+    "since": {"type": "string"},
+    "max_tokens": {"type": "integer", "description": "Of the answer, default 1200, at most 20000"}
   },
   "required": ["query"],
   "additionalProperties": false
