@@ -64,7 +64,7 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | command | JSON |
 | --- | --- |
 | ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
-| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + ` |
+| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + `; with ` + "`--tokens`" + `: ` + "`{\"tokenizer\", \"tools\", \"instructions\", \"search\", \"searches\", \"read\", \"read_overhead\", \"pages\"}`" + `, in tokens; ` + "`read_overhead`" + ` is a share |
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` if it is known; ` + "`state` is `active` or `suspended`" + ` |
