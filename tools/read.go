@@ -75,7 +75,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 			return Result{}, err
 		}
 	}
-	r := s.renderRead(items, budget, lowered)
+	r := s.renderRead(items, budget, lowered, c.Can(space.ScopeWrite))
 	r.Meta["head"] = string(v.at)
 	return r, nil
 }
@@ -193,8 +193,9 @@ func noHeading(f ref, all []parse.Section) error {
 	return fault.New(fault.NotFound, "%s has no heading %q.%s Its headings: %s", f, clip(f.heading, 80), mean, strings.Join(slugs, ", "))
 }
 
-// renderRead divides the budget among the items and writes them.
-func (s *Registry) renderRead(items []readItem, budget int, lowered string) Result {
+// renderRead divides the budget among the items and writes them. Only a writer has a use for
+// etags.
+func (s *Registry) renderRead(items []readItem, budget int, lowered string, writer bool) Result {
 	needs := make([]int, len(items))
 	for i := range items {
 		needs[i] = items[i].need()
@@ -234,7 +235,7 @@ func (s *Registry) renderRead(items []readItem, budget int, lowered string) Resu
 			fmt.Fprintf(&text, "== %s (etag %s)\n%s\n", it.file, it.entry.Blob, it.text)
 			meta["etag"] = string(it.entry.Blob)
 		default:
-			it.renderText(&text, shares[i], s, meta)
+			it.renderText(&text, shares[i], s, meta, textHead{alone: len(items) == 1, etag: writer && !it.file.library})
 		}
 		files = append(files, meta)
 	}
@@ -255,14 +256,43 @@ func (it *readItem) need() int {
 	return 0
 }
 
-func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta map[string]any) {
+// textHead says what stands above the text of a file.
+type textHead struct {
+	alone bool // no other path was asked for
+	etag  bool
+}
+
+// write writes what the caller does not know yet: the path, unless the text is the only one and
+// of the path as it was asked for, which lines of how many follow, and the etag.
+func (h textHead) write(b *strings.Builder, it *readItem, last int) {
+	x := it.excerpt
+	var about []string
+	if x.total > 0 && (x.from > 1 || last < x.total) {
+		about = append(about, fmt.Sprintf("lines %d-%d of %s", x.from, last, thousands(int64(x.total))))
+	}
+	if h.etag {
+		about = append(about, "etag "+string(it.entry.Blob))
+	}
+	name, _, _ := strings.Cut(it.asked, "#")
+	if it.file.from > 0 {
+		name, _, _ = strings.Cut(name, ":")
+	}
+	switch said := strings.Join(about, ", "); {
+	case !h.alone || it.file.String() != name:
+		b.WriteString("== " + it.file.String())
+		if said != "" {
+			b.WriteString(" (" + said + ")")
+		}
+		b.WriteByte('\n')
+	case said != "":
+		b.WriteString("[" + said + "]\n")
+	}
+}
+
+func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta map[string]any, head textHead) {
 	x := it.excerpt
 	last := x.write(nil, budget)
-	where := plural(x.total, "line", "lines")
-	if x.total > 0 && (x.from > 1 || last < x.total) {
-		where = fmt.Sprintf("lines %d-%d of %s", x.from, last, thousands(int64(x.total)))
-	}
-	fmt.Fprintf(b, "== %s (%s, etag %s)\n", it.file, where, it.entry.Blob)
+	head.write(b, it, last)
 	if inside := it.file.inside(); it.entry.Path != "" && string(it.entry.Path) != inside {
 		name := it.file.String()
 		fmt.Fprintf(b, "[a symbolic link to %s]\n", strings.TrimSuffix(name, inside)+string(it.entry.Path))
