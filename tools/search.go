@@ -38,7 +38,7 @@ const searchInput = `{
     "limit": {"type": "integer", "description": "Pages, default 8, at most 50"},
     "source": {"type": "string"},
     "since": {"type": "string"},
-    "max_tokens": {"type": "integer", "description": "Of the answer, default 1200, at most 20000"}
+    "max_tokens": {"type": "integer", "description": "Of the answer, default 1600, at most 20000"}
   },
   "required": ["query"],
   "additionalProperties": false

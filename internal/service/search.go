@@ -30,7 +30,7 @@ type SearchLimits struct {
 	MaxTokens  int           // default 20,000
 	// OutlineResults and OutlineTokens replace Results and Tokens for an outline.
 	OutlineResults int // default 8
-	OutlineTokens  int // default 1,200
+	OutlineTokens  int // default 1,600
 	AtOnce         int // running searches of a user; default 4
 	Waiting        int // waiting searches of a user; default 64, negative: none
 }
@@ -43,7 +43,7 @@ func (l SearchLimits) withDefaults() SearchLimits {
 	l.MaxTokens = cmp.Or(l.MaxTokens, 20_000)
 	l.Tokens = min(cmp.Or(l.Tokens, 5000), l.MaxTokens)
 	l.OutlineResults = min(cmp.Or(l.OutlineResults, 8), l.MaxResults)
-	l.OutlineTokens = min(cmp.Or(l.OutlineTokens, 1200), l.MaxTokens)
+	l.OutlineTokens = min(cmp.Or(l.OutlineTokens, 1600), l.MaxTokens)
 	l.AtOnce = cmp.Or(l.AtOnce, 4)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 64))
 	return l

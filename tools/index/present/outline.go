@@ -18,11 +18,11 @@ const (
 	placeOverhead = 12
 	// tokensForText is how many tokens of the budget pay for one hit's text. The text takes at
 	// most outlineTextShare of the budget.
-	tokensForText    = 1200
+	tokensForText    = 1600
 	outlineTextShare = 0.3
 	// maxMore is how many further passages of a page follow its text. Often not the best
-	// passage of the right page has the answer, but the second.
-	maxMore = 2
+	// passage of the right page has the answer, but a later one.
+	maxMore = 4
 	// moreShare is the share of the best passage's score that a further one needs.
 	moreShare = 0.5
 	// maxNamed is how many other versions of a page and related files a hit names.
