@@ -76,8 +76,7 @@ type SearchResults struct {
 	IndexCommit space.CommitID `json:"index_commit"`
 	IndexAge    float64        `json:"index_age"` // seconds since the index fell behind
 	Suggestions []string       `json:"suggestions,omitempty"`
-	// Weak reports that not even the best result has much of the query. It is only set for an
-	// outline.
+	// Weak reports that no result has much of the query. It is only set for an outline.
 	Weak bool `json:"weak,omitempty"`
 }
 
@@ -194,7 +193,7 @@ func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Colle
 	r := newSearchResults(found)
 	r.Notes = append(r.Notes, notes...) // a note that the index is behind stays first
 	if q.Outline {
-		return r, nil // the tool fits its text
+		return r, nil // it fits its budget
 	}
 	return r.fit(found.Hits, q.MaxTokens)
 }

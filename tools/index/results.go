@@ -55,8 +55,7 @@ type Results struct {
 	// without those that another hit represents. Truncated reports that Hits lists fewer.
 	Total     int
 	Truncated bool
-	// Weak reports that not even the best hit has much of the query. It is only set for an
-	// outline.
+	// Weak reports that no hit has much of the query. It is only set for an outline.
 	Weak bool
 	// Scope describes what was searched.
 	Scope string

@@ -110,8 +110,7 @@ func (u *Run) Missing() []string { return u.plan.missing }
 // default.
 func (u *Run) Weak(score, best float64) bool { return score < best*u.opts.MinScoreShare }
 
-// strongCoverage is the share of the query that the best passage of an answer has at least if
-// the answer is not weak.
+// strongCoverage is the share of the query above which a match is not weak.
 const strongCoverage = 0.5
 
 // WeakAnswer reports whether none of the documents has much of the query. It is false if this
@@ -147,7 +146,7 @@ func (u *Run) covered(c *Candidate) float64 {
 	}
 	total += most * float64(max(0, len(u.plan.missing)-len(u.Respelled)))
 	if total == 0 {
-		return 0
+		return 1 // nothing of the query can be weighed
 	}
 	return covered / total
 }
