@@ -131,7 +131,15 @@ func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p
 	if c.Can(space.ScopeWrite) {
 		writer = s.o.Prefix + nameBash
 	}
-	return bashResult(q, r, writer), nil
+	out := bashResult(q, r, writer)
+	var written []space.Path
+	for _, k := range r.Commits {
+		for _, f := range k.Files {
+			written = append(written, f.Path)
+		}
+	}
+	s.addUnlisted(ctx, c, written, &out)
+	return out, nil
 }
 
 // bashCall is a call of one of the two tools.

@@ -65,7 +65,9 @@ func (s *Registry) edit(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	if err != nil {
 		return Result{}, err
 	}
-	return s.changedResult(done), nil
+	r := s.changedResult(done)
+	s.addUnlisted(ctx, c, []space.Path{done.Path}, &r)
+	return r, nil
 }
 
 // edits returns a list of edits.

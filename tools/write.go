@@ -49,7 +49,9 @@ func (s *Registry) write(ctx context.Context, c Caller, raw json.RawMessage, _ P
 	if err != nil {
 		return Result{}, err
 	}
-	return s.changedResult(done), nil
+	r := s.changedResult(done)
+	s.addUnlisted(ctx, c, []space.Path{done.Path}, &r)
+	return r, nil
 }
 
 // filePath returns the path of a file in the space.
