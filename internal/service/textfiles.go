@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -209,20 +208,6 @@ func (v View) textFile(ctx context.Context, p space.Path) (textFile, error) {
 	return f, nil
 }
 
-// FileAbove returns the file or link that is in the place of a directory of a path, or "".
-func (v View) FileAbove(ctx context.Context, at space.CommitID, p space.Path) (space.Path, error) {
-	for d := path.Dir(string(p)); d != "."; d = path.Dir(d) {
-		e, ok, err := v.Find(ctx, at, space.Path(d))
-		if err != nil || ok {
-			if e.Dir {
-				return "", err
-			}
-			return e.Path, err
-		}
-	}
-	return "", nil
-}
-
 // checkText refuses a content that is not text or is too large.
 func checkText(p space.Path, text string) error {
 	switch n := int64(len(text)); {
@@ -254,12 +239,9 @@ func (v View) commitText(ctx context.Context, who Actor, tool string, f textFile
 		return ChangedFile{}, fault.New(fault.Conflict, "Another client has just written the same text to %s.", f.Path)
 	}
 	out.Commit, out.Etag, out.Warnings, out.Created = c.ID, c.Files[0].New, c.Warnings, !f.there
+	out.NotFacts = v.notFacts(ctx, []space.Commit{c})
 	if f.there && f.problem == nil {
 		out.Diff = diff.Unified(f.text, text, maxDiffLines)
-	}
-	if out.NotFacts, err = v.notFacts(context.WithoutCancel(ctx), []space.Commit{c}); err != nil {
-		// The file is saved, so that is the answer.
-		v.s.log.Error("check a written fact", "err", err)
 	}
 	return out, nil
 }
