@@ -190,8 +190,8 @@ func richSpace() map[string]string {
 	return files
 }
 
-// TestInstructionsOfARichSpace checks that 200 resources, 50 skills, 500 facts and 10
-// sources fit the budget, with a sign of each.
+// TestInstructionsOfARichSpace checks that the answer about 200 resources, 50 skills, 500
+// facts and 10 sources keeps to the budget and mentions each kind.
 func TestInstructionsOfARichSpace(t *testing.T) {
 	l := &shelves{spaces: newSpaces(t)}
 	b := newBench(t, richSpace(), func(o *tools.Options) { o.Library = l })

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Kind is what happened to elements.
+// Kind is the kind of a run.
 type Kind byte
 
 // The kinds.
