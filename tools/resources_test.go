@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"satchel/internal/space"
 )
 
 func TestResources(t *testing.T) {
