@@ -126,7 +126,7 @@ test('edits of different lines are merged; of the same lines, both are kept and 
   assert.match(show(copy), /OURS/);
   const told = text(await bash('ls'));
   assert.ok(told.includes(copy) && /plan\.md/.test(told), told);
-  assert.match(told.slice(told.indexOf('exit code')), /plan\.conflict-/, 'the next answer says it beside the listing');
+  assert.match(told.slice(told.indexOf('\n[')), /plan\.conflict-/, 'the next answer says it beside the listing');
   assert.doesNotMatch(text(await bash('true')), /plan\.conflict-/, 'and says it once');
 });
 

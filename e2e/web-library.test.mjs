@@ -34,7 +34,7 @@ describe('the library, from one person to another', { skip: missing }, () => {
   const found = async (who, query) => {
     const r = await clients[who].call('search', { query });
     assert.ok(!r.isError, text(r));
-    return (r.structuredContent.results ?? []).map((h) => h.path);
+    return (r._meta['satchel/result'].results ?? []).map((h) => h.path);
   };
   const bash = async (who, command) => text(await clients[who].call('bash_readonly', { command }));
   const expectError = (status) => {

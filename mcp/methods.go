@@ -304,7 +304,7 @@ func (s *Server) listTools(ctx context.Context, _ any, _ *protocol.ListToolsRequ
 	list := make([]protocol.Tool, 0, len(own)+len(result.Tools))
 	for _, t := range own {
 		list = append(list, protocol.Tool{
-			Name: t.Name, Title: t.Title, Description: t.Description,
+			Name: t.Name, Description: t.Description,
 			RawInputSchema: t.InputSchema, RawOutputSchema: t.OutputSchema,
 			Annotations: protocol.ToolAnnotation{
 				Title: t.Title, ReadOnlyHint: &t.ReadOnly, DestructiveHint: &t.Destructive,

@@ -52,49 +52,30 @@ func (s *Registry) describeRunner(text string) string {
 // describeBashOff replaces the two descriptions below if no command can run.
 const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up, and {write} and {edit} to save texts.`
 
-const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
+const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: rg, find, git log -p, jq, python3, a pipeline. Runs in a private sandbox without network, in /space, where a write fails; /library holds the shared documentation, and /tmp is writable. A command that takes more than about 45 seconds goes on as a background job. An exit code other than 0 is not an error of the tool.`
 
-Runs in a private sandbox without network, in /space (the files, with their git history); /library holds the shared sources, and /tmp is writable. Output over 30,000 characters keeps its head and tail, and the answer names the file that holds more.
+const describeBash = `Run bash to change, move or delete the user's files in /space, or to compute something from them; to look without changing, use {bash_readonly}, which has the same sandbox. Changes are committed and pushed when the command ends. For one text file, {write} or {edit} is faster. .git is read-only: to undo a change, git show COMMIT:path > path. Never save passwords, keys or tokens. The answer names each file that was not saved.`
 
-A command that takes longer than about 45 seconds continues as a background job; the answer says where its output goes. The answer reports the exit code; a code other than 0 is not an error of the tool.`
-
-const describeBash = `Run bash to save, change, move or delete files in the user's space, or to compute something from them. Everything that a command changes in /space is committed to the user's git repository when it ends. Say why in "comment"; it becomes the commit's message.
-
-Runs in a private sandbox without network, as a local shell would, in /space: bash, coreutils, grep and git, and python3, jq and rg where the machine has them; /library holds shared sources, read-only. /tmp and background processes last while the sandbox does.
-
-Put notes under knowledge/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To undo a change, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
-
-The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed if there is a remote. It names each path that was rejected or has a newer version, and says what to do. A command that takes longer than about 45 seconds, or with background: true, continues as a job. The answer reports the exit code; a code other than 0 is not an error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}; for one text file, {write} or {edit}.`
-
-// The parts of the input schema that bash and bash_readonly share. The schema of bash has
-// another argument between them.
-const (
-	bashInputHead = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
+const bashReadonlyInput = `{
   "type": "object",
   "properties": {
-    "command": {
-      "type": "string",
-      "description": "A bash script, run with bash -c in /space."
-    },`
-	bashInputTail = `
-    "background": {
-      "type": "boolean",
-      "description": "Run it as a background job and answer at once. Default false."
-    }
+    "command": {"type": "string"},
+    "background": {"type": "boolean", "description": "Answer at once"}
   },
   "required": ["command"],
   "additionalProperties": false
 }`
-)
 
-const bashReadonlyInput = bashInputHead + bashInputTail
-
-const bashInput = bashInputHead + `
-    "comment": {
-      "type": "string",
-      "description": "The reason in one line. It becomes the commit message if the command changes files."
-    },` + bashInputTail
+const bashInput = `{
+  "type": "object",
+  "properties": {
+    "command": {"type": "string"},
+    "comment": {"type": "string", "description": "Why, in one line: the message of the commit"},
+    "background": {"type": "boolean", "description": "Answer at once"}
+  },
+  "required": ["command"],
+  "additionalProperties": false
+}`
 
 func (s *Registry) bash(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
 	return s.runBash(ctx, c, raw, p, nameBash, "command", "comment", "background")

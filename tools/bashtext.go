@@ -54,7 +54,9 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 		fmt.Fprintf(&b, format, a...)
 		b.WriteString("]\n")
 	}
-	line("%s", endText(q, r))
+	if t := endText(q, r); t != "" {
+		line("%s", t)
+	}
 	for _, n := range r.Notes {
 		if r.End == service.Detached && r.JobDir != "" && strings.Contains(n, r.JobDir) {
 			continue // the line above names the files of a job's output
@@ -68,7 +70,7 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 		line("%s before these: git log", plural(n, "commit", "commits"))
 	}
 	for _, c := range lastCommits(r) {
-		commitText(&b, c)
+		commitText(&b, c, len(r.Commits) > 1)
 	}
 	if s := pushText(r); s != "" {
 		line("%s", s)
@@ -100,6 +102,10 @@ func notSavedText(err error) string {
 // lostText says what is lost when a sandbox ends during a command.
 const lostText = "The command's changes, the background processes and /tmp are lost. The next command starts a new sandbox."
 
+// longCommand is how long a command takes at least if the answer says how long.
+const longCommand = 10 * time.Second
+
+// endText says how a command ended, or "" if it ended as commands usually do.
 func endText(q bashCall, r service.CommandResult) string {
 	took := durationText(r.Duration)
 	why := ""
@@ -129,10 +135,17 @@ func endText(q bashCall, r service.CommandResult) string {
 	case service.Lost:
 		return fmt.Sprintf("SANDBOX LOST after %s: %s", took, cmp.Or(r.Detail, "It ended before the command did. "+lostText))
 	}
-	if r.Signal != "" {
-		return fmt.Sprintf("exit code %d (ended by %s), %s%s", r.ExitCode, r.Signal, took, why)
+	if r.ExitCode == 0 && r.Signal == "" && why == "" && r.Duration < longCommand {
+		return ""
 	}
-	return fmt.Sprintf("exit code %d, %s%s", r.ExitCode, took, why)
+	end := fmt.Sprintf("exit code %d", r.ExitCode)
+	if r.Signal != "" {
+		end += " (ended by " + r.Signal + ")"
+	}
+	if r.Duration >= longCommand {
+		end += " after " + took
+	}
+	return end + why
 }
 
 // lastCommits returns the commits that an answer lists.
@@ -140,10 +153,15 @@ func lastCommits(r service.CommandResult) []space.Commit {
 	return r.Commits[max(0, len(r.Commits)-maxListedCommits):]
 }
 
-func commitText(b *strings.Builder, c space.Commit) {
+// commitText lists the files of a commit. It names the commit if there are others, such as
+// those of jobs. The model has just written the message of the only one.
+func commitText(b *strings.Builder, c space.Commit, named bool) {
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	if subject = strings.TrimSpace(subject); subject != "" {
 		subject = " “" + clip(subject, 100) + "”"
+	}
+	if !named {
+		subject = ""
 	}
 	fmt.Fprintf(b, "[commit %s%s, %s]\n", c.ID.Short(), subject, plural(len(c.Files), "file", "files"))
 	for i, f := range c.Files {

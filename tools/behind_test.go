@@ -61,11 +61,12 @@ func searchIn(t *testing.T, set *tools.Registry, c tools.Caller, query string) s
 		t.Fatal(r, err)
 	}
 	var a searched
-	if err := json.Unmarshal(r.Structured, &a); err != nil {
+	encoded, err := json.Marshal(r.Meta)
+	if err != nil || json.Unmarshal(encoded, &a) != nil {
 		t.Fatal(err)
 	}
-	if len(a.Notes) > 0 && !strings.HasPrefix(r.Content[0].Text, `{"notes":`) {
-		t.Errorf("notes are not first: %.100s", r.Content[0].Text)
+	if len(a.Notes) > 0 && !strings.HasPrefix(textOf(r), a.Notes[0]) {
+		t.Errorf("notes are not first: %.100s", textOf(r))
 	}
 	return a
 }

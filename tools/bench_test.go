@@ -221,6 +221,12 @@ func textOf(r tools.Result) string {
 	return strings.Join(parts, "\n")
 }
 
+// resultsOf returns the results of an answer of search.
+func resultsOf(r tools.Result) []service.SearchResult {
+	results, _ := r.Meta["results"].([]service.SearchResult)
+	return results
+}
+
 // check reports what is wrong with an answer's text.
 func check(t *testing.T, r tools.Result, isError bool, wants ...string) {
 	t.Helper()

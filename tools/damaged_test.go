@@ -75,7 +75,7 @@ func TestDamagedFiles(t *testing.T) {
 	check(t, call("read", `{"paths":["knowledge/"]}`), false, "tea.md", "coffee.md")
 	check(t, call("instructions", `{}`), false, "resources/instructions.md", "satchel doctor", "knowledge/")
 	check(t, call("search", `{"query":"night"}`), false, "knowledge/coffee.md", "satchel doctor", "knowledge/tea.md")
-	check(t, call("search", `{"query":"oolong"}`), false, "satchel doctor", `"results":[]`)
+	check(t, call("search", `{"query":"oolong"}`), false, "satchel doctor", "Nothing found")
 
 	// A damaged file cannot be edited, but it can be written again.
 	check(t, call("edit", `{"path":"knowledge/tea.md","edits":[{"old":"Green","new":"Black"}]}`), true, "satchel doctor")

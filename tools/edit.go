@@ -25,40 +25,24 @@ func (s *Registry) editTool() tool {
 const describeEdit = `Change parts of a text file. Each old must occur exactly once in the file, unless all is set. The edits apply in order; if one fails, nothing changes. Returns the diff and the new etag.`
 
 const editInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
-    "path": {
-      "type": "string",
-      "description": "Such as knowledge/deploy.md."
-    },
+    "path": {"type": "string"},
     "edits": {
       "type": "array",
       "items": {
         "type": "object",
         "properties": {
-          "old": {
-            "type": "string",
-            "description": "The text to replace, exactly as in the file, without line numbers."
-          },
-          "new": {
-            "type": "string",
-            "description": "The text to put in its place."
-          },
-          "all": {
-            "type": "boolean",
-            "description": "Replace every occurrence. Default false."
-          }
+          "old": {"type": "string", "description": "Exactly as in the file, without line numbers"},
+          "new": {"type": "string"},
+          "all": {"type": "boolean", "description": "Replace every occurrence"}
         },
         "required": ["old", "new"],
         "additionalProperties": false
       },
       "minItems": 1
     },
-    "base_etag": {
-      "type": "string",
-      "description": "Fail unless this is the file's etag. Default: edit the newest version."
-    }
+    "base_etag": {"type": "string", "description": "Fail if the file has another etag"}
   },
   "required": ["path", "edits"],
   "additionalProperties": false

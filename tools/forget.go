@@ -22,23 +22,13 @@ func (s *Registry) forgetTool() tool {
 	}
 }
 
-const describeForget = `Remove remembered facts that are wrong or unwanted, by their names or by words that they contain. To correct a fact, {remember} it again instead. Returns what was removed; the history keeps it.`
+const describeForget = `Remove facts that are wrong or unwanted. To correct a fact, {remember} it again instead. Returns what was removed; the history keeps it.`
 
 const forgetInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
-    "keys": {
-      "type": "array",
-      "items": {
-        "type": "string"
-      },
-      "description": "Names as type/key, such as preference/seat, or paths of files under memory/."
-    },
-    "query": {
-      "type": "string",
-      "description": "Instead of keys: removes the facts that contain all these words, 20 at most."
-    }
+    "keys": {"type": "array", "items": {"type": "string"}, "description": "type/key, such as preference/seat, or paths under memory/"},
+    "query": {"type": "string", "description": "Instead of keys: removes the facts that have all these words, at most 20"}
   },
   "additionalProperties": false
 }`

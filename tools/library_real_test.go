@@ -89,17 +89,12 @@ func TestOwnPagesComeFirst(t *testing.T) {
 			args, _ := json.Marshal(map[string]any{"query": c.query})
 			r, err := set.Call(t.Context(), editor(func(p *auth.Principal) { p.User, p.Space = space.UserID(c.user), ids[space.UserID(c.user)] }), "search", args, nil)
 			must(err)
-			var a struct {
-				Results []struct{ Path string }
-				Notes   []string
-			}
-			must(json.Unmarshal(r.Structured, &a))
 			var got []string
-			for _, h := range a.Results {
+			for _, h := range resultsOf(r) {
 				got = append(got, h.Path)
 			}
 			if strings.Join(got, " ") != c.want {
-				t.Errorf("found %v, want %s (%v)", got, c.want, a.Notes)
+				t.Errorf("found %v, want %s: %s", got, c.want, textOf(r))
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func TestReadTheLibrary(t *testing.T) {
 		isError     bool
 		want        []string
 	}{
-		{"a file", `["/library/docs/nuxt/guide/start.md"]`, false, []string{"== /library/docs/nuxt/guide/start.md (3 lines", "1\t# Start"}},
+		{"a file", `["/library/docs/nuxt/guide/start.md"]`, false, []string{"1\t# Start", "!==", "!etag"}},
 		{"lines of it", `["/library/docs/nuxt/guide/start.md:3-"]`, false, []string{"lines 3-3 of 3", "3\tInstall it."}},
 		{"a section of it", `["/library/docs/nuxt/guide/start.md#start"]`, false, []string{"1\t# Start"}},
 		{"a link", `["/library/docs/nuxt/link.md"]`, false, []string{"[a symbolic link to /library/docs/nuxt/guide/start.md]", "# Start"}},

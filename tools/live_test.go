@@ -104,20 +104,14 @@ func (l *live) settle(t testing.TB) {
 	}
 }
 
-type foundPage struct{ ID, Path, Date string }
-
-func (l *live) search(t testing.TB, query string) []foundPage {
+func (l *live) search(t testing.TB, query string) []service.SearchResult {
 	t.Helper()
 	args, _ := json.Marshal(map[string]string{"query": query})
 	r, err := l.Call(t.Context(), l.c, "search", args, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a struct{ Results []foundPage }
-	if err := json.Unmarshal(r.Structured, &a); err != nil {
-		t.Fatal(err)
-	}
-	return a.Results
+	return resultsOf(r)
 }
 
 func (l *live) paths(t testing.TB, query string) string {

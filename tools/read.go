@@ -27,27 +27,13 @@ func (s *Registry) readTool() tool {
 	}
 }
 
-const describeRead = `Read files, sections or lines when you know the path, from {instructions}, {search} or a listing; list a directory or a glob to see what there is. It is faster than bash and works where bash does not.
-
-paths takes several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/ or knowledge/**/*.md. Paths are relative to the user's space (/space/… means the same); /library/… is the shared, read-only library.
-
-Text comes with line numbers, the total number of lines and the etag (the version that you saw), which {write} and {edit} take. PNG, JPEG, GIF and WebP files come as images. Text beyond max_tokens is cut, and the answer names the path to continue with.`
+const describeRead = `Read files when you know their paths, or list a directory or a glob. Several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/, knowledge/**/*.md. Shared documentation is under /library/. Returns numbered lines and the etag that {write} and {edit} take, or an image; a text that is cut says how to continue.`
 
 const readInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
-    "paths": {
-      "type": "array",
-      "items": {"type": "string"},
-      "minItems": 1,
-      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180; :120- is everything from line 120, :120 is 40 lines from there), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
-    },
-    "max_tokens": {
-      "type": "integer",
-      "minimum": 1,
-      "description": "Budget of the whole answer, shared by the files, at most 20000. Default 10000."
-    }
+    "paths": {"type": "array", "items": {"type": "string"}},
+    "max_tokens": {"type": "integer", "description": "Of the answer, default 10000, at most 20000"}
   },
   "required": ["paths"],
   "additionalProperties": false
@@ -89,7 +75,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 			return Result{}, err
 		}
 	}
-	r := s.renderRead(items, budget, lowered)
+	r := s.renderRead(items, budget, lowered, c.Can(space.ScopeWrite))
 	r.Meta["head"] = string(v.at)
 	return r, nil
 }
@@ -207,8 +193,9 @@ func noHeading(f ref, all []parse.Section) error {
 	return fault.New(fault.NotFound, "%s has no heading %q.%s Its headings: %s", f, clip(f.heading, 80), mean, strings.Join(slugs, ", "))
 }
 
-// renderRead divides the budget among the items and writes them.
-func (s *Registry) renderRead(items []readItem, budget int, lowered string) Result {
+// renderRead divides the budget among the items and writes them. Only a writer has a use for
+// etags.
+func (s *Registry) renderRead(items []readItem, budget int, lowered string, writer bool) Result {
 	needs := make([]int, len(items))
 	for i := range items {
 		needs[i] = items[i].need()
@@ -248,7 +235,7 @@ func (s *Registry) renderRead(items []readItem, budget int, lowered string) Resu
 			fmt.Fprintf(&text, "== %s (etag %s)\n%s\n", it.file, it.entry.Blob, it.text)
 			meta["etag"] = string(it.entry.Blob)
 		default:
-			it.renderText(&text, shares[i], s, meta)
+			it.renderText(&text, shares[i], s, meta, textHead{alone: len(items) == 1, etag: writer && !it.file.library})
 		}
 		files = append(files, meta)
 	}
@@ -269,14 +256,43 @@ func (it *readItem) need() int {
 	return 0
 }
 
-func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta map[string]any) {
+// textHead says what stands above the text of a file.
+type textHead struct {
+	alone bool // no other path was asked for
+	etag  bool
+}
+
+// write writes what the caller does not know yet: the path, unless the text is the only one and
+// of the path as it was asked for, which lines of how many follow, and the etag.
+func (h textHead) write(b *strings.Builder, it *readItem, last int) {
+	x := it.excerpt
+	var about []string
+	if x.total > 0 && (x.from > 1 || last < x.total) {
+		about = append(about, fmt.Sprintf("lines %d-%d of %s", x.from, last, thousands(int64(x.total))))
+	}
+	if h.etag {
+		about = append(about, "etag "+string(it.entry.Blob))
+	}
+	name, _, _ := strings.Cut(it.asked, "#")
+	if it.file.from > 0 {
+		name, _, _ = strings.Cut(name, ":")
+	}
+	switch said := strings.Join(about, ", "); {
+	case !h.alone || it.file.String() != name:
+		b.WriteString("== " + it.file.String())
+		if said != "" {
+			b.WriteString(" (" + said + ")")
+		}
+		b.WriteByte('\n')
+	case said != "":
+		b.WriteString("[" + said + "]\n")
+	}
+}
+
+func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta map[string]any, head textHead) {
 	x := it.excerpt
 	last := x.write(nil, budget)
-	where := plural(x.total, "line", "lines")
-	if x.total > 0 && (x.from > 1 || last < x.total) {
-		where = fmt.Sprintf("lines %d-%d of %s", x.from, last, thousands(int64(x.total)))
-	}
-	fmt.Fprintf(b, "== %s (%s, etag %s)\n", it.file, where, it.entry.Blob)
+	head.write(b, it, last)
 	if inside := it.file.inside(); it.entry.Path != "" && string(it.entry.Path) != inside {
 		name := it.file.String()
 		fmt.Fprintf(b, "[a symbolic link to %s]\n", strings.TrimSuffix(name, inside)+string(it.entry.Path))

@@ -87,7 +87,7 @@ func checkSchema(t *testing.T, raw json.RawMessage, closed bool) {
 		if !ok || typ == "null" {
 			t.Errorf("%s: the type must be one word, not %v", at, m["type"])
 		}
-		for _, k := range []string{"$ref", "anyOf", "oneOf", "nullable", "$defs"} {
+		for _, k := range []string{"$schema", "$ref", "anyOf", "oneOf", "nullable", "$defs"} {
 			if _, has := m[k]; has {
 				t.Errorf("%s has %s", at, k)
 			}
@@ -215,9 +215,13 @@ func TestChatGPTForms(t *testing.T) {
 			if !chat {
 				url = "!" + url // nobody but ChatGPT has use for it
 			}
-			check(t, r, false, `"id":"a.md#a"`, url)
-			if strings.Contains(textOf(r), `"score"`) == chat {
-				t.Errorf("the answer is not in the form that was listed: %s", textOf(r))
+			if chat {
+				check(t, r, false, `"id":"a.md#a"`, url)
+			} else {
+				check(t, r, false, "\n1. a.md:1-2  A", "# A\nquokka", url)
+			}
+			if got := r.Structured != nil; got != chat {
+				t.Errorf("the answer has structured content: %v", got)
 			}
 			check(t, b.callAs(t, c, "fetch", `{"id":"a.md"}`), false, `"title":"A"`, `"text":"# A\nquokka\n"`)
 		})

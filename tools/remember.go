@@ -23,10 +23,9 @@ func (s *Registry) rememberTool() tool {
 	}
 }
 
-const describeRemember = `Save facts that will matter in later conversations, as soon as you learn them. One short fact per entry; a new value replaces the fact with the same type and key. What the user said wins over what you inferred. Do not save secrets, or facts that {instructions} already listed.`
+const describeRemember = `Save facts that will matter in later conversations, as soon as you learn them. One short fact per entry; a new value replaces the fact with the same type and key. What the user said wins over what you inferred. Do not save secrets, or facts that {instructions} listed.`
 
 const rememberInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
     "facts": {
@@ -34,30 +33,12 @@ const rememberInput = `{
       "items": {
         "type": "object",
         "properties": {
-          "type": {
-            "type": "string",
-            "description": "One of preference, person, project, decision, procedure, fact."
-          },
-          "key": {
-            "type": "string",
-            "description": "A short name, such as seat."
-          },
-          "value": {
-            "type": "string",
-            "description": "The fact in one sentence."
-          },
-          "explicit": {
-            "type": "boolean",
-            "description": "True if the user said it. Default false: you inferred it."
-          },
-          "confidence": {
-            "type": "number",
-            "description": "0 to 1. Default 1 if explicit, else 0.7."
-          },
-          "expires": {
-            "type": "string",
-            "description": "The last day on which the fact is true, such as 2027-01-31."
-          }
+          "type": {"type": "string", "description": "preference, person, project, decision, procedure or fact"},
+          "key": {"type": "string", "description": "A short name, such as seat"},
+          "value": {"type": "string", "description": "One sentence"},
+          "explicit": {"type": "boolean", "description": "The user said it"},
+          "confidence": {"type": "number", "description": "0 to 1"},
+          "expires": {"type": "string", "description": "The last day on which it is true, such as 2027-01-31"}
         },
         "required": ["type", "key", "value"],
         "additionalProperties": false

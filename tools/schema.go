@@ -8,9 +8,4 @@ import "encoding/json"
 // call. The tool then lowers the number and says so in its answer.
 func schema(s string) json.RawMessage { return json.RawMessage(s) }
 
-const noArguments = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "type": "object",
-  "properties": {},
-  "additionalProperties": false
-}`
+const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`

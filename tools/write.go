@@ -23,24 +23,14 @@ func (s *Registry) writeTool() tool {
 	}
 }
 
-const describeWrite = `Create or replace a text file, for notes longer than a fact: knowledge/<topic>.md, with title and description in front matter. To replace a file, pass the etag that {read} returned. To change a part of a file, use {edit}. Do not save secrets.`
+const describeWrite = `Save a text file: a note longer than a fact as knowledge/<topic>.md, what every AI should know in resources/, with title and description in front matter. To replace a file, pass the etag that {read} returned; to change a part of one, use {edit}.`
 
 const writeInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
-    "path": {
-      "type": "string",
-      "description": "Such as knowledge/deploy.md."
-    },
-    "content": {
-      "type": "string",
-      "description": "The whole text of the file."
-    },
-    "base_etag": {
-      "type": "string",
-      "description": "The etag of the version to replace. Leave it out for a new file."
-    }
+    "path": {"type": "string"},
+    "content": {"type": "string", "description": "The whole file"},
+    "base_etag": {"type": "string", "description": "The version to replace; none for a new file"}
   },
   "required": ["path", "content"],
   "additionalProperties": false

@@ -142,7 +142,7 @@ async function run(user, session, op) {
   const said = text(result), m = op.tool.startsWith('bash') ? meta(result) : undefined;
   op.text = said;
   user.hears(op.hears ? op.hears(said) : said);
-  if (op.tool === 'search') user.hears((op.hears ?? String)(JSON.stringify(result.structuredContent ?? {})));
+  if (op.tool === 'search') user.hears((op.hears ?? String)(JSON.stringify(meta(result) ?? {})));
   if (m?.end) add(stats.ends, m.end);
   if (result.isError) add(stats.errors, shape(said));
   if (isGeneric(said)) user.problem('an error that says nothing', `${op.kind}: ${said.slice(0, 300)}`);

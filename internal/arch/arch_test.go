@@ -72,6 +72,7 @@ var only = map[string][]string{
 	"github.com/prometheus/client_golang":     {"internal/telemetry"},
 	"github.com/opencontainers/runtime-spec":  {"sandbox"},
 	"satchel/sandbox/agent":                   {"cmd/satchel-agent"}, // the server takes sandbox/protocol
+	"github.com/tiktoken-go/tokenizer":        {"internal/tokenizer"},
 }
 
 // leaf packages that must stay light: they may import nothing but the standard

@@ -28,8 +28,11 @@ type SearchLimits struct {
 	MaxResults int           // default 50
 	Tokens     int           // if the search has no budget; default 5,000
 	MaxTokens  int           // default 20,000
-	AtOnce     int           // running searches of a user; default 4
-	Waiting    int           // waiting searches of a user; default 64, negative: none
+	// OutlineResults and OutlineTokens replace Results and Tokens for an outline.
+	OutlineResults int // default 8
+	OutlineTokens  int // default 1,600
+	AtOnce         int // running searches of a user; default 4
+	Waiting        int // waiting searches of a user; default 64, negative: none
 }
 
 func (l SearchLimits) withDefaults() SearchLimits {
@@ -39,6 +42,8 @@ func (l SearchLimits) withDefaults() SearchLimits {
 	l.Results = min(cmp.Or(l.Results, 10), l.MaxResults)
 	l.MaxTokens = cmp.Or(l.MaxTokens, 20_000)
 	l.Tokens = min(cmp.Or(l.Tokens, 5000), l.MaxTokens)
+	l.OutlineResults = min(cmp.Or(l.OutlineResults, 8), l.MaxResults)
+	l.OutlineTokens = min(cmp.Or(l.OutlineTokens, 1600), l.MaxTokens)
 	l.AtOnce = cmp.Or(l.AtOnce, 4)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 64))
 	return l
@@ -51,13 +56,17 @@ type SearchInput struct {
 	Limit     int      `json:"limit,omitempty"`
 	Source    string   `json:"source,omitempty"`     // the only one to search
 	Since     string   `json:"since,omitempty"`      // a date or time of the query language
-	MaxTokens int      `json:"max_tokens,omitempty"` // budget of the JSON of the results
-	Explain   bool     `json:"explain,omitempty"`    // explains the rank of each result
+	MaxTokens int      `json:"max_tokens,omitempty"` // budget of the results
+	// Outline prepares the results for Markdown that a model reads: only the first have their
+	// text, and the last only their place. The budget then applies to the Markdown. Otherwise
+	// it applies to the JSON of the results.
+	Outline bool `json:"outline,omitempty"`
+	Explain bool `json:"explain,omitempty"` // explains the rank of each result
 	// Library is the part of the library to search; nil means all that the actor may read.
 	Library *Library `json:"-"`
 }
 
-// SearchResults are the results of a search. Their JSON is the answer of the tool.
+// SearchResults are the results of a search.
 type SearchResults struct {
 	Notes       []string       `json:"notes,omitempty"` // first, because a model reads in order
 	Results     []SearchResult `json:"results"`         // best first
@@ -67,9 +76,8 @@ type SearchResults struct {
 	IndexCommit space.CommitID `json:"index_commit"`
 	IndexAge    float64        `json:"index_age"` // seconds since the index fell behind
 	Suggestions []string       `json:"suggestions,omitempty"`
-
-	encoded json.RawMessage
-	text    string // of encoded
+	// Weak reports that no result has much of the query. It is only set for an outline.
+	Weak bool `json:"weak,omitempty"`
 }
 
 // SearchResult is one document that a search found.
@@ -100,9 +108,6 @@ type SearchResult struct {
 
 // SpaceLabel is the source of results that are files of the space.
 const SpaceLabel = "space"
-
-// Encoded returns the JSON of the results, also as text. The budget applies to this JSON.
-func (r SearchResults) Encoded() (json.RawMessage, string) { return r.encoded, r.text }
 
 // Library is the part of the library that a person may read.
 type Library struct{ sources []space.Source }
@@ -187,6 +192,9 @@ func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Colle
 	}
 	r := newSearchResults(found)
 	r.Notes = append(r.Notes, notes...) // a note that the index is behind stays first
+	if q.Outline {
+		return r, nil // it fits its budget
+	}
 	return r.fit(found.Hits, q.MaxTokens)
 }
 
@@ -236,14 +244,18 @@ func (s *Service) query(in SearchInput) (q index.Query, notes []string, err erro
 		return cmp.Or(n, usual)
 	}
 	q = index.Query{
-		Text: in.Query, UsualLimit: l.Results, MaxWait: l.Wait, Explain: in.Explain, Source: strings.TrimSpace(in.Source),
+		Text: in.Query, UsualLimit: l.Results, MaxWait: l.Wait, Explain: in.Explain, Source: strings.TrimSpace(in.Source), Outline: in.Outline,
+	}
+	tokens := l.Tokens
+	if in.Outline {
+		q.UsualLimit, tokens = l.OutlineResults, l.OutlineTokens
 	}
 	if n := utf8.RuneCountInString(in.Query); n > l.QueryChars {
 		q.Text = string([]rune(in.Query)[:l.QueryChars])
 		notes = append(notes, fmt.Sprintf("The query has %d characters; only its beginning was used. Search for the few words that matter.", n))
 	}
 	q.Limit = lower("limit", in.Limit, 0, l.MaxResults) // 0: left to the query's text
-	q.MaxTokens = lower("max_tokens", in.MaxTokens, l.Tokens, l.MaxTokens)
+	q.MaxTokens = lower("max_tokens", in.MaxTokens, tokens, l.MaxTokens)
 	switch since := strings.TrimSpace(in.Since); {
 	case since == "":
 	case IsDay(since):
@@ -278,7 +290,7 @@ func newSearchResults(r index.Results) SearchResults {
 	out := SearchResults{
 		Results: make([]SearchResult, len(r.Hits)), Total: r.Total, Truncated: r.Truncated, Scope: r.Scope,
 		IndexCommit: r.IndexCommit, IndexAge: math.Round(r.IndexAge.Seconds()*10) / 10,
-		Notes: r.Notes, Suggestions: r.Suggestions,
+		Notes: r.Notes, Suggestions: r.Suggestions, Weak: r.Weak,
 	}
 	if r.IndexAge > 0 {
 		out.IndexAge = max(out.IndexAge, 0.1) // 0 means not behind
@@ -328,9 +340,9 @@ func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error
 	}
 	var err error
 	fits := func() bool {
-		r.encoded, err = encode(r)
-		r.text = string(r.encoded)
-		return err != nil || present.EstimateTokens(r.text) <= budget
+		var encoded []byte
+		encoded, err = encode(r)
+		return err != nil || present.EstimateTokens(string(encoded)) <= budget
 	}
 	fit := fits()
 	for i := len(r.Results) - 1; i >= 0 && !fit; i-- {
@@ -354,7 +366,7 @@ func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error
 }
 
 // encode encodes JSON without HTML escapes, which would turn each < into six characters.
-func encode(v any) (json.RawMessage, error) {
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -31,6 +31,9 @@ type Query struct {
 	// MaxTokens is the budget of the whole answer, as present.EstimateTokens counts.
 	// Default 5,000.
 	MaxTokens int
+	// Outline presents the hits as Markdown shows them to a model (present.Outline), and
+	// not as JSON objects (present.Hits).
+	Outline bool
 	// Source and Since are further filters. Source is one or more labels, separated by
 	// commas.
 	Source string
@@ -52,6 +55,8 @@ type Results struct {
 	// without those that another hit represents. Truncated reports that Hits lists fewer.
 	Total     int
 	Truncated bool
+	// Weak reports that no hit has much of the query. It is only set for an outline.
+	Weak bool
 	// Scope describes what was searched.
 	Scope string
 	// Indexes holds the state of each collection. IndexCommit is the commit of the first.
@@ -64,8 +69,7 @@ type Results struct {
 	Notes []string
 	// Suggestions are words of the index that are similar to the words that found nothing.
 	Suggestions []string
-	// Tokens is the approximate cost of Hits as JSON objects, as present.EstimateTokens
-	// counts.
+	// Tokens is the approximate cost of Hits, as present.EstimateTokens counts.
 	Tokens int
 }
 

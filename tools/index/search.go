@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,11 +181,17 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 			return r, err
 		}
 	}
-	if r.Hits, r.Tokens, err = present.Hits(ctx, run, docs, q.MaxTokens, r.Scope); err != nil {
+	if q.Outline {
+		r.Weak = run.WeakAnswer(docs)
+		r.Hits, r.Tokens, err = present.Outline(ctx, run, docs, cmp.Or(q.MaxTokens, present.DefaultMaxTokens), r.Weak)
+	} else {
+		r.Hits, r.Tokens, err = present.Hits(ctx, run, docs, q.MaxTokens, r.Scope)
+	}
+	if err != nil {
 		return r, err
 	}
 	r.Notes = run.Notes
-	if len(r.Hits) < len(docs) {
+	if len(r.Hits) < len(docs) && !r.Weak {
 		r.Notes = append(r.Notes, present.CutNote(len(r.Hits)))
 	}
 	r.Total = max(r.Total, len(r.Hits))

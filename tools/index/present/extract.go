@@ -30,8 +30,9 @@ func (f *hitPassage) text(ctx context.Context, budget int) (extract, error) {
 		if err != nil {
 			return extract{}, err
 		}
-		if whole := shown(readable(name, text)); costOf(whole) <= budget {
-			return extract{whole, [2]int{1, max(1, f.Doc.Lines)}}, nil
+		text, from := f.withoutHead(text, 1)
+		if whole := shown(readable(name, text)); f.cost(whole) <= budget {
+			return extract{whole, [2]int{from, max(from, f.Doc.Lines)}}, nil
 		}
 	}
 	parts := []passage{f.best}
@@ -42,14 +43,14 @@ func (f *hitPassage) text(ctx context.Context, budget int) (extract, error) {
 		for _, p := range parts {
 			b.WriteString(p.Text)
 		}
-		text := b.String()
+		text, from := f.withoutHead(b.String(), parts[0].Lines[0])
 		if parse.Format(name) == parse.FormatMarkdown {
 			text = wholeFences(text, "")
 		}
-		return extract{shown(readable(name, text)), [2]int{parts[0].Lines[0], parts[len(parts)-1].Lines[1]}}
+		return extract{shown(readable(name, text)), [2]int{from, max(from, parts[len(parts)-1].Lines[1])}}
 	}
 	out := render()
-	if costOf(out.text) > budget {
+	if f.cost(out.text) > budget {
 		return f.linesAround(name, budget), nil
 	}
 	matched := map[int64]bool{}
@@ -84,7 +85,7 @@ func (f *hitPassage) text(ctx context.Context, budget int) (extract, error) {
 				head = ""
 			}
 			longer := render()
-			if costOf(longer.text) > budget {
+			if f.cost(longer.text) > budget {
 				parts, head = was, wasHead
 				break
 			}
@@ -144,13 +145,17 @@ func (f *hitPassage) linesAround(name string, budget int) extract {
 		}
 		return extract{shown(readable(name, text)), [2]int{ps.Lines[0] + lines[first].Number - 1, ps.Lines[0] + lines[last].Number - 1}}
 	}
-	if costOf(render(first, last).text) > budget {
+	if f.cost(render(first, last).text) > budget {
 		return extract{}
 	}
 	// Add ever smaller numbers of lines, as long as they fit.
 	for grow := len(lines); grow > 0; {
-		a, b := max(0, first-grow/4), min(len(lines)-1, last+grow)
-		if (a < first || b > last) && costOf(render(a, b).text) <= budget {
+		up := grow / 4
+		if lines[first].Level > 0 {
+			up = 0 // a heading is a good beginning
+		}
+		a, b := max(0, first-up), min(len(lines)-1, last+grow)
+		if (a < first || b > last) && f.cost(render(a, b).text) <= budget {
 			first, last = a, b
 		} else {
 			grow /= 2

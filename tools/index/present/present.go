@@ -76,6 +76,8 @@ type hitPassage struct {
 	*rank.Candidate
 	best passage
 	sn   snippet
+	cost func(string) int // of a text in the answer
+	body bool             // texts leave out front matter
 }
 
 // Hits presents documents, best first, within a budget of tokens for the whole answer:
@@ -95,7 +97,7 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 	var given []*hitPassage
 	room := int(metadataShare * float64(budget))
 	for i, doc := range docs {
-		f := &hitPassage{Candidate: doc}
+		f := &hitPassage{Candidate: doc, cost: costOf}
 		h, err := f.describe(ctx, a, w)
 		if err != nil {
 			return nil, 0, doc.Source.Failed(err)
@@ -171,10 +173,15 @@ func (f *hitPassage) describe(ctx context.Context, a *parse.Analyzer, w highligh
 	return h, err
 }
 
+// snippet returns the snippet of the best passage.
 func (f *hitPassage) snippet(a *parse.Analyzer, w highlightTerms, most int) snippet {
+	return f.snippetOf(a, f.best, w, most)
+}
+
+func (f *hitPassage) snippetOf(a *parse.Analyzer, p passage, w highlightTerms, most int) snippet {
 	a.In(f.Doc.Lang)
 	defer a.In("")
-	return makeSnippet(a, f.best, string(f.Doc.Path), w, most)
+	return makeSnippet(a, p, string(f.Doc.Path), w, most)
 }
 
 // Limits for hits that are shortened because not every hit fits.

@@ -36,6 +36,17 @@ type Chunk struct {
 	heads heads
 }
 
+// Passages returns the ids of the matching chunks whose score is at least a share of the best
+// one's, best first.
+func (c *Candidate) Passages(share float64) (ids []int64) {
+	for _, k := range c.Chunks {
+		if k.score >= share*c.Chunks[0].score {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
+}
+
 // secondChunk is the share of its score that the second-best chunk of a document adds to
 // the document's score. Each further chunk adds half as much as the one before.
 const secondChunk = 0.05

@@ -110,6 +110,47 @@ func (u *Run) Missing() []string { return u.plan.missing }
 // default.
 func (u *Run) Weak(score, best float64) bool { return score < best*u.opts.MinScoreShare }
 
+// strongCoverage is the share of the query above which a match is not weak.
+const strongCoverage = 0.5
+
+// WeakAnswer reports whether none of the documents has much of the query. It is false if this
+// cannot be said: of a query without words or with phrases, if an index is behind, and if a
+// model compares meanings.
+func (u *Run) WeakAnswer(docs []*Candidate) bool {
+	if len(docs) == 0 || len(u.plan.terms) == 0 || len(u.plan.phrases) > 0 || u.behind || u.semantic != nil {
+		return false
+	}
+	return !slices.ContainsFunc(docs, func(c *Candidate) bool { return u.covered(c) > strongCoverage })
+}
+
+// covered returns the share of the query's words, by weight, that the best passage of a
+// document has. A word that no page has weighs as much as the heaviest other word.
+func (u *Run) covered(c *Candidate) float64 {
+	weights, has := map[int]float64{}, map[int]bool{}
+	for i, t := range u.plan.terms {
+		if t.word < 0 || t.DF == 0 {
+			continue
+		}
+		weights[t.word] = max(weights[t.word], t.residualIDF*idf(u.stats.chunks, t.DF))
+		if i < 63 && c.terms&(1<<i) != 0 {
+			has[t.word] = true
+		}
+	}
+	total, covered, most := 0.0, 0.0, 0.0
+	for word, w := range weights {
+		total += w
+		most = max(most, w)
+		if has[word] {
+			covered += w
+		}
+	}
+	total += most * float64(max(0, len(u.plan.missing)-len(u.Respelled)))
+	if total == 0 {
+		return 1 // nothing of the query can be weighed
+	}
+	return covered / total
+}
+
 func (u *Run) note(format string, args ...any) {
 	u.Notes = append(u.Notes, fmt.Sprintf(format, args...))
 }

@@ -34,9 +34,21 @@ func (c *call) doctorCommand() *cobra.Command {
 It reads the database, the search index and every object of every space, also while
 a server runs. It names each damaged object, the files that hold it, and how to
 repair it. It exits with 1 if something that Satchel needs does not work or is
-damaged.`}, func(fs *pflag.FlagSet) runner {
+damaged. With --tokens it measures instead what the clients of a person pay: the
+list of tools, the instructions, searches for headings of the person's pages, and
+reads.`}, func(fs *pflag.FlagSet) runner {
 		config.AddServerFlags(fs)
-		return c.doctor
+		tokens := fs.Bool("tokens", false, "measure the answers to clients, in tokens of a language model")
+		user := fs.String("user", "", "with --tokens: whose clients, the `NAME` of a person (default: the first admin)")
+		return func(ctx context.Context, args []string) error {
+			if *tokens {
+				return c.tokens(ctx, *user)
+			}
+			if *user != "" {
+				return usage("--user is for --tokens")
+			}
+			return c.doctor(ctx, args)
+		}
 	})
 }
 

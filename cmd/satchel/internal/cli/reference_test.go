@@ -64,7 +64,7 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | command | JSON |
 | --- | --- |
 | ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
-| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + ` |
+| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + `; with ` + "`--tokens`" + `: ` + "`{\"tokenizer\", \"tools\", \"instructions\", \"search\", \"searches\", \"read\", \"read_overhead\", \"pages\"}`" + `, in tokens; ` + "`read_overhead`" + ` is a share |
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` if it is known; ` + "`state` is `active` or `suspended`" + ` |
@@ -106,7 +106,7 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`memory set`" + ` | ` + "`{\"commit\", \"facts\": [{\"type\", \"key\", \"path\", \"value\", \"outcome\", \"before\", \"alike\"}], \"warnings\": [{\"path\", \"why\"}]}`" + `; ` + "`before` and `alike`" + ` are facts as in ` + "`memory list`" + `; ` + "`outcome` is `added`, `replaced`, `confirmed` or `unchanged`" + ` |
 | ` + "`memory audit`" + ` | ` + "`{\"facts\", \"findings\": [{\"kind\", \"advice\", \"facts\", \"left\"}], \"left\"}`" + `; ` + "`kind`" + ` is ` + "`not_a_fact`" + `, ` + "`same_key`" + `, ` + "`alike`" + `, ` + "`expired`" + `, ` + "`unsure`" + ` or ` + "`old`" + ` |
 | ` + "`memory forget`" + ` | ` + "`{\"commit\", \"removed\", \"missing\"}`" + `; ` + "`removed`" + ` lists facts as in ` + "`memory list`" + `; ` + "`missing`" + ` lists the names without a fact |
-| ` + "`search`" + ` | the answer of the search tool: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two if there are any |
+| ` + "`search`" + ` | ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two if there are any |
 | ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | the answer of the REST API: [api.md](api.md) |
 | ` + "`integration`" + ` | ` + "`[{\"client\", \"name\", \"about\", \"files\": [\"path\"]}]`" + `; with a client one such object with ` + "`\"directory\"`" + `, and ` + "`\"install\"`" + ` if a shell command installs the files |
 | ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the named paths that are not in the space |

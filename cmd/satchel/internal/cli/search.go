@@ -22,7 +22,7 @@ func (c *call) searchCommand() *cobra.Command {
 QUERY can be several words, without quotes around all of them. docs/search.md describes
 the query language. If QUERY excludes words, put -- before it:
 satchel search -- deploy -old.
-With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
+docs/search.md also describes what --json prints.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		in := service.SearchInput{}
 		fs.IntVar(&in.Limit, "limit", 0, "at most `N` results (default: 10)")
