@@ -1,5 +1,5 @@
-// The integrations with the real clients: what the connect page shows installs them,
-// each client lists what it loaded, and signs in at the real server.
+// Installs the integrations in the real clients, with the commands of the connect pages. Each
+// client lists what it loaded, and signs in at the real server.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,9 +35,9 @@ describe('integrations', { concurrency: true, skip }, () => {
     return found[1].replaceAll('&#39;', "'").replaceAll('&#34;', '"').replaceAll('&amp;', '&');
   };
 
-  // shell returns how a person's shell runs commands, in an empty home. As soon as a
-  // command prints an address to authorize it, the person consents there. heard is called
-  // with the output so far and the command's standard input.
+  // shell returns a function that runs commands in a shell with an empty home directory. When
+  // a command prints the address of the consent page, the person consents there. The function
+  // calls heard with the output so far and the standard input of the command.
   const shell = (name) => {
     const home = join(scratch, name);
     mkdirSync(home);
@@ -63,7 +63,8 @@ describe('integrations', { concurrency: true, skip }, () => {
     return { home, run };
   };
 
-  // model is a model that answers every request alike. asked lists the requests.
+  // model starts the API of a model that gives every request the same answer. asked holds the
+  // requests.
   const model = async () => {
     const asked = [];
     const server = createServer(async (req, res) => {
@@ -100,7 +101,7 @@ describe('integrations', { concurrency: true, skip }, () => {
     await run(`claude plugin validate ${plugin}`);
     const installed = JSON.parse(await run('claude plugin list --json')).find((p) => p.id === 'satchel@satchel');
     assert.ok(installed?.enabled, JSON.stringify(installed));
-    // It signs in only at a terminal, and takes the end of its input for an interruption.
+    // claude signs in only at a terminal, and treats the end of its input as an interruption.
     await run("script -qefc 'stty cols 4000; claude mcp login plugin:satchel:satchel --no-browser' /dev/null", { heard: () => {} });
     assert.match(await run('claude mcp list'), /plugin:satchel:satchel: .* Connected/);
 
@@ -114,7 +115,7 @@ describe('integrations', { concurrency: true, skip }, () => {
         if (said++ === 5) input.end();
         else input.write(JSON.stringify({ type: 'user', message: { role: 'user', content: 'hello' } }) + '\n');
       };
-      // The first line of the output, which is empty, begins it.
+      // The empty first line of the output starts the conversation.
       await run('echo; claude -p --verbose --input-format stream-json --output-format stream-json', { more: env, heard });
       assert.ok(asked.length > 0);
       assert.ok(asked[0].includes(reminder('start.txt')), asked[0].slice(0, 4000));
@@ -140,7 +141,7 @@ describe('integrations', { concurrency: true, skip }, () => {
     const [listed] = JSON.parse(await run('codex mcp list --json 2>/dev/null'));
     assert.equal(listed.transport.url, s.mcp.replace('localhost', '127.0.0.1'));
     assert.equal(listed.auth_status, 'o_auth');
-    // The file of settings means the same.
+    // The settings file has the same effect.
     const other = shell('codex-file');
     s.run('integration', 'codex', '--url', s.mcp, '--out', join(other.home, '.codex'));
     const [read] = JSON.parse(await other.run('codex mcp list --json 2>/dev/null'));
@@ -149,7 +150,7 @@ describe('integrations', { concurrency: true, skip }, () => {
 
   test('Gemini CLI', async () => {
     const { home, run } = shell('gemini-cli');
-    // It asks whether to trust the directories and the extension.
+    // gemini asks whether to trust the directories and the extension.
     await run(`yes | { ${await text('gemini-cli', 'install')}; }`);
     const extension = join(home, '.gemini/extensions/satchel');
     assert.ok(existsSync(join(extension, 'commands/remember.toml')));

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -139,7 +140,7 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 
 // compared returns the difference of two texts by lines.
 func compared(from, to string) []fdiff.Chunk {
-	x, y := splitLines(from), splitLines(to)
+	x, y := slices.Collect(strings.Lines(from)), slices.Collect(strings.Lines(to))
 	work := patchWork
 	runs, _ := diff.Diff(x, y, &work)
 	var out []fdiff.Chunk
@@ -200,15 +201,3 @@ func (f *patchFile) Mode() filemode.FileMode { return f.mode }
 func (f *patchFile) Path() string            { return strings.ToValidUTF8(f.path, "\uFFFD") }
 func (c chunk) Content() string              { return c.text }
 func (c chunk) Type() fdiff.Operation        { return c.op }
-
-// splitLines splits a text into lines, with their line ends.
-func splitLines(s string) []string {
-	if s == "" {
-		return nil
-	}
-	out := strings.SplitAfter(s, "\n")
-	if out[len(out)-1] == "" {
-		out = out[:len(out)-1]
-	}
-	return out
-}

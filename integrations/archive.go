@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// WriteArchive writes the files as a tar.gz archive with the one directory c.Slug.
+// WriteArchive writes the files to a tar.gz archive, in the directory c.Slug.
 func (c Client) WriteArchive(w io.Writer) error {
 	z := gzip.NewWriter(w)
 	t := tar.NewWriter(z)

@@ -60,8 +60,9 @@ const pluginJSON = `{
 }
 `
 
-// hooksJSON prints a reminder at each moment. A conversation that continues after a summary
-// begins with the source "compact". A resumed one ("resume") still has the first reminder.
+// hooksJSON configures the reminders. A conversation that continues after a summary begins
+// with the source "compact". A resumed conversation ("resume") still contains the first
+// reminder.
 const hooksJSON = `{
   "hooks": {
     "SessionStart": [
@@ -88,12 +89,12 @@ const hooksJSON = `{
 }
 `
 
-// stopScript looks for what Claude Code writes to the file of a conversation. If a later
-// version writes something else, the script prints nothing.
+// stopScript searches the file of a conversation for lines as Claude Code writes them. If a
+// later version writes other lines, the script prints nothing.
 const stopScript = `#!/bin/sh
 # Reminds Claude once in a conversation to save, if the user wrote at least five messages and
-# nothing was saved. The script reads the file of the conversation. It writes nothing, and it
-# does not call the network.
+# nothing was saved. The script reads the file of the conversation, writes nothing, and does
+# not use the network.
 input=$(cat)
 case $input in *'"stop_hook_active":true'*) exit 0 ;; esac
 conversation=$(printf '%s' "$input" | sed -n 's/.*"transcript_path":"\([^"]*\)".*/\1/p')
@@ -106,8 +107,9 @@ cat "${0%/*}/stop.json"
 
 const skillAbout = "Recall from Satchel, the user's memory and knowledge, and save to it. Use it at the start of a conversation, before an answer about the user, their work or a documented product, and when you learn something that will matter later."
 
-// commandMarkdown returns a command that people call by name. It may call the tools without
-// asking: those of the plugin, and those of the same server if people added it themselves.
+// commandMarkdown returns a command that people call by name. It can call the tools without
+// asking for permission, both as tools of the plugin and as tools of a server that people
+// added themselves.
 func commandMarkdown(about, hint string, prompt func(argument string) string, tools ...string) string {
 	var allowed []string
 	for _, t := range tools {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pasted returns instructions for a client without files of its own.
+// pasted returns a client for which people paste the instructions.
 func pasted(slug, name, about, place string) Client {
 	return Client{Slug: slug, Name: name, About: about, Text: whole(), Place: place, textFile: "instructions.md", Files: []File{{"instructions.md", whole()}}}
 }
@@ -135,7 +135,7 @@ const extensionJSON = `{
 }
 `
 
-// commandTOML returns a command of Gemini CLI. The texts contain no quotes of TOML.
+// commandTOML returns a command of Gemini CLI. The texts must not contain quotes of TOML.
 func commandTOML(about, prompt string) string {
 	return "description = \"" + about + "\"\nprompt = '''\n" + prompt + "'''\n"
 }

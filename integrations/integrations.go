@@ -1,11 +1,13 @@
 // Package integrations creates the files with which AI clients recall from Satchel and save
-// to it without being asked: plugins, extensions, rules and settings. The directories beside
-// this file hold the files for a server at ExampleURL.
+// to it without being asked: plugins, extensions, rules and settings. Call [For] first: it
+// returns the clients with their files. The directories beside this file hold the files for
+// a server at [ExampleURL].
 package integrations
 
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"satchel/internal/fault"
@@ -17,30 +19,30 @@ const ServerName = "satchel"
 // ExampleURL is the MCP address in the committed files.
 const ExampleURL = "http://127.0.0.1:8080/mcp"
 
-// version is the version of the plugin and the extension. A client that copied the files
-// compares it to find an update.
+// version is the version of the plugin and the extension. Clients compare it with the
+// version that they installed, to find an update.
 const version = "1.0.0"
 
-// Client is an AI client, with what connects it to a server and what makes it recall and
-// save.
+// Client is an AI client. It holds the settings that connect the client to a server, and
+// the files that make it recall and save.
 type Client struct {
 	Slug  string
 	Name  string
 	About string // what the files do
 
 	Command  string // adds the server, in a shell
-	Link     string // adds the server, if a browser opens it
-	Settings string // adds the server, in a file of settings
+	Link     string // adds the server when a browser opens it
+	Settings string // adds the server; the content of a file of settings
 
 	// Text is for people to paste. Place ends a sentence that begins with "Paste this text".
 	Text, Place string
 
 	Files []File
-	// textFile is the file with the text, and project the directories of the files that are
-	// for one project.
+	// textFile is the path of the file with the text. project names the directories with the
+	// files for one project.
 	textFile, project string
-	// install installs the files of the directory DIR, in a shell. It is empty if people copy
-	// or paste them.
+	// install is the shell command that installs the files of the directory DIR. It is empty
+	// if people copy or paste the files.
 	install string
 }
 
@@ -50,7 +52,7 @@ type File struct {
 	Content string
 }
 
-// For returns all clients, for the server with the address mcp.
+// For returns all clients. Their files connect to the server with the address mcp.
 func For(mcp string) ([]Client, error) {
 	mcp, err := address(mcp)
 	if err != nil {
@@ -63,7 +65,8 @@ func For(mcp string) ([]Client, error) {
 	return all, nil
 }
 
-// address returns an MCP address that JSON, TOML and a shell can hold between quotes.
+// address checks an MCP address, and returns it in a form that JSON, TOML and a shell can
+// hold between quotes.
 func address(mcp string) (string, error) {
 	u, err := url.Parse(mcp)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.String(), "\"<>\\") {
@@ -83,10 +86,9 @@ func (c Client) readme(mcp string) string {
 	case c.install != "":
 		b.WriteString("\n## Install\n\nRun this in the directory that contains this directory:\n\n    " + c.Install("./"+c.Slug) + "\n")
 	case c.Command != "":
-		b.WriteString("\n## Connect\n\n    " + c.Command + "\n")
-	}
-	if c.Link != "" {
-		b.WriteString("\nOr open this link:\n\n    " + c.Link + "\n")
+		b.WriteString("\n## Connect\n\nRun this in a terminal:\n\n    " + c.Command + "\n")
+	case c.Link != "":
+		b.WriteString("\n## Connect\n\nOpen this link:\n\n    " + c.Link + "\n")
 	}
 	if c.Text != "" {
 		b.WriteString("\n## Instructions\n\nPaste the text of `" + c.textFile + "` " + c.Place + "\n")
@@ -94,11 +96,14 @@ func (c Client) readme(mcp string) string {
 	if c.project != "" {
 		b.WriteString("\nFor one project only, copy " + c.project + " into the project instead.\n")
 	}
-	b.WriteString("\n## The server\n\nThe files name the server at " + mcp + ". They contain no key: the client signs in at the\nserver. To get the files for another server, run\n`satchel integration " + c.Slug + " --url URL`.\n")
+	if slices.ContainsFunc(c.Files, func(f File) bool { return strings.Contains(f.Content, mcp) }) {
+		b.WriteString("\n## The server\n\nThe files name the server at " + mcp + ". They contain no key: the client signs in at the\nserver. To get the files for another server, run\n`satchel integration " + c.Slug + " --url URL`.\n")
+	}
 	return b.String()
 }
 
+// compact returns JSON without spaces.
 func compact(v any) string {
-	b, _ := json.Marshal(v) // cannot fail: v consists of texts
+	b, _ := json.Marshal(v) // cannot fail, because v contains only strings
 	return string(b)
 }

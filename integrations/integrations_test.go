@@ -46,7 +46,7 @@ func content(t *testing.T, mcp, slug, path string) string {
 	return ""
 }
 
-// The committed directories are what For returns.
+// The committed directories contain what For returns.
 func TestCommittedFiles(t *testing.T) {
 	want := map[string]string{}
 	for _, c := range clients(t, integrations.ExampleURL) {
@@ -98,7 +98,7 @@ func TestFilesAreValid(t *testing.T) {
 			case ".toml":
 				head, literal, _ := strings.Cut(f.Content, "'''\n")
 				if literal != "" && strings.Count(literal, "'''") != 1 {
-					t.Errorf("%s has a text that does not end", name)
+					t.Errorf("%s has a text without its closing quotes", name)
 				}
 				for l := range strings.Lines(head) {
 					if l = strings.TrimSuffix(l, "\n"); !line.MatchString(l) && l != "prompt = " {
@@ -108,11 +108,11 @@ func TestFilesAreValid(t *testing.T) {
 			case ".md", ".mdc":
 				fields, err := frontmatter.Parse([]byte(f.Content))
 				if err != nil || strings.HasPrefix(f.Content, "---\n") && fields.String("description") == "" {
-					t.Errorf("%s has a head without a description: %v", name, err)
+					t.Errorf("%s has front matter without a description: %v", name, err)
 				}
 			}
 			if !strings.HasSuffix(f.Content, "\n") {
-				t.Errorf("%s does not end its last line", name)
+				t.Errorf("%s has no line ending at its end", name)
 			}
 			if strings.Contains(f.Content, integrations.ExampleURL) {
 				t.Errorf("%s names the example server", name)
@@ -147,7 +147,7 @@ func TestFilesNameTheServer(t *testing.T) {
 	}
 }
 
-// Every client is asked for the same: each rule is in a text of each client.
+// Each client has a file that ends with the same rules.
 func TestClientsShareTheirWords(t *testing.T) {
 	rules := content(t, integrations.ExampleURL, "chatgpt", "instructions.md")
 	// ChatGPT accepts 1,500 characters.
@@ -161,7 +161,7 @@ func TestClientsShareTheirWords(t *testing.T) {
 	}
 }
 
-// A conversation is reminded once, if it is long and nothing was saved.
+// The hook reminds once in a long conversation, if nothing was saved.
 func TestStopHook(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -248,7 +248,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q: %v", mcp, err)
 		}
 	}
-	// Attack: an address that ends the quotes of a shell or of JSON.
+	// Attack: an address that closes the quotes of a shell or of JSON.
 	for _, mcp := range []string{"https://example.com/'; id; '/mcp", `https://example.com/","x":"/mcp`, "https://example.com/'''/mcp", "https://example.com/$(id)`id`/mcp"} {
 		for _, c := range clients(t, mcp) {
 			for _, text := range []string{c.Command, c.Install("~/.satchel/x"), c.Settings} {

@@ -2,8 +2,8 @@ package integrations
 
 import "strings"
 
-// The sentences for models. Each integration is made of them, so that all clients say the
-// same. The server's own instructions (package tools) say it to clients that show them.
+// The sentences for models. Each integration consists of them, so that all clients say the
+// same. Clients that show the server's own instructions (package tools) get these too.
 const (
 	purpose = "Satchel is the user's memory and knowledge, shared by all of their AI clients. Its tools come from the MCP server `satchel`."
 	first   = "Before your first answer in a conversation, call `instructions`. The answer says who the user is, how they want you to work, and what you can look up."
@@ -14,7 +14,7 @@ const (
 	absent  = "If the tools of Satchel are missing, tell the user once, and go on without them."
 )
 
-// rules returns what every client is asked to do, as a list in Markdown.
+// rules returns the rules for every client, as a list in Markdown.
 func rules() string {
 	return "- " + strings.Join([]string{first, lookUp, save, atEnd, care, absent}, "\n- ") + "\n"
 }
@@ -30,8 +30,8 @@ const (
 	beforeSummary = "End the summary with the heading \"Not saved in Satchel yet\". List under it each preference, decision, person and procedure from this conversation that will matter in later conversations and was not saved with `remember`.\n"
 	// afterSummary is for the model that continues from a summary.
 	afterSummary = "The conversation was summarized. If the summary lists something under \"Not saved in Satchel yet\", `remember` it now. Call `instructions` again before your next answer.\n"
-	// beforeStop is for the end of an answer. The hook searches a conversation for its
-	// first words, so it reminds once.
+	// beforeStop is for the end of an answer. The hook searches the conversation for
+	// beforeStopBegins, so it reminds only once.
 	beforeStop       = beforeStopBegins + " If this conversation had something that will matter in later conversations, such as a preference or a decision, `remember` it now. If it had nothing, end your answer without mentioning this reminder."
 	beforeStopBegins = "Nothing from this conversation is saved in Satchel yet."
 )

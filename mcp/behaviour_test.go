@@ -81,13 +81,13 @@ func TestAnswers(t *testing.T) {
 func TestMalformedCompletions(t *testing.T) {
 	r := newRig(t)
 	for name, params := range map[string]string{
-		"no ref":               `"argument":{"name":"path","value":"k"}`,
-		"an unknown kind":      `"ref":{"type":"ref/tool","name":"echo"},"argument":{"name":"path","value":"k"}`,
-		"an unknown template":  `"ref":{"type":"ref/resource","uri":"file://{path}"},"argument":{"name":"path","value":"k"}`,
-		"an unknown prompt":    `"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"path","value":"k"}`,
-		"no argument":          `"ref":{"type":"ref/resource","uri":"satchel://{+path}"}`,
-		"no value":             `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path"}`,
-		"a value of that type": `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path","value":5}`,
+		"no ref":                  `"argument":{"name":"path","value":"k"}`,
+		"an unknown kind":         `"ref":{"type":"ref/tool","name":"echo"},"argument":{"name":"path","value":"k"}`,
+		"an unknown template":     `"ref":{"type":"ref/resource","uri":"file://{path}"},"argument":{"name":"path","value":"k"}`,
+		"an unknown prompt":       `"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"path","value":"k"}`,
+		"no argument":             `"ref":{"type":"ref/resource","uri":"satchel://{+path}"}`,
+		"no value":                `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path"}`,
+		"a value of another type": `"ref":{"type":"ref/resource","uri":"satchel://{+path}"},"argument":{"name":"path","value":5}`,
 	} {
 		if e := r.do(modern("1", "completion/complete", params)).last(t).Error; e == nil || e.Code != -32602 {
 			t.Errorf("%s: %+v", name, e)

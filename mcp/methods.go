@@ -169,8 +169,8 @@ func readResource(ctx context.Context, rq *request) (any, *rpcError, bool) {
 
 const methodComplete = "completion/complete"
 
-// complete answers completion/complete. Only paths in resource templates have values to
-// offer: the arguments of prompts are free text.
+// complete answers completion/complete. It offers values only for paths in resource
+// templates, because the arguments of prompts are free text.
 func complete(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	if rq.s.fixtures != nil {
 		return nil, nil, false

@@ -69,7 +69,7 @@ type Resource struct {
 	Size        int64
 }
 
-// ResourceTemplate is a pattern of URIs of documents (RFC 6570).
+// ResourceTemplate is a URI template of documents (RFC 6570).
 type ResourceTemplate struct {
 	URI         string
 	Name        string

@@ -38,8 +38,9 @@ func (s *Registry) CompletePath(ctx context.Context, c Caller, value string) (Co
 	return complete(value, in.mount(), paths), nil
 }
 
-// candidates returns the files that a value can mean, and the view that contains them.
-// Before the value names a source, the files are those at the top of each source.
+// candidates returns the paths that a value can mean, and the view that contains them. If
+// the value is a path of the library but names no source yet, the paths are the directories
+// of the sources.
 func (v view) candidates(ctx context.Context, value string) (view, []space.Path, error) {
 	in := v
 	if rest, ok := strings.CutPrefix(value, "/library/"+docsDir+"/"); ok {
@@ -72,7 +73,7 @@ func (v view) candidates(ctx context.Context, value string) (view, []space.Path,
 	return in, paths, nil
 }
 
-// sourceMounts returns the directories of sources, with a slash at the end.
+// sourceMounts returns the directories of sources, each with a slash at the end.
 func sourceMounts(all []space.Source) []space.Path {
 	out := make([]space.Path, len(all))
 	for i, s := range all {
@@ -81,7 +82,7 @@ func sourceMounts(all []space.Source) []space.Path {
 	return out
 }
 
-// complete selects the paths for a value. Capitals make no difference.
+// complete selects the paths for a value. It ignores case.
 func complete(value, mount string, paths []space.Path) Completion {
 	value = strings.ToLower(value)
 	part := strings.TrimPrefix(value, strings.ToLower(mount))

@@ -26,7 +26,7 @@ func TestCompletePath(t *testing.T) {
 			t.Errorf("%q: %q of %d, %v", value, got.Values, got.Total, err)
 		}
 	}
-	// A link is not a page of its own, and a source of others does not exist.
+	// Links are not completed, and neither are sources of others.
 	for _, value := range []string{"/library/docs/nuxt/link", "/library/docs/nuxt/out", "/library/docs/secret/plan"} {
 		got, err := b.CompletePath(t.Context(), reader(), value)
 		if err != nil || slices.ContainsFunc(got.Values, func(s string) bool { return strings.HasPrefix(s, value) }) {

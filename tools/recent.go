@@ -15,12 +15,12 @@ import (
 const (
 	recentDays  = 7
 	recentShown = 5
-	recentRead  = 50 // commits
+	recentRead  = 50 // commits that are looked at
 )
 
-// recent lists what others changed lately in the caller's space, newest first: people, and
-// clients with another name. The list depends on nothing that a client must keep, so that it
-// is the same for every conversation.
+// recent lists the latest changes of others in the caller's space, newest first. Others are
+// people, and clients with another name. The list does not depend on earlier calls, so each
+// conversation gets the same list.
 func (s *Registry) recent(ctx context.Context, c Caller) (string, error) {
 	commits, err := s.o.Service.ListCommits(ctx, c.Actor, service.ListCommitsInput{
 		Space: c.Space(), LogQuery: space.LogQuery{Since: s.o.Now().Add(-recentDays * 24 * time.Hour), Limit: recentRead},

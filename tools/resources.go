@@ -67,8 +67,8 @@ func (s *Registry) Resources(ctx context.Context, c Caller) ([]Resource, error) 
 	return list, nil
 }
 
-// ResourceTemplates lists the URIs of everything that ReadResource returns, besides the
-// listed resources.
+// ResourceTemplates lists the templates of URIs that ReadResource accepts besides those of
+// the listed resources.
 func (s *Registry) ResourceTemplates() []ResourceTemplate {
 	return []ResourceTemplate{{
 		URI: resourceScheme + "{+path}", Name: "page", Title: "A page of the space", MIME: markdownType,

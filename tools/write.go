@@ -54,7 +54,7 @@ func (s *Registry) write(ctx context.Context, c Caller, raw json.RawMessage, _ P
 	return r, nil
 }
 
-// filePath returns the path of a file in the space.
+// filePath returns the argument that names a file in the space.
 func (a *arguments) filePath(name string) string {
 	asked := a.required(name, `"knowledge/deploy.md"`)
 	if strings.TrimSpace(asked) == "" {
@@ -77,7 +77,7 @@ func (a *arguments) etag(name string) space.BlobID {
 	return space.BlobID(strings.Trim(strings.TrimSpace(a.text(name)), `"`))
 }
 
-// changedResult is the answer about a changed file.
+// changedResult returns the answer about a changed file.
 func (s *Registry) changedResult(f service.ChangedFile) Result {
 	var b strings.Builder
 	meta := map[string]any{"path": string(f.Path), "etag": string(f.Etag)}

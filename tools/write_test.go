@@ -13,7 +13,7 @@ func etagOf(r tools.Result) string {
 	return etag
 }
 
-// TestWriteAndEdit is a conversation about a file: what each answer says.
+// TestWriteAndEdit checks the answers in a conversation about one file.
 func TestWriteAndEdit(t *testing.T) {
 	b := newBench(t, map[string]string{"knowledge/tea.md": "# Tea\n"}, func(o *tools.Options) { o.Prefix = "x_" })
 	say := func(isError bool, tool, args string, wants ...string) tools.Result {

@@ -51,8 +51,9 @@ func TestMemory(t *testing.T) {
 	want(t, "a damaged one", b.get(h.in("memory/fact/person/broken")), http.StatusUnprocessableEntity)
 }
 
-// TestEditorSavesNoFact checks that the editor names a file under memory/ that is not a fact.
-func TestEditorSavesNoFact(t *testing.T) {
+// TestEditorWarnsAboutFilesThatAreNotFacts checks that the editor saves a file under memory/
+// that is not a fact, and names it.
+func TestEditorWarnsAboutFilesThatAreNotFacts(t *testing.T) {
 	h := newHeld(t)
 	b := h.as(h.ada)
 	for path, warned := range map[string]bool{"memory/tea.md": true, "memory/drink/tea.md": true, "knowledge/tea.md": false} {

@@ -193,7 +193,7 @@ func TestConnectPages(t *testing.T) {
 	}
 }
 
-// Each client that follows instructions gets a command that installs them, or the text.
+// The page of each client has a command that installs the integration, or a text to paste.
 func TestIntegrationsOnConnectPages(t *testing.T) {
 	h := newHubWorld(t)
 	b := h.as(h.eve)
@@ -208,7 +208,7 @@ func TestIntegrationsOnConnectPages(t *testing.T) {
 			}
 		}
 	}
-	// The command downloads the files without signing in.
+	// The files can be downloaded without a session.
 	for slug, status := range map[string]int{"claude-code": 200, "gemini-cli": 200, "codex": 200, "key": 404, "nothing": 404} {
 		a := h.browser().get("/connect/" + slug + "/files.tar.gz")
 		want(t, slug, a, status)

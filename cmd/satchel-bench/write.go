@@ -10,11 +10,8 @@ import (
 	"sync"
 )
 
-// sandboxed names the alternative to a tool that writes without a sandbox.
-const sandboxed = "the same with bash, in a sandbox that is up"
-
-// benchWrite saves a fact, writes a new file and edits a file, durably, beside a command
-// that does the same.
+// benchWrite measures how long it takes to save a fact, write a new file and edit a file,
+// and compares each tool with a command of bash that does the same.
 func benchWrite(ctx context.Context, b *bench) error {
 	s, c, err := b.serveOne(ctx, "write")
 	if err != nil {
@@ -24,7 +21,7 @@ func benchWrite(ctx context.Context, b *bench) error {
 	defer c.close()
 	page := strings.Repeat("A line of some fifty characters, to be kept as it is.\n", 80)
 	for range 3 {
-		if err := c.bash(ctx, "true"); err != nil { // the sandbox is up after this
+		if err := c.bash(ctx, "true"); err != nil { // start the sandbox
 			return err
 		}
 	}
@@ -83,13 +80,13 @@ func benchWrite(ctx context.Context, b *bench) error {
 				return err
 			}
 		}
-		b.versus(m.name, ours.median(), "ms", sandboxed, theirs.median())
+		b.versus(m.name, ours.median(), "ms", "the same with bash in a running sandbox", theirs.median())
 	}
 	return nil
 }
 
 // benchRemember saves facts with several clients of one person at once, and counts the
-// facts that are there afterwards.
+// facts that the space has afterwards.
 func benchRemember(ctx context.Context, b *bench) error {
 	const clients, each = 4, 50
 	s, first, err := b.serveOne(ctx, "remember")
@@ -114,7 +111,7 @@ func benchRemember(ctx context.Context, b *bench) error {
 			for i := range each {
 				fact := map[string]any{"type": "fact", "key": fmt.Sprintf("client-%d-%d", n, i), "value": fmt.Sprintf("Fact %d of client %d", i, n)}
 				if _, err := c.call(ctx, "remember", map[string]any{"facts": []map[string]any{fact}}); err != nil {
-					errs[n] = errors.Join(errs[n], err) // the count shows how many
+					errs[n] = errors.Join(errs[n], err) // the count of facts shows how many calls failed
 				}
 			}
 		})

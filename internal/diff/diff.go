@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Kind says what happened to elements.
+// Kind is the kind of a run.
 type Kind byte
 
 // The kinds.
@@ -21,16 +21,15 @@ type Run struct {
 	N    int
 }
 
-// maxEdits bounds the search for the smallest difference: it keeps a number for
-// each pair of edits, which is 4 MB of them.
+// maxEdits limits the edits of the smallest difference. The search stores an integer for each
+// pair of edits, at most 4 MB.
 const maxEdits = 1000
 
-// Diff finds how one sequence becomes another. Where both change in one place,
-// what is removed comes first. Each step of its search, which is one comparison,
-// is taken off work; where that is not enough or there are more edits than a
-// person reads, the difference is a coarser one, which is as right but not the
-// smallest: exact tells. What is beside the search is linear, but for the
-// sorting of elements that each has once.
+// Diff returns the runs that turn one sequence into another. If both change in one place,
+// the removed elements come first. Diff subtracts each comparison of its search from work.
+// If work is used up, or the difference has more than maxEdits edits, the result is correct
+// but not the smallest difference, and exact is false. Apart from the search, Diff takes
+// linear time, except to sort the elements that occur once in each sequence.
 func Diff[T comparable](from, to []T, work *int) (runs []Run, exact bool) {
 	var b builder
 	first, last := ends(from, to)

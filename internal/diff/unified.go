@@ -2,30 +2,31 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Limits of Unified.
 const (
-	unifiedWork   = 2_000_000
-	unifiedBytes  = 1 << 20 // of the parts that differ
-	unifiedAround = 2       // lines around a change
-	unifiedLine   = 200     // characters of a line
+	unifiedWork   = 2_000_000 // steps of the comparison
+	unifiedBytes  = 1 << 20   // of the parts that differ
+	unifiedAround = 2         // lines around a change
+	unifiedLine   = 200       // characters of a line
 )
 
-// Text is a difference of two texts.
+// Text is the difference of two texts.
 type Text struct {
-	// Lines are lines of the unified format, without the names of the files. There are none
+	// Lines holds hunks of the unified format, without the names of the files. It is empty
 	// if too much differs.
 	Lines []string `json:"lines,omitempty"`
-	// Left is the number of lines that Lines leaves out.
+	// Left counts the lines that Lines leaves out.
 	Left    int `json:"left,omitempty"`
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
 }
 
-// Unified compares two texts line by line. It returns at most the given number of lines,
-// and cuts long lines.
+// Unified compares two texts line by line. It returns at most the given count of lines, and
+// cuts long lines.
 func Unified(from, to string, most int) Text {
 	first := 0
 	for first < len(from) && first < len(to) && from[first] == to[first] {
@@ -43,7 +44,7 @@ func Unified(from, to string, most int) Text {
 		}
 	}
 	for range unifiedAround + 1 {
-		last -= endOfLine(from[len(from)-last:])
+		last -= firstLine(from[len(from)-last:])
 	}
 	x, y := from[start:len(from)-last], to[start:len(to)-last]
 	if len(x)+len(y) > unifiedBytes {
@@ -58,32 +59,24 @@ func Unified(from, to string, most int) Text {
 	return out
 }
 
-// endOfLine returns the length of the first line of a text.
-func endOfLine(s string) int {
+// firstLine returns the length of the first line of a text.
+func firstLine(s string) int {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		return i + 1
 	}
 	return len(s)
 }
 
-func splitLines(s string) []string {
-	if s == "" {
-		return nil
-	}
-	out := strings.SplitAfter(s, "\n")
-	if out[len(out)-1] == "" {
-		out = out[:len(out)-1]
-	}
-	return out
-}
+// splitLines returns the lines of a text with their line endings.
+func splitLines(s string) []string { return slices.Collect(strings.Lines(s)) }
 
-// hunks returns the differences of two texts that begin after a number of equal lines.
+// hunks returns the difference of two texts. Before them are so many equal lines.
 func hunks(x, y []string, before int) Text {
 	work := unifiedWork
 	runs, _ := Diff(x, y, &work)
 	var out Text
 	var hunk []string
-	i, j, fromI, fromJ := 0, 0, 0, 0 // lines so far, and at the start of the hunk
+	i, j, fromI, fromJ := 0, 0, 0, 0 // lines before this run, and before the hunk
 	flush := func() {
 		if hunk != nil {
 			out.Lines = append(out.Lines, fmt.Sprintf("@@ -%s +%s @@", span(before+fromI, i-fromI), span(before+fromJ, j-fromJ)))
@@ -139,7 +132,7 @@ func hunks(x, y []string, before int) Text {
 	return out
 }
 
-// span returns a range of lines in the form of a hunk's header.
+// span returns a range of lines as in the header of a hunk.
 func span(before, n int) string {
 	switch n {
 	case 0:

@@ -57,7 +57,7 @@ func TestUnifiedIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzUnified applies the difference to the first text, which gives the second.
+// FuzzUnified checks that the difference, applied to the first text, gives the second.
 func FuzzUnified(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nc\nd")
 	f.Fuzz(func(t *testing.T, from, to string) {

@@ -63,8 +63,8 @@ type Statement struct {
 	Explicit bool `json:"explicit,omitempty"`
 	// Expires is the last day, as YYYY-MM-DD. Never removes the day of an existing fact.
 	Expires string `json:"expires,omitempty"`
-	// Base is the etag that the fact must have, or NoFact if it must not exist. An empty
-	// Base accepts every fact.
+	// Base is the etag that the fact must have, or NoFact if the fact must not exist. An
+	// empty Base accepts every version.
 	Base string `json:"base,omitempty"`
 }
 
@@ -74,7 +74,7 @@ const (
 	NoFact = "none"  // as Base
 )
 
-// Mistake is what is wrong with one field of a Statement.
+// Mistake describes what is wrong with one field of a Statement.
 type Mistake struct {
 	Field string // as in JSON
 	Text  string
@@ -156,7 +156,7 @@ const (
 	Kept      Outcome = "kept"      // the fact has another value, which outranks the statement
 	Invalid   Outcome = "invalid"   // the file is not a valid fact
 	Refused   Outcome = "refused"   // the space refused the file
-	Stale     Outcome = "stale"     // the fact is not the one that Base names
+	Stale     Outcome = "stale"     // the fact does not have the version that Base names
 )
 
 // Stated reports whether the user said the fact. Only an AI or an import writes another

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"path"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -149,15 +150,24 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 	if err != nil {
 		return c, err
 	}
-	lost, err := View{m, s}.notFacts(context.WithoutCancel(ctx), []space.Commit{c})
-	if err != nil {
-		// The files are saved, so that is the answer.
-		s.log.Error("check the facts that were written", "err", err)
-	}
-	for _, f := range lost {
+	for _, f := range (View{m, s}).notFacts(ctx, []space.Commit{c}) {
 		c.Warnings = append(c.Warnings, space.Warning{Path: string(f.Path), Why: "Your AIs will not remember this file as a fact. " + f.Problem})
 	}
 	return c, nil
+}
+
+// FileAbove returns the file or link that is in the place of a directory of a path, or "".
+func (v View) FileAbove(ctx context.Context, at space.CommitID, p space.Path) (space.Path, error) {
+	for d := path.Dir(string(p)); d != "."; d = path.Dir(d) {
+		e, ok, err := v.Find(ctx, at, space.Path(d))
+		if err != nil || ok {
+			if e.Dir {
+				return "", err
+			}
+			return e.Path, err
+		}
+	}
+	return "", nil
 }
 
 // commitAll commits all changes or, if one is refused, none.
@@ -178,6 +188,22 @@ func (s *Service) commitAll(ctx context.Context, who Actor, id space.SpaceID, ch
 		return space.Commit{}, fault.Wrap(err, fault.Conflict, "%s Some files were changed anyway. The history of the space has their earlier versions.", fault.PublicOf(refused))
 	}
 	return space.Commit{}, refused
+}
+
+// maxAttempts limits the attempts of onNewest.
+const maxAttempts = 100
+
+// onNewest runs f until it does not fail with a fault.Conflict, because f changes the newest
+// commit and another client may change the same files meanwhile.
+func onNewest[T any](f func() (T, error)) (T, error) {
+	for range maxAttempts {
+		out, err := f()
+		if fault.CodeOf(err) != fault.Conflict {
+			return out, err
+		}
+	}
+	var none T
+	return none, fault.New(fault.Conflict, "Other clients keep changing the same files. Try again.")
 }
 
 // refusedFile returns why the first refused file of a commit was refused, or nil.

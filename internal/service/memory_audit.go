@@ -55,8 +55,8 @@ const (
 	AuditOld      AuditKind = "old"    // inferred, and not confirmed for a year
 )
 
-// AuditMemory looks for facts to merge, correct or forget. It changes nothing. Each fact is
-// in one finding at most.
+// AuditMemory finds the facts to merge, correct or forget. It changes nothing. Each fact is
+// in at most one finding.
 func (s *Service) AuditMemory(ctx context.Context, a Actor, in AuditMemoryInput) (MemoryAudit, error) {
 	v, err := s.open(ctx, a, "AuditMemory", in.Space)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) AuditMemory(ctx context.Context, a Actor, in AuditMemoryInput)
 	return found, nil
 }
 
-// auditFacts returns early, without some findings, when ctx ends.
+// auditFacts finds what to mend among facts. When ctx ends, it leaves out some findings.
 func auditFacts(ctx context.Context, all []MemoryFact, now time.Time) MemoryAudit {
 	var out MemoryAudit
 	seen := make([]bool, len(all))
@@ -111,13 +111,11 @@ func auditFacts(ctx context.Context, all []MemoryFact, now time.Time) MemoryAudi
 	}
 	byKey := map[string][]int{}
 	for _, i := range current {
-		_, key, _ := facts.Place(string(all[i].Path))
-		key, _ = facts.Name(key)
+		key, _ := facts.Name(all[i].Key)
 		byKey[key] = append(byKey[key], i)
 	}
 	for _, i := range current {
-		_, key, _ := facts.Place(string(all[i].Path))
-		key, _ = facts.Name(key)
+		key, _ := facts.Name(all[i].Key)
 		if same := byKey[key]; len(same) > 1 && same[0] == i {
 			add(AuditSameKey, "Two or more facts have the same key. Merge them if they are about the same thing.", same...)
 		}
@@ -166,9 +164,9 @@ func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 		rank[w] = r
 	}
 	alike := map[int][]int{}
-	ranks := map[int][]int{}               // the words of each fact, the rarest first
-	having := make([][]int, len(byRarity)) // the facts before this one that have a word among their rarest
-	compared := make([]int, len(all))      // the last fact that this one was compared with
+	ranks := map[int][]int{}               // of the words of each fact, the rarest first
+	having := make([][]int, len(byRarity)) // earlier facts, by the rank of each of their rarest words
+	compared := make([]int, len(all))      // for each fact, the last fact that it was compared with, plus 1
 	for _, i := range of {
 		if ctx.Err() != nil {
 			return nil
@@ -209,7 +207,7 @@ func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 	return out
 }
 
-// similar is facts.Words.Similar for sorted words.
+// similar reports what facts.Words.Similar reports, for sorted ranks of words.
 func similar(a, b []int) bool {
 	need := 3 * max(len(a), len(b))
 	if 4*min(len(a), len(b)) < need {

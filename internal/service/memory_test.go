@@ -90,7 +90,6 @@ func TestRemember(t *testing.T) {
 
 func sureOf(f float64) *float64 { return &f }
 
-// Two statements about the same fact in one call are a mistake.
 // TestRememberAVersion checks that a statement based on a version changes no other version.
 func TestRememberAVersion(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
@@ -120,8 +119,8 @@ func TestRememberAVersion(t *testing.T) {
 	}
 }
 
-// TestRememberAFactOfAPerson checks that a fact can be corrected in a file with any name.
-func TestRememberAFactOfAPerson(t *testing.T) {
+// TestRememberAFileWithAnyName checks that a fact can be corrected in a file that a person named.
+func TestRememberAFileWithAnyName(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	w.Write(map[string]string{"memory/people/O'Brien (Ann).md": "---\nvalue: Leads\n---\n"})
 	a := memoryClient(w, "browser")
@@ -136,6 +135,7 @@ func TestRememberAFactOfAPerson(t *testing.T) {
 	}
 }
 
+// Two statements about the same fact in one call are a mistake.
 func TestRememberTwiceInOneCall(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	_, err := w.Remember(t.Context(), memoryClient(w, "x"), service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{{Type: "a", Key: "b", Value: "one"}, {Type: "A", Key: "b", Value: "two"}}})

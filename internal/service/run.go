@@ -79,10 +79,7 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 		return CommandResult{}, err
 	}
 	out.Push = s.pushState(m.ID)
-	if out.NotFacts, err = (View{m, s}).notFacts(context.WithoutCancel(ctx), out.Commits); err != nil {
-		// The command has run, so return its answer in any case.
-		s.log.Error("check the facts that a command wrote", "err", err)
-	}
+	out.NotFacts = View{m, s}.notFacts(ctx, out.Commits)
 	if out.Detail != "" {
 		return out, nil
 	}

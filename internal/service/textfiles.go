@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -63,11 +62,11 @@ func (s *Service) WriteFile(ctx context.Context, a Actor, in WriteFileInput) (Ch
 		text := textedit.Keep(f.text, in.Content)
 		damaged := fault.CodeOf(f.problem) == fault.Damaged
 		switch {
-		case f.there && f.problem == nil && text == f.text:
+		case f.exists && f.problem == nil && text == f.text:
 			return text, nil
 		case f.problem != nil && !damaged: // a damaged file can be written again
 			return "", f.problem
-		case f.there && in.Base == "":
+		case f.exists && in.Base == "":
 			return "", fault.New(fault.Conflict, "%s already exists. Nothing was changed. Read the file first. To replace it, pass this base etag: %s", f.Path, f.Blob)
 		}
 		return text, f.checkBase(in.Base)
@@ -81,7 +80,7 @@ func (s *Service) EditFile(ctx context.Context, a Actor, in EditFileInput) (Chan
 		if n := len(in.Edits); n == 0 || n > MaxEdits {
 			return "", fault.New(fault.Invalid, "Give 1 to %d edits.", MaxEdits)
 		}
-		if !f.there {
+		if !f.exists {
 			return "", fault.New(fault.NotFound, "There is no file %q.", f.Path)
 		}
 		if err := cmp.Or(f.checkBase(in.Base), f.problem); err != nil {
@@ -107,18 +106,18 @@ type fileChange struct {
 // textFile is a file before a change.
 type textFile struct {
 	space.Entry // without a Blob if there is no file
-	there       bool
+	exists      bool
 	text        string
 	problem     error // why there is no text
 }
 
 // checkBase returns a fault.Conflict if base is not the version of the file. An empty base
-// means every version.
+// accepts every version.
 func (f textFile) checkBase(base space.BlobID) error {
 	switch {
-	case base == "" || f.there && base == f.Blob:
+	case base == "" || f.exists && base == f.Blob:
 		return nil
-	case !f.there:
+	case !f.exists:
 		return fault.New(fault.Conflict, "%s is no longer there: it was removed or renamed. Nothing was changed. To create it again, leave out the base etag.", f.Path)
 	}
 	return fault.New(fault.Conflict, "%s has changed since version %s. Nothing was changed. Read the file again, and repeat the change with its etag %s.", f.Path, base, f.Blob)
@@ -145,7 +144,7 @@ func (s *Service) changeFile(ctx context.Context, a Actor, operation string, ref
 	if change.base != "" && !change.base.Valid() {
 		return ChangedFile{}, fault.New(fault.Invalid, "The base etag is not an etag. An etag has 40 characters: digits and the letters a to f.")
 	}
-	// A refusal is a Conflict too, but must not be repeated.
+	// A refusal can be a fault.Conflict, but onNewest must not repeat it.
 	var refused error
 	out, err := onNewest(func() (ChangedFile, error) {
 		f, err := v.textFile(ctx, p)
@@ -191,7 +190,7 @@ func (v View) textFile(ctx context.Context, p space.Path) (textFile, error) {
 	case e.Mode == space.Symlink:
 		return f, fault.New(fault.Invalid, "%s is a link. Name the file that the link leads to.", p)
 	}
-	f.Entry, f.there = e, true
+	f.Entry, f.exists = e, true
 	if e.Size > maxTextFile {
 		f.problem = fault.New(fault.TooLarge, "%s has %s. Files of up to %s can be changed as text.", p, bytesize.Text(e.Size), bytesize.Text(maxTextFile))
 		return f, nil
@@ -209,21 +208,7 @@ func (v View) textFile(ctx context.Context, p space.Path) (textFile, error) {
 	return f, nil
 }
 
-// FileAbove returns the file or link that is in the place of a directory of a path, or "".
-func (v View) FileAbove(ctx context.Context, at space.CommitID, p space.Path) (space.Path, error) {
-	for d := path.Dir(string(p)); d != "."; d = path.Dir(d) {
-		e, ok, err := v.Find(ctx, at, space.Path(d))
-		if err != nil || ok {
-			if e.Dir {
-				return "", err
-			}
-			return e.Path, err
-		}
-	}
-	return "", nil
-}
-
-// checkText refuses a content that is not text or is too large.
+// checkText returns an error if a content is not text or is too large.
 func checkText(p space.Path, text string) error {
 	switch n := int64(len(text)); {
 	case n > maxTextFile:
@@ -239,7 +224,7 @@ func checkText(p space.Path, text string) error {
 // lock of the space.
 func (v View) commitText(ctx context.Context, who Actor, tool string, f textFile, text string) (ChangedFile, error) {
 	out := ChangedFile{Path: f.Path, Etag: f.Blob}
-	if f.there && f.problem == nil && text == f.text {
+	if f.exists && f.problem == nil && text == f.text {
 		return out, nil
 	}
 	c, err := v.s.commitAll(ctx, who, v.ID, []space.Change{
@@ -248,18 +233,15 @@ func (v View) commitText(ctx context.Context, who Actor, tool string, f textFile
 	switch {
 	case err != nil:
 		return ChangedFile{}, err
-	case !c.Changed && f.problem != nil: // the content of a damaged file is the same
+	case !c.Changed && f.problem != nil: // a damaged file already had this content
 		return out, nil
 	case !c.Changed:
 		return ChangedFile{}, fault.New(fault.Conflict, "Another client has just written the same text to %s.", f.Path)
 	}
-	out.Commit, out.Etag, out.Warnings, out.Created = c.ID, c.Files[0].New, c.Warnings, !f.there
-	if f.there && f.problem == nil {
+	out.Commit, out.Etag, out.Warnings, out.Created = c.ID, c.Files[0].New, c.Warnings, !f.exists
+	out.NotFacts = v.notFacts(ctx, []space.Commit{c})
+	if f.exists && f.problem == nil {
 		out.Diff = diff.Unified(f.text, text, maxDiffLines)
-	}
-	if out.NotFacts, err = v.notFacts(context.WithoutCancel(ctx), []space.Commit{c}); err != nil {
-		// The file is saved, so that is the answer.
-		v.s.log.Error("check a written fact", "err", err)
 	}
 	return out, nil
 }

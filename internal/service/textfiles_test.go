@@ -39,7 +39,7 @@ func (n note) edit(base space.BlobID, edits ...textedit.Edit) (service.ChangedFi
 	return n.EditFile(n.t.Context(), memoryClient(n.World, "x"), service.EditFileInput{Space: service.SpaceRef{ID: n.Space}, Path: n.path, Edits: edits, Base: base})
 }
 
-// entry is the file at head.
+// entry returns the file at head.
 func (n note) entry() space.Entry {
 	n.t.Helper()
 	e, err := n.Git.Lookup(n.t.Context(), n.Space, "", space.Path(n.path))
@@ -67,7 +67,7 @@ func (n note) wants(what, content string, err error, code fault.Code, texts ...s
 
 func swap(old, repl string) textedit.Edit { return textedit.Edit{Old: old, New: repl} }
 
-// A new file needs no base. An existing file is replaced only over its own etag.
+// A new file needs no base. To replace an existing file, a write needs its etag.
 func TestWriteFile(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	n := note{w, t, "knowledge/deep/note.md"}
@@ -141,7 +141,7 @@ func TestEditFile(t *testing.T) {
 }
 
 // Line endings, a byte order mark, a missing line ending at the end and the mode stay.
-func TestChangesKeepTheFormOfAFile(t *testing.T) {
+func TestChangesKeepLineEndingsAndMode(t *testing.T) {
 	const bom = "\ufeff"
 	n := newNote(t, bom+"one\r\ntwo\r\nthree")
 	_, err := n.edit("", swap("one\ntwo\n", "1\n2\n2½\n"), swap("three\n", "3\n"))
@@ -163,7 +163,7 @@ func TestChangesKeepTheFormOfAFile(t *testing.T) {
 }
 
 // Paths and files that cannot be changed as text are refused, and nothing changes.
-func TestTextFilesRefuse(t *testing.T) {
+func TestRefusedTextFiles(t *testing.T) {
 	n := newNote(t, "a\n")
 	long := strings.Repeat("abcdefg\n", 1<<19) // 4 MiB
 	_, err := n.Git.Commit(t.Context(), n.Space, space.ChangeSet{Changes: []space.Change{
@@ -278,7 +278,7 @@ func TestWriteAFileThatIsNotAFact(t *testing.T) {
 
 // A commit by another client between the read and the commit of an edit loses nothing: the
 // edit applies to the newer version, or says why it cannot.
-func TestEditMeetsAnotherCommit(t *testing.T) {
+func TestEditDuringAnotherCommit(t *testing.T) {
 	var meanwhile func()
 	w := servicetest.Empty(t, memoryDay, servicetest.Setup{Git: func(o *gitstore.Options) {
 		// The screening runs after the operation has read the file, and before the lock.
@@ -295,7 +295,7 @@ func TestEditMeetsAnotherCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := note{w, t, "knowledge/note.md"}
-	// bash is a commit of a sandbox, which keeps both versions.
+	// bash returns a function that commits as a sandbox does, which keeps both versions.
 	bash := func(op space.Op, content string) func() {
 		return func() {
 			c := space.Change{Path: n.path, Op: op, Content: []byte(content), Base: n.entry().Blob}
@@ -353,9 +353,9 @@ func TestEditMeetsAnotherCommit(t *testing.T) {
 	}
 }
 
-// Clients that edit one file at once lose no edit. Of those that write the same version, one
-// succeeds.
-func TestTextFilesAtOnce(t *testing.T) {
+// If several clients edit one file at once, no edit is lost. If several clients replace the
+// same version, one succeeds.
+func TestConcurrentEditsAndWrites(t *testing.T) {
 	const clients, edits = 4, 10
 	var text strings.Builder
 	for c := range clients {

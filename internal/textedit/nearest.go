@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// leastAlike is the similarity from which a line is shown as the nearest one.
-const leastAlike = 0.4
+// minSimilarity is the least similarity of a line that an error quotes.
+const minSimilarity = 0.4
 
-// notFound says that a text lacks old, and quotes the nearest lines.
+// notFound returns a message that says that a text lacks old and quotes the nearest line.
 func notFound(text, old string) string {
 	out := quote(old) + " does not occur in the file."
 	if numbered.MatchString(old) {
@@ -21,7 +21,7 @@ func notFound(text, old string) string {
 	if !ok {
 		return out + " No line is similar."
 	}
-	for i, w := range want { // the first line that differs
+	for i, w := range want { // find the first line that differs
 		switch k := start + i; {
 		case k < 0:
 		case k >= len(have):
@@ -37,12 +37,13 @@ func notFound(text, old string) string {
 	return out + fmt.Sprintf(" The nearest text is in line %d.", start+1)
 }
 
-// numbered matches text with the line numbers of a listing.
+// numbered matches lines that begin with a line number, as the tool read returns them.
 var numbered = regexp.MustCompile(`(?m)^\d+\t`)
 
-// nearest returns the index of the line at which the lines of want most likely begin. It
-// can be negative. ok is false if no line is similar. nearest compares the longest line of
-// want, and then how many lines around it are equal.
+// nearest returns the index of the line where the lines of want most likely begin. The index
+// can be negative. ok is false if no line is similar. nearest looks for the lines that are
+// most similar to the longest line of want, and prefers those with more equal lines around
+// them.
 func nearest(have, want []string) (start int, ok bool) {
 	longest := 0
 	for i, w := range want {
@@ -50,11 +51,11 @@ func nearest(have, want []string) (start int, ok bool) {
 			longest = i
 		}
 	}
-	pairs := newPairs(want[longest])
-	bestAlike, bestEqual := leastAlike, -1
+	pattern := newBigrams(want[longest])
+	best, bestEqual := minSimilarity, -1
 	for i, h := range have {
-		alike := pairs.alike(h)
-		if alike < bestAlike {
+		similarity := pattern.similarity(h)
+		if similarity < best {
 			continue
 		}
 		equal := 0
@@ -63,8 +64,8 @@ func nearest(have, want []string) (start int, ok bool) {
 				equal++
 			}
 		}
-		if alike > bestAlike || equal > bestEqual {
-			start, ok, bestAlike, bestEqual = i-longest, true, alike, equal
+		if similarity > best || equal > bestEqual {
+			start, ok, best, bestEqual = i-longest, true, similarity, equal
 		}
 	}
 	return start, ok
@@ -77,24 +78,23 @@ const (
 	maxAround    = 20      // lines of old that are compared at each line of the file
 )
 
-// pairs counts the pairs of neighbouring bytes in a line, without blanks.
-type pairs struct {
+// bigrams counts the pairs of neighbouring bytes in a line, without blanks.
+type bigrams struct {
 	n     int
 	count map[[2]byte]int
 }
 
-func newPairs(line string) pairs {
-	p := pairs{count: map[[2]byte]int{}}
-	eachPair(line, func(x [2]byte) { p.n++; p.count[x]++ })
+func newBigrams(line string) bigrams {
+	p := bigrams{count: map[[2]byte]int{}}
+	eachBigram(line, func(x [2]byte) { p.n++; p.count[x]++ })
 	return p
 }
 
-// alike returns the similarity of a line, from 0 to 1: the share of the pairs that both
-// lines have (the coefficient of Dice).
-func (p pairs) alike(line string) float64 {
+// similarity returns the Dice coefficient of two lines, from 0 to 1.
+func (p bigrams) similarity(line string) float64 {
 	n, both := 0, 0
 	seen := map[[2]byte]int{}
-	eachPair(line, func(x [2]byte) {
+	eachBigram(line, func(x [2]byte) {
 		n++
 		if c := p.count[x]; c > 0 && seen[x] < c {
 			seen[x]++
@@ -107,7 +107,7 @@ func (p pairs) alike(line string) float64 {
 	return 2 * float64(both) / float64(n+p.n)
 }
 
-func eachPair(line string, f func([2]byte)) {
+func eachBigram(line string, f func([2]byte)) {
 	var last byte
 	for i := range min(len(line), maxNearBytes) {
 		c := line[i]

@@ -28,7 +28,7 @@ const maxMistakes = 5
 // Apply applies all edits in order, or none. An LF in an edit stands for the line ending of
 // the text at that place. The text keeps its byte order mark, and a missing line ending at
 // its end. The error is a fault.Invalid that describes the failed edits, or a
-// fault.TooLarge if a text would have more than limit bytes.
+// fault.TooLarge if the text would have more than limit bytes after an edit.
 func Apply(text string, edits []Edit, limit int64) (string, error) {
 	body, marked := strings.CutPrefix(text, bom)
 	var mistakes []string
@@ -57,7 +57,7 @@ func Apply(text string, edits []Edit, limit int64) (string, error) {
 	return body, nil
 }
 
-// apply applies one edit. If the edit is not possible, why says why.
+// apply applies one edit. If it cannot, why is the reason.
 func apply(text string, e Edit, limit int64) (next, why string, err error) {
 	old, repl := toLF(e.Old), toLF(e.New)
 	switch {
@@ -69,7 +69,7 @@ func apply(text string, e Edit, limit int64) (next, why string, err error) {
 	t := newLines(text)
 	at, n := t.occurrences(old), strings.Count(t.lf, old)
 	if last := strings.TrimSuffix(old, "\n"); n == 0 && last != "" && last != old && strings.HasSuffix(t.lf, last) {
-		// A list of lines does not show that the last line has no line ending.
+		// Models cannot see in the answer of read that the last line has no line ending.
 		at, n = []int{len(t.lf) - len(last)}, 1
 		old, repl = last, strings.TrimSuffix(repl, "\n")
 	}
@@ -88,7 +88,7 @@ func apply(text string, e Edit, limit int64) (next, why string, err error) {
 
 func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// lines is a text with its line endings as LF.
+// lines holds a text, and the text with its CRLF line endings as LF.
 type lines struct {
 	text, lf string
 	crs      []int // offsets in lf of the line endings that are CRLF in text
@@ -112,7 +112,7 @@ func (t lines) offset(i int) int {
 	return i + before
 }
 
-// maxPlaces limits the places that an error names.
+// maxPlaces limits the lines that an error lists.
 const maxPlaces = 10
 
 // occurrences returns the offsets in lf of the first occurrences of old, up to one more
@@ -135,7 +135,8 @@ func (t lines) occurrences(old string) []int {
 	return at
 }
 
-// replace returns the text with n occurrences of old replaced, beginning at an offset of lf.
+// replace returns the text with the first n occurrences of old from an offset of lf on
+// replaced.
 func (t lines) replace(first int, old, repl string, n int) string {
 	var b strings.Builder
 	done := 0
@@ -163,7 +164,7 @@ func (t lines) ending(from int) string {
 	return "\n"
 }
 
-// lineList names the lines of offsets.
+// lineList lists the numbers of the lines that contain offsets.
 func lineList(text string, at []int) string {
 	var out []string
 	line, done := 1, 0
@@ -185,8 +186,8 @@ func lineList(text string, at []int) string {
 	return "lines " + strings.Join(out, ", ")
 }
 
-// Keep returns a text that replaces a file. The text gets the byte order mark of the file,
-// and CRLF if every line of the file ends with CRLF.
+// Keep returns a text that replaces the text of a file, with the byte order mark of the
+// file, and with CRLF if every line of the file ends with CRLF.
 func Keep(file, text string) string {
 	body, marked := strings.CutPrefix(file, bom)
 	if n := strings.Count(body, "\n"); n > 0 && n == strings.Count(body, "\r\n") {

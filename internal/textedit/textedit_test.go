@@ -53,7 +53,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A failed edit names itself, and says where the text is, or what is near it.
+// The error names the failed edits. It says where the text occurs, or quotes the nearest line.
 func TestApplyRefuses(t *testing.T) {
 	const text = "# Deploy\n\nWatch the canary for five minutes.\n\tthen promote\nfoo\nbar\nfoo\n"
 	for name, tt := range map[string]struct {
@@ -90,14 +90,14 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-// Attack: an edit that would fill the memory is refused before it is made.
-func TestAttackAResultWithoutEnd(t *testing.T) {
+// Attack: an edit whose result would fill the memory is refused before the result exists.
+func TestAttackAnEnormousResult(t *testing.T) {
 	text := strings.Repeat("a", 1000)
 	_, err := textedit.Apply(text, []textedit.Edit{all("a", strings.Repeat("b", 2000))}, limit)
 	if fault.CodeOf(err) != fault.TooLarge {
 		t.Error(err)
 	}
-	// Neither do texts that occur everywhere take time without end.
+	// A text that occurs everywhere gets a short answer.
 	big := strings.Repeat("ab", 200_000)
 	for _, e := range []textedit.Edit{edit(big[:200_000], "x"), edit("ab", "x"), edit(strings.Repeat("ba", 100_000)+"c", "x")} {
 		if _, err := textedit.Apply(big, []textedit.Edit{e}, limit); fault.CodeOf(err) != fault.Invalid {
@@ -125,8 +125,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// FuzzApply compares Apply with replacing in a text without CRs, and checks that all that
-// an edit does not touch stays.
+// FuzzApply compares Apply with strings.ReplaceAll on texts without CRs, and checks that line
+// endings stay.
 func FuzzApply(f *testing.F) {
 	f.Add("a\r\nb\nc", "b\n", "x\ny", true)
 	f.Add("\ufeffa\r\n\r\nb", "\n", "", true)

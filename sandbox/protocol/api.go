@@ -6,7 +6,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Boot is the first message: what the agent sets up before it answers Ready.
+// Boot is the first request. The agent sets the sandbox up before it replies.
 type Boot struct {
 	Disk      int64 // bytes of the overlay's upper layer
 	Inodes    int64 // files of the upper layer
@@ -60,7 +60,7 @@ type Output struct {
 	Saved string
 }
 
-// End says how a command ended.
+// End is the way a command ended.
 type End uint8
 
 // The ways a command ends.
@@ -94,8 +94,7 @@ type ExecResult struct {
 	Stdout   Output
 	Stderr   Output
 	Duration time.Duration
-	// Leftover is the number of processes that outlived the command and were
-	// ended with it.
+	// Leftover counts the processes that outlived the command and were ended with it.
 	Leftover int
 }
 
@@ -147,7 +146,7 @@ type Batch struct {
 	More bool
 }
 
-// CollectLimits bound one Batch.
+// CollectLimits requests a Batch and limits it.
 type CollectLimits struct {
 	Entries  int
 	FileSize int64 // a larger file is reported with a Problem

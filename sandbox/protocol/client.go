@@ -19,7 +19,7 @@ const (
 	maxLive      = 64               // frames of output that onOutput has not taken; older ones are dropped
 	liveBurst    = 8 << 20          // bytes of output frames of one command at any time
 	liveRate     = 4 << 20          // more of them per second
-	liveFrame    = 4 << 10          // what a frame counts besides its bytes
+	liveFrame    = 4 << 10          // bytes that a frame counts besides its own
 	answerMargin = 20 * time.Second // after a cancelled command's grace, until the agent counts as stuck
 )
 
@@ -83,7 +83,7 @@ func (c *Client) OnJobEnd(f func(JobEnd)) {
 	c.onJobEnd = f
 }
 
-// Done is closed when the connection has ended.
+// Done returns a channel that is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Err returns why the connection ended, once Done is closed. It returns nil if Close was

@@ -19,14 +19,14 @@ import (
 	"satchel/internal/testenv"
 )
 
-// fakeAgent is the other end of a Client's connection: it speaks by hand.
+// fakeAgent is the other end of a Client's connection. Tests write its messages.
 type fakeAgent struct {
 	t    *testing.T
 	conn net.Conn
 	fr   *frameReader
 }
 
-// next returns the next request as a whole.
+// next returns the next whole request.
 func (a *fakeAgent) next() (kind, uint32, []byte) {
 	var body []byte
 	for {
@@ -51,7 +51,7 @@ func (a *fakeAgent) reply(id uint32, encode func(*encoder)) {
 	a.send(kindReply, id, e.b)
 }
 
-// connectFake returns a booted Client whose agent then does as f says.
+// connectFake returns a booted Client. Its agent then runs f.
 func connectFake(t *testing.T, f func(a *fakeAgent)) *Client {
 	t.Helper()
 	host, guest := net.Pipe()
@@ -84,7 +84,7 @@ func connectFake(t *testing.T, f func(a *fakeAgent)) *Client {
 	return c
 }
 
-// What one end sends is what the other end gets.
+// TestClientAndConn checks that each end receives what the other end sends.
 func TestClientAndConn(t *testing.T) {
 	want := ExecResult{
 		End: Detached, ExitCode: 137, Signal: "SIGKILL", JobID: "3", JobDir: "/run/x", Duration: time.Second, Leftover: 2,
@@ -190,8 +190,8 @@ func TestClientAndConn(t *testing.T) {
 	}
 }
 
-// Whatever a hostile agent sends, the call fails with ErrProtocol, the
-// connection is closed, and no goroutine is left.
+// If a hostile agent sends malformed messages, the call fails with ErrProtocol, the connection
+// is closed, and no goroutine is left.
 func TestClientRefusesAHostileAgent(t *testing.T) {
 	reply := func(body string) func(*fakeAgent, uint32) {
 		return func(a *fakeAgent, id uint32) { a.send(kindReply, id, []byte(body)) }
@@ -324,7 +324,7 @@ func TestClientCancel(t *testing.T) {
 	}
 }
 
-// An abandoned call's reply is thrown away; others go on.
+// The Client drops the reply to an abandoned call. Other calls continue.
 func TestClientAbandonedCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := connectFake(t, func(a *fakeAgent) {
@@ -342,7 +342,7 @@ func TestClientAbandonedCall(t *testing.T) {
 	}
 }
 
-// An agent that does not even read on holds up nobody whose context ends.
+// If the agent stops reading, calls still return when their contexts end.
 func TestClientAgentThatDoesNotRead(t *testing.T) {
 	host, guest := net.Pipe()
 	defer guest.Close()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Conn is the agent's end of a connection; the server's end is a Client. One goroutine
+// Conn is the agent's end of a connection; the host's end is a Client. One goroutine
 // calls Next; the other methods may be called from several goroutines. They report no
 // error, because Next notices if the host is gone. If the host does not read, replies wait
 // and live output is dropped.
@@ -92,8 +92,8 @@ func (c *Conn) Fail(id uint32, err error) {
 	c.message(kindFailure, id, e.b)
 }
 
-// Output sends live output of a running ExecRequest: what take returns, which it calls when
-// it can send. If wait is false, it gives up while something else is being sent. It reports
+// Output sends live output of a running ExecRequest. It calls take for the output when it
+// can send. If wait is false and another message is being sent, it gives up. It reports
 // whether it could send.
 func (c *Conn) Output(id uint32, from Stream, wait bool, take func() []byte) bool {
 	if wait {
@@ -128,8 +128,8 @@ func (c *Conn) part(k kind, id uint32, body []byte, more bool) {
 	_, _ = c.out.Write(appendFrame(nil, frame{kind: k, id: id, more: more, payload: body}))
 }
 
-// BatchWriter answers CollectLimits with a batch, and sends its entries while the agent
-// still collects.
+// BatchWriter answers CollectLimits with a batch. It sends entries while the agent still
+// collects others.
 type BatchWriter struct {
 	conn *Conn
 	id   uint32

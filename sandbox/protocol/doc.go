@@ -1,11 +1,11 @@
-// Package protocol holds the messages between the server and the agent of a sandbox, and
-// both ends of their connection, which is the standard input and output of the agent. It
-// also holds the places and users inside a sandbox, because both sides rely on them.
+// Package protocol holds the messages between the agent of a sandbox and its host, the
+// server, and both ends of their connection, which is the standard input and output of the
+// agent. It also holds the paths and users inside a sandbox, because both sides rely on them.
 //
-// The server calls [Connect] first. The [Client] that it returns runs commands, collects
+// The host calls [Connect] first. The [Client] that it returns runs commands, collects
 // their changes and applies those of others. The agent calls [NewConn], and answers the
 // requests that [Conn.Next] returns.
 //
 // Everything that an agent sends may come from an attacker: the Client limits every frame,
-// and its user validates every path.
+// and its caller validates every path.
 package protocol

@@ -12,9 +12,9 @@ import (
 	"satchel/internal/testenv"
 )
 
-// hostile is a connection whose other end answers the first request as an agent
-// does, and the second with fixed bytes; then it ends. What it says is heard
-// only after what it answers, so that it is always the same.
+// hostile is a connection whose other end answers the first request like an agent, and the
+// second with fixed bytes, and then ends. It sends an answer only after the request, so that
+// each run is the same.
 type hostile struct {
 	sent   io.Reader
 	heard  chan struct{} // of a request
@@ -30,7 +30,7 @@ func newHostile(sent []byte) *hostile {
 	}
 }
 
-// afterwards ends once before it goes on.
+// afterwards returns errPause at the first read, and then reads from r.
 type afterwards struct {
 	r       io.Reader
 	stopped bool
@@ -84,8 +84,8 @@ func (h *hostile) Close() error {
 	return nil
 }
 
-// FuzzClient lets an agent answer anything: the Client must neither panic nor
-// hang, and what it returns stays within the bounds that it was given.
+// FuzzClient lets an agent send any bytes. The Client must not panic or hang, and its results
+// must keep to their limits.
 func FuzzClient(f *testing.F) {
 	add := func(call int, b ...[]byte) { f.Add(call, bytes.Join(b, nil)) }
 	var e encoder
@@ -148,8 +148,8 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// FuzzHost lets a host send anything: the agent's reader must neither panic nor
-// hold more than one request may have.
+// FuzzHost lets a host send any bytes. The agent's reader must not panic, or keep more than one
+// request may have.
 func FuzzHost(f *testing.F) {
 	f.Add(appendMessage(nil, kindBoot, 1, make([]byte, 20)))
 	f.Add(appendMessage(nil, kindApply, 7, make([]byte, maxPayload+9)))
@@ -169,8 +169,8 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// FuzzRequests decodes anything as every request that the agent takes, and
-// what was decoded encodes to something that decodes to the same.
+// FuzzRequests decodes any bytes as each kind of request. A decoded request must stay the same
+// when it is encoded and decoded again.
 func FuzzRequests(f *testing.F) {
 	var e encoder
 	(&Boot{Env: []string{"a=b"}}).encode(&e)
@@ -198,7 +198,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// FuzzFrames reads anything as frames, and writes what it read again.
+// FuzzFrames reads any bytes as frames, and checks that writing the frames gives the same bytes.
 func FuzzFrames(f *testing.F) {
 	f.Add(appendMessage(nil, kindReply, 7, make([]byte, maxPayload+1)))
 	f.Add([]byte{1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 'x'})

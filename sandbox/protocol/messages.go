@@ -22,8 +22,8 @@ const (
 	maxHeadTail   = 16 << 20 // bytes of a result's output
 )
 
-// MaxNames is how many bytes the paths and problems of a batch may have, without those of
-// its last entry.
+// MaxNames limits the bytes of the paths and problems of a batch, without those of its last
+// entry.
 const MaxNames = 8 << 20
 
 // Request is a message of the host: a *Boot, *ExecRequest, *CancelRequest, *CollectLimits,
@@ -326,7 +326,7 @@ type ShutdownRequest struct{ Grace time.Duration }
 func (s *ShutdownRequest) encode(e *encoder) { e.duration(s.Grace) }
 func (s *ShutdownRequest) decode(d *decoder) { s.Grace = d.duration() }
 
-// failure is why a request failed.
+// failure is the reason why a request failed.
 type failure uint8
 
 const (

@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -447,100 +446,4 @@ func TestConcurrentRequests(t *testing.T) {
 	close(release)
 	want(t, "what was in progress", <-done, 200, "")
 	<-closed
-}
-
-// A key reads and changes the facts of its own space.
-func TestMemory(t *testing.T) {
-	w := newWorld(t)
-	w.library.Write(map[string]string{"memory/tea.md": "not a fact\n"})
-	type fact struct{ Path, Value, Source, Problem, Client string }
-	list := func() []fact {
-		t.Helper()
-		a := w.ask("GET", "/api/memory", "ann-reads", nil)
-		want(t, "the list", a, 200, "")
-		var v struct{ Facts []fact }
-		a.into(t, &v)
-		return v.Facts
-	}
-	outcome := func(body string) string {
-		t.Helper()
-		a := w.ask("PUT", "/api/memory", "ann", body)
-		want(t, body, a, 200, "")
-		var v struct {
-			Facts []struct {
-				Outcome string
-				Alike   []fact
-			}
-		}
-		a.into(t, &v)
-		return fmt.Sprint(v.Facts)
-	}
-	if got := list(); len(got) != 1 || got[0].Problem == "" {
-		t.Errorf("%+v", got)
-	}
-	if got := outcome(`{"facts": [{"type": "preference", "key": "seat", "value": "Prefers window seats", "explicit": true}]}`); got != "[{added []}]" {
-		t.Error(got)
-	}
-	if got := outcome(`{"facts": [{"type": "preference", "key": "seat", "value": "Aisle", "confidence": 1}, {"type": "a", "key": "b", "value": "c", "expires": "2999-01-31"}]}`); got != "[{kept []} {added []}]" {
-		t.Error(got)
-	}
-	if got := list(); len(got) != 3 || got[1] != (fact{Path: "memory/preference/seat.md", Value: "Prefers window seats", Source: "user_explicit", Client: "key of ann"}) {
-		t.Errorf("%+v", got)
-	}
-	want(t, "a key as path", w.ask("PUT", "/api/memory", "ann", `{"facts": [{"type": "a", "key": "../b", "value": "c"}]}`), 400, "invalid")
-	want(t, "no facts", w.ask("PUT", "/api/memory", "ann", `{"facts": []}`), 400, "invalid")
-	want(t, "forget", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil), 200, "")
-	want(t, "forget again", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil), 404, "not_found")
-	if got := list(); len(got) != 2 {
-		t.Errorf("%+v", got)
-	}
-}
-
-// A key writes and edits text files of its own space.
-func TestFiles(t *testing.T) {
-	w := newWorld(t)
-	type changed struct {
-		Etag, Commit, Problem string
-		Created               bool
-		Diff                  []string
-		Added, Removed        int
-	}
-	change := func(method, body string) changed {
-		t.Helper()
-		a := w.ask(method, "/api/files", "ann", body)
-		want(t, body, a, 200, "")
-		var v changed
-		a.into(t, &v)
-		return v
-	}
-	first := change("PUT", `{"path": "knowledge/tea.md", "content": "# Tea\nGreen.\n"}`)
-	if !first.Created || first.Commit == "" || len(first.Diff) > 0 {
-		t.Errorf("%+v", first)
-	}
-	if again := change("PUT", `{"path": "knowledge/tea.md", "content": "# Tea\nGreen.\n"}`); again.Commit != "" || again.Etag != first.Etag {
-		t.Errorf("%+v", again)
-	}
-	second := change("PATCH", `{"path": "knowledge/tea.md", "edits": [{"old": "Green", "new": "Black"}]}`)
-	if second.Added != 1 || second.Removed != 1 || !slices.Contains(second.Diff, "+Black.") || second.Etag == first.Etag {
-		t.Errorf("%+v", second)
-	}
-	refused := w.ask("PUT", "/api/files", "ann", `{"path": "knowledge/tea.md", "content": "x"}`)
-	want(t, "no base", refused, 409, "conflict")
-	if !strings.Contains(string(refused.body), second.Etag) {
-		t.Errorf("%s", refused.body)
-	}
-	want(t, "a stale base", w.ask("PUT", "/api/files", "ann", `{"path": "knowledge/tea.md", "content": "x", "baseEtag": "`+first.Etag+`"}`), 409, "conflict")
-	want(t, "a stale edit", w.ask("PATCH", "/api/files", "ann", `{"path": "knowledge/tea.md", "edits": [{"old": "B", "new": "b"}], "baseEtag": "`+first.Etag+`"}`), 409, "conflict")
-	if third := change("PUT", `{"path": "knowledge/tea.md", "content": "", "baseEtag": "`+second.Etag+`"}`); third.Removed != 2 {
-		t.Errorf("%+v", third)
-	}
-	if v := change("PUT", `{"path": "memory/tea.md", "content": "x"}`); v.Problem == "" {
-		t.Errorf("%+v", v)
-	}
-	want(t, "no content", w.ask("PUT", "/api/files", "ann", `{"path": "knowledge/new.md"}`), 400, "invalid")
-	want(t, "no new", w.ask("PATCH", "/api/files", "ann", `{"path": "memory/tea.md", "edits": [{"old": "x"}]}`), 400, "invalid")
-	want(t, "no edits", w.ask("PATCH", "/api/files", "ann", `{"path": "memory/tea.md", "edits": []}`), 400, "invalid")
-	want(t, "no file", w.ask("PATCH", "/api/files", "ann", `{"path": "no.md", "edits": [{"old": "x", "new": "y"}]}`), 404, "not_found")
-	want(t, "the library", w.ask("PUT", "/api/files", "ann", `{"path": "/library/docs/nuxt/x.md", "content": "x"}`), 400, "invalid")
-	want(t, "a path that leads out", w.ask("PUT", "/api/files", "ann", `{"path": "../x.md", "content": "x"}`), 400, "invalid")
 }

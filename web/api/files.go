@@ -28,7 +28,7 @@ type editFileRequest struct {
 
 type fileEdit struct {
 	Old string  `json:"old" doc:"Must occur exactly once, unless all is set." api:"required,minLength=1"`
-	New *string `json:"new" doc:"The text in its place." api:"required"`
+	New *string `json:"new" doc:"The text to put in its place." api:"required"`
 	All bool    `json:"all" doc:"Whether to replace every occurrence."`
 }
 

@@ -133,7 +133,7 @@ func (s *Server) allRoutes() []route {
 		}, s.remember),
 		on(remove, "/api/memory/{type}/{key}", write, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true}, s.forget),
 		on(put, "/api/files", write, about{
-			id: "writeFile", summary: "Create or replace a text file of your space", detail: "To replace a file, send the etag of the version that you know. The error of a request without it has the etag.",
+			id: "writeFile", summary: "Create or replace a text file of your space", detail: "To replace a file, send the etag of the version that you know. If you leave it out, the error contains the current etag.",
 			answer: "The new version.", conflict: true, example: `{"path": "knowledge/tea.md", "content": "# Tea\n"}`,
 		}, s.writeFile),
 		on(patch, "/api/files", write, about{

@@ -11,10 +11,10 @@ import (
 	"satchel/internal/service"
 )
 
-// client is a client that people can connect, with what they need for that.
+// client is a client that people can connect, with the texts that they need for this.
 type client struct {
 	Slug, Name, About string
-	// Public reports that the client runs elsewhere and reaches only public addresses.
+	// Public means that the client runs elsewhere and reaches only public addresses.
 	Public bool
 
 	Command  string       // for a shell
@@ -101,17 +101,17 @@ func (s *pages) clients() []client {
 	return all
 }
 
-// integrate adds what the integration of a client offers.
+// integrate adds the commands and texts of the client's integration.
 func (s *pages) integrate(c *client) {
 	slug := c.Slug
-	if slug == "claude-desktop" { // has the settings of the person's Claude account
+	if slug == "claude-desktop" { // it uses the preferences of the Claude account
 		slug = "claude"
 	}
 	x, ok := s.integration(slug)
 	if !ok {
 		return
 	}
-	c.Command, c.Open = x.Command, template.URL(x.Link) //nolint:gosec // made of this server's own address
+	c.Command, c.Open = x.Command, template.URL(x.Link) //nolint:gosec // consists of this server's own address
 	c.Snippet = cmp.Or(c.Snippet, strings.TrimSuffix(x.Settings, "\n"))
 	c.Text, c.Place = x.Text, x.Place
 	const dir = "~/.satchel"
@@ -131,7 +131,7 @@ func (s *pages) integration(slug string) (integrations.Client, bool) {
 func snippet(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return "" // it is made of text alone
+		return "" // cannot happen, because v contains only strings
 	}
 	return string(b)
 }

@@ -32,7 +32,7 @@ func Register(site *web.Site) error {
 	s.Handle("GET /connect", web.LimitPage, web.SignedIn, s.showConnect)
 	s.Handle("GET /connect/status", web.LimitPage, web.SignedIn, s.connectStatus)
 	s.Handle("GET /connect/{client}", web.LimitPage, web.SignedIn, s.showClient)
-	// The command on the page calls it from a shell, which is not signed in.
+	// The command on the page downloads the files in a shell, which has no session.
 	s.Handle("GET /connect/{client}/files.tar.gz", web.LimitPage, web.Anyone, s.downloadFiles)
 	s.Handle("GET /spaces/{id}/bring", web.LimitPage, web.SignedIn, s.showBring)
 	s.Handle("POST /spaces/{id}/bring/questions", web.LimitPage, web.SignedIn, s.answerQuestions)

@@ -140,8 +140,8 @@ func (s *pages) stated(v *web.Visit, f knownFact, value string) facts.Statement 
 	return facts.Statement{Type: f.Type, Key: f.Key, Value: merge.Plain(value), Explicit: true, Base: cmp.Or(v.R.PostFormValue("base"), facts.NoFact)}
 }
 
-// remember saves what a person states and leads to the page at where. If that fails, again
-// shows the form with the problem.
+// remember saves a statement and redirects to the address where. If a person must correct the
+// statement first, again shows the form with the problem.
 func (s *pages) remember(v *web.Visit, m service.View, st facts.Statement, where string, again func(status int, p *web.Problem) error) error {
 	if _, mistakes := st.Check(s.today()); len(mistakes) > 0 {
 		return again(http.StatusUnprocessableEntity, &web.Problem{Text: mistakes[0].Text, Field: mistakes[0].Field})
@@ -164,20 +164,21 @@ func (s *pages) remember(v *web.Visit, m service.View, st facts.Statement, where
 
 // factsBack returns the address of the list that a form came from.
 func (s *pages) factsBack(v *web.Visit, m service.View) string {
+	return "/spaces/" + string(m.ID) + "/memory" + backQuery(v).encode()
+}
+
+// backQuery returns the query of the list that a form came from.
+func backQuery(v *web.Visit) memoryQuery {
 	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
 		q = nil
 	}
-	return "/spaces/" + string(m.ID) + "/memory" + readMemoryQuery(q).encode()
+	return readMemoryQuery(q)
 }
 
 // againFacts shows the list of facts with a problem.
 func (s *pages) againFacts(v *web.Visit, m service.View, status int, text string) error {
-	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
-	if err != nil {
-		q = nil
-	}
-	return s.listFacts(v, status, m, readMemoryQuery(q), &web.Problem{Text: text})
+	return s.listFacts(v, status, m, backQuery(v), &web.Problem{Text: text})
 }
 
 // confirmFact handles POST /spaces/{id}/memory/confirm: a person says that a fact is still

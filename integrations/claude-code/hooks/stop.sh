@@ -1,7 +1,7 @@
 #!/bin/sh
 # Reminds Claude once in a conversation to save, if the user wrote at least five messages and
-# nothing was saved. The script reads the file of the conversation. It writes nothing, and it
-# does not call the network.
+# nothing was saved. The script reads the file of the conversation, writes nothing, and does
+# not use the network.
 input=$(cat)
 case $input in *'"stop_hook_active":true'*) exit 0 ;; esac
 conversation=$(printf '%s' "$input" | sed -n 's/.*"transcript_path":"\([^"]*\)".*/\1/p')

@@ -17,7 +17,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// integration is an integration in JSON, which scripts read.
+// integration describes an integration in the JSON that scripts read.
 type integration struct {
 	Client    string   `json:"client"`
 	Name      string   `json:"name"`
@@ -29,9 +29,9 @@ type integration struct {
 
 func (c *call) integrationCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "integration [CLIENT]", Args: cobra.MaximumNArgs(1), Short: "write the files with which a client recalls and saves without being asked", Long: `
-Without CLIENT, the command lists the clients. README.md among the files says how to
-install them. They contain the MCP address of the server and no key.`}, func(fs *pflag.FlagSet) runner {
-		url := fs.String("url", "", "the MCP `URL` of the server (default: the one on the data directory)")
+Without CLIENT, the command lists the clients. The file README.md says how to install the
+files. They contain the MCP address of the server, and no key.`}, func(fs *pflag.FlagSet) runner {
+		url := fs.String("url", "", "the MCP `URL` of the server (default: the server on the data directory)")
 		out := fs.String("out", "", "write the files to `DIR` (default: CLIENT in the current directory)")
 		return func(ctx context.Context, args []string) error {
 			if len(args) == 0 {
@@ -83,7 +83,7 @@ func (c *call) listIntegrations() error {
 	})
 }
 
-// writeIntegration writes all files, or none if one has other content.
+// writeIntegration writes all files. It writes none if one exists with other content.
 func (c *call) writeIntegration(x integrations.Client, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
