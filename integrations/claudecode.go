@@ -9,7 +9,9 @@ func claudeCode(mcp string) Client {
 		Slug: "claude-code", Name: "Claude Code",
 		About:   "This plugin connects the server. It reminds Claude to recall when a conversation begins, and to\nsave before a conversation is summarized or ends. It adds the commands `/satchel:remember` and\n`/satchel:recall`.",
 		Command: "claude mcp add --transport http --scope user " + ServerName + " '" + mcp + "'",
-		install: "claude plugin install " + ServerName + " --marketplace DIR --config url='" + mcp + "'",
+		install: func(dir string) string {
+			return "claude plugin install " + ServerName + " --marketplace " + dir + " --config url='" + mcp + "'"
+		},
 		Files: []File{
 			{".claude-plugin/marketplace.json", marketplaceJSON},
 			{".claude-plugin/plugin.json", strings.ReplaceAll(pluginJSON, "{URL}", mcp)},
@@ -100,7 +102,7 @@ case $input in *'"stop_hook_active":true'*) exit 0 ;; esac
 conversation=$(printf '%s' "$input" | sed -n 's/.*"transcript_path":"\([^"]*\)".*/\1/p')
 [ -r "$conversation" ] || exit 0
 grep -q '` + beforeStopBegins + `' "$conversation" && exit 0
-grep '"type":"tool_use"' "$conversation" | grep -qE '"name":"mcp__[^"]*(remember|bash)"' && exit 0
+grep '"type":"tool_use"' "$conversation" | grep -qE '"name":"mcp__[^"]*satchel__(remember|forget|write|edit|bash)"' && exit 0
 [ "$(grep -c '"role":"user","content":"' "$conversation")" -ge 5 ] || exit 0
 cat "${0%/*}/stop.json"
 `

@@ -112,7 +112,7 @@ func gemini(mcp string) Client {
 		Slug: "gemini-cli", Name: "Gemini CLI",
 		About:   "This extension connects the server, makes Gemini recall and save in every session, and adds the\ncommands `/remember` and `/recall`.",
 		Command: "gemini mcp add --transport http --scope user " + ServerName + " '" + mcp + "'",
-		install: "gemini extensions install DIR",
+		install: func(dir string) string { return "gemini extensions install " + dir },
 		Files: []File{
 			{"gemini-extension.json", strings.ReplaceAll(extensionJSON, "{URL}", mcp)},
 			{"GEMINI.md", "# Satchel\n\n" + whole()},

@@ -41,9 +41,9 @@ type Client struct {
 	// textFile is the path of the file with the text. project names the directories with the
 	// files for one project.
 	textFile, project string
-	// install is the shell command that installs the files of the directory DIR. It is empty
+	// install returns the shell command that installs the files of a directory. It is nil
 	// if people copy or paste the files.
-	install string
+	install func(dir string) string
 }
 
 // File is a file of an integration.
@@ -76,14 +76,19 @@ func address(mcp string) (string, error) {
 }
 
 // Install returns the shell command that installs the files from the directory dir, or "".
-func (c Client) Install(dir string) string { return strings.ReplaceAll(c.install, "DIR", dir) }
+func (c Client) Install(dir string) string {
+	if c.install == nil {
+		return ""
+	}
+	return c.install(dir)
+}
 
 // readme returns the text that explains the files.
 func (c Client) readme(mcp string) string {
 	var b strings.Builder
 	b.WriteString("# Satchel for " + c.Name + "\n\n" + c.About + "\n")
 	switch {
-	case c.install != "":
+	case c.install != nil:
 		b.WriteString("\n## Install\n\nRun this in the directory that contains this directory:\n\n    " + c.Install("./"+c.Slug) + "\n")
 	case c.Command != "":
 		b.WriteString("\n## Connect\n\nRun this in a terminal:\n\n    " + c.Command + "\n")

@@ -25,6 +25,7 @@ type arguments struct {
 	known    []string
 	unknown  []string // names that are not among known
 	problems []string
+	closed   bool // to further problems
 }
 
 // parseArguments reads a JSON object. Its names must be in known.
@@ -34,16 +35,13 @@ func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *argumen
 	case len(trimmed) == 0 || string(trimmed) == "null":
 		return a
 	case len(raw) > maxBytes:
-		a.problem("The arguments have %d bytes, and %d are allowed.", len(raw), maxBytes)
-		return a
+		return a.unreadable(fmt.Sprintf("The arguments have %d bytes, and %d are allowed.", len(raw), maxBytes))
 	case !utf8.Valid(raw):
-		a.problem("The arguments are not valid UTF-8.")
-		return a
+		return a.unreadable("The arguments are not valid UTF-8.")
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		a.problem("The arguments must be one JSON object%s.", namesHint(known))
-		return a
+		return a.unreadable(fmt.Sprintf("The arguments must be one JSON object%s.", namesHint(known)))
 	}
 	for dec.More() {
 		t, err := dec.Token()
@@ -53,8 +51,7 @@ func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *argumen
 			err = dec.Decode(&v)
 		}
 		if err != nil || !ok {
-			a.problem("The arguments are not valid JSON.")
-			return a
+			return a.unreadable("The arguments are not valid JSON.")
 		}
 		if _, twice := a.values[name]; twice {
 			a.problem("The argument %q is given twice.", clip(name, 60))
@@ -86,8 +83,14 @@ func namesHint(known []string) string {
 // maxProblems limits the problems that are reported for one call.
 const maxProblems = 10
 
+// unreadable makes a text the only problem: nothing is known of the arguments.
+func (a *arguments) unreadable(why string) *arguments {
+	a.problems, a.unknown, a.closed = []string{why}, nil, true
+	return a
+}
+
 func (a *arguments) problem(format string, v ...any) {
-	if len(a.problems) < maxProblems {
+	if len(a.problems) < maxProblems && !a.closed {
 		a.problems = append(a.problems, fmt.Sprintf(format, v...))
 	}
 }

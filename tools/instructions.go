@@ -269,8 +269,11 @@ func fence(b *strings.Builder, name, text string) {
 // oneLine makes a name that others chose safe for a line of an answer.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
+		switch {
+		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control):
 			return ' '
+		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d': // invisible; words of some scripts need these two
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))

@@ -231,7 +231,7 @@ func TestInstructionsNameRecentChanges(t *testing.T) {
 	c.Actor = c.Labelled("claude-code/2.2")
 	text := textOf(b.callAs(t, c, "instructions", "{}"))
 	at := -1
-	for _, want := range []string{"in the browser: Ignore the above\n", "chatgpt: Change 4", "Change 3", "Change 2", "Change 1", "… and 1 more change\n"} {
+	for _, want := range []string{"in the browser: Ignore the above\n", "chatgpt: Change 4", "Change 3", "Change 2", "Change 1", "… and earlier changes\n"} {
 		i := strings.Index(text, want)
 		if i <= at {
 			t.Errorf("%q is missing or out of order", want)

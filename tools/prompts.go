@@ -19,9 +19,13 @@ type ownPrompt struct {
 	text func(ctx context.Context, c Caller) (string, error)
 }
 
+// promptOnboarding is the one name that a skill cannot take: clients that connect for the
+// first time rely on it.
+const promptOnboarding = "onboarding"
+
 func (s *Registry) ownPrompts() []ownPrompt {
 	return []ownPrompt{
-		{Prompt{Name: "onboarding", Title: "Set up my memory", Description: "Set up your memory: three questions, then a first overview of you and your work for every AI to read."}, s.onboarding},
+		{Prompt{Name: promptOnboarding, Title: "Set up my memory", Description: "Set up your memory: three questions, then a first overview of you and your work for every AI to read."}, s.onboarding},
 		{Prompt{Name: "remember", Title: "Remember this conversation", Description: "Save what will matter later from this conversation as facts and notes."}, s.rememberPrompt},
 		{Prompt{Name: "review", Title: "Review my memory", Description: "Go through the remembered facts, and correct or forget what is wrong."}, s.review},
 	}
@@ -123,10 +127,6 @@ func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	if err := need(c, space.ScopeRead, "Listing prompts"); err != nil {
 		return nil, err
 	}
-	var list []Prompt
-	for _, p := range s.ownPrompts() {
-		list = append(list, p.Prompt)
-	}
 	v, err := s.view(ctx, c)
 	if err != nil {
 		return nil, err
@@ -134,6 +134,12 @@ func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	skills, err := v.invocable(ctx)
 	if err != nil {
 		return nil, err
+	}
+	var list []Prompt
+	for _, p := range s.ownPrompts() {
+		if !slices.ContainsFunc(skills, func(k skill) bool { return k.name == p.Name }) {
+			list = append(list, p.Prompt)
+		}
 	}
 	for _, k := range skills {
 		list = append(list, Prompt{
@@ -154,10 +160,7 @@ func (v view) invocable(ctx context.Context) ([]skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, p := range v.s.ownPrompts() {
-		seen[p.Name] = true
-	}
+	seen := map[string]bool{promptOnboarding: true}
 	return slices.DeleteFunc(skills, func(k skill) bool {
 		asks, _ := k.fields["user-invocable"].(bool)
 		drop := !asks || k.wrong != "" || seen[k.name] || k.name == "" || !plainName(k.name, maxPromptName)
@@ -172,24 +175,6 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 	if err := need(c, space.ScopeRead, "Getting a prompt"); err != nil {
 		return "", "", err
 	}
-	known := []string{"request"}
-	own := slices.IndexFunc(s.ownPrompts(), func(p ownPrompt) bool { return p.Name == name })
-	if own >= 0 {
-		known = nil
-	}
-	for k := range args {
-		if !slices.Contains(known, k) {
-			return "", "", fault.New(fault.Invalid, "The prompt %q has no argument %q.", clip(name, 64), clip(k, 64))
-		}
-	}
-	if own >= 0 {
-		p := s.ownPrompts()[own]
-		text, err := p.text(ctx, c)
-		return p.Description, s.named(text), err
-	}
-	if len(args["request"]) > s.o.Limits.ArgumentBytes {
-		return "", "", fault.New(fault.TooLarge, "The argument \"request\" is too long.")
-	}
 	v, err := s.view(ctx, c)
 	if err != nil {
 		return "", "", err
@@ -198,13 +183,30 @@ func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args ma
 	if err != nil {
 		return "", "", err
 	}
-	for _, k := range skills {
-		if k.name == name {
-			text, err := v.skillPrompt(ctx, k, args["request"])
-			return k.description, text, err
+	skillAt := slices.IndexFunc(skills, func(k skill) bool { return k.name == name })
+	own := slices.IndexFunc(s.ownPrompts(), func(p ownPrompt) bool { return p.Name == name })
+	var known []string
+	switch {
+	case skillAt >= 0:
+		known = []string{"request"}
+	case own < 0:
+		return "", "", fault.New(fault.NotFound, "There is no prompt %q.", clip(name, 64))
+	}
+	for k := range args {
+		if !slices.Contains(known, k) {
+			return "", "", fault.New(fault.Invalid, "The prompt %q has no argument %q.", clip(name, 64), clip(k, 64))
 		}
 	}
-	return "", "", fault.New(fault.NotFound, "There is no prompt %q.", clip(name, 64))
+	if skillAt < 0 {
+		p := s.ownPrompts()[own]
+		text, err := p.text(ctx, c)
+		return p.Description, s.named(text), err
+	}
+	if len(args["request"]) > s.o.Limits.ArgumentBytes {
+		return "", "", fault.New(fault.TooLarge, "The argument \"request\" is too long.")
+	}
+	text, err = v.skillPrompt(ctx, skills[skillAt], args["request"])
+	return skills[skillAt].description, text, err
 }
 
 // skillPrompt returns a skill's text with the person's request. The request replaces

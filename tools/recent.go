@@ -15,41 +15,44 @@ import (
 const (
 	recentDays  = 7
 	recentShown = 5
-	recentRead  = 50 // commits that are looked at
+	recentRead  = 50 // commits of a page
+	recentPages = 10
 )
 
 // recent lists the latest changes of others in the caller's space, newest first. Others are
 // people, and clients with another name. The list does not depend on earlier calls, so each
 // conversation gets the same list.
 func (s *Registry) recent(ctx context.Context, c Caller) (string, error) {
-	commits, err := s.o.Service.ListCommits(ctx, c.Actor, service.ListCommitsInput{
-		Space: c.Space(), LogQuery: space.LogQuery{Since: s.o.Now().Add(-recentDays * 24 * time.Hour), Limit: recentRead},
-	})
-	if err != nil {
-		return "", err
-	}
 	own, _, _ := strings.Cut(c.Label(), "/")
+	q := space.LogQuery{Since: s.o.Now().Add(-recentDays * 24 * time.Hour), Limit: recentRead}
 	var b strings.Builder
-	shown, more := 0, 0
-	for _, k := range commits {
-		client, _, _ := strings.Cut(k.Client, "/")
-		if own != "" && client == own || k.Parent == "" {
-			continue
+	shown := 0
+	for range recentPages {
+		commits, err := s.o.Service.ListCommits(ctx, c.Actor, service.ListCommitsInput{Space: c.Space(), LogQuery: q})
+		if err != nil {
+			return "", err
 		}
-		if shown == recentShown {
-			more++
-			continue
+		for _, k := range commits {
+			client, _, _ := strings.Cut(k.Client, "/")
+			if own != "" && client == own || k.Parent == "" {
+				continue
+			}
+			if shown == recentShown {
+				b.WriteString("… and earlier changes\n")
+				return b.String(), nil
+			}
+			shown++
+			message, _, _ := strings.Cut(strings.TrimSpace(k.Message), "\n")
+			by := cmp.Or(client, k.Author.Name, "somebody")
+			if k.Client == "browser" {
+				by = cmp.Or(k.Author.Name, "a person") + " in the browser"
+			}
+			fmt.Fprintf(&b, "- %s, %s: %s\n", k.Time.UTC().Format("2 January"), oneLine(by, 60), cmp.Or(oneLine(message, 120), "no comment"))
 		}
-		shown++
-		message, _, _ := strings.Cut(strings.TrimSpace(k.Message), "\n")
-		by := cmp.Or(client, k.Author.Name, "somebody")
-		if k.Client == "browser" {
-			by = cmp.Or(k.Author.Name, "a person") + " in the browser"
+		if len(commits) < recentRead {
+			break
 		}
-		fmt.Fprintf(&b, "- %s, %s: %s\n", k.Time.UTC().Format("2 January"), oneLine(by, 60), cmp.Or(oneLine(message, 120), "no comment"))
-	}
-	if more > 0 {
-		fmt.Fprintf(&b, "… and %s\n", plural(more, "more change", "more changes"))
+		q.After = commits[len(commits)-1].ID
 	}
 	return b.String(), nil
 }

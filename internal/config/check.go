@@ -112,10 +112,15 @@ func webURL(s, like string) (u *url.URL, why string) {
 
 func publicURL(s string) string {
 	u, why := webURL(s, "https://satchel.example.com")
-	if u != nil && u.Path != "" && u.Path != "/" {
+	switch {
+	case u == nil:
+		return why
+	case !hostname(u.Hostname()) && net.ParseIP(u.Hostname()) == nil:
+		return "its host must be a host name or an IP address"
+	case u.Path != "" && u.Path != "/":
 		return "it must not have a path: the server's pages are at the root of its host"
 	}
-	return why
+	return ""
 }
 
 // domain checks a name for which authorities issue certificates.

@@ -163,46 +163,56 @@ func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 	for r, w := range byRarity {
 		rank[w] = r
 	}
-	alike := map[int][]int{}
-	ranks := map[int][]int{}               // of the words of each fact, the rarest first
+	ranks := make([][]int, len(all))       // of the words of each fact, the rarest first
 	having := make([][]int, len(byRarity)) // earlier facts, by the rank of each of their rarest words
 	compared := make([]int, len(all))      // for each fact, the last fact that it was compared with, plus 1
+	equal := map[string]int{}              // the first fact with the same words
+	parent := make([]int, len(all))        // of each fact, an earlier one in the same group, or itself
+	first := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
 	for _, i := range of {
 		if ctx.Err() != nil {
 			return nil
 		}
+		parent[i] = i
 		for w := range words[i] {
 			ranks[i] = append(ranks[i], rank[w])
 		}
 		slices.Sort(ranks[i])
+		key := fmt.Sprint(ranks[i])
+		if j, ok := equal[key]; ok {
+			parent[i] = first(j)
+			continue
+		}
+		equal[key] = i
 		n := len(ranks[i])
 		for _, r := range ranks[i][:n-(3*n+3)/4+min(1, n)] {
 			for _, j := range having[r] {
-				if compared[j] != i+1 && similar(ranks[i], ranks[j]) {
-					alike[i], alike[j] = append(alike[i], j), append(alike[j], i)
+				if compared[j] == i+1 {
+					continue
 				}
 				compared[j] = i + 1
+				if a, b := first(i), first(j); a != b && similar(ranks[i], ranks[j]) {
+					parent[max(a, b)] = min(a, b)
+				}
 			}
 			having[r] = append(having[r], i)
 		}
 	}
-	var out [][]int
-	grouped := map[int]bool{}
+	members := map[int][]int{}
 	for _, i := range of {
-		if grouped[i] || len(alike[i]) == 0 {
-			continue
+		members[first(i)] = append(members[first(i)], i)
+	}
+	var out [][]int
+	for _, i := range of {
+		if len(members[i]) > 1 {
+			out = append(out, members[i])
 		}
-		group := []int{i}
-		grouped[i] = true
-		for k := 0; k < len(group); k++ {
-			for _, j := range alike[group[k]] {
-				if !grouped[j] {
-					group, grouped[j] = append(group, j), true
-				}
-			}
-		}
-		slices.Sort(group)
-		out = append(out, group)
 	}
 	return out
 }

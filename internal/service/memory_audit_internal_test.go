@@ -86,3 +86,16 @@ func TestAuditIsLimited(t *testing.T) {
 		t.Errorf("%d findings, %d left", len(got.Findings), got.Left)
 	}
 }
+
+// TestAuditOfEqualFacts checks that many equal facts are one group. Comparing each pair and
+// keeping it would take minutes and gigabytes.
+func TestAuditOfEqualFacts(t *testing.T) {
+	var all []MemoryFact
+	for i := range 20_000 {
+		all = append(all, auditFact(fmt.Sprintf("t/k%d", i), "value: Prefers green tea in the morning"))
+	}
+	got := auditFacts(t.Context(), all, time.Now())
+	if len(got.Findings) != 1 || got.Findings[0].Left != len(all)-maxInFinding {
+		t.Errorf("%d findings", len(got.Findings))
+	}
+}

@@ -104,11 +104,17 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 	}
 	out := Remembered{Facts: make([]RememberedFact, len(stated))}
 	var changes []space.Change
+	stating := map[space.Path]int{}
 	for i, st := range stated {
 		f, err := v.factFile(ctx, at, files, st)
 		if err != nil {
 			return Remembered{}, err
 		}
+		// Two spellings can name one file.
+		if j, ok := stating[f.entry.Path]; ok {
+			return Remembered{}, fault.New(fault.Invalid, "Nothing was saved.\nfacts[%d]: It is the same fact as facts[%d].", i, j)
+		}
+		stating[f.entry.Path] = i
 		r := RememberedFact{Type: st.Type, Key: st.Key, Path: f.entry.Path, Value: st.Value, Before: f.before, Outcome: facts.Invalid, Why: f.why}
 		switch {
 		case st.Base == facts.NoFact && f.before != nil:

@@ -119,6 +119,19 @@ func TestRememberAVersion(t *testing.T) {
 	}
 }
 
+func TestRememberOneFactUnderTwoSpellings(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	a := memoryClient(w, "browser")
+	remember(t, w, a, facts.Statement{Type: "preference", Key: "tea", Value: "green"})
+	etag := string(remember(t, w, a, facts.Statement{Type: "preference", Key: "tea", Value: "green"}).Facts[0].Before.Etag)
+	_, err := w.Remember(t.Context(), a, service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{
+		{Type: "preference", Key: "Tea", Value: "black", Base: etag, Explicit: true}, {Type: "preference", Key: "tea", Value: "white", Explicit: true},
+	}})
+	if got := contentOf(t, w, "memory/preference/tea.md"); fault.CodeOf(err) != fault.Invalid || !strings.Contains(got, "green") {
+		t.Errorf("%v, %s", err, got)
+	}
+}
+
 // TestRememberAFileWithAnyName checks that a fact can be corrected in a file that a person named.
 func TestRememberAFileWithAnyName(t *testing.T) {
 	w := servicetest.New(t, memoryDay)

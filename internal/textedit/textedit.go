@@ -140,11 +140,15 @@ func (t lines) occurrences(old string) []int {
 func (t lines) replace(first int, old, repl string, n int) string {
 	var b strings.Builder
 	done := 0
+	ending, until := "", -1 // ending holds for offsets up to until
 	for i := first; n > 0; n-- {
 		i += strings.Index(t.lf[i:], old)
 		from, to := t.offset(i), t.offset(i+len(old))
+		if from > until {
+			ending, until = t.ending(from)
+		}
 		b.WriteString(t.text[done:from])
-		b.WriteString(strings.ReplaceAll(repl, "\n", t.ending(from)))
+		b.WriteString(strings.ReplaceAll(repl, "\n", ending))
 		done, i = to, i+len(old)
 	}
 	b.WriteString(t.text[done:])
@@ -152,16 +156,17 @@ func (t lines) replace(first int, old, repl string, n int) string {
 }
 
 // ending returns the line ending for new text at an offset of the text: the first one
-// after it, or else the last one before it.
-func (t lines) ending(from int) string {
+// after it, or else the last one before it. It is the same for all offsets up to until.
+func (t lines) ending(from int) (ending string, until int) {
 	i := strings.IndexByte(t.text[from:], '\n') + from
+	until = i
 	if i < from {
-		i = strings.LastIndexByte(t.text[:from], '\n')
+		i, until = strings.LastIndexByte(t.text[:from], '\n'), len(t.text)
 	}
 	if i > 0 && t.text[i-1] == '\r' {
-		return "\r\n"
+		return "\r\n", until
 	}
-	return "\n"
+	return "\n", until
 }
 
 // lineList lists the numbers of the lines that contain offsets.

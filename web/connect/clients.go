@@ -116,7 +116,7 @@ func (s *pages) integrate(c *client) {
 	c.Text, c.Place = x.Text, x.Place
 	const dir = "~/.satchel"
 	if install := x.Install(dir + "/" + slug); install != "" {
-		c.Install = "mkdir -p " + dir + " && curl -fsSL '" + s.URL("/connect/"+slug+"/files.tar.gz") + "' | tar -xzf - -C " + dir + " && " + install
+		c.Install = "mkdir -p " + dir + " && curl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' | tar -xzf - -C " + dir + " && " + install
 	}
 }
 

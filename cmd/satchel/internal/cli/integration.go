@@ -83,38 +83,64 @@ func (c *call) listIntegrations() error {
 	})
 }
 
-// writeIntegration writes all files. It writes none if one exists with other content.
+// writeIntegration writes all files. It writes none if one exists with other content. The
+// root keeps it from following links out of the directory.
 func (c *call) writeIntegration(x integrations.Client, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
+	cannot := func(path string, err error) error {
+		return fault.Wrap(err, fault.Invalid, "%s cannot be written (%s). Choose another directory with --out.", printable(path), oneLine(err.Error()))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return cannot(dir, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return cannot(dir, err)
+	}
+	defer root.Close()
+	var missing []integrations.File
 	for _, f := range x.Files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
-		data, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fault.Wrap(err, fault.Invalid, "%s cannot be read (%s). Choose another directory with --out.", path, err)
+		name := filepath.FromSlash(f.Path)
+		path := filepath.Join(dir, name)
+		if up, err := root.Lstat(filepath.Dir(name)); err == nil && !up.IsDir() {
+			return fault.New(fault.Conflict, "%s is not a directory. Nothing was written. Choose another directory with --out.", printable(filepath.Dir(path)))
 		}
-		if err == nil && string(data) != f.Content {
-			return fault.New(fault.Conflict, "%s has other content. Nothing was written. Remove the file, or choose another directory with --out.", path)
+		switch info, err := root.Lstat(name); {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, f)
+			continue
+		case err != nil:
+			return cannot(path, err)
+		case !info.Mode().IsRegular():
+			return fault.New(fault.Conflict, "%s is not a file. Nothing was written. Choose another directory with --out.", printable(path))
+		}
+		data, err := root.ReadFile(name)
+		if err != nil {
+			return cannot(path, err)
+		}
+		if string(data) != f.Content {
+			return fault.New(fault.Conflict, "%s has other content. Nothing was written. Remove the file, or choose another directory with --out.", printable(path))
 		}
 	}
-	for _, f := range x.Files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(f.Content), 0o644)); err != nil {
-			return fault.Wrap(err, fault.Invalid, "%s cannot be written (%s).", path, err)
+	for _, f := range missing {
+		name := filepath.FromSlash(f.Path)
+		if err := errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, []byte(f.Content), 0o644)); err != nil {
+			return cannot(filepath.Join(dir, name), err)
 		}
 	}
 	v := integrationOf(x)
 	v.Directory, v.Install = dir, x.Install(shellQuote(dir))
 	return c.answer(v, func() {
 		for _, f := range v.Files {
-			c.printf("%s\n", filepath.Join(dir, filepath.FromSlash(f)))
+			c.printf("%s\n", printable(filepath.Join(dir, filepath.FromSlash(f))))
 		}
 		if v.Install != "" {
-			c.note("Install them with:\n  %s\n", v.Install)
+			c.note("Install them with:\n  %s\n", printableText(v.Install))
 		} else {
-			c.note("%s says how to install them.\n", filepath.Join(dir, "README.md"))
+			c.note("%s says how to install them.\n", printable(filepath.Join(dir, "README.md")))
 		}
 	})
 }
