@@ -193,6 +193,8 @@ func TestStopHook(t *testing.T) {
 		{"long", long, "", true},
 		{"short", strings.Repeat(prompt, 4) + strings.Repeat(result, 9), "", false},
 		{"saved", long + saved, "", false},
+		{"written", long + strings.Replace(saved, "__remember", "__write", 1), "", false},
+		{"run by another server", long + strings.Replace(saved, "satchel_satchel__remember", "other__bash", 1), "", true},
 		{"reminded", long + reminder, "", false},
 		{"answering the reminder", long, `"stop_hook_active":true,`, false},
 	} {

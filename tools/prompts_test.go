@@ -76,3 +76,22 @@ func TestPromptsCarryNoControlCharacters(t *testing.T) {
 		}
 	}
 }
+
+// TestASkillReplacesAPrompt checks that a skill of the user keeps its name, except for the
+// first prompt of a new space.
+func TestASkillReplacesAPrompt(t *testing.T) {
+	b := newBench(t, map[string]string{
+		"skills/review/SKILL.md":     "---\nname: review\ndescription: Reviews code.\nuser-invocable: true\n---\nReview: $ARGUMENTS\n",
+		"skills/onboarding/SKILL.md": "---\nname: onboarding\ndescription: x\nuser-invocable: true\n---\nx\n",
+	}, nil)
+	list, err := b.Prompts(t.Context(), reader())
+	if err != nil || len(list) != 3 || list[2].Name != "review" || list[2].Description != "Reviews code." {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, text, err := b.GetPrompt(t.Context(), reader(), "review", map[string]string{"request": "my patch"}); err != nil || !strings.Contains(text, "Review: my patch") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if description, _, err := b.GetPrompt(t.Context(), reader(), "onboarding", nil); err != nil || description == "x" {
+		t.Errorf("%q, %v", description, err)
+	}
+}

@@ -264,7 +264,7 @@ func TestValues(t *testing.T) {
 		bad  []string
 	}{
 		{"listen", []string{"127.0.0.1:0", "[::1]:8080", ":80", "localhost:1", "0.0.0.0:65535"}, []string{"", "8080", "localhost", "127.0.0.1:65536", "127.0.0.1:http", "::1:80", "a b:1", "http://x:1"}},
-		{"public-url", []string{"", "https://a.example", "http://localhost:8080/", "https://[::1]:1"}, []string{"a.example", "ftp://a.example", "https://", "https://u:p@a.example", "https://a.example/mcp", "https://a.example?x", "https://a.example#", "https://a.example/?"}},
+		{"public-url", []string{"", "https://a.example", "http://localhost:8080/", "https://[::1]:1"}, []string{"a.example", "ftp://a.example", "https://", "https://u:p@a.example", "https://a.example/mcp", "https://a.example?x", "https://a.example#", "https://a.example/?", "https://a';id;'.example", "https://$(id).example"}},
 		{"server-allowed-hosts", []string{"", "a", "a.example,b-c.example"}, []string{"a.example:80", "https://a.example", "a..b", "*", "-a", strings.Repeat("a", 300)}},
 		{"server-allowed-origins", []string{"https://a.example", "http://localhost:3000"}, []string{"a.example", "https://a.example/", "https://a.example/x", "*", "null", "https://A.example", "https://u@a.example"}},
 		{"tools-prefix", []string{"", "team_", "A-1"}, []string{"a b", "ä", "a.b", strings.Repeat("a", 33)}},
