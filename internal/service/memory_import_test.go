@@ -3,11 +3,14 @@ package service_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 
+	"satchel/auth/store"
+	"satchel/gitstore"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -120,5 +123,31 @@ func TestImportMemoryOfADamagedArchive(t *testing.T) {
 	}
 	if headOf(t, w) != before {
 		t.Error("a damaged archive changed the space")
+	}
+}
+
+// Parts that look like secrets are skipped, and the rest is imported.
+func TestImportMemoryLeavesSecretsOut(t *testing.T) {
+	w := servicetest.Empty(t, memoryDay, servicetest.Setup{Git: func(o *gitstore.Options) {
+		o.Screen = func(_ context.Context, _ space.SpaceID, _ space.Path, content []byte, _ func() ([]byte, error)) error {
+			if strings.Contains(string(content), "hunter2") {
+				return fault.New(fault.Invalid, "It looks like a password.")
+			}
+			return nil
+		}
+	}})
+	w.Space = space.NewSpaceID()
+	if _, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Accounts.CreateUser(t.Context(), store.Actor{Via: "test"}, store.NewUser{Name: "ann", Space: w.Space}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := w.ImportMemory(t.Context(), service.Operator(), service.ImportMemoryInput{Space: service.SpaceRef{ID: w.Space}, Name: "memory.txt", Stream: strings.NewReader("Drinks tea\nThe password is hunter2\n")})
+	if err != nil || out.Facts.Added != 1 || len(out.Skipped) != 1 || out.Skipped[0].Why != "It looks like a password." {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if head := headOf(t, w); out.Commit != head {
+		t.Errorf("%s, and the head is %s", out.Commit, head)
 	}
 }
