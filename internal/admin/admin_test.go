@@ -195,6 +195,11 @@ type fakeService struct {
 	admin.Service
 	err      error
 	onImport func(ctx context.Context, stream io.Reader, progress func(string)) (service.ImportResult, error)
+	onMemory func(in service.ImportMemoryInput) (service.ImportedMemory, error)
+}
+
+func (s fakeService) ImportMemory(_ context.Context, in service.ImportMemoryInput) (service.ImportedMemory, error) {
+	return s.onMemory(in)
 }
 
 func (s fakeService) Perform(context.Context, string, json.RawMessage) (json.RawMessage, error) {
@@ -249,6 +254,23 @@ func TestAnImportTalksBothWays(t *testing.T) {
 	wg.Wait()
 	if err != nil || res.Files != 3 {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// An import of memory arrives with its options and its whole stream.
+func TestAnImportOfMemory(t *testing.T) {
+	want := service.ImportMemoryInput{Space: service.SpaceRef{User: "ann", Name: "home"}, Name: "a b/CLAUDE.md", Format: "instructions", DryRun: true}
+	r := over(t, fakeService{onMemory: func(in service.ImportMemoryInput) (service.ImportedMemory, error) {
+		b, err := io.ReadAll(in.Stream)
+		if in.Stream = nil; err != nil || string(b) != "text" || in != want {
+			t.Errorf("%+v with %q, %v", in, b, err)
+		}
+		return service.ImportedMemory{Format: in.Format}, nil
+	}}, quiet())
+	in := want
+	in.Stream = strings.NewReader("text")
+	if out, err := r.ImportMemory(t.Context(), in); err != nil || out.Format != "instructions" {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

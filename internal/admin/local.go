@@ -45,3 +45,14 @@ func (l *Local) Import(ctx context.Context, in service.ImportSpaceInput) (servic
 	}
 	return out, err
 }
+
+// ImportMemory imports an export of another program.
+func (l *Local) ImportMemory(ctx context.Context, in service.ImportMemoryInput) (service.ImportedMemory, error) {
+	body := &watched{r: in.Stream}
+	in.Stream = body
+	out, err := l.Service.ImportMemory(ctx, service.Operator(), in)
+	if failed := body.failure(); err != nil && failed != nil {
+		return service.ImportedMemory{}, failed
+	}
+	return out, err
+}

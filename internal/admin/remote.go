@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -102,23 +103,35 @@ func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx
 // still be in progress when Import returns. The caller then closes the stream.
 func (c *Remote) Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error) {
 	q := url.Values{"user": {in.Space.User}, "space": {in.Space.Name}, "kind": {in.Kind}, "source": {in.Source}}
-	body := &watched{r: in.Stream}
+	return send[service.ImportResult](ctx, c, "import", q, in.Stream)
+}
+
+// ImportMemory sends a stream to the server, as Import does.
+func (c *Remote) ImportMemory(ctx context.Context, in service.ImportMemoryInput) (service.ImportedMemory, error) {
+	q := url.Values{"user": {in.Space.User}, "space": {in.Space.Name}, "name": {in.Name}, "format": {in.Format}, "dry_run": {strconv.FormatBool(in.DryRun)}}
+	return send[service.ImportedMemory](ctx, c, "import-memory", q, in.Stream)
+}
+
+// send calls an operation with a stream.
+func send[Out any](ctx context.Context, c *Remote, op string, q url.Values, stream io.Reader) (Out, error) {
+	var none Out
+	body := &watched{r: stream}
 	client := c.streaming(body)
 	defer client.CloseIdleConnections()
-	res, err := post(ctx, client.Client, "import?"+q.Encode(), client.body)
+	res, err := post(ctx, client.Client, op+"?"+q.Encode(), client.body)
 	if failed := body.failure(); failed != nil && ctx.Err() == nil {
 		err = failed
 	}
 	if err != nil {
-		return service.ImportResult{}, err
+		return none, err
 	}
 	defer res.Body.Close()
-	out, err := readLines[service.ImportResult](res.Body, service.Progress(ctx))
+	out, err := readLines[Out](res.Body, service.Progress(ctx))
 	switch failed := body.failure(); {
 	case err != nil && failed != nil:
-		return service.ImportResult{}, failed
+		return none, failed
 	case errors.Is(err, errCut):
-		return service.ImportResult{}, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Run satchel space list to see whether the import was done.")
+		return none, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Run satchel space list to see whether the import was done.")
 	}
 	return out, err
 }

@@ -19,6 +19,9 @@ type Service interface {
 	// Import performs service.ImportSpace. If reading the stream fails, the error is the
 	// stream's.
 	Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error)
+	// ImportMemory performs service.ImportMemory. If reading the stream fails, the error is
+	// the stream's.
+	ImportMemory(ctx context.Context, in service.ImportMemoryInput) (service.ImportedMemory, error)
 }
 
 // Info describes the running server.

@@ -117,6 +117,14 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 		// connection closed before, it might see that and not the answer.
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
+	m.HandleFunc("POST /import-memory", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		in := service.ImportMemoryInput{Space: service.SpaceRef{User: q.Get("user"), Name: q.Get("space")}, Name: q.Get("name"), Format: q.Get("format"), DryRun: q.Get("dry_run") == "true", Stream: r.Body}
+		answerLines(w, log, "import-memory", func(progress func(string)) (service.ImportedMemory, error) {
+			return s.ImportMemory(service.WithProgress(r.Context(), progress), in)
+		})
+		_, _ = io.Copy(io.Discard, r.Body) // as above
+	})
 	return m
 }
 

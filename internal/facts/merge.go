@@ -180,9 +180,30 @@ func (f Fact) sure() float64 {
 //	every statement           replaces a fact that has expired
 //	the same value again      confirms the fact, if the statement could replace it
 func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outcome) {
+	return merge(doc, s, s.source(), client, now)
+}
+
+// MergeImported applies a checked statement from another program, as Merge does. It replaces
+// only an imported fact that has not expired. The same value again changes nothing, so that
+// a second import is not a change.
+func MergeImported(doc []byte, s Statement, client string, now time.Time) ([]byte, Outcome) {
+	if doc != nil {
+		switch f := Read(doc); {
+		case f.Problem != "":
+			return doc, Invalid
+		case trimmed(Whole(doc)) == s.Value:
+			return doc, Unchanged
+		case f.Source != Imported || f.Over(now.UTC().Format(time.DateOnly)):
+			return doc, Kept
+		}
+	}
+	return merge(doc, s, Imported, client, now)
+}
+
+func merge(doc []byte, s Statement, source, client string, now time.Time) ([]byte, Outcome) {
 	day := now.UTC().Format(time.DateOnly)
 	today, sure := Raw(day), Raw(strconv.FormatFloat(s.sure(), 'g', -1, 64))
-	said := []Field{{"value", s.Value}, {"confidence", sure}, {"source", s.source()}, {"client", client}}
+	said := []Field{{"value", s.Value}, {"confidence", sure}, {"source", source}, {"client", client}}
 	if client == "" {
 		said[3].Value = nil
 	}
@@ -210,7 +231,7 @@ func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outco
 		return doc, Kept
 	case same && !over:
 		outcome = Confirmed
-		if f.Source != s.source() || !f.HasSure || f.Sure != s.sure() {
+		if f.Source != source || !f.HasSure || f.Sure != s.sure() {
 			set = said
 		}
 		if f.Confirmed != day {

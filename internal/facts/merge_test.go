@@ -170,3 +170,34 @@ func TestStatementsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestMergeImported is the specification of what an import may replace.
+func TestMergeImported(t *testing.T) {
+	tests := []struct {
+		name, doc string
+		want      facts.Outcome
+	}{
+		{"no fact", "", facts.Added},
+		{"an imported fact", "---\nvalue: old\nsource: imported\n---\n", facts.Replaced},
+		{"the same value", "---\nvalue: new\nsource: imported\nlast_confirmed: 2026-01-01\n---\n", facts.Unchanged},
+		{"the same value, said by the user", "---\nvalue: new\nsource: explicit\n---\n", facts.Unchanged},
+		{"said by the user", "---\nvalue: old\nsource: explicit\n---\n", facts.Kept},
+		{"written by hand", "---\nvalue: old\n---\n", facts.Kept},
+		{"inferred", "---\nvalue: old\nsource: inferred\nconfidence: 0.1\n---\n", facts.Kept},
+		{"expired", "---\nvalue: old\nsource: imported\nexpires: 2026-01-01\n---\n", facts.Kept},
+		{"not a fact", "old", facts.Invalid},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var doc []byte
+			if tt.doc != "" {
+				doc = []byte(tt.doc)
+			}
+			got, outcome := facts.MergeImported(doc, facts.Statement{Value: "new"}, "claude", day1)
+			changed := outcome == facts.Added || outcome == facts.Replaced
+			if outcome != tt.want || (string(got) != tt.doc) != changed || changed && facts.Read(got).Source != facts.Imported {
+				t.Errorf("%s: %s", outcome, got)
+			}
+		})
+	}
+}

@@ -101,6 +101,7 @@ func Operations() []Operation {
 		operation((*Service).ListFacts, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).AuditMemory, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Remember, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		inProcess("ImportMemory", Right{Role: space.Editor}),
 		operation((*Service).Forget, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
 		// Reviews and pending files.

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *call) memoryCommand() *cobra.Command {
-	return group("memory", "list, set, forget and audit the facts of a space", c.memoryListCommand(), c.memorySetCommand(), c.memoryForgetCommand(), c.memoryAuditCommand())
+	return group("memory", "list, set, forget, audit and import the memory of a space", c.memoryListCommand(), c.memorySetCommand(), c.memoryForgetCommand(), c.memoryAuditCommand(), c.memoryImportCommand())
 }
 
 func (c *call) memoryListCommand() *cobra.Command {

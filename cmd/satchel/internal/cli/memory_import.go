@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"satchel/internal/admin"
+	"satchel/internal/exports"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+)
+
+func (c *call) memoryImportCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "import FILE|DIR", Args: cobra.ExactArgs(1), Short: "import conversations, memories and notes from other programs", Long: `
+The command reads export archives of ChatGPT and Claude, memories as text, one on each line, JSON of
+mem0, folders of basic-memory and Obsidian, Markdown exports of Notion, and CLAUDE.md, AGENTS.md and
+.cursorrules. Try --dry-run first. Pages go under knowledge/, and facts under memory/imported/.
+A second import adds only what is new, and keeps what you have changed.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		format := fs.String("format", "", "the `FORMAT`: "+strings.Join(exports.Formats(), ", ")+" (default: as the content says)")
+		dryRun := fs.Bool("dry-run", false, "report what the import would create, and change nothing")
+		return func(ctx context.Context, args []string) error {
+			name, stream, err := exported(args[0])
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			var done service.ImportedMemory
+			err = c.admin(ctx, func(s admin.Service) error {
+				done, err = s.ImportMemory(ctx, service.ImportMemoryInput{Space: spaceNamed(*user), Name: name, Format: *format, DryRun: *dryRun, Stream: stream})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return c.answer(done, func() { c.importedMemory(done) })
+		}
+	})
+}
+
+// importedMemory prints what an import did, or would do.
+func (c *call) importedMemory(m service.ImportedMemory) {
+	for _, part := range []struct {
+		what string
+		n    service.ImportCounts
+	}{{"pages", m.Pages}, {"facts", m.Facts}} {
+		for _, i := range part.n.First {
+			c.printf("%s: %s\n", printable(i.Path), oneLine(strings.ReplaceAll(i.Name, "\n", " ")))
+		}
+		if more := part.n.Added + part.n.Replaced - len(part.n.First); more > 0 {
+			c.printf("and %d more %s\n", more, part.what)
+		}
+	}
+	for _, s := range m.Skipped {
+		c.printf("Skipped %s: %s\n", printable(s.Path), oneLine(s.Why))
+	}
+	if m.Left > 0 {
+		c.printf("and %d more skipped\n", m.Left)
+	}
+	for _, w := range m.Warning {
+		c.printf("Warning: %s: %s\n", printable(w.Path), oneLine(w.Why))
+	}
+	c.printf("Pages (%s): %d added, %d replaced, %d unchanged\n", m.Format, m.Pages.Added, m.Pages.Replaced, m.Pages.Unchanged)
+	c.printf("Facts (%s): %d added, %d replaced, %d unchanged\n", m.Format, m.Facts.Added, m.Facts.Replaced, m.Facts.Unchanged)
+	switch {
+	case m.DryRun:
+		c.printf("This was a dry run: nothing has changed.\n")
+	case m.Commit == "":
+		c.printf("Nothing new: nothing has changed.\n")
+	default:
+		c.printf("The space is now at %s.\n", m.Commit.Short())
+	}
+}
+
+// exported opens a file, or a directory as a zip archive. The name has the name of the
+// folder before it, which distinguishes the CLAUDE.md of two projects.
+func exported(arg string) (name string, stream io.ReadCloser, err error) {
+	info, err := os.Stat(arg)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil, fault.New(fault.NotFound, "There is no file or directory %q.", arg)
+	}
+	if err != nil {
+		return "", nil, fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", arg, cause(err))
+	}
+	whole, err := filepath.Abs(arg)
+	if err != nil {
+		return "", nil, err
+	}
+	name = filepath.Base(filepath.Dir(whole)) + "/" + filepath.Base(whole)
+	if info.IsDir() {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(zipOf(arg, w)) }()
+		return name, r, nil
+	}
+	f, err := os.Open(arg)
+	if err != nil {
+		return "", nil, fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", arg, cause(err))
+	}
+	return name, f, nil
+}
+
+// zipOf writes the regular files of a directory. Files that no format reads are empty, so
+// that the server can list them as skipped.
+func zipOf(dir string, w io.Writer) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	z := zip.NewWriter(w)
+	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", filepath.Join(dir, p), cause(err))
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		to, err := z.Create(p)
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(filepath.Ext(p)) {
+		case ".md", ".markdown", ".json", ".txt", ".zip", ".cursorrules", ".windsurfrules":
+		default:
+			return nil
+		}
+		f, err := root.Open(filepath.FromSlash(p))
+		if err != nil {
+			return fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", filepath.Join(dir, p), cause(err))
+		}
+		defer f.Close()
+		_, err = io.Copy(to, f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return z.Close()
+}
