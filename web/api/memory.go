@@ -59,7 +59,7 @@ type statedFact struct {
 	Confidence *float64 `json:"confidence" doc:"Default: 1 if explicit, otherwise 0.7." api:"minimum=0,maximum=1"`
 	Explicit   bool     `json:"explicit" doc:"Whether the user said it."`
 	Expires    string   `json:"expires" doc:"The last day, such as 2027-01-31. The word never removes the day from an existing fact."`
-	Base       string   `json:"base" doc:"The etag that the fact must have. The word none means that the fact must not exist. Default: any version."`
+	Base       string   `json:"baseEtag" doc:"The etag that the fact must have. The word none means that the fact must not exist. Default: any version."`
 }
 
 type rememberRequest struct {
