@@ -173,7 +173,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     writeFileSync(join(dir, 'key'), keys.bob);
     const guide = readFileSync(join(import.meta.dirname, '../docs/api.md'), 'utf8');
     const examples = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map((m) => m[1]);
-    assert.equal(examples.length, 6);
+    assert.equal(examples.length, 8);
     const answers = examples.map((e) => JSON.parse(execFileSync('bash', ['-c', e], { cwd: dir, env: { ...process.env, URL: s.issuer }, encoding: 'utf8' })));
     assert.equal(answers[0].you.user, 'bob');
     assert.equal(answers[1].results[0].path, 'docs/handbook/deploy.md');
@@ -181,6 +181,9 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     assert.match(answers[3].results[0].stdout, /deploy\.md:.*checklist/);
     assert.equal(answers[4].runs[0].source, 'handbook');
     assert.equal(answers[5].facts[0].outcome, 'added');
+    assert.equal(answers[6].path, 'knowledge/deploy.md');
+    assert.equal(answers[7].path, 'knowledge/deploy.md');
+    assert.notEqual(answers[7].etag, answers[6].etag);
   });
 
   test('the commands', () => {
