@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"satchel/internal/fault"
@@ -81,13 +82,17 @@ func (a *arguments) etag(name string) space.BlobID {
 func (s *Registry) changedResult(f service.ChangedFile) Result {
 	var b strings.Builder
 	meta := map[string]any{"path": string(f.Path), "etag": string(f.Etag)}
+	name := string(f.Path)
+	if quoted := strconv.Quote(name); quoted[1:len(quoted)-1] != name { // it has invisible characters
+		name = quoted
+	}
 	switch {
 	case f.Commit == "":
-		fmt.Fprintf(&b, "%s already has this content. Etag %s.\n", f.Path, f.Etag)
+		fmt.Fprintf(&b, "%s already has this content. Etag %s.\n", name, f.Etag)
 	case f.Created:
-		fmt.Fprintf(&b, "Created %s. Etag %s, commit %s.\n", f.Path, f.Etag, f.Commit.Short())
+		fmt.Fprintf(&b, "Created %s. Etag %s, commit %s.\n", name, f.Etag, f.Commit.Short())
 	default:
-		fmt.Fprintf(&b, "Changed %s: %s added, %d removed. Etag %s, commit %s.\n", f.Path, plural(f.Diff.Added, "line", "lines"), f.Diff.Removed, f.Etag, f.Commit.Short())
+		fmt.Fprintf(&b, "Changed %s: %s added, %d removed. Etag %s, commit %s.\n", name, plural(f.Diff.Added, "line", "lines"), f.Diff.Removed, f.Etag, f.Commit.Short())
 	}
 	if f.Commit != "" {
 		meta["commit"], meta["created"] = string(f.Commit), f.Created

@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"mime/multipart"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -120,6 +122,54 @@ func TestThreeQuestions(t *testing.T) {
 	}
 	h.commit("Break it", "memory/person/name.md", "Other")
 	want(t, "not a fact", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 400)
+}
+
+// export sends a file as the exported file of the form.
+func (b *browser) export(page, act, name, content string) answer {
+	b.w.t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	must(b.w.t, w.WriteField("form", b.token()))
+	must(b.w.t, w.WriteField("act", act))
+	f, err := w.CreateFormFile("export", name)
+	must(b.w.t, err)
+	_, err = f.Write([]byte(content))
+	must(b.w.t, err)
+	must(b.w.t, w.Close())
+	return b.request(http.MethodPost, page, body.String(), func(r *http.Request) { r.Header.Set("Content-Type", w.FormDataContentType()) })
+}
+
+func TestImportAnExport(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	page := "/spaces/" + string(h.space.ID) + "/bring/export"
+	const mem0 = `[{"id": "5f0c", "memory": "Prefers <b>tea</b>", "created_at": "2026-01-05T10:00:00Z"}]`
+	a := b.export(page, "preview", "memories.json", mem0)
+	want(t, "a preview", a, 200)
+	if !strings.Contains(a.body, "Prefers &lt;b&gt;tea&lt;/b&gt;") || strings.Contains(a.body, "/commits/") {
+		t.Errorf("the preview: %s", a.body)
+	}
+	a = b.export(page, "import", "memories.json", mem0)
+	want(t, "an import", a, 200)
+	if !strings.Contains(a.body, "/commits/") {
+		t.Errorf("the result: %s", a.body)
+	}
+	a = b.export(page, "import", "memories.json", mem0)
+	want(t, "a second import", a, 200)
+	if strings.Contains(a.body, "/commits/") {
+		t.Error("a second import changed something")
+	}
+	for name, sent := range map[string][3]string{
+		"no file name": {"import", "", mem0}, "no button": {"", "a.json", mem0}, "damaged": {"import", "a.zip", "PK\x03\x04 cut off"}, "empty": {"import", "a.json", ""},
+	} {
+		if a := b.export(page, sent[0], sent[1], sent[2]); a.StatusCode < 400 || a.StatusCode >= 500 || problemOf(a.body) == "" {
+			t.Errorf("%s: status %d", name, a.StatusCode)
+		}
+	}
+	must(t, h.AddMember(t.Context(), cli, h.space.ID, h.bob.ID, space.Reader))
+	if a := h.as(h.bob).export(page, "import", "memories.json", mem0); a.StatusCode < 400 {
+		t.Errorf("attack: a reader imports: %d", a.StatusCode)
+	}
 }
 
 // An import goes on after its request. The page looks again until the import has ended.

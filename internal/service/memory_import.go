@@ -56,8 +56,9 @@ type ImportedItem struct {
 }
 
 const (
-	maxFirst   = 10  // items of a kind in a result
-	maxSkipped = 100 // skipped parts in a result
+	maxFirst         = 10  // items of a kind in a result
+	maxSkipped       = 100 // skipped parts in a result
+	maxExportsAtOnce = 2
 )
 
 // ImportMemory imports an export of another program in one commit. Pages and facts that an
@@ -71,6 +72,12 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 	who, err := s.onBehalf(ctx, a, in.Space)
 	if err != nil {
 		return ImportedMemory{}, err
+	}
+	select {
+	case s.exportSlots <- struct{}{}:
+		defer func() { <-s.exportSlots }()
+	case <-ctx.Done():
+		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
 	}
 	b, err := readExport(in)
 	if err != nil {

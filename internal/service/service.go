@@ -122,7 +122,10 @@ type Service struct {
 	running  Running
 	sessions sessions
 	imports  *importRuns
-	searches *perUserQueue
+	// exportSlots limits the imports of exports that run at once, because each holds all of
+	// its pages in memory.
+	exportSlots chan struct{}
+	searches    *perUserQueue
 	// facts caches parsed facts by blob. A blob never changes, and callers look up only blobs
 	// of spaces that they may read.
 	facts  *lru.Cache[space.BlobID, facts.Fact]
@@ -148,7 +151,7 @@ func New(o Options) *Service {
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
 	s.facts, _ = lru.New[space.BlobID, facts.Fact](maxCachedFacts) // fails only for a size of 0
-	s.imports = s.newImportRuns()
+	s.imports, s.exportSlots = s.newImportRuns(), make(chan struct{}, maxExportsAtOnce)
 	for _, op := range Operations() {
 		s.rights[op.Name] = op.Right
 	}

@@ -34,14 +34,14 @@ func meant(group *cobra.Command, word string) string {
 			elsewhere = append(elsewhere, c.Name()+" "+word)
 		}
 	}
-	name := nearest(word, names)
-	if len(elsewhere) == 1 {
-		name = elsewhere[0]
+	const most = 2
+	if near := nearest(word, names); near != "" && len(elsewhere) != 1 {
+		elsewhere = []string{near}
 	}
-	if name == "" {
+	if n := len(elsewhere); n == 0 || n > most {
 		return ""
 	}
-	return "; did you mean: " + group.CommandPath() + " " + name
+	return "; did you mean: " + group.CommandPath() + " " + strings.Join(elsewhere, " or "+group.CommandPath()+" ")
 }
 
 // meantFlag asks whether another flag was meant than one that is not there.

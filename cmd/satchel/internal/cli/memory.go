@@ -55,7 +55,7 @@ a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 					for _, f := range found.Findings {
 						c.printf("%s\n", f.Advice)
 						for _, x := range f.Facts {
-							c.printf("  %s: %s\n", printable(x.Name()), oneLine(cmp.Or(x.Problem, x.Value)))
+							c.printf("  %s: %s\n", printable(x.Name()), oneLine(strings.ReplaceAll(cmp.Or(x.Problem, x.Value), "\n", " ")))
 						}
 						if f.Left > 0 {
 							c.printf("  and %d more\n", f.Left)
