@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,8 +25,8 @@ func nearest(word string, names []string) string {
 	return found
 }
 
-// meant asks whether a command of the group was meant, or one of that name in
-// the only group that has it.
+// meant suggests the command of the group with the nearest name, or the commands with exactly
+// that name in at most two other groups.
 func meant(group *cobra.Command, word string) string {
 	var names, elsewhere []string
 	for _, c := range group.Commands() {
@@ -35,11 +36,12 @@ func meant(group *cobra.Command, word string) string {
 		}
 	}
 	const most = 2
-	if near := nearest(word, names); near != "" && len(elsewhere) != 1 {
-		elsewhere = []string{near}
-	}
 	if n := len(elsewhere); n == 0 || n > most {
-		return ""
+		near := nearest(word, names)
+		if near == "" {
+			return ""
+		}
+		elsewhere = []string{near}
 	}
 	return "; did you mean: " + group.CommandPath() + " " + strings.Join(elsewhere, " or "+group.CommandPath()+" ")
 }
