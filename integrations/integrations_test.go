@@ -20,6 +20,7 @@ import (
 	"satchel/integrations"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
+	"satchel/internal/testenv"
 )
 
 var update = flag.Bool("update", false, "rewrite the committed files")
@@ -163,10 +164,7 @@ func TestClientsShareTheirWords(t *testing.T) {
 
 // The hook reminds once in a long conversation, if nothing was saved.
 func TestStopHook(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no shell")
-	}
+	sh := testenv.NeedProgram(t, "sh")
 	const (
 		prompt   = `{"type":"user","message":{"role":"user","content":"hello"}}` + "\n"
 		result   = `{"type":"user","message":{"role":"user","content":[{"type":"tool_result"}]}}` + "\n"

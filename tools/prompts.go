@@ -65,7 +65,7 @@ const rememberText = `Save from this conversation what will matter in later ones
 1. If you have not done so, call {instructions}, so that you do not save what is known.
 2. Choose what I will need again: preferences, decisions with their reasons, people, projects, procedures. Leave out what holds only today, what you could look up, guesses, and passwords, keys or tokens.
 3. Save short facts with one {remember} call. Set explicit to true only for what I said myself. To change a known fact, use its type and key.
-4. Write longer results with {write} to knowledge/<topic>.md, with a title and a description in front matter. Where there is a page, extend it with {edit}.
+4. Write longer results with {write} to knowledge/<topic>.md, with a title and a description in front matter. If there is a page on the subject, extend that page with {edit}.
 5. List in one line each what you saved, what changed, and what you left out.`
 
 const rememberReadOnly = `This connection is read-only and cannot save. List what from this conversation will matter in later ones, one short fact per line, so that I can add it on the page Memory. Leave out passwords, keys and tokens.`

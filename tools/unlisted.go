@@ -10,20 +10,20 @@ import (
 	"satchel/internal/space"
 )
 
-// unlisted is a file that a call has written, and that no client lists although its place
-// says that it should be.
-type unlisted struct {
+// unlistedFile is a file that a call has written at the place of a skill or a resource, and
+// that clients do not list because it is invalid.
+type unlistedFile struct {
 	path space.Path
 	why  string
 }
 
 // unlisted returns the skills and resources among written files that are invalid, sorted by
 // path. A skill is invalid if any of its files was written.
-func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlisted, error) {
+func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlistedFile, error) {
 	under := func(dir string) []space.Path {
 		return slices.DeleteFunc(slices.Clone(written), func(p space.Path) bool { return !strings.HasPrefix(string(p), dir+"/") })
 	}
-	var out []unlisted
+	var out []unlistedFile
 	if touched := under(resourcesDir); len(touched) > 0 {
 		docs, err := v.resources(ctx)
 		if err != nil {
@@ -31,7 +31,7 @@ func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlisted, e
 		}
 		for _, d := range docs {
 			if d.problem != "" && slices.Contains(touched, d.entry.Path) {
-				out = append(out, unlisted{d.entry.Path, sentence(d.problem)})
+				out = append(out, unlistedFile{d.entry.Path, sentence(d.problem)})
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlisted, e
 	}
 	for _, k := range skills {
 		if k.wrong != "" && slices.ContainsFunc(touched, func(p space.Path) bool { return strings.HasPrefix(string(p), skillsDir+"/"+k.dir+"/") }) {
-			out = append(out, unlisted{k.entry.Path, sentence(k.wrong)})
+			out = append(out, unlistedFile{k.entry.Path, sentence(k.wrong)})
 		}
 	}
 	for _, p := range touched {
@@ -54,10 +54,10 @@ func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlisted, e
 			continue
 		}
 		if _, err := v.lookup(ctx, p); err == nil { // and not removed
-			out = append(out, unlisted{p, "A skill is a directory, skills/<name>/SKILL.md."})
+			out = append(out, unlistedFile{p, "A skill is a directory, skills/<name>/SKILL.md."})
 		}
 	}
-	slices.SortFunc(out, func(a, b unlisted) int { return strings.Compare(string(a.path), string(b.path)) })
+	slices.SortFunc(out, func(a, b unlistedFile) int { return strings.Compare(string(a.path), string(b.path)) })
 	return out, nil
 }
 
@@ -70,7 +70,7 @@ func (s *Registry) addUnlisted(ctx context.Context, c Caller, written []space.Pa
 		return
 	}
 	v, err := s.view(context.WithoutCancel(ctx), c)
-	var list []unlisted
+	var list []unlistedFile
 	if err == nil {
 		list, err = v.unlisted(context.WithoutCancel(ctx), written)
 	}

@@ -189,8 +189,9 @@ func TestAttackAPurgeBringsBackOlderVersions(t *testing.T) {
 	}
 }
 
-// After a purge, a person still knows the rewritten version of what they wrote. Content that
-// they kept is not in a commit of theirs, so they are asked again if the purge rewrites it.
+// After a purge, a person still knows the rewritten version of what they wrote. Keeping an AI's
+// change creates no commit of that person. So Satchel asks again if the purge rewrites the
+// change.
 func TestAPurgeOfWhatAPersonKnew(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", instructions, "ai, secret\n")

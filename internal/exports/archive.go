@@ -27,8 +27,13 @@ func damaged(err error) error {
 	return fault.Wrap(err, fault.Invalid, "The archive is damaged or incomplete. Download it again. Nothing was imported.")
 }
 
-// maxNested limits the bytes of a nested archive, which memory holds.
-const maxNested = 256 << 20
+const (
+	// maxNested limits the bytes of a nested archive, which memory holds.
+	maxNested = 256 << 20
+	// maxDirectory limits the bytes of an archive's directory, of which memory holds several
+	// times as much. A directory of 50,000 files with long names has 12 MB.
+	maxDirectory = 16 << 20
+)
 
 // zip reads an archive.
 func (b *builder) zip(r io.ReaderAt, size int64) error {
@@ -67,10 +72,15 @@ func (b *builder) zip(r io.ReaderAt, size int64) error {
 
 // open adds the files of an archive, and those of archives in it.
 func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
-	z, err := zip.NewReader(r, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+	directory := &directoryReader{ReaderAt: r}
+	z, err := zip.NewReader(directory, size)
+	switch {
+	case directory.read > maxDirectory:
+		return a.tooManyFiles()
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return damaged(err)
 	}
+	directory.open = true
 	for _, f := range z.File {
 		if f.FileInfo().IsDir() {
 			continue
@@ -90,10 +100,30 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 			continue
 		}
 		if a.files = append(a.files, f); len(a.files) > a.max {
-			return fault.New(fault.TooLarge, "The archive has more than the %d files that an import may have.", a.max)
+			return a.tooManyFiles()
 		}
 	}
 	return nil
+}
+
+func (a *archive) tooManyFiles() error {
+	return fault.New(fault.TooLarge, "The archive has more than the %d files that an import may have.", a.max)
+}
+
+// directoryReader limits what zip.NewReader reads, which is the directory of the archive.
+type directoryReader struct {
+	io.ReaderAt
+	read int64
+	open bool // NewReader has returned
+}
+
+func (d *directoryReader) ReadAt(p []byte, off int64) (int, error) {
+	if !d.open {
+		if d.read += int64(len(p)); d.read > maxDirectory {
+			return 0, errors.New("the directory of the archive is too large")
+		}
+	}
+	return d.ReaderAt.ReadAt(p, off)
 }
 
 // unsafeName says what is wrong with the name or the kind of a file.
@@ -211,5 +241,5 @@ func (a *archive) notesFormat() (string, error) {
 }
 
 func unknown() error {
-	return fault.New(fault.Invalid, "The format of the file is not known. Name one with --format: %s.", strings.Join(Formats(), ", "))
+	return fault.New(fault.Invalid, "The format of the file is not known. An import can be one of: %s.", strings.Join(Formats(), ", "))
 }

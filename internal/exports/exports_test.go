@@ -37,6 +37,17 @@ func read(name, format string, data []byte, l exports.Limits) (exports.Bundle, e
 	return exports.Read(name, format, bytes.NewReader(data), int64(len(data)), l)
 }
 
+func TestAnArchiveWithALargeDirectory(t *testing.T) {
+	pairs := make([]string, 2*250_000)
+	for i := 0; i < len(pairs); i += 2 {
+		pairs[i] = fmt.Sprintf("a folder with a long name/%020d.md", i)
+	}
+	_, err := read("notes.zip", "", zipped(t, pairs...), exports.Limits{Files: 1 << 30})
+	if fault.CodeOf(err) != fault.TooLarge {
+		t.Errorf("%v", err)
+	}
+}
+
 // imported reads a file whose format the content shows.
 func imported(t *testing.T, format, name string, data []byte) exports.Bundle {
 	t.Helper()

@@ -276,7 +276,7 @@ func (r *importRuns) fetch(ctx context.Context, by space.UserID, id space.SpaceI
 
 const importPrefix = "import-"
 
-// removeLeftImports removes the directories that a killed process left.
+// removeLeftImports removes the directories and files that a killed process left.
 func removeLeftImports(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, importPrefix+"*"))
 	for _, d := range left {

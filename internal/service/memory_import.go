@@ -79,21 +79,21 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 	case <-ctx.Done():
 		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
 	}
-	b, err := readExport(in)
+	b, err := readExport(ctx, s.o.Imports.Dir, in)
+	if ctx.Err() != nil {
+		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
+	}
 	if err != nil {
 		return ImportedMemory{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return ImportedMemory{}, fault.Wrap(err, fault.Canceled, "Interrupted.")
 	}
 	return onNewest(func() (ImportedMemory, error) { return v.importMemory(ctx, who, in, b) })
 }
 
-// readExport reads a stream through a temporary file, because the directory of a zip archive
-// is at its end.
-func readExport(in ImportMemoryInput) (b exports.Bundle, err error) {
+// readExport reads a stream through a temporary file in dir, because the directory of a zip
+// archive is at its end. It ends early, with any error, when ctx ends.
+func readExport(ctx context.Context, dir string, in ImportMemoryInput) (b exports.Bundle, err error) {
 	limits := exports.Limits{}.WithDefaults()
-	f, err := os.CreateTemp("", "satchel-import-")
+	f, err := os.CreateTemp(dir, importPrefix) // removed at the next start if the process is killed
 	if err != nil {
 		return b, err
 	}
@@ -105,7 +105,20 @@ func readExport(in ImportMemoryInput) (b exports.Bundle, err error) {
 	case size > limits.Archive:
 		return b, fault.New(fault.TooLarge, "The file is larger than the %s that an import may have.", bytesize.Text(limits.Archive))
 	}
-	return exports.Read(in.Name, in.Format, f, size, limits)
+	return exports.Read(in.Name, in.Format, cancelableFile{ctx, f}, size, limits)
+}
+
+// cancelableFile is a file that can be read until ctx ends.
+type cancelableFile struct {
+	ctx context.Context
+	io.ReaderAt
+}
+
+func (f cancelableFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return f.ReaderAt.ReadAt(p, off)
 }
 
 // importPlan is what an import would change.

@@ -3,14 +3,12 @@ package service_test
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 
 	"satchel/auth/store"
-	"satchel/gitstore"
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -128,18 +126,7 @@ func TestImportMemoryOfADamagedArchive(t *testing.T) {
 
 // Parts that look like secrets are skipped, and the rest is imported.
 func TestImportMemoryLeavesSecretsOut(t *testing.T) {
-	w := servicetest.Empty(t, memoryDay, servicetest.Setup{Git: func(o *gitstore.Options) {
-		o.Screen = func(_ context.Context, _ space.SpaceID, _ space.Path, content []byte, _ func() ([]byte, error)) error {
-			if strings.Contains(string(content), "hunter2") {
-				return fault.New(fault.Invalid, "It looks like a password.")
-			}
-			return nil
-		}
-	}})
-	w.Space = space.NewSpaceID()
-	if _, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	w := screened(t)
 	if _, _, err := w.Accounts.CreateUser(t.Context(), store.Actor{Via: "test"}, store.NewUser{Name: "ann", Space: w.Space}); err != nil {
 		t.Fatal(err)
 	}

@@ -194,8 +194,9 @@ func TestRememberRefuses(t *testing.T) {
 	}
 }
 
-// A fact that looks like a secret is refused, and the others are saved.
-func TestRememberASecret(t *testing.T) {
+// screened returns a World with an empty space that refuses the password hunter2.
+func screened(t *testing.T) *servicetest.World {
+	t.Helper()
 	w := servicetest.Empty(t, memoryDay, servicetest.Setup{Git: func(o *gitstore.Options) {
 		o.Screen = func(_ context.Context, _ space.SpaceID, _ space.Path, content []byte, _ func() ([]byte, error)) error {
 			if strings.Contains(string(content), "hunter2") {
@@ -208,6 +209,12 @@ func TestRememberASecret(t *testing.T) {
 	if _, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{}); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// A fact that looks like a secret is refused, and the others are saved.
+func TestRememberASecret(t *testing.T) {
+	w := screened(t)
 	r := remember(t, w, memoryClient(w, "x"), facts.Statement{Type: "a", Key: "login", Value: "The password is hunter2"}, facts.Statement{Type: "a", Key: "tea", Value: "Drinks tea"})
 	if a, b := r.Facts[0], r.Facts[1]; a.Outcome != facts.Refused || a.Why != "It looks like a password." || b.Outcome != facts.Added || r.Commit == "" {
 		t.Errorf("%+v", r)

@@ -242,18 +242,7 @@ func TestRefusedTextFiles(t *testing.T) {
 
 // A text that looks like a secret is refused as in every other commit.
 func TestWriteASecret(t *testing.T) {
-	w := servicetest.Empty(t, memoryDay, servicetest.Setup{Git: func(o *gitstore.Options) {
-		o.Screen = func(_ context.Context, _ space.SpaceID, _ space.Path, content []byte, _ func() ([]byte, error)) error {
-			if strings.Contains(string(content), "hunter2") {
-				return fault.New(fault.Invalid, "It looks like a password.")
-			}
-			return nil
-		}
-	}})
-	w.Space = space.NewSpaceID()
-	if _, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	w := screened(t)
 	n := note{w, t, "knowledge/login.md"}
 	_, err := n.write("The password is hunter2\n", "")
 	n.wants("write", "", err, fault.Invalid, "It looks like a password.")
