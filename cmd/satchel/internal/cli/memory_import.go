@@ -21,9 +21,9 @@ import (
 
 func (c *call) memoryImportCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "import FILE|DIR", Args: cobra.ExactArgs(1), Short: "import conversations, memories and notes from other programs", Long: `
-The command reads export archives of ChatGPT and Claude, memories as text, one on each line, JSON of
-mem0, folders of basic-memory and Obsidian, Markdown exports of Notion, and CLAUDE.md, AGENTS.md and
-.cursorrules. Try --dry-run first. Pages go under knowledge/, and facts under memory/imported/.
+The command reads the export archives of ChatGPT and Claude, a text with one memory on each line, the
+JSON of mem0, folders of basic-memory and Obsidian, the Markdown export of Notion, and files such as
+CLAUDE.md and .cursorrules. Try --dry-run first. Pages go under knowledge/, and facts under memory/imported/.
 A second import adds only what is new, and keeps what you have changed.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		format := fs.String("format", "", "the `FORMAT`: "+strings.Join(exports.Formats(), ", ")+" (default: as the content says)")
