@@ -3,16 +3,20 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { cleanup, Person, serve } from './lib/oauth.mjs';
 import { remove, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const bin = join(import.meta.dirname, 'node_modules/.bin');
 const absent = ['claude', 'codex', 'gemini'].filter((name) => !existsSync(join(bin, name)));
 const skip = !process.env.CI && absent.length > 0 && `${absent} missing: run npm --prefix e2e ci`;
+
+// plain returns text without the control sequences of a terminal.
+const plain = (text) => text.replace(/\x1b\[[0-9;?]*[a-zA-Z]/g, '');
 
 describe('integrations', { concurrency: true, skip }, () => {
   const later = cleanup();
@@ -153,8 +157,21 @@ describe('integrations', { concurrency: true, skip }, () => {
     // gemini asks whether to trust the directories and the extension.
     await run(`yes | { ${await text('gemini-cli', 'install')}; }`);
     const extension = join(home, '.gemini/extensions/satchel');
-    assert.ok(existsSync(join(extension, 'commands/remember.toml')));
-    const listed = await run('gemini mcp list');
-    assert.match(listed, /satchel \(from satchel\): http\S+\/mcp \(http\)/);
+    assert.ok(existsSync(join(extension, 'commands/recall.toml')));
+
+    // gemini signs in only in its own terminal, and only with a model that it accepts at its start.
+    writeFileSync(join(home, '.gemini/settings.json'), JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } } }));
+    let screen = '', keys;
+    const heard = (output, input) => { screen = plain(output); keys = input; };
+    const signedIn = run(`script -qefc 'stty cols 4000 rows 50; gemini -i "/mcp auth satchel"' /dev/null`, { more: { GEMINI_API_KEY: 'none', NO_BROWSER: '1', TERM: 'xterm' }, heard });
+    const shows = (pattern) => until(() => `gemini does not show ${pattern}:\n${screen}`, () => pattern.test(screen));
+    await shows(/Do you want to continue/);
+    keys.write('\r');
+    await shows(/reloaded tools/);
+    keys.write('\x03');
+    await shows(/again to exit/);
+    keys.write('\x03');
+    await signedIn;
+    assert.match(await run('gemini mcp list'), /satchel \(from satchel\): http\S+\/mcp \(http\) - Connected/);
   });
 });

@@ -110,14 +110,13 @@ const vscodeJSON = `{
 func gemini(mcp string) Client {
 	return Client{
 		Slug: "gemini-cli", Name: "Gemini CLI",
-		About:   "This extension connects the server, makes Gemini recall and save in every session, and adds the\ncommands `/remember` and `/recall`.",
+		About:   "This extension connects the server, makes Gemini recall and save in every session, and adds the\ncommand `/recall`. Gemini also offers the server's prompts as commands: `/onboarding`, `/remember` and\n`/review`.",
 		Command: "gemini mcp add --transport http --scope user " + ServerName + " '" + mcp + "'",
 		install: func(dir string) string { return "gemini extensions install " + dir },
 		Files: []File{
 			{"gemini-extension.json", strings.ReplaceAll(extensionJSON, "{URL}", mcp)},
 			{"GEMINI.md", "# Satchel\n\n" + whole()},
 			{"commands/recall.toml", commandTOML(recallAbout, recallPrompt("{{args}}"))},
-			{"commands/remember.toml", commandTOML(rememberAbout, rememberPrompt("{{args}}"))},
 		},
 	}
 }
