@@ -52,13 +52,15 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	// The session's previous stream ends first, so that it does not count towards the limit
+	// when the client tries again.
+	defer s.sessions.listen(found, cancel)()
 	end, ok := s.beginStream(p, cancel)
 	if !ok {
 		s.refuse(w, "concurrency", tooManyStreams(), retryAfter(nil))
 		return
 	}
 	defer end()
-	defer s.sessions.listen(found, cancel)()
 
 	out := s.newStream(w, r)
 	defer out.end()
