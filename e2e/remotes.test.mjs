@@ -110,6 +110,15 @@ test('what someone pushes reaches search, read and the live sandbox, and disturb
   assert.match(out, /last line\n\/space\/busy/, 'its open file and working directory stayed');
 });
 
+test('a client is notified of what someone pushes', async () => {
+  const got = [];
+  client.client.fallbackNotificationHandler = async (n) => { got.push(n.params?.uri); };
+  await client.client.subscribeResource({ uri: 'satchel://theirs.md' });
+  someonePushes({ 'theirs.md': '# Theirs\n\nquokka facts, corrected\n' });
+  await sync();
+  await eventually('the notification', () => got.includes('satchel://theirs.md'));
+});
+
 test('edits of different lines are merged; of the same lines, both are kept and told', async () => {
   someonePushes({ 'plan.md': '# Plan\n\nfirst line, theirs\nmiddle\nlast line\n' });
   await bash("sed -i 's/^last line$/last line, ours/' plan.md");

@@ -66,14 +66,10 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	p := r.do(call{body: initialize})
-	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"instructions":"Call instructions first."`, `"name":"satchel"`, `"title":"Satchel"`, `"completions":{}`} {
+	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"instructions":"Call instructions first."`, `"name":"satchel"`, `"title":"Satchel"`, `"completions":{}`,
+		`"logging":{}`, `"prompts":{"listChanged":true}`, `"resources":{"subscribe":true,"listChanged":true}`, `"tools":{}`} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("initialize has no %s: %s", want, p.body)
-		}
-	}
-	for _, not := range []string{"listChanged", "subscribe", "logging"} {
-		if strings.Contains(p.body, not) {
-			t.Errorf("initialize declares %s: %s", not, p.body)
 		}
 	}
 }

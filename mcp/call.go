@@ -63,6 +63,7 @@ func callTool(ctx context.Context, rq *request) (any, *rpcError, bool) {
 		return rq.toolFailure(ctx, cmp.Or(err, errUnknownTool))
 	}
 	rq.tool = name
+	defer rq.logCall()
 	if e := rq.checkScope(tool); e != nil {
 		return nil, e, true
 	}

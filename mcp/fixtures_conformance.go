@@ -25,13 +25,7 @@ type fixtures struct {
 func newFixtures() *fixtures { return &fixtures{state: newStateSigner()} }
 
 func (f *fixtures) options() []server.ServerOption {
-	return []server.ServerOption{
-		server.WithToolCapabilities(true),
-		server.WithPromptCapabilities(true),
-		server.WithResourceCapabilities(true, true),
-		server.WithCompletions(),
-		server.WithLogging(),
-	}
+	return []server.ServerOption{server.WithToolCapabilities(true)}
 }
 
 func (f *fixtures) register(m *server.MCPServer) {

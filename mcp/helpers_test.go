@@ -134,6 +134,16 @@ func (f *fakeTools) ReadResource(_ context.Context, _ tools.Caller, uri string) 
 	return nil, "", fault.New(fault.NotFound, "There is no such resource.")
 }
 
+func (f *fakeTools) ResourcePath(_ context.Context, _ tools.Caller, uri string) (space.Path, error) {
+	switch p, ok := strings.CutPrefix(uri, "satchel://"); {
+	case strings.HasPrefix(p, "/library/"):
+		return "", fault.New(fault.Invalid, "Only files of the space.")
+	case ok && p != "none.md":
+		return space.Path(p), nil
+	}
+	return "", fault.New(fault.NotFound, "There is no such resource.")
+}
+
 func (f *fakeTools) ResourceTemplates() []tools.ResourceTemplate {
 	return []tools.ResourceTemplate{{URI: "satchel://{+path}", Name: "page", Title: "A page", Description: "Any page.", MIME: "text/markdown"}}
 }

@@ -39,8 +39,8 @@ func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Pri
 	return found, true
 }
 
-// listen holds a legacy client's listening stream open until the client disconnects, its
-// session ends or the server stops.
+// listen sends a legacy client the notifications of its session until the client
+// disconnects or opens another stream, its session or its right ends, or the server stops.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal) {
 	found, ok := s.legacyMethod(w, r, p)
 	if !ok {
@@ -52,26 +52,52 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if !p.Expires.IsZero() {
-		// The stream makes no further requests, so nothing else would notice that the token
-		// has expired.
-		defer time.AfterFunc(p.Expires.Sub(s.o.Now()), cancel).Stop()
-	}
-	end, ok := s.limits.begin(p, true, cancel)
+	// The session's previous stream ends first, so that it does not count towards the limit
+	// when the client tries again.
+	defer s.sessions.listen(found, cancel)()
+	end, ok := s.beginStream(p, cancel)
 	if !ok {
-		s.refuse(w, "concurrency", errorf(codeServer, "Too many listening streams.").withStatus(http.StatusTooManyRequests), retryAfter(nil))
+		s.refuse(w, "concurrency", tooManyStreams(), retryAfter(nil))
 		return
 	}
 	defer end()
-	defer context.AfterFunc(s.streams, cancel)()
-	defer s.sessions.begin(found, "", cancel, nil)()
 
 	out := s.newStream(w, r)
 	defer out.end()
 	out.keepAlive(s.o.KeepAlive)
-	r = r.Clone(ctx)
-	r.Header.Del(protocol.HeaderLastEventID)
-	s.inner.ServeHTTP(out, r)
+	if s.fixtures != nil {
+		r = r.Clone(ctx)
+		r.Header.Del(protocol.HeaderLastEventID)
+		s.inner.ServeHTTP(out, r)
+		return
+	}
+	out.open()
+	s.deliver(ctx, r, p, found.watch, out, nil)
+}
+
+// beginStream counts a listening stream until end is called. It calls cancel when the
+// token expires or the server stops. ok is false if the user has too many streams.
+func (s *Server) beginStream(p auth.Principal, cancel context.CancelFunc) (end func(), ok bool) {
+	leave, ok := s.limits.begin(p, true, cancel)
+	if !ok {
+		return nil, false
+	}
+	stop := context.AfterFunc(s.streams, cancel)
+	expire := func() bool { return true }
+	if !p.Expires.IsZero() {
+		// The stream makes no further requests, so nothing else would notice that the token
+		// has expired.
+		expire = time.AfterFunc(p.Expires.Sub(s.o.Now()), cancel).Stop
+	}
+	return func() {
+		expire()
+		stop()
+		leave()
+	}, true
+}
+
+func tooManyStreams() *rpcError {
+	return errorf(codeServer, "Too many listening streams. Close one first.").withStatus(http.StatusTooManyRequests)
 }
 
 // terminate ends a legacy session and its calls and streams.

@@ -30,11 +30,12 @@ func (s *Server) methods() map[string]method {
 		methodComplete:                       complete,
 		methodSkillsList:                     listSkills,
 		methodSkillsGet:                      getSkill,
+		string(protocol.MethodSetLogLevel):   setLevel,
 	}
 	if s.fixtures == nil {
-		// Clients cannot subscribe to anything. mcp-go would say so too, but its
-		// acknowledgement can be lost.
-		m[string(protocol.MethodSubscriptionsListen)] = listenToNothing
+		m[string(protocol.MethodResourcesSubscribe)] = subscribe
+		m[string(protocol.MethodResourcesUnsubscribe)] = unsubscribe
+		m[string(protocol.MethodSubscriptionsListen)] = listenTo
 	}
 	return m
 }
@@ -128,25 +129,39 @@ type resourceContent struct {
 	Blob *string `json:"blob,omitempty"`
 }
 
+// uri returns the param uri, which the method requires.
+func (rq *request) uri() (string, *rpcError) {
+	uri, _, ok := rq.m.params.text("uri")
+	if !ok || uri == "" {
+		return "", errorf(protocol.INVALID_PARAMS, "%s needs a uri.", rq.m.method)
+	}
+	return uri, nil
+}
+
+// resourceFailure converts an error of the Toolset about a resource.
+func (rq *request) resourceFailure(uri string, err error) *rpcError {
+	notFound := protocol.RESOURCE_NOT_FOUND
+	if rq.modern {
+		notFound = protocol.INVALID_PARAMS
+	}
+	e := rq.failure(err, notFound)
+	if fault.CodeOf(err) == fault.NotFound {
+		e.Data = map[string]string{"uri": uri}
+	}
+	return e
+}
+
 func readResource(ctx context.Context, rq *request) (any, *rpcError, bool) {
-	uri, present, ok := rq.m.params.text("uri")
-	if !ok || !present || uri == "" {
-		return nil, errorf(protocol.INVALID_PARAMS, "resources/read needs a uri."), true
+	uri, e := rq.uri()
+	if e != nil {
+		return nil, e, true
 	}
 	if rq.s.fixtures.hasResource(uri) {
 		return nil, nil, false
 	}
 	parts, mime, err := rq.s.o.Tools.ReadResource(ctx, rq.caller(), uri)
 	if err != nil {
-		notFound := protocol.RESOURCE_NOT_FOUND
-		if rq.modern {
-			notFound = protocol.INVALID_PARAMS
-		}
-		e := rq.failure(err, notFound)
-		if e.Code == notFound && fault.CodeOf(err) == fault.NotFound {
-			e.Data = map[string]string{"uri": uri}
-		}
-		return nil, e, true
+		return nil, rq.resourceFailure(uri, err), true
 	}
 	contents := make([]resourceContent, 0, len(parts))
 	for _, p := range parts {
@@ -264,9 +279,9 @@ func listSkills(ctx context.Context, rq *request) (any, *rpcError, bool) {
 }
 
 func getSkill(ctx context.Context, rq *request) (any, *rpcError, bool) {
-	uri, present, ok := rq.m.params.text("uri")
-	if !ok || !present || uri == "" {
-		return nil, errorf(protocol.INVALID_PARAMS, "skills/get needs a uri."), true
+	uri, e := rq.uri()
+	if e != nil {
+		return nil, e, true
 	}
 	found, err := rq.s.o.Tools.GetSkill(ctx, rq.caller(), uri)
 	if err != nil {
@@ -277,22 +292,6 @@ func getSkill(ctx context.Context, rq *request) (any, *rpcError, bool) {
 		cacheHints
 		Skill skill `json:"skill"`
 	}{rq.base(nil), rq.cache(rq.s.o.CacheTTL.Milliseconds()), newSkill(found)}, nil, true
-}
-
-// listenToNothing answers subscriptions/listen: the acknowledgement says that
-// nothing was subscribed to, and the stream ends.
-func listenToNothing(_ context.Context, rq *request) (any, *rpcError, bool) {
-	if !rq.modern {
-		return nil, rq.unknownMethod(), true
-	}
-	if raw, ok := rq.m.params["notifications"]; ok {
-		if _, err := readObject(raw, nil); err != nil {
-			return nil, errorf(protocol.INVALID_PARAMS, "The notifications to listen for must be an object."), true
-		}
-	}
-	meta := map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}
-	rq.out.notify(protocol.MethodNotificationSubscriptionsAcknowledged, map[string]any{"_meta": meta, "notifications": struct{}{}})
-	return rq.base(map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}), nil, true
 }
 
 // These hooks put a caller's own tools, resources and prompts at the front of mcp-go's

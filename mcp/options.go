@@ -34,6 +34,9 @@ type Toolset interface {
 	ResourceTemplates() []tools.ResourceTemplate
 	// CompletePath completes the path in a URI of a resource template.
 	CompletePath(ctx context.Context, c tools.Caller, value string) (tools.Completion, error)
+	// ResourcePath returns the path of a resource in the caller's space. The errors are
+	// fault.NotFound and, for a resource of a source, fault.Invalid.
+	ResourcePath(ctx context.Context, c tools.Caller, uri string) (space.Path, error)
 	Prompts(ctx context.Context, c tools.Caller) ([]tools.Prompt, error)
 	GetPrompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (description, text string, err error)
 	Skills(ctx context.Context, c tools.Caller) ([]tools.Skill, error)
@@ -82,6 +85,9 @@ type Options struct {
 	Burst         int     // requests at once above Rate; default 200
 	MaxConcurrent int     // calls in progress per user; default 64
 	MaxStreams    int     // open listening streams per user; default 32
+	// MaxSubscriptions is how many resources a session or a listening stream can subscribe
+	// to; default 50.
+	MaxSubscriptions int
 
 	SessionTTL     time.Duration // idle life of a legacy session; default 24 h
 	MaxSessions    int           // legacy sessions per user; the oldest gives way; default 64
@@ -168,6 +174,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Burst, 200)
 	setDefault(&o.MaxConcurrent, 64)
 	setDefault(&o.MaxStreams, 32)
+	setDefault(&o.MaxSubscriptions, 50)
 	setDefault(&o.SessionTTL, 24*time.Hour)
 	setDefault(&o.MaxSessions, 64)
 	setDefault(&o.MaxAllSessions, 20_000)

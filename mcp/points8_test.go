@@ -201,19 +201,6 @@ func TestPoint13StreamsEndWithTheirToken(t *testing.T) {
 	}
 }
 
-func TestPoint13NothingIsSubscribedTo(t *testing.T) {
-	r := newRig(t)
-	session := r.session("ann")
-	p := r.legacy("ann", session, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"satchel://another-users"}}`)
-	if e := p.last(t).Error; e == nil || e.Code != -32601 {
-		t.Errorf("resources/subscribe: %s", p.body)
-	}
-	m := r.do(modern("1", "subscriptions/listen", `"notifications":{"resourceSubscriptions":["satchel://another-users"],"toolsListChanged":true}`))
-	if !strings.Contains(string(m.events[0]), `"notifications":{}`) {
-		t.Errorf("subscriptions/listen acknowledged more than nothing: %s", m.body)
-	}
-}
-
 func TestPoint14SchemasAndHints(t *testing.T) {
 	set := realTools(t)
 	for what, change := range map[string]func(*Options){

@@ -244,21 +244,13 @@ func (rq *request) dispatch() {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	endCall, ok := s.limits.begin(rq.p, false, cancel)
-	if !ok {
+	end, reason, e := rq.begin(cancel)
+	if e != nil {
 		rq.out.extra.Set("Retry-After", "1")
-		rq.refuse("concurrency", errorf(codeServer, "Too many calls at once. Wait for one to end.").withStatus(http.StatusTooManyRequests))
+		rq.refuse(reason, e)
 		return
 	}
-	defer endCall()
-	if !s.enter(&s.callsRunning) {
-		rq.out.extra.Set("Retry-After", "1")
-		rq.refuse("closing", errorf(codeServer, "The server is stopping. Try again.").withStatus(http.StatusServiceUnavailable))
-		return
-	}
-	defer s.leave(&s.callsRunning, s.callsFinished)
-
-	defer context.AfterFunc(s.calls, cancel)()
+	defer end()
 	if rq.session != nil {
 		withdraw := func() {
 			rq.out.withdrawn.Store(true)
@@ -280,6 +272,31 @@ func (rq *request) dispatch() {
 		}
 	}
 	rq.forward(ctx)
+}
+
+// begin counts the request as a call, or as a listening stream, until end is called.
+func (rq *request) begin(cancel context.CancelFunc) (end func(), reason string, e *rpcError) {
+	s := rq.s
+	if rq.modern && rq.m.method == string(protocol.MethodSubscriptionsListen) {
+		if end, ok := s.beginStream(rq.p, cancel); ok {
+			return end, "", nil
+		}
+		return nil, "concurrency", tooManyStreams()
+	}
+	endCall, ok := s.limits.begin(rq.p, false, cancel)
+	if !ok {
+		return nil, "concurrency", errorf(codeServer, "Too many calls at once. Wait for one to end.").withStatus(http.StatusTooManyRequests)
+	}
+	if !s.enter(&s.callsRunning) {
+		endCall()
+		return nil, "closing", errorf(codeServer, "The server is stopping. Try again.").withStatus(http.StatusServiceUnavailable)
+	}
+	stop := context.AfterFunc(s.calls, cancel)
+	return func() {
+		stop()
+		s.leave(&s.callsRunning, s.callsFinished)
+		endCall()
+	}, "", nil
 }
 
 // reply answers with a result or an error.

@@ -15,6 +15,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // Server is an http.Handler for the MCP endpoint and its RFC 9728 documents. It is safe for
@@ -23,6 +24,7 @@ type Server struct {
 	o        Options
 	inner    http.Handler
 	sessions *sessions
+	watches  *watches
 	limits   *limits
 	own      map[string]method
 	// fixtures are additional tools, resources and prompts for the conformance suite. They
@@ -44,7 +46,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, sessions: newSessions(o), limits: newLimits(o), fixtures: newFixtures(),
+	w := &watches{of: make(map[space.SpaceID]map[*watch]bool)}
+	s := &Server{o: o, sessions: newSessions(o, w), watches: w, limits: newLimits(o), fixtures: newFixtures(),
 		callsFinished: make(chan struct{}), allFinished: make(chan struct{})}
 	s.calls, s.endCalls = context.WithCancel(context.Background())
 	s.streams, s.endStreams = context.WithCancel(context.Background())
@@ -65,9 +68,10 @@ func (s *Server) newInner() http.Handler {
 		server.WithWebsiteURL(s.o.WebsiteURL),
 		server.WithInstructions(s.o.Tools.ServerInstructions()),
 		server.WithToolCapabilities(false),
-		server.WithPromptCapabilities(false),
-		server.WithResourceCapabilities(false, false),
+		server.WithPromptCapabilities(true),
+		server.WithResourceCapabilities(true, true),
 		server.WithCompletions(),
+		server.WithLogging(),
 		server.WithExtensions(map[string]any{skillsExtension: map[string]any{}}),
 		server.WithCacheHints(s.o.CacheTTL.Milliseconds(), protocol.CacheScopePrivate),
 		server.WithMethodCacheHints(protocol.MethodResourcesRead, 0, protocol.CacheScopePrivate),

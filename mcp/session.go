@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	protocol "github.com/mark3labs/mcp-go/mcp"
+
 	"satchel/auth"
 	"satchel/internal/space"
 )
@@ -18,28 +20,32 @@ type session struct {
 	grant   space.GrantID
 	version string
 	client  clientInfo
+	watch   *watch
 
 	// Guarded by sessions.mu.
 	used   time.Time
 	active int                           // calls and streams in progress; an active session does not expire
 	calls  map[string]context.CancelFunc // by request id
 	ends   map[*context.CancelFunc]struct{}
-	mine   *list.Element // in sessions.byUser
-	all    *list.Element // in sessions.order
+	stream context.CancelFunc    // ends the listening stream; nil before the first
+	least  protocol.LoggingLevel // of log messages; empty for none
+	mine   *list.Element         // in sessions.byUser
+	all    *list.Element         // in sessions.order
 }
 
 // sessions holds the legacy sessions. Their number is limited for each user and in total.
 // It needs no goroutine: each call removes the expired sessions at the front of order.
 type sessions struct {
-	o      Options
-	mu     sync.Mutex
-	byID   map[string]*session
-	byUser map[space.UserID]*list.List // of *session, least recently used first
-	order  *list.List                  // likewise, of everyone
+	o       Options
+	watches *watches
+	mu      sync.Mutex
+	byID    map[string]*session
+	byUser  map[space.UserID]*list.List // of *session, least recently used first
+	order   *list.List                  // likewise, of everyone
 }
 
-func newSessions(o Options) *sessions {
-	return &sessions{o: o, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
+func newSessions(o Options, w *watches) *sessions {
+	return &sessions{o: o, watches: w, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
 }
 
 // create creates a session of p's grant. If p's user or the server has too many sessions,
@@ -49,6 +55,7 @@ func (t *sessions) create(p auth.Principal, version string, c clientInfo) *sessi
 	defer t.mu.Unlock()
 	t.expire()
 	s := &session{id: newToken(), user: p.User, grant: p.Grant, version: version, client: c, used: t.o.Now(),
+		watch: newWatch(p.Space, resourcesNotice(), promptsNotice()),
 		calls: make(map[string]context.CancelFunc), ends: make(map[*context.CancelFunc]struct{})}
 	l := t.byUser[p.User]
 	if l == nil {
@@ -57,6 +64,7 @@ func (t *sessions) create(p auth.Principal, version string, c clientInfo) *sessi
 	}
 	s.mine, s.all = l.PushBack(s), t.order.PushBack(s)
 	t.byID[s.id] = s
+	t.watches.add(s.watch)
 	for l.Len() > t.o.MaxSessions {
 		t.remove(l.Front().Value.(*session))
 	}
@@ -93,6 +101,7 @@ func (t *sessions) remove(s *session) {
 		return
 	}
 	delete(t.byID, s.id)
+	t.watches.remove(s.watch)
 	l := t.byUser[s.user]
 	l.Remove(s.mine)
 	if l.Len() == 0 {
@@ -153,6 +162,30 @@ func (t *sessions) cancel(s *session, requestID string) {
 	if cancel != nil {
 		cancel()
 	}
+}
+
+// listen begins a listening stream, which cancel ends. A session has one at a time: when a
+// client opens another, it has lost the previous one.
+func (t *sessions) listen(s *session, cancel context.CancelFunc) (end func()) {
+	t.mu.Lock()
+	if s.stream != nil {
+		s.stream()
+	}
+	s.stream = cancel
+	t.mu.Unlock()
+	return t.begin(s, "", cancel, nil)
+}
+
+func (t *sessions) setLevel(s *session, least protocol.LoggingLevel) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.least = least
+}
+
+func (t *sessions) level(s *session) protocol.LoggingLevel {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.least
 }
 
 func (t *sessions) count() int {

@@ -177,6 +177,15 @@ func (t *stream) keepAlive(gap time.Duration) {
 	})
 }
 
+// open begins an event stream before its first event.
+func (t *stream) open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == fresh {
+		t.raw(nil)
+	}
+}
+
 // header sends the header.
 func (t *stream) header(contentType string, status int) {
 	h := t.w.Header()

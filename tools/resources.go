@@ -111,6 +111,33 @@ func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Co
 	return []Content{{Text: string(b), MIME: typ}}, typ, nil
 }
 
+// ResourcePath returns the path of the file that ReadResource returns for a URI, so that a
+// client can subscribe to the file. The errors are fault.NotFound, fault.Forbidden and, for a
+// file of a source, fault.Invalid.
+func (s *Registry) ResourcePath(ctx context.Context, c Caller, uri string) (space.Path, error) {
+	if err := need(c, space.ScopeRead, "Subscribing to a resource"); err != nil {
+		return "", err
+	}
+	v, err := s.view(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	in, e, err := v.byURI(ctx, uri)
+	if err != nil {
+		return "", err
+	}
+	if in.source != nil {
+		return "", fault.New(fault.Invalid, "You can subscribe only to files of the space. Read a file of the library again to see whether it changed.")
+	}
+	return e.Path, nil
+}
+
+// InLists reports whether the lists of resources and of prompts depend on a file.
+func InLists(p space.Path) (resources, prompts bool) {
+	skill := strings.HasPrefix(string(p), skillsDir+"/")
+	return skill || path.Dir(string(p)) == resourcesDir, skill
+}
+
 func typeOf(p string, b []byte) string {
 	if ext := path.Ext(p); ext == ".md" {
 		return markdownType

@@ -42,6 +42,26 @@ func TestResources(t *testing.T) {
 	}
 }
 
+func TestResourcePaths(t *testing.T) {
+	b, _ := newShelves(t)
+	for uri, want := range map[string]string{
+		"satchel://README.md":                         "README.md",
+		"satchel://resources/none.md":                 "not_found",
+		"skill://none/SKILL.md":                       "not_found",
+		"satchel:///library/docs/nuxt/guide/start.md": "invalid",
+		"satchel:///library/docs/secret/plan.md":      "not_found",
+	} {
+		p, err := b.ResourcePath(context.Background(), reader(), uri)
+		if string(p)+codeOf(err) != want {
+			t.Errorf("%s: %q, %v; want %s", uri, p, err, want)
+		}
+	}
+	b = newBench(t, fullSpace(), nil)
+	if p, err := b.ResourcePath(context.Background(), reader(), "skill://tidy/scripts/run.sh"); err != nil || p != "skills/tidy/scripts/run.sh" {
+		t.Errorf("a skill's script: %q, %v", p, err)
+	}
+}
+
 func TestSkills(t *testing.T) {
 	files := fullSpace()
 	for i := range 513 {

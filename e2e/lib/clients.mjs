@@ -60,6 +60,9 @@ export function inspector(url, key, era) {
   return {
     tools: async () => unwrap(await inspect('--method', 'tools/list', '--strict')).tools,
     call: async (name, args) => unwrap(await inspect('--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args))),
+    // The problems of the tools' schemas, each with the place and a suggestion.
+    warnings: async () => (await run(process.execPath, [bin('mcp-inspector'), '--cli', url, '--transport', 'http', '--protocol-era', era,
+      '--header', `Authorization: Bearer ${key}`, '--method', 'tools/list', '--strict'], { maxBuffer: 64 << 20 }).catch((e) => e)).stderr,
     verifySkills: () => run(process.execPath, [bin('mcp-inspector'), '--cli', url, '--transport', 'http', '--protocol-era', era,
       '--header', `Authorization: Bearer ${key}`, '--method', 'skills/list', '--verify'], { maxBuffer: 64 << 20 }),
     close: async () => {},

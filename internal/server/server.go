@@ -241,7 +241,11 @@ func (s *Server) openMCP() (err error) {
 		Logger:    s.Log.With("part", "mcp"),
 		RequestID: s.signals.requestID,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	s.events.add(s.mcp)
+	return nil
 }
 
 // Serve answers requests until ctx ends. Then it shuts down: it refuses new requests, gives

@@ -154,8 +154,8 @@ type Event struct {
 	Commit Commit
 }
 
-// Events sends new commits to all followers: the index, the push queue, live sandboxes and
-// the web event stream.
+// Events sends new commits to all followers: the index, the push queue, live sandboxes, the
+// web event stream and listening clients.
 type Events interface {
 	// Publish never blocks on a slow subscriber.
 	Publish(Event)

@@ -189,9 +189,15 @@ func (p *proxy) handle(ctx context.Context, m message) {
 		p.listen(ctx)
 	case m.wantsAnswer():
 		ctx, e := p.begin(ctx, string(m.ID))
-		p.busy.Add(1)
+		// A listening stream has no end that drain could wait for.
+		ends := m.Method != "subscriptions/listen"
+		if ends {
+			p.busy.Add(1)
+		}
 		p.wg.Go(func() {
-			defer p.busy.Done()
+			if ends {
+				defer p.busy.Done()
+			}
 			defer p.end(string(m.ID), e)
 			p.request(ctx, m, e)
 		})

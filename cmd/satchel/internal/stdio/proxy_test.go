@@ -547,6 +547,14 @@ func TestTheEndOfTheInput(t *testing.T) {
 			t.Errorf("%q, %v", rest, err)
 		}
 	})
+	t.Run("does not wait for a listening stream", func(t *testing.T) {
+		p := connect(t, Options{Target: Target{URL: s.URL}, Drain: time.Hour})
+		p.send(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{}}`)
+		<-begun
+		if rest, err := p.end(); err != nil || len(rest) > 0 {
+			t.Errorf("%q, %v", rest, err)
+		}
+	})
 }
 
 type brokenPipe struct{}

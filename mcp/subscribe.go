@@ -1,0 +1,137 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	protocol "github.com/mark3labs/mcp-go/mcp"
+
+	"satchel/internal/fault"
+)
+
+// subscribe answers resources/subscribe, which 2026-07-28 replaced with
+// subscriptions/listen.
+func subscribe(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	if rq.modern {
+		return nil, rq.unknownMethod(), true
+	}
+	uri, e := rq.uri()
+	if e != nil {
+		return nil, e, true
+	}
+	p, err := rq.s.o.Tools.ResourcePath(ctx, rq.caller(), uri)
+	if err != nil {
+		return nil, rq.resourceFailure(uri, err), true
+	}
+	if most := rq.s.o.MaxSubscriptions; !rq.session.watch.subscribe(uri, p, most) {
+		rq.outcome = string(fault.Limited)
+		return nil, errorf(codeServer, "A session can subscribe to at most %d resources. Unsubscribe from one first.", most), true
+	}
+	return struct{}{}, nil, true
+}
+
+func unsubscribe(_ context.Context, rq *request) (any, *rpcError, bool) {
+	if rq.modern {
+		return nil, rq.unknownMethod(), true
+	}
+	uri, e := rq.uri()
+	if e != nil {
+		return nil, e, true
+	}
+	rq.session.watch.unsubscribe(uri)
+	return struct{}{}, nil, true
+}
+
+func listenMembers() []string {
+	return []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"}
+}
+
+// listenTo answers subscriptions/listen: first the acknowledgement with the notifications
+// that the server will send, then the notifications, and the result when the stream ends.
+// The list of tools of a client never changes, so toolsListChanged is not acknowledged.
+func listenTo(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	if !rq.modern {
+		return nil, rq.unknownMethod(), true
+	}
+	if !rq.out.events {
+		return nil, errorf(protocol.INVALID_REQUEST, "A listening client must accept text/event-stream.").withStatus(http.StatusNotAcceptable), true
+	}
+	var asked, granted protocol.SubscriptionFilter
+	if raw, ok := rq.m.params["notifications"]; ok {
+		if _, err := readObject(raw, listenMembers()); err != nil || json.Unmarshal(raw, &asked) != nil {
+			return nil, errorf(protocol.INVALID_PARAMS, "The notifications to listen for must be an object with the members of the specification."), true
+		}
+	}
+	w := newWatch(rq.p.Space)
+	if asked.PromptsListChanged {
+		granted.PromptsListChanged = true
+		w.wanted[promptsNotice()] = ""
+	}
+	if asked.ResourcesListChanged {
+		granted.ResourcesListChanged = true
+		w.wanted[resourcesNotice()] = ""
+	}
+	if most := rq.s.o.MaxSubscriptions; len(asked.ResourceSubscriptions) > most {
+		rq.outcome = string(fault.Limited)
+		return nil, errorf(protocol.INVALID_PARAMS, "A stream can subscribe to at most %d resources. Ask for fewer.", most), true
+	}
+	for _, uri := range asked.ResourceSubscriptions {
+		p, err := rq.s.o.Tools.ResourcePath(ctx, rq.caller(), uri)
+		switch fault.CodeOf(err) {
+		case "":
+			w.subscribe(uri, p, rq.s.o.MaxSubscriptions)
+			granted.ResourceSubscriptions = append(granted.ResourceSubscriptions, uri)
+		case fault.NotFound, fault.Invalid: // the acknowledgement leaves it out
+		default:
+			return nil, rq.failure(err, protocol.INVALID_PARAMS), true
+		}
+	}
+	rq.s.watches.add(w)
+	defer rq.s.watches.remove(w)
+	meta := map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}
+	rq.out.notify(protocol.MethodNotificationSubscriptionsAcknowledged, map[string]any{"_meta": meta, "notifications": granted})
+	if !granted.IsEmpty() {
+		rq.out.keepAlive(rq.s.o.KeepAlive)
+		rq.s.deliver(ctx, rq.http, rq.p, w, rq.out, rq.m.id)
+	}
+	return rq.base(map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}), nil, true
+}
+
+// setLevel answers logging/setLevel. Since 2026-07-28 each request names its own level.
+func setLevel(_ context.Context, rq *request) (any, *rpcError, bool) {
+	if rq.modern {
+		return nil, rq.unknownMethod(), true
+	}
+	level, _, _ := rq.m.params.text("level")
+	if !isLevel(level) {
+		return nil, errorf(protocol.INVALID_PARAMS, "The level must be debug, info, notice, warning, error, critical, alert or emergency."), true
+	}
+	rq.s.sessions.setLevel(rq.session, protocol.LoggingLevel(level))
+	return struct{}{}, nil, true
+}
+
+func isLevel(s string) bool {
+	return protocol.LoggingLevel(s).ShouldSendTo(protocol.LoggingLevelDebug)
+}
+
+// logCall sends a log message about a finished call of a tool, if the client has set a level
+// and the message has at least this level. It contains nothing that the answer does not.
+func (rq *request) logCall() {
+	level, _, _ := rq.m.meta.text(protocol.MetaKeyLogLevel)
+	if !rq.modern {
+		level = string(rq.s.sessions.level(rq.session))
+	}
+	outcome, severity := rq.outcome, protocol.LoggingLevelWarning
+	switch outcome {
+	case "":
+		outcome, severity = "ok", protocol.LoggingLevelInfo
+	case string(fault.Internal):
+		severity = protocol.LoggingLevelError
+	}
+	if !isLevel(level) || !severity.ShouldSendTo(protocol.LoggingLevel(level)) {
+		return
+	}
+	rq.out.notify("notifications/message", map[string]any{"level": severity, "logger": "tools",
+		"data": map[string]string{"tool": shorten(rq.tool), "outcome": outcome}})
+}
