@@ -8,21 +8,11 @@ import (
 
 // nearest returns the known name that a person most likely means, or "" if none is close.
 func nearest(unknown string, known []string) string {
-	unknown = strings.ToLower(unknown)
-	if len(unknown) > 100 {
-		return ""
-	}
-	best, found := max(2, len(unknown)/3)+1, ""
-	for _, k := range known {
-		if d := editdistance.Within(unknown, strings.ToLower(k), best-1); d < best {
-			best, found = d, k
-		}
-	}
-	if found != "" {
+	if found := editdistance.Nearest(unknown, known); found != "" || len(unknown) > 100 {
 		return found
 	}
 	// The name may be correct but in the wrong section.
-	last := unknown[strings.LastIndexByte(unknown, '.')+1:]
+	last := strings.ToLower(unknown[strings.LastIndexByte(unknown, '.')+1:])
 	for _, k := range known {
 		if k[strings.LastIndexByte(k, '.')+1:] == last {
 			return k

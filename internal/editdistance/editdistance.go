@@ -2,6 +2,8 @@
 // error.
 package editdistance
 
+import "strings"
+
 // Within returns how many letters must be inserted, deleted, replaced or swapped
 // with their neighbour to make b of a (optimal string alignment; a letter is a
 // code point), or limit+1 where it is more than limit. It takes time in
@@ -42,4 +44,20 @@ func Within(a, b string, limit int) int {
 		older, prev, row = prev, row, older
 	}
 	return min(prev[len(y)], limit+1)
+}
+
+// Nearest returns the known word that a person most likely means by a word, or "" if none is
+// close. Case does not matter.
+func Nearest(word string, known []string) string {
+	word = strings.ToLower(word)
+	if len(word) > 100 {
+		return ""
+	}
+	best, found := max(2, len(word)/3)+1, ""
+	for _, k := range known {
+		if d := Within(word, strings.ToLower(k), best-1); d < best {
+			best, found = d, k
+		}
+	}
+	return found
 }

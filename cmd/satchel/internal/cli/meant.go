@@ -11,20 +11,6 @@ import (
 	"satchel/internal/editdistance"
 )
 
-// nearest returns the name that was most likely meant, "" where none is close.
-func nearest(word string, names []string) string {
-	if len(word) > 100 {
-		return ""
-	}
-	best, found := max(1, len(word)/3)+1, ""
-	for _, n := range names {
-		if d := editdistance.Within(word, n, best-1); d < best {
-			best, found = d, n
-		}
-	}
-	return found
-}
-
 // meant suggests the command of the group with the nearest name, or the commands with exactly
 // that name in at most two other groups.
 func meant(group *cobra.Command, word string) string {
@@ -37,7 +23,7 @@ func meant(group *cobra.Command, word string) string {
 	}
 	const most = 2
 	if n := len(elsewhere); n == 0 || n > most {
-		near := nearest(word, names)
+		near := editdistance.Nearest(word, names)
 		if near == "" {
 			return ""
 		}
@@ -54,7 +40,7 @@ func meantFlag(fs *pflag.FlagSet, err error) string {
 	}
 	var names []string
 	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if name := nearest(unknown.GetSpecifiedName(), names); name != "" {
+	if name := editdistance.Nearest(unknown.GetSpecifiedName(), names); name != "" {
 		return "; did you mean --" + name
 	}
 	return ""
