@@ -67,5 +67,5 @@ func lockHolder(f *os.File) int {
 	return pid
 }
 
-// Close releases the lock.
-func (l *Lock) Close() error { return l.f.Close() }
+// Close releases the lock, even if a child that this process is starting still has the file.
+func (l *Lock) Close() error { return errors.Join(unlock(l.f), l.f.Close()) }

@@ -18,3 +18,6 @@ func tryLock(f *os.File) error {
 // gone returns false: on Windows, no other process gets the files of a process, so a
 // lock does not outlive it.
 func gone(int) bool { return false }
+
+// unlock does nothing: closing the file unlocks it.
+func unlock(*os.File) error { return nil }
