@@ -101,8 +101,8 @@ func (s Statement) Check(today string) (clean Statement, mistakes []Mistake) {
 	switch {
 	case s.Value == "":
 		wrong("value", "The value is empty.")
-	case len(s.Value) > MaxValue:
-		wrong("value", "The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
+	case len(s.Value) > MaxValue && (s.Base == "" || s.Base == NoFact): // otherwise see TooLong
+		wrong("value", "%s", s.tooLong())
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
 		wrong("value", "The value has control characters.")
 	}
@@ -117,6 +117,19 @@ func (s Statement) Check(today string) (clean Statement, mistakes []Mistake) {
 		wrong("expires", "The day of expiry %s has passed.", s.Expires)
 	}
 	return s, mistakes
+}
+
+func (s Statement) tooLong() string {
+	return fmt.Sprintf("The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
+}
+
+// TooLong says that the value is too long for the file of its fact, or is empty. A file that
+// already has the value can be confirmed.
+func (s Statement) TooLong(doc []byte) string {
+	if len(s.Value) <= MaxValue || trimmed(Whole(doc)) == s.Value {
+		return ""
+	}
+	return s.tooLong()
 }
 
 // trimmed returns a value without the line ends of Windows, and without blanks around it.

@@ -121,6 +121,8 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 			r.Outcome, r.Why = facts.Stale, "A fact with this type and key already exists."
 		case st.Base != "" && st.Base != facts.NoFact && st.Base != string(f.entry.Blob):
 			r.Outcome, r.Why = facts.Stale, "The fact has changed since it was read. Read it again."
+		case f.why == "" && st.TooLong(f.doc) != "":
+			r.Outcome, r.Why = facts.Refused, st.TooLong(f.doc)
 		case f.why == "":
 			f.doc, r.Outcome = facts.Merge(f.doc, st, who.memoryClient(), v.s.o.Now())
 			r.Why = whyKept(r, f)

@@ -361,3 +361,27 @@ func TestForgetAQueryForMuch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A person can confirm a fact that is longer than a new fact may be, but not make it longer.
+func TestALongFactCanBeConfirmed(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	long := strings.Repeat("long ", 2000)
+	const path = "memory/note/long.md"
+	_, err := w.WriteFiles(t.Context(), service.Operator(), service.WriteFilesInput{Space: service.SpaceRef{ID: w.Space}, Changes: []space.Change{{Path: path, Content: []byte("---\nvalue: " + long + "\n---\n")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		value string
+		want  facts.Outcome
+	}{{long + "er", facts.Refused}, {long, facts.Confirmed}} {
+		e, err := w.Git.Lookup(t.Context(), w.Space, headOf(t, w), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := w.Remember(t.Context(), service.Operator(), service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{{Type: "note", Key: "long", Value: tt.value, Explicit: true, Base: string(e.Blob)}}})
+		if err != nil || out.Facts[0].Outcome != tt.want {
+			t.Errorf("%v, %v", out, err)
+		}
+	}
+}

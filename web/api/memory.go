@@ -113,7 +113,11 @@ type forgottenView struct {
 // forget is DELETE /api/memory/{type}/{key}.
 func (s *Server) forget(c *call, _ noBody) (forgottenView, error) {
 	name := c.r.PathValue("type") + "/" + c.r.PathValue("key")
-	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{name}})
+	base, err := c.ifMatch()
+	if err != nil {
+		return forgottenView{}, err
+	}
+	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{name}, Base: base})
 	if err != nil {
 		return forgottenView{}, err
 	}
