@@ -8,6 +8,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/space"
+	"satchel/tools"
 )
 
 // session is the state of a legacy client's initialize handshake: the principal and the
@@ -18,6 +19,8 @@ type session struct {
 	grant   space.GrantID
 	version string
 	client  clientInfo
+	// conversation is what the tools know of the session.
+	conversation tools.Conversation
 
 	// Guarded by sessions.mu.
 	used   time.Time

@@ -74,6 +74,9 @@ func (s *Registry) remember(ctx context.Context, c Caller, raw json.RawMessage, 
 	if done.Commit != "" {
 		meta["commit"] = string(done.Commit)
 	}
+	if !failed {
+		c.Conversation.saved()
+	}
 	return Result{Content: []Content{{Text: strings.TrimSuffix(b.String(), "\n")}}, Meta: meta, IsError: failed}, nil
 }
 
