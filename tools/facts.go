@@ -69,6 +69,9 @@ func factLine(f service.MemoryFact) string {
 	if f.Confirmed != "" {
 		about = append(about, f.Confirmed)
 	}
+	if suspicious(string(f.Path), f.Value) {
+		about = append(about, commandsRemark)
+	}
 	s := fmt.Sprintf("- %s: %s", oneLine(f.Key, 80), oneLine(f.Value, 400))
 	if len(about) > 0 {
 		s += " (" + strings.Join(about, ", ") + ")"

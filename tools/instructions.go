@@ -254,18 +254,6 @@ func (t sharedText) write(b *strings.Builder, budget int) {
 	}
 }
 
-// fence quotes a text of others between lines of tildes. Each of these lines has more
-// tildes than any line of the text begins with, so that the text cannot end its quote.
-func fence(b *strings.Builder, name, text string) {
-	n := 3
-	for line := range strings.Lines(text) {
-		t := strings.TrimLeft(line, " \t>")
-		n = max(n, len(t)-len(strings.TrimLeft(t, "~"))+1)
-	}
-	bar := strings.Repeat("~", n)
-	fmt.Fprintf(b, "%s %s\n%s\n%s\n", bar, name, strings.TrimRight(text, "\n"), bar)
-}
-
 // oneLine makes a name that others chose safe for a line of an answer.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
