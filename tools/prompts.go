@@ -108,6 +108,9 @@ func (s *Registry) review(ctx context.Context, c Caller) (string, error) {
 			}
 			for _, x := range f.Facts {
 				fmt.Fprintf(&lines, "- %s: %s", oneLine(x.Name(), 200), oneLine(cmp.Or(x.Problem, x.Value), 200))
+				if x.Problem == "" {
+					lines.WriteString(origin(x))
+				}
 				if suspicious(string(x.Path), x.Value) {
 					lines.WriteString(" (" + commandsRemark + ")")
 				}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,15 +110,7 @@ func (s *Registry) rememberedText(f service.RememberedFact) string {
 
 // origin says where a fact comes from, in brackets.
 func origin(f service.MemoryFact) string {
-	var about []string
-	switch {
-	case f.Stated():
-		about = append(about, "said by the user")
-	case f.Client != "":
-		about = append(about, oneLine(f.Source, 40)+" by "+oneLine(f.Client, 60))
-	default:
-		about = append(about, oneLine(f.Source, 40))
-	}
+	about := []string{cmp.Or(oneLine(f.Origin(), 100), "said by the user")}
 	if f.Confirmed != "" {
 		about = append(about, f.Confirmed)
 	}

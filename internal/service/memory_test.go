@@ -62,7 +62,7 @@ func TestRemember(t *testing.T) {
 	if r.Commit == "" || r.Facts[0].Outcome != facts.Added || r.Facts[1].Outcome != facts.Added {
 		t.Errorf("%+v", r)
 	}
-	const maria = "---\nvalue: Owns deployments\nconfidence: 0.8\nsource: inferred\nclient: claude-code/2.1\nfirst_seen: 2026-11-20\nlast_confirmed: 2026-11-20\nexpires: 2027-01-31\n---\n"
+	const maria = "---\nvalue: Owns deployments\nconfidence: 0.8\nsource: inferred\nclient: claude-code/2.1\ntool: remember\nfirst_seen: 2026-11-20\nlast_confirmed: 2026-11-20\nexpires: 2027-01-31\n---\n"
 	if got := contentOf(t, w, "memory/person/maria.md"); got != maria {
 		t.Errorf("%s", got)
 	}

@@ -17,6 +17,8 @@ type factView struct {
 	Source        string       `json:"source,omitempty" doc:"user_explicit, inferred or imported."`
 	Confidence    *float64     `json:"confidence,omitempty"`
 	Client        string       `json:"client,omitempty" doc:"The client that saved the fact."`
+	Tool          string       `json:"tool,omitempty" doc:"The tool of the client."`
+	ByPerson      bool         `json:"confirmedByPerson" doc:"Whether a person confirmed the fact, on the pages or on the command line."`
 	FirstSeen     string       `json:"firstSeen,omitempty" api:"format=date"`
 	LastConfirmed string       `json:"lastConfirmed,omitempty" api:"format=date"`
 	Expires       string       `json:"expires,omitempty" api:"format=date"`
@@ -27,7 +29,7 @@ type factView struct {
 
 func factOf(f service.MemoryFact) factView {
 	return factView{
-		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client,
+		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client, Tool: f.Tool, ByPerson: f.PersonConfirmed,
 		FirstSeen: f.FirstSeen, LastConfirmed: f.Confirmed, Expires: f.Expires, Expired: f.Expired, Problem: f.Problem, ETag: f.Etag,
 	}
 }
