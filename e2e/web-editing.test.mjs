@@ -222,7 +222,7 @@ for (const javaScriptEnabled of [true, false]) {
       const before = day(new Date());
       await button('Save the correction').click();
       await page.getByText('Ann leads the research team').waitFor();
-      const fact = (today) => `---\nvalue: Ann leads the research team\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: ${today}\n---\nShe said so in a meeting.\n`;
+      const fact = (today) => `---\nvalue: Ann leads the research team\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: ${today}\ntool: web\n---\nShe said so in a meeting.\n`;
       const corrected = await raw('memory/person/ann.md');
       assert.ok([before, day(new Date())].some((today) => corrected === fact(today)), corrected);
 

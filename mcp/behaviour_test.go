@@ -91,6 +91,20 @@ func TestMalformedCompletions(t *testing.T) {
 	}
 }
 
+// The calls of a session belong to one conversation. A call without a session belongs to none.
+func TestConversationOfASession(t *testing.T) {
+	r := newRig(t)
+	first, second := r.session("ann"), r.session("ann")
+	for _, session := range []string{first, second, first} {
+		r.legacy("ann", session, toolCall("1", "echo", `{"text":"x"}`))
+	}
+	r.do(modern("1", "tools/call", `"name":"echo","arguments":{"text":"x"}`))
+	got := r.tools.calls
+	if len(got) != 4 || got[0].Conversation == nil || got[0].Conversation == got[1].Conversation || got[0].Conversation != got[2].Conversation || got[3].Conversation != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestCallerIsWhoTheTokenAndTheClientSay(t *testing.T) {
 	r := newRig(t)
 	r.legacy("ann", r.session("ann"), toolCall("1", "echo", `{"text":"x"}`))

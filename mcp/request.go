@@ -89,11 +89,15 @@ func isChatGPT(p auth.Principal, c clientInfo) bool {
 }
 
 func (rq *request) caller() tools.Caller {
-	return tools.Caller{
+	c := tools.Caller{
 		Actor:   service.Client(rq.p, "mcp").Labelled(cmp.Or(rq.client.label(), tame(rq.p.Client))),
 		ChatGPT: isChatGPT(rq.p, rq.client),
 		Origin:  rq.s.o.Origin(rq.http),
 	}
+	if rq.session != nil {
+		c.Conversation = &rq.session.conversation
+	}
+	return c
 }
 
 // post answers a POST: a message, or, before 2025-06-18, a batch of them.

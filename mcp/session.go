@@ -10,6 +10,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/space"
+	"satchel/tools"
 )
 
 // session is the state of a legacy client's initialize handshake: the principal and the
@@ -21,6 +22,8 @@ type session struct {
 	version string
 	client  clientInfo
 	watch   *watch
+	// conversation is what the tools know of the session.
+	conversation tools.Conversation
 
 	// Guarded by sessions.mu.
 	used   time.Time

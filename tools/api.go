@@ -18,6 +18,9 @@ type Caller struct {
 	Origin string
 	// Seen is shared by the calls that make up one answer. It may be nil.
 	Seen *Seen
+	// Conversation is shared by the calls of one conversation. It is nil if the conversation
+	// is not known.
+	Conversation *Conversation
 }
 
 // Tool describes one tool as clients list it.

@@ -139,6 +139,7 @@ func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p
 		}
 	}
 	s.addUnlisted(ctx, c, written, &out)
+	s.remind(c, written, &out)
 	return out, nil
 }
 

@@ -67,6 +67,9 @@ func (s *Registry) edit(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	}
 	r := s.changedResult(done)
 	s.addUnlisted(ctx, c, []space.Path{done.Path}, &r)
+	if done.Commit != "" {
+		s.remind(c, []space.Path{done.Path}, &r)
+	}
 	return r, nil
 }
 

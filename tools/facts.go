@@ -55,19 +55,19 @@ func (m memory) wrongText() string {
 // factLine is the line of a fact in a list.
 func factLine(f service.MemoryFact) string {
 	var about []string
-	switch f.Source {
-	case facts.Explicit, "":
-	case facts.Inferred:
-		if f.HasSure {
-			about = append(about, fmt.Sprintf("inferred, confidence %.2g", f.Sure))
-		} else {
-			about = append(about, "inferred")
-		}
-	default:
-		about = append(about, oneLine(f.Source, 40))
+	short := f.Fact
+	short.Client, _, _ = strings.Cut(f.Client, "/") // without its version
+	if text := oneLine(short.Origin(), 60); text != "" {
+		about = append(about, text)
+	}
+	if f.HasSure && f.Source == facts.Inferred {
+		about = append(about, fmt.Sprintf("confidence %.2g", f.Sure))
 	}
 	if f.Confirmed != "" {
 		about = append(about, f.Confirmed)
+	}
+	if suspicious(string(f.Path), f.Value) {
+		about = append(about, commandsRemark)
 	}
 	s := fmt.Sprintf("- %s: %s", oneLine(f.Key, 80), oneLine(f.Value, 400))
 	if len(about) > 0 {

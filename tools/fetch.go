@@ -123,6 +123,9 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		out.WriteByte('\n')
 	}
 	f.Text = out.String()
+	if suspicious(r.String(), f.Text) {
+		f.Metadata["warning"] = commandsWarning
+	}
 	return f, nil
 }
 

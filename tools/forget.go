@@ -64,6 +64,7 @@ func (s *Registry) forget(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	case done.Commit != "":
 		fmt.Fprintf(&b, "The commit is %s. The user can revert it on the page Activity.\n", done.Commit.Short())
 		meta["commit"] = string(done.Commit)
+		c.Conversation.saved()
 	case in.Query != "":
 		b.WriteString("No fact contains all these words.\n")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/internal/service"
@@ -40,19 +41,39 @@ func foundText(r service.SearchResults) string {
 	default:
 		fmt.Fprintf(&b, "%s:\n", plural(n, "page", "pages"))
 	}
-	if !r.Weak {
-		above := ""
-		for i, x := range r.Results {
-			if i == 0 || x.Snippet != "" || above != "" {
-				b.WriteByte('\n')
-			}
-			fmt.Fprintf(&b, "%d. %s\n", i+1, placeText(x))
-			if above = x.Snippet; above != "" {
-				b.WriteString(strings.TrimRight(above, "\n") + "\n")
-			}
-		}
+	if !r.Weak && len(r.Results) > 0 {
+		resultsText(&b, r.Results)
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// resultsText writes a line for each result with its text below. It quotes them all if one is
+// from a source or an import.
+func resultsText(b *strings.Builder, results []service.SearchResult) {
+	var list strings.Builder
+	var warned []string
+	quote, above := false, ""
+	for i, x := range results {
+		if i > 0 && (x.Snippet != "" || above != "") {
+			list.WriteByte('\n')
+		}
+		fmt.Fprintf(&list, "%d. %s\n", i+1, placeText(x))
+		if above = x.Snippet; above != "" {
+			list.WriteString(strings.TrimRight(above, "\n") + "\n")
+		}
+		quote = quote || foreign(x.Path)
+		if suspicious(x.Path, x.Title+"\n"+x.Heading+"\n"+x.Snippet) {
+			warned = append(warned, strconv.Itoa(i+1))
+		}
+	}
+	if len(warned) > 0 {
+		fmt.Fprintf(b, "[%s: %s]\n", strings.Join(warned, ", "), commandsWarning)
+	}
+	if quote {
+		fence(b, "", list.String())
+		return
+	}
+	b.WriteString("\n" + list.String())
 }
 
 // placeText names the place of a result: its path and lines, its title and heading, when the

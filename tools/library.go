@@ -191,6 +191,9 @@ func (v view) aboutSource(s space.Source) string {
 	if d := oneLine(s.Description, 300); d != "" {
 		text += " — " + d
 	}
+	if suspicious(s.Mount()+"/", text) {
+		text += " [" + commandsRemark + "]"
+	}
 	// The publisher chose the title. The server knows the name of the owner.
 	if owner := oneLine(s.Owner, 64); owner != "" && s.By != v.user {
 		text += " (shared by " + owner + ")"

@@ -107,7 +107,14 @@ func (s *Registry) review(ctx context.Context, c Caller) (string, error) {
 				said = f.Advice
 			}
 			for _, x := range f.Facts {
-				fmt.Fprintf(&lines, "- %s: %s\n", oneLine(x.Name(), 200), oneLine(cmp.Or(x.Problem, x.Value), 200))
+				fmt.Fprintf(&lines, "- %s: %s", oneLine(x.Name(), 200), oneLine(cmp.Or(x.Problem, x.Value), 200))
+				if x.Problem == "" {
+					lines.WriteString(origin(x))
+				}
+				if suspicious(string(x.Path), x.Value) {
+					lines.WriteString(" (" + commandsRemark + ")")
+				}
+				lines.WriteByte('\n')
 			}
 		}
 		quoted.WriteByte('\n')

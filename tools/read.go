@@ -300,6 +300,9 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta
 	if it.note != "" {
 		fmt.Fprintf(b, "[%s]\n", it.note)
 	}
+	if suspicious(it.file.String(), strings.Join(x.lines, "\n")) {
+		fmt.Fprintf(b, "[%s]\n", commandsWarning)
+	}
 	if x.total == 0 {
 		b.WriteString("[empty]\n")
 	}

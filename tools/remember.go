@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,6 +75,9 @@ func (s *Registry) remember(ctx context.Context, c Caller, raw json.RawMessage, 
 	if done.Commit != "" {
 		meta["commit"] = string(done.Commit)
 	}
+	if !failed {
+		c.Conversation.saved()
+	}
 	return Result{Content: []Content{{Text: strings.TrimSuffix(b.String(), "\n")}}, Meta: meta, IsError: failed}, nil
 }
 
@@ -106,15 +110,7 @@ func (s *Registry) rememberedText(f service.RememberedFact) string {
 
 // origin says where a fact comes from, in brackets.
 func origin(f service.MemoryFact) string {
-	var about []string
-	switch {
-	case f.Stated():
-		about = append(about, "said by the user")
-	case f.Client != "":
-		about = append(about, oneLine(f.Source, 40)+" by "+oneLine(f.Client, 60))
-	default:
-		about = append(about, oneLine(f.Source, 40))
-	}
+	about := []string{cmp.Or(oneLine(f.Origin(), 100), "said by the user")}
 	if f.Confirmed != "" {
 		about = append(about, f.Confirmed)
 	}

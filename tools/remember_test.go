@@ -15,9 +15,9 @@ func TestRemember(t *testing.T) {
 		check(t, b.call(t, "x_"+tool, args), isError, wants...)
 	}
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers aisle seats","confidence":0.6}]}`, `Saved preference/seat: "Prefers aisle seats".`)
-	say(false, "instructions", "", "seat: Prefers aisle seats (inferred, confidence 0.6")
+	say(false, "instructions", "", "seat: Prefers aisle seats (inferred by claude-code, confidence 0.6")
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers window seats","explicit":true},{"type":"fact","key":"seat","value":"12A"}]}`,
-		`Replaced "Prefers aisle seats" (inferred by claude-code/2.1, 2026-11-20).`, `Compare preference/seat: "Prefers window seats" (said by the user`, "x_forget that one")
+		`Replaced "Prefers aisle seats" (inferred by claude-code/2.1, 2026-11-20).`, `Compare preference/seat: "Prefers window seats" (said to claude-code/2.1`, "x_forget that one")
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers aisle seats"}]}`, "Not saved preference/seat", "Set explicit to true")
 	say(false, "remember", `{"facts":[{"type":"preference","key":"seat","value":"Prefers window seats","explicit":true}]}`, "preference/seat was already saved")
 	say(false, "forget", `{"keys":["fact/seat","fact/none"]}`, `Removed fact/seat: "12A"`, `There is no fact "fact/none".`, "revert it")

@@ -52,6 +52,9 @@ func (s *Registry) write(ctx context.Context, c Caller, raw json.RawMessage, _ P
 	}
 	r := s.changedResult(done)
 	s.addUnlisted(ctx, c, []space.Path{done.Path}, &r)
+	if done.Commit != "" {
+		s.remind(c, []space.Path{done.Path}, &r)
+	}
 	return r, nil
 }
 

@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 	b := h.as(h.ada)
 	a := b.get(h.in("memory"))
 	want(t, "memory", a, http.StatusOK)
-	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "inferred, 0.6 sure", "One fact has expired", "person/broken", "person/novalue", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
+	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "inferred by Claude", "0.6 sure", "said by the user", "One fact has expired", "person/broken", "person/novalue", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page has no %q", s)
 		}
@@ -121,7 +121,10 @@ func TestCorrectFact(t *testing.T) {
 	form.Set("value", "Ann: \"the boss\"\r\n---\r\nsource: imported")
 	form.Set("expires", "")
 	want(t, "correct", b.send(page, form), http.StatusSeeOther)
-	h.holds("memory/person/ann.md", "---\n# who\nvalue: \"Ann: \\\"the boss\\\"\\n---\\nsource: imported\"\nmood: 'kept' # as it is\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: 2026-11-20\n---\nMet in 2020.\r\n")
+	if a := b.get(h.in("memory")); !strings.Contains(a.body, "confirmed by a person") {
+		t.Error("the page does not show that a person confirmed the fact")
+	}
+	h.holds("memory/person/ann.md", "---\n# who\nvalue: \"Ann: \\\"the boss\\\"\\n---\\nsource: imported\"\nmood: 'kept' # as it is\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: 2026-11-20\ntool: web\n---\nMet in 2020.\r\n")
 	if c := h.last(); c.Message != "Remember person/ann" || c.Tool != "web" {
 		t.Errorf("the commit is %+v", c)
 	}
@@ -162,7 +165,7 @@ func TestConfirmAndForget(t *testing.T) {
 	want(t, "attack: forget what was not seen", b.send(h.in("memory/forget"), form), http.StatusConflict)
 
 	want(t, "an expired one is true again", b.send(h.in("memory/confirm"), of("person/gone")), http.StatusSeeOther)
-	h.holds("memory/person/gone.md", "---\nvalue: Visits on Monday\nsource: user_explicit\nconfidence: 1\nclient: browser\nlast_confirmed: 2026-11-20\n---\n")
+	h.holds("memory/person/gone.md", "---\nvalue: Visits on Monday\nsource: user_explicit\nconfidence: 1\nclient: browser\ntool: web\nlast_confirmed: 2026-11-20\n---\n")
 
 	want(t, "forget", b.send(h.in("memory/forget"), of("person/ann")), http.StatusSeeOther)
 	h.lacks("memory/person/ann.md")
@@ -183,7 +186,7 @@ func TestAddFact(t *testing.T) {
 		return b.send(h.in("memory/new"), url.Values{"type": {kind}, "key": {key}, "value": {value}, "expires": {expires}})
 	}
 	want(t, "add", add("Preference", "Text editor", "Uses Helix, since 2024", "2027-01-01"), http.StatusSeeOther)
-	h.holds("memory/preference/text-editor.md", "---\nvalue: Uses Helix, since 2024\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-11-20\nlast_confirmed: 2026-11-20\nexpires: 2027-01-01\n---\n")
+	h.holds("memory/preference/text-editor.md", "---\nvalue: Uses Helix, since 2024\nconfidence: 1\nsource: user_explicit\nclient: browser\ntool: web\nfirst_seen: 2026-11-20\nlast_confirmed: 2026-11-20\nexpires: 2027-01-01\n---\n")
 	head := h.head()
 	for name, tt := range map[string]struct {
 		kind, key, value string

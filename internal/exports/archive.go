@@ -54,6 +54,8 @@ func (b *builder) zip(r io.ReaderAt, size int64) error {
 		return b.assistant(a)
 	case Notion:
 		return b.notion(a)
+	case Mem0:
+		return b.openMemory(a)
 	case BasicMemory, Obsidian:
 		return b.notes(a)
 	}
@@ -81,6 +83,7 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 		return damaged(err)
 	}
 	directory.open = true
+	nested = nested && onlyArchives(z.File)
 	for _, f := range z.File {
 		if f.FileInfo().IsDir() {
 			continue
@@ -89,7 +92,7 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 		if why := unsafeName(f); why != "" {
 			return fault.New(fault.Invalid, "The archive is refused, because %q %s. Nothing was imported.", f.Name, why)
 		}
-		if nested && strings.EqualFold(path.Ext(f.Name), ".zip") {
+		if nested && isArchive(f.Name) {
 			data, err := a.read(f, maxNested)
 			if err == nil {
 				err = a.open(bytes.NewReader(data), int64(len(data)), false)
@@ -105,6 +108,19 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 	}
 	return nil
 }
+
+// onlyArchives reports whether an archive consists of archives, as the exports of Notion and
+// Claude do. Any other archive in an archive is an attachment.
+func onlyArchives(files []*zip.File) bool {
+	for _, f := range files {
+		if !f.FileInfo().IsDir() && !hidden(f.Name) && !isManifest(base(f.Name)) && !isArchive(f.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+func isArchive(name string) bool { return strings.EqualFold(path.Ext(name), ".zip") }
 
 func (a *archive) tooManyFiles() error {
 	return fault.New(fault.TooLarge, "The archive has more than the %d files that an import may have.", a.max)
@@ -180,31 +196,24 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// named returns the files with a name, in any folder.
-func (a *archive) named(name string) (out []*zip.File) {
-	for _, f := range a.files {
-		if base(f.Name) == name {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // format detects the format of an archive.
 func (a *archive) format() (string, error) {
-	for _, f := range a.named("conversations.json") {
+	for _, f := range a.files {
+		if !isConversations(base(f.Name)) && !isClaudeFile(f.Name) {
+			continue
+		}
 		r, err := a.reader(f)
 		if err != nil {
 			return "", err
 		}
-		format, err := conversationsFormat(r)
+		format, err := itemsFormat(r)
 		r.Close()
 		if format != "" || err != nil {
 			return format, err
 		}
-	}
-	if len(a.named("memories.json"))+len(a.named("projects.json")) > 0 {
-		return Claude, nil
+		if base(f.Name) == openMemoryFile {
+			return Mem0, nil
+		}
 	}
 	notes, notion := false, false
 	for _, f := range a.files {

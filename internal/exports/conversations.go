@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,22 +21,20 @@ import (
 // maxItem limits the bytes of one conversation in JSON.
 const maxItem = 64 << 20
 
-// conversationsFormat distinguishes conversations.json of ChatGPT and of Claude by the
-// first conversation. It is empty for other JSON.
-func conversationsFormat(r io.Reader) (format string, err error) {
+// wrongFields says why a part of an export is skipped.
+const wrongFields = "Its fields are not as this format has them."
+
+// itemsFormat distinguishes the JSON of ChatGPT and of Claude by the first item. It is empty
+// for other JSON.
+func itemsFormat(r io.Reader) (format string, err error) {
 	done := errors.New("done")
 	err = eachItem(r, func(raw json.RawMessage) error {
-		var has struct {
-			Mapping, Messages json.RawMessage
-			Chat              json.RawMessage `json:"chat_messages"`
-		}
-		if json.Unmarshal(raw, &has) == nil {
-			switch {
-			case has.Mapping != nil:
-				format = ChatGPT
-			case has.Chat != nil:
-				format = Claude
-			}
+		var has struct{ Mapping json.RawMessage }
+		switch {
+		case json.Unmarshal(raw, &has) == nil && has.Mapping != nil:
+			format = ChatGPT
+		case claudeKind(raw) != "":
+			format = Claude
 		}
 		return done
 	})
@@ -47,7 +44,7 @@ func conversationsFormat(r io.Reader) (format string, err error) {
 	return format, err
 }
 
-// eachItem calls f for each item of a JSON array.
+// eachItem calls f for each item of a JSON array, or for a JSON object.
 func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 	wrong := func(err error) error {
 		if code := fault.CodeOf(err); code == fault.TooLarge {
@@ -56,15 +53,21 @@ func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 		return damaged(err)
 	}
 	part := &itemReader{r: r}
-	d := json.NewDecoder(bufio.NewReaderSize(part, 1<<16))
-	t, err := d.Token()
-	if err != nil {
+	in := bufio.NewReaderSize(part, 1<<16)
+	first, err := skipBlanks(in)
+	switch {
+	case err != nil:
 		return wrong(err)
+	case first != '[' && first != '{':
+		return fault.New(fault.Invalid, "The file is neither a list nor an object in JSON. Is it the export of another program?")
 	}
-	if t != json.Delim('[') {
-		return fault.New(fault.Invalid, "The file is not a list in JSON. Is it the export of another program?")
+	d := json.NewDecoder(in)
+	if first == '[' {
+		if _, err := d.Token(); err != nil {
+			return wrong(err)
+		}
 	}
-	for d.More() {
+	for first == '{' || d.More() {
 		var raw json.RawMessage
 		part.read = 0
 		if err := d.Decode(&raw); err != nil {
@@ -73,15 +76,33 @@ func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 		if err := f(raw); err != nil {
 			return err
 		}
+		if first == '{' {
+			break
+		}
 	}
-	if _, err := d.Token(); err != nil {
-		return wrong(err)
+	if first == '[' {
+		if _, err := d.Token(); err != nil {
+			return wrong(err)
+		}
 	}
 	// Reading to the end checks the sum in the archive.
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return wrong(err)
 	}
 	return nil
+}
+
+// skipBlanks returns the first character of a JSON text, which remains to be read.
+func skipBlanks(in *bufio.Reader) (rune, error) {
+	for {
+		c, _, err := in.ReadRune()
+		if err != nil {
+			return 0, err
+		}
+		if !strings.ContainsRune(" \t\r\n\ufeff", c) {
+			return c, in.UnreadRune()
+		}
+	}
 }
 
 // itemReader limits what is read for one item, because memory holds the whole item.
@@ -102,16 +123,10 @@ func (r *itemReader) Read(p []byte) (int, error) {
 func (b *builder) assistant(a *archive) error {
 	read := 0
 	for _, f := range a.files {
-		var item func(json.RawMessage) error
 		switch name := base(f.Name); {
-		case name == "conversations.json", isNumbered(name):
-			item = b.conversation
-		case name == "projects.json" && b.Format == Claude:
-			item = b.claudeProject
-		case name == "memories.json" && b.Format == Claude:
-			item = b.claudeMemory
-		case name == "users.json", name == "user.json":
-			continue // the account
+		case isConversations(name), b.Format == Claude && isClaudeFile(f.Name):
+		case isAccount(name) || hidden(f.Name):
+			continue
 		default:
 			b.skip(f.Name, "Only conversations, projects and memories are imported.")
 			continue
@@ -121,7 +136,7 @@ func (b *builder) assistant(a *archive) error {
 			return err
 		}
 		read++
-		err = eachItem(r, item)
+		err = eachItem(r, b.item)
 		r.Close()
 		if err != nil {
 			return err
@@ -133,13 +148,27 @@ func (b *builder) assistant(a *archive) error {
 	return nil
 }
 
-// isNumbered reports whether a file has a part of the conversations, as large exports of
-// ChatGPT do: conversations-000.json.
-func isNumbered(name string) bool {
+// isConversations reports whether a file has conversations. Large exports have several such
+// files: conversations-000.json.
+func isConversations(name string) bool {
 	n, ok := strings.CutPrefix(name, "conversations-")
 	n, json := strings.CutSuffix(n, ".json")
 	_, err := strconv.ParseUint(n, 10, 32)
-	return ok && json && err == nil
+	return name == "conversations.json" || ok && json && err == nil
+}
+
+// isAccount reports whether a file is about the account and the export alone.
+func isAccount(name string) bool {
+	switch name {
+	case "users.json", "user.json", "user_settings.json", "login_history.json", "export_manifest.json":
+		return true
+	}
+	return isManifest(name)
+}
+
+// isManifest reports whether a file lists the archives of an export of Claude.
+func isManifest(name string) bool {
+	return strings.HasPrefix(name, "manifest") && strings.HasSuffix(name, ".json")
 }
 
 // message is one message of a conversation.
@@ -152,17 +181,20 @@ type talk struct {
 	messages         []message
 }
 
-func (b *builder) conversation(raw json.RawMessage) error {
-	var t talk
-	var err error
-	if b.Format == ChatGPT {
-		t, err = chatGPTTalk(raw)
-	} else {
-		t, err = claudeTalk(raw)
+// item adds an item of the export of ChatGPT or Claude.
+func (b *builder) item(raw json.RawMessage) error {
+	if b.Format == Claude {
+		return b.claudeItem(raw)
 	}
+	t, err := chatGPTTalk(raw)
+	return b.conversation(t, err)
+}
+
+// conversation adds the page of a conversation, or says why it cannot.
+func (b *builder) conversation(t talk, err error) error {
 	switch {
 	case err != nil:
-		b.skip(cmp.Or(title(t.name, ""), "a conversation"), "Its fields are not as this format has them.")
+		b.skip(cmp.Or(title(t.name, ""), "a conversation"), wrongFields)
 		return nil
 	case t.id == "":
 		b.skip(title(t.name, "a conversation"), "It has no ID.")
@@ -206,81 +238,6 @@ func (b *builder) talk(t talk) error {
 	return b.page(name, p, generated(body.String(), fields...))
 }
 
-func chatGPTTalk(raw json.RawMessage) (talk, error) {
-	var c struct {
-		ID             string
-		ConversationID string `json:"conversation_id"`
-		Title          string
-		Created        json.RawMessage `json:"create_time"`
-		Updated        json.RawMessage `json:"update_time"`
-		Current        string          `json:"current_node"`
-		Mapping        map[string]struct {
-			Message *struct {
-				Author  struct{ Role string }
-				Created json.RawMessage `json:"create_time"`
-				Content struct {
-					Type  string `json:"content_type"`
-					Parts []json.RawMessage
-					Text  string
-				}
-				Metadata struct {
-					Hidden bool `json:"is_visually_hidden_from_conversation"`
-				}
-			}
-			Parent string
-		}
-	}
-	err := json.Unmarshal(raw, &c)
-	t := talk{id: cmp.Or(c.ID, c.ConversationID), name: c.Title, created: unixTime(c.Created), updated: unixTime(c.Updated)}
-	if err != nil {
-		return t, err
-	}
-	// The branch that the person sees ends at the current node.
-	var branch []string
-	seen := map[string]bool{}
-	for id := c.Current; id != "" && !seen[id]; id = c.Mapping[id].Parent {
-		seen[id] = true
-		branch = append(branch, id)
-	}
-	slices.Reverse(branch)
-	for _, id := range branch {
-		m := c.Mapping[id].Message
-		if m == nil || m.Metadata.Hidden || m.Author.Role != "user" && m.Author.Role != "assistant" {
-			continue
-		}
-		var texts []string
-		switch m.Content.Type {
-		case "text", "multimodal_text":
-			for _, p := range m.Content.Parts {
-				texts = append(texts, chatGPTPart(p))
-			}
-		case "code":
-			texts = append(texts, "```\n"+m.Content.Text+"\n```")
-		}
-		t.add(m.Author.Role == "user", texts)
-	}
-	return t, nil
-}
-
-// chatGPTPart returns the text of a part of a message.
-func chatGPTPart(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var other struct {
-		Type string `json:"content_type"`
-		Text string
-	}
-	if json.Unmarshal(raw, &other) != nil {
-		return ""
-	}
-	if other.Text == "" && strings.HasPrefix(other.Type, "image") {
-		return "(An image is left out.)"
-	}
-	return other.Text
-}
-
 func (t *talk) add(user bool, texts []string) {
 	var kept []string
 	for _, text := range texts {
@@ -296,89 +253,6 @@ func (t *talk) add(user bool, texts []string) {
 		who = "User"
 	}
 	t.messages = append(t.messages, message{who, strings.Join(kept, "\n\n")})
-}
-
-func claudeTalk(raw json.RawMessage) (talk, error) {
-	var c struct {
-		UUID     string
-		Name     string
-		Created  string `json:"created_at"`
-		Updated  string `json:"updated_at"`
-		Messages []struct {
-			Sender  string
-			Text    string
-			Content []struct{ Type, Text string }
-		} `json:"chat_messages"`
-	}
-	err := json.Unmarshal(raw, &c)
-	t := talk{id: c.UUID, name: c.Name, created: isoTime(c.Created), updated: isoTime(c.Updated)}
-	if err != nil {
-		return t, err
-	}
-	for _, m := range c.Messages {
-		var texts []string
-		for _, p := range m.Content {
-			if p.Type == "text" {
-				texts = append(texts, p.Text)
-			}
-		}
-		if len(texts) == 0 {
-			texts = []string{m.Text}
-		}
-		t.add(m.Sender == "human", texts)
-	}
-	return t, nil
-}
-
-// claudeProject adds the page of a project.
-func (b *builder) claudeProject(raw json.RawMessage) error {
-	var c struct {
-		UUID, Name, Description string
-		Created                 string `json:"created_at"`
-		Prompt                  string `json:"prompt_template"`
-		Docs                    []struct{ Filename, Content string }
-	}
-	err := json.Unmarshal(raw, &c)
-	name := title(c.Name, "Untitled project")
-	if err != nil || c.UUID == "" {
-		b.skip(name, "Its fields are not as this format has them.")
-		return nil
-	}
-	var body strings.Builder
-	fmt.Fprintf(&body, "# %s\n", name)
-	part := func(heading, text string) {
-		if text = clean(text); text != "" {
-			fmt.Fprintf(&body, "\n## %s\n\n%s\n", heading, text)
-		}
-	}
-	part("Description", c.Description)
-	part("Instructions", c.Prompt)
-	for _, d := range c.Docs {
-		part(title(d.Filename, "Document"), d.Content)
-	}
-	return b.page(name, "knowledge/projects/claude/"+short(c.UUID, 12)+".md", generated(body.String(),
-		facts.Field{Key: "title", Value: name}, facts.Field{Key: "type", Value: "project"}, facts.Field{Key: "source", Value: Claude}, facts.Field{Key: "source_id", Value: title(c.UUID, "")}))
-}
-
-// claudeMemory adds the facts of an account's memory.
-func (b *builder) claudeMemory(raw json.RawMessage) error {
-	var c struct {
-		All      string            `json:"conversations_memory"`
-		Projects map[string]string `json:"project_memories"`
-	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		b.skip("memories.json", "Its fields are not as this format has them.")
-		return nil
-	}
-	if err := b.sentences(c.All); err != nil {
-		return err
-	}
-	for _, id := range sortedKeys(c.Projects) {
-		if err := b.sentences(c.Projects[id]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // unixTime reads seconds since 1970, which may have a fraction. It is zero for other values.

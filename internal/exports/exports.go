@@ -36,6 +36,18 @@ func Formats() []string {
 	return []string{ChatGPT, Claude, Memory, Mem0, BasicMemory, Obsidian, Notion, Instructions}
 }
 
+// folders are where Read puts pages and facts.
+var folders = []string{
+	"knowledge/conversations/" + ChatGPT + "/", "knowledge/conversations/" + Claude + "/", "knowledge/projects/" + Claude + "/", "knowledge/" + Claude + "/",
+	"knowledge/" + BasicMemory + "/", "knowledge/" + Obsidian + "/", "knowledge/" + Notion + "/", "knowledge/" + Instructions + "/",
+	facts.Dir + "/" + factType + "/",
+}
+
+// Imported reports whether a path of a space is in a folder into which imports write.
+func Imported(path string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(path, f) })
+}
+
 // Limits bound what is read. Zero means the default.
 type Limits struct {
 	Archive  int64 // bytes of the archive; default 512 MiB

@@ -2,6 +2,7 @@ package exports
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -27,7 +28,7 @@ func (b *builder) file(name string, r io.ReadSeeker, size int64) error {
 		case isInstructions(name):
 			b.Format = Instructions
 		case ext == ".json":
-			format, err := jsonFormat(r, size)
+			format, err := jsonFormat(r)
 			if err != nil {
 				return err
 			}
@@ -45,7 +46,7 @@ func (b *builder) file(name string, r io.ReadSeeker, size int64) error {
 		if ext != ".json" {
 			return b.memoryText(r, size)
 		}
-		return eachItem(r, b.conversation)
+		return eachItem(r, b.item)
 	}
 	text, err := whole(r, size)
 	if err != nil {
@@ -82,16 +83,8 @@ func (b *builder) memoryText(r io.Reader, size int64) error {
 }
 
 // jsonFormat detects the format of a JSON file.
-func jsonFormat(r io.Reader, size int64) (string, error) {
-	begin := make([]byte, min(size, 4096))
-	if _, err := io.ReadFull(r, begin); err != nil {
-		return "", err
-	}
-	trimmed := bytes.TrimLeft(begin, " \t\r\n\ufeff")
-	if !bytes.HasPrefix(trimmed, []byte("[")) {
-		return Mem0, nil
-	}
-	format, err := conversationsFormat(io.MultiReader(bytes.NewReader(begin), r))
+func jsonFormat(r io.Reader) (string, error) {
+	format, err := itemsFormat(r)
 	if format == "" && err == nil {
 		format = Mem0
 	}
@@ -123,6 +116,7 @@ func (b *builder) sentences(text string) error {
 
 // mem0 reads an export of mem0: a list of memories, alone or as results or memories.
 func (b *builder) mem0(text []byte) error {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
 		var object struct{ Results, Memories []json.RawMessage }
@@ -135,18 +129,44 @@ func (b *builder) mem0(text []byte) error {
 		list = append(object.Results, object.Memories...)
 	}
 	for _, raw := range list {
-		var m struct{ ID, Memory, Text string }
-		if err := json.Unmarshal(raw, &m); err != nil || m.Memory+m.Text == "" {
-			b.skip("a memory", "Its fields are not as this format has them.")
-			continue
+		var m struct{ ID, Memory, Content, Text, State string }
+		err := json.Unmarshal(raw, &m)
+		value := cmp.Or(m.Memory, m.Content, m.Text)
+		switch {
+		case err != nil || value == "":
+			b.skip("a memory", wrongFields)
+		case m.State != "" && m.State != "active":
+			b.skip(firstWords(value), "The program no longer uses this memory.")
+		default:
+			if err := b.fact(m.ID, value); err != nil {
+				return err
+			}
 		}
-		value := m.Memory
-		if value == "" {
-			value = m.Text
+	}
+	return nil
+}
+
+// openMemoryFile has the memories in the archive of OpenMemory, which belongs to mem0.
+const openMemoryFile = "memories.json"
+
+// openMemory reads the archive of OpenMemory, or any archive of JSON files of mem0.
+func (b *builder) openMemory(a *archive) error {
+	read := 0
+	for _, f := range a.files {
+		if path.Ext(f.Name) != ".json" || hidden(f.Name) {
+			continue // memories.jsonl.gz has the same memories
 		}
-		if err := b.fact(m.ID, value); err != nil {
+		read++
+		text, err := a.read(f, maxText)
+		if err == nil {
+			err = b.mem0(text)
+		}
+		if err != nil {
 			return err
 		}
+	}
+	if read == 0 {
+		return fault.New(fault.Invalid, "The archive has no memories.json. Is it the export of another program?")
 	}
 	return nil
 }

@@ -23,8 +23,11 @@ func isBasicMemory(page []byte) bool {
 	return err == nil && d.String("permalink") != ""
 }
 
-// hidden reports whether a folder or the file itself begins with a dot.
-func hidden(name string) bool { return strings.Contains("/"+name, "/.") }
+// hidden reports whether a folder or the file itself begins with a dot, or whether macOS has
+// added the file to an archive.
+func hidden(name string) bool {
+	return strings.Contains("/"+name, "/.") || strings.HasPrefix(name, "__MACOSX/")
+}
 
 // notes adds the Markdown pages of a folder, as they are.
 func (b *builder) notes(a *archive) error {
@@ -71,7 +74,13 @@ func notionName(part string) string {
 	return strings.TrimSpace(strings.TrimSpace(m[1])+" "+m[2][:8]) + ext
 }
 
+// notionFolder is a folder around all pages, whose name is new in each export.
+var notionFolder = regexp.MustCompile(`^([0-9a-f-]{36}_)?Export(Block)?-[0-9a-f-]{36}(-Part-\d+)?/`)
+
 func notionPath(p string) string {
+	for notionFolder.MatchString(p) {
+		p = notionFolder.ReplaceAllString(p, "")
+	}
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
 		parts[i] = notionName(part)
@@ -79,8 +88,8 @@ func notionPath(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// markdownLink is the target of a link.
-var markdownLink = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+// markdownLink is the target of a link, which can have pairs of parentheses.
+var markdownLink = regexp.MustCompile(`\]\((?:[^()\s]|\([^()\s]*\))+\)`)
 
 // notion adds the pages of Notion's export, with links between them.
 func (b *builder) notion(a *archive) error {

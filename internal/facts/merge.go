@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"satchel/internal/space"
 )
 
 // MaxValue limits the value of a new fact, in bytes.
@@ -101,8 +103,8 @@ func (s Statement) Check(today string) (clean Statement, mistakes []Mistake) {
 	switch {
 	case s.Value == "":
 		wrong("value", "The value is empty.")
-	case len(s.Value) > MaxValue:
-		wrong("value", "The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
+	case len(s.Value) > MaxValue && (s.Base == "" || s.Base == NoFact): // otherwise see TooLong
+		wrong("value", "%s", s.tooLong())
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
 		wrong("value", "The value has control characters.")
 	}
@@ -117,6 +119,19 @@ func (s Statement) Check(today string) (clean Statement, mistakes []Mistake) {
 		wrong("expires", "The day of expiry %s has passed.", s.Expires)
 	}
 	return s, mistakes
+}
+
+func (s Statement) tooLong() string {
+	return fmt.Sprintf("The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
+}
+
+// TooLong says that the value is too long for the file of its fact, or is empty. A file that
+// already has the value can be confirmed.
+func (s Statement) TooLong(doc []byte) string {
+	if len(s.Value) <= MaxValue || trimmed(Whole(doc)) == s.Value {
+		return ""
+	}
+	return s.tooLong()
 }
 
 // trimmed returns a value without the line ends of Windows, and without blanks around it.
@@ -159,6 +174,53 @@ const (
 	Stale     Outcome = "stale"     // the fact does not have the version that Base names
 )
 
+// Origin names what saves a fact, as the commit of the fact does.
+type Origin struct {
+	Client string
+	Tool   string
+}
+
+// Tools with which a person saves facts. A client of an AI cannot save facts under these names
+// with remember.
+const (
+	ToolPages   = space.ToolWeb
+	ToolCommand = "command line"
+)
+
+func (o Origin) person() bool { return o.Tool == ToolPages || o.Tool == ToolCommand }
+
+// ByPerson reports whether a person confirmed the fact, on the pages or on the command line.
+// Otherwise an AI or a program says that the user said it.
+func (f Fact) ByPerson() bool {
+	// Facts from before there was a tool in the file have none.
+	old := f.Tool == "" && (f.Client == "browser" || f.Client == ToolCommand)
+	return f.Source == Explicit && (old || Origin{Tool: f.Tool}.person())
+}
+
+// Origin says in a few words where the fact comes from. It is empty if the file does not say
+// so.
+func (f Fact) Origin() string {
+	with := func(words, preposition string) string {
+		if f.Client == "" {
+			return words
+		}
+		return words + " " + preposition + " " + f.Client
+	}
+	switch {
+	case f.ByPerson():
+		return "confirmed by a person"
+	case f.Source == "" && f.Client == "":
+		return ""
+	case f.Client == "" && f.Source == Explicit:
+		return "said by the user"
+	case f.Source == Explicit, f.Source == "":
+		return with("said", "to")
+	case f.Source == Imported:
+		return with("imported", "from")
+	}
+	return with(f.Source, "by")
+}
+
 // Stated reports whether the user said the fact. Only an AI or an import writes another
 // source, so a file without a source counts as the user's.
 func (f Fact) Stated() bool { return f.Source != Inferred && f.Source != Imported }
@@ -179,14 +241,14 @@ func (f Fact) sure() float64 {
 //	                          never what the user said
 //	every statement           replaces a fact that has expired
 //	the same value again      confirms the fact, if the statement could replace it
-func Merge(doc []byte, s Statement, client string, now time.Time) ([]byte, Outcome) {
-	return merge(doc, s, s.source(), client, now)
+func Merge(doc []byte, s Statement, by Origin, now time.Time) ([]byte, Outcome) {
+	return merge(doc, s, s.source(), by, now)
 }
 
 // MergeImported applies a checked statement from another program, as Merge does. It replaces
 // only an imported fact that has not expired. The same value again changes nothing, so that
 // a second import is not a change.
-func MergeImported(doc []byte, s Statement, client string, now time.Time) ([]byte, Outcome) {
+func MergeImported(doc []byte, s Statement, by Origin, now time.Time) ([]byte, Outcome) {
 	if doc != nil {
 		switch f := Read(doc); {
 		case f.Problem != "":
@@ -197,16 +259,13 @@ func MergeImported(doc []byte, s Statement, client string, now time.Time) ([]byt
 			return doc, Kept
 		}
 	}
-	return merge(doc, s, Imported, client, now)
+	return merge(doc, s, Imported, by, now)
 }
 
-func merge(doc []byte, s Statement, source, client string, now time.Time) ([]byte, Outcome) {
+func merge(doc []byte, s Statement, source string, by Origin, now time.Time) ([]byte, Outcome) {
 	day := now.UTC().Format(time.DateOnly)
 	today, sure := Raw(day), Raw(strconv.FormatFloat(s.sure(), 'g', -1, 64))
-	said := []Field{{"value", s.Value}, {"confidence", sure}, {"source", source}, {"client", client}}
-	if client == "" {
-		said[3].Value = nil
-	}
+	said := []Field{{"value", s.Value}, {"confidence", sure}, {"source", source}, {"client", textOrNone(by.Client)}, {"tool", textOrNone(by.Tool)}}
 	var expires any
 	if s.Expires != "" && s.Expires != Never {
 		expires = Raw(s.Expires)
@@ -231,7 +290,7 @@ func merge(doc []byte, s Statement, source, client string, now time.Time) ([]byt
 		return doc, Kept
 	case same && !over:
 		outcome = Confirmed
-		if f.Source != source || !f.HasSure || f.Sure != s.sure() {
+		if f.Source != source || !f.HasSure || f.Sure != s.sure() || by.person() && !f.ByPerson() {
 			set = said
 		}
 		if f.Confirmed != day {
@@ -251,6 +310,13 @@ func merge(doc []byte, s Statement, source, client string, now time.Time) ([]byt
 		return doc, Invalid
 	}
 	return out, outcome
+}
+
+func textOrNone(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 // Words are the different words of a text, in lower case.

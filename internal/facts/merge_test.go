@@ -15,7 +15,7 @@ var day1 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // merged applies statements in order.
 func merged(doc []byte, all ...facts.Statement) []byte {
 	for _, s := range all {
-		doc, _ = facts.Merge(doc, s, "client", day1)
+		doc, _ = facts.Merge(doc, s, facts.Origin{Client: "client", Tool: "remember"}, day1)
 	}
 	return doc
 }
@@ -60,7 +60,7 @@ func TestMerge(t *testing.T) {
 			if c.doc != "" {
 				doc = []byte("---\n" + c.doc + "\n---\nMore *text*.\n")
 			}
-			out, outcome := facts.Merge(doc, c.s, "client", day1)
+			out, outcome := facts.Merge(doc, c.s, facts.Origin{Client: "client", Tool: "remember"}, day1)
 			f := facts.Read(out)
 			if outcome != c.outcome || f.Value != c.want {
 				t.Errorf("%s, %q\n%s", outcome, f.Value, out)
@@ -104,7 +104,7 @@ func TestMergeProperties(t *testing.T) {
 			if s.Explicit {
 				said = s.Value
 			}
-			if again, outcome := facts.Merge(doc, s, "another", day1); string(again) != string(doc) || outcome != facts.Unchanged && outcome != facts.Kept {
+			if again, outcome := facts.Merge(doc, s, facts.Origin{Client: "another", Tool: "remember"}, day1); string(again) != string(doc) || outcome != facts.Unchanged && outcome != facts.Kept {
 				t.Fatalf("seed %d: not idempotent, %s:\n%s\nbecame\n%s", seed, outcome, doc, again)
 			}
 			if f := facts.Read(doc); said != "" && (f.Value != said || !f.Stated()) {
@@ -193,11 +193,55 @@ func TestMergeImported(t *testing.T) {
 			if tt.doc != "" {
 				doc = []byte(tt.doc)
 			}
-			got, outcome := facts.MergeImported(doc, facts.Statement{Value: "new"}, "claude", day1)
+			got, outcome := facts.MergeImported(doc, facts.Statement{Value: "new"}, facts.Origin{Client: "claude", Tool: "import"}, day1)
 			changed := outcome == facts.Added || outcome == facts.Replaced
 			if outcome != tt.want || (string(got) != tt.doc) != changed || changed && facts.Read(got).Source != facts.Imported {
 				t.Errorf("%s: %s", outcome, got)
 			}
 		})
+	}
+}
+
+// TestOrigin is the specification of what is shown about the origin of a fact, and of who
+// counts as a person.
+func TestOrigin(t *testing.T) {
+	for _, tt := range []struct {
+		doc, origin string
+		person      bool
+	}{
+		{"source: user_explicit\nclient: browser\ntool: web", "confirmed by a person", true},
+		{"source: user_explicit\nclient: command line\ntool: command line", "confirmed by a person", true},
+		{"source: user_explicit\nclient: browser", "confirmed by a person", true},
+		{"source: user_explicit\nclient: claude-code/2.1\ntool: remember", "said to claude-code/2.1", false},
+		{"source: user_explicit\nclient: browser\ntool: remember", "said to browser", false},
+		{"source: user_explicit", "said by the user", false},
+		{"source: inferred\nclient: browser\ntool: web", "inferred by browser", false},
+		{"source: inferred", "inferred", false},
+		{"source: imported\nclient: chatgpt\ntool: import", "imported from chatgpt", false},
+		{"confidence: 1", "", false},
+	} {
+		f := facts.Read([]byte("---\nvalue: v\n" + tt.doc + "\n---\n"))
+		if f.Origin() != tt.origin || f.ByPerson() != tt.person {
+			t.Errorf("%s: %q, %v", tt.doc, f.Origin(), f.ByPerson())
+		}
+	}
+}
+
+// A person who confirms what an AI saved becomes the origin of the fact. An AI that says the
+// same again does not.
+func TestAPersonConfirms(t *testing.T) {
+	said := facts.Statement{Value: "tea", Explicit: true}
+	doc, _ := facts.Merge(nil, said, facts.Origin{Client: "claude", Tool: "remember"}, day1)
+	doc, outcome := facts.Merge(doc, said, facts.Origin{Client: "browser", Tool: facts.ToolPages}, day1)
+	if f := facts.Read(doc); outcome != facts.Confirmed || !f.ByPerson() || f.Client != "browser" || f.Tool != "web" {
+		t.Errorf("%s: %s", outcome, doc)
+	}
+	again, outcome := facts.Merge(doc, said, facts.Origin{Client: "claude", Tool: "remember"}, day1)
+	if outcome != facts.Unchanged || string(again) != string(doc) {
+		t.Errorf("%s: %s", outcome, again)
+	}
+	other, _ := facts.Merge(doc, facts.Statement{Value: "coffee", Explicit: true}, facts.Origin{Client: "claude", Tool: "remember"}, day1)
+	if f := facts.Read(other); f.ByPerson() || f.Client != "claude" {
+		t.Errorf("%s", other)
 	}
 }

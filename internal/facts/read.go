@@ -29,7 +29,8 @@ type Fact struct {
 	Source  string  `json:"source,omitempty"`
 	Sure    float64 `json:"-"` // the confidence, if HasSure
 	HasSure bool    `json:"-"`
-	Client  string  `json:"client,omitempty"`
+	Client  string  `json:"client,omitempty"` // that saved the fact
+	Tool    string  `json:"tool,omitempty"`   // of the client
 	// Days, as YYYY-MM-DD. They are empty if the file has none.
 	FirstSeen string `json:"first_seen,omitempty"`
 	Confirmed string `json:"last_confirmed,omitempty"`
@@ -85,7 +86,7 @@ func Whole(doc []byte) string {
 // that it neither hides a fact nor puts it first.
 func Of(d frontmatter.Document) Fact {
 	f := Fact{
-		Value: d.String("value"), Source: d.String("source"), Client: d.String("client"),
+		Value: d.String("value"), Source: d.String("source"), Client: d.String("client"), Tool: d.String("tool"),
 		FirstSeen: Day(d.String("first_seen")), Expires: Day(d.String("expires")),
 	}
 	f.Sure, f.HasSure = d.Number("confidence")

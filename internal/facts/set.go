@@ -42,7 +42,7 @@ func New(fields ...Field) []byte {
 
 // Template returns the file of a fact without a value, for a person to fill in.
 func Template(now time.Time) []byte {
-	doc, _ := Merge(nil, Statement{Explicit: true}, "browser", now)
+	doc, _ := Merge(nil, Statement{Explicit: true}, Origin{Client: "browser", Tool: ToolPages}, now)
 	return doc
 }
 

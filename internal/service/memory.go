@@ -34,9 +34,11 @@ type MemoryFact struct {
 	Type string     `json:"type,omitempty"`
 	Key  string     `json:"key,omitempty"`
 	facts.Fact
-	Confidence *float64     `json:"confidence,omitempty"`
-	Expired    bool         `json:"expired,omitempty"`
-	Etag       space.BlobID `json:"etag"`
+	Confidence *float64 `json:"confidence,omitempty"`
+	// PersonConfirmed reports whether a person confirmed the fact, and not only an AI.
+	PersonConfirmed bool         `json:"confirmed_by_person,omitempty"`
+	Expired         bool         `json:"expired,omitempty"`
+	Etag            space.BlobID `json:"etag"`
 }
 
 // Name returns the type and the key, as type/key, or the path of a file elsewhere.
@@ -89,6 +91,7 @@ func (v View) ReadFact(ctx context.Context, e space.Entry) (MemoryFact, error) {
 		out.Confirmed = "" // a wrong day does not put the fact first
 	}
 	out.Expired = out.Over(today)
+	out.PersonConfirmed = out.ByPerson()
 	return out, nil
 }
 

@@ -257,7 +257,7 @@ func (v View) planFacts(ctx context.Context, at space.CommitID, b exports.Bundle
 			out.skip(st.Name(), f.why)
 			continue
 		}
-		doc, outcome := facts.MergeImported(f.doc, st, b.Format, v.s.o.Now())
+		doc, outcome := facts.MergeImported(f.doc, st, facts.Origin{Client: b.Format, Tool: ToolImport}, v.s.o.Now())
 		switch outcome {
 		case facts.Unchanged:
 			out.Facts.Unchanged++

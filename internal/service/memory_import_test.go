@@ -17,7 +17,7 @@ import (
 )
 
 // claudeExport is an archive with conversations, and a memory in each line of memory.
-func claudeExport(t *testing.T, conversations int, answer, memory string) []byte {
+func claudeExport(t testing.TB, conversations int, answer, memory string) []byte {
 	t.Helper()
 	var list []string
 	for i := range conversations {
@@ -136,5 +136,29 @@ func TestImportMemoryLeavesSecretsOut(t *testing.T) {
 	}
 	if head := headOf(t, w); out.Commit != head {
 		t.Errorf("%s, and the head is %s", out.Commit, head)
+	}
+}
+
+// BenchmarkImportMemory imports 1,000 conversations of 20 messages, 18 MB.
+func BenchmarkImportMemory(b *testing.B) {
+	answer := strings.Repeat("A sentence of an answer. ", 36)
+	var messages []string
+	for i := range 20 {
+		messages = append(messages, fmt.Sprintf(`{"sender": %q, "text": %q}`, []string{"human", "assistant"}[i%2], answer))
+	}
+	var list []string
+	for i := range 1000 {
+		list = append(list, fmt.Sprintf(`{"uuid": "u-%d", "name": "Talk %d", "created_at": "2025-06-01T08:00:00Z", "chat_messages": [%s]}`, i, i, strings.Join(messages, ",")))
+	}
+	data := []byte("[" + strings.Join(list, ",") + "]")
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		b.StopTimer()
+		w := servicetest.New(b, memoryDay)
+		b.StartTimer()
+		out, err := w.ImportMemory(b.Context(), service.Operator(), service.ImportMemoryInput{Space: service.SpaceRef{ID: w.Space}, Name: "conversations.json", Stream: bytes.NewReader(data)})
+		if err != nil || out.Pages.Added != 1000 {
+			b.Fatalf("%+v, %v", out, err)
+		}
 	}
 }

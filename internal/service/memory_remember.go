@@ -121,8 +121,10 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 			r.Outcome, r.Why = facts.Stale, "A fact with this type and key already exists."
 		case st.Base != "" && st.Base != facts.NoFact && st.Base != string(f.entry.Blob):
 			r.Outcome, r.Why = facts.Stale, "The fact has changed since it was read. Read it again."
+		case f.why == "" && st.TooLong(f.doc) != "":
+			r.Outcome, r.Why = facts.Refused, st.TooLong(f.doc)
 		case f.why == "":
-			f.doc, r.Outcome = facts.Merge(f.doc, st, who.memoryClient(), v.s.o.Now())
+			f.doc, r.Outcome = facts.Merge(f.doc, st, who.memoryOrigin(), v.s.o.Now())
 			r.Why = whyKept(r, f)
 		}
 		out.Facts[i] = r
@@ -250,10 +252,14 @@ func (v View) findAlike(ctx context.Context, at space.CommitID, changed []Rememb
 	return nil
 }
 
-// memoryClient returns the name under which a fact records the actor.
-func (a Actor) memoryClient() string {
-	if a.kind == person {
-		return "browser"
+// memoryOrigin returns the origin of the facts that the actor saves.
+func (a Actor) memoryOrigin() facts.Origin {
+	o := facts.Origin{Client: cmp.Or(a.label, a.via), Tool: "remember"}
+	switch a.kind {
+	case person:
+		o = facts.Origin{Client: "browser", Tool: facts.ToolPages}
+	case operator:
+		o.Tool = facts.ToolCommand
 	}
-	return cmp.Or(a.label, a.via)
+	return o
 }

@@ -62,7 +62,7 @@ func TestRemember(t *testing.T) {
 	if r.Commit == "" || r.Facts[0].Outcome != facts.Added || r.Facts[1].Outcome != facts.Added {
 		t.Errorf("%+v", r)
 	}
-	const maria = "---\nvalue: Owns deployments\nconfidence: 0.8\nsource: inferred\nclient: claude-code/2.1\nfirst_seen: 2026-11-20\nlast_confirmed: 2026-11-20\nexpires: 2027-01-31\n---\n"
+	const maria = "---\nvalue: Owns deployments\nconfidence: 0.8\nsource: inferred\nclient: claude-code/2.1\ntool: remember\nfirst_seen: 2026-11-20\nlast_confirmed: 2026-11-20\nexpires: 2027-01-31\n---\n"
 	if got := contentOf(t, w, "memory/person/maria.md"); got != maria {
 		t.Errorf("%s", got)
 	}
@@ -359,5 +359,29 @@ func TestForgetAQueryForMuch(t *testing.T) {
 	_, err := w.Forget(t.Context(), memoryClient(w, "x"), service.ForgetInput{Space: service.SpaceRef{ID: w.Space}, Query: "word"})
 	if fault.CodeOf(err) != fault.Invalid || contentOf(t, w, "memory/a/k0.md") == "" {
 		t.Error(err)
+	}
+}
+
+// A person can confirm a fact that is longer than a new fact may be, but not make it longer.
+func TestALongFactCanBeConfirmed(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	long := strings.Repeat("long ", 2000)
+	const path = "memory/note/long.md"
+	_, err := w.WriteFiles(t.Context(), service.Operator(), service.WriteFilesInput{Space: service.SpaceRef{ID: w.Space}, Changes: []space.Change{{Path: path, Content: []byte("---\nvalue: " + long + "\n---\n")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		value string
+		want  facts.Outcome
+	}{{long + "er", facts.Refused}, {long, facts.Confirmed}} {
+		e, err := w.Git.Lookup(t.Context(), w.Space, headOf(t, w), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := w.Remember(t.Context(), service.Operator(), service.RememberInput{Space: service.SpaceRef{ID: w.Space}, Facts: []facts.Statement{{Type: "note", Key: "long", Value: tt.value, Explicit: true, Base: string(e.Blob)}}})
+		if err != nil || out.Facts[0].Outcome != tt.want {
+			t.Errorf("%v, %v", out, err)
+		}
 	}
 }

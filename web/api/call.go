@@ -39,6 +39,20 @@ type call struct {
 // actor returns the caller as the actor of operations.
 func (c *call) actor() service.Actor { return service.Client(c.p, "api") }
 
+// ifMatch returns the etag in the header If-Match, with or without quotes. It is empty if
+// every version matches.
+func (c *call) ifMatch() (space.BlobID, error) {
+	value := strings.TrimSpace(strings.Join(c.r.Header.Values("If-Match"), ","))
+	etag := strings.TrimSuffix(strings.TrimPrefix(value, `"`), `"`)
+	switch {
+	case value == "" || value == "*":
+		return "", nil
+	case etag == "" || strings.ContainsAny(etag, `", `):
+		return "", fault.New(fault.Invalid, "If-Match must have one etag, such as the one in the list of facts.")
+	}
+	return space.BlobID(etag), nil
+}
+
 // challenge sets the header of RFC 6750 and RFC 9728 that says where to get a token.
 func (c *call) challenge(err error) {
 	ch := auth.ChallengeOf(err)

@@ -107,7 +107,9 @@ func failures() object {
 // fails reports whether a route can answer with a failure.
 func (r route) fails(status int) bool {
 	switch status {
-	case http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+	case http.StatusBadRequest:
+		return r.in != nil || r.ifMatch
+	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		return r.in != nil
 	case http.StatusNotFound:
 		return r.notFound
@@ -146,6 +148,9 @@ func (g *generator) operation(r route) object {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "description": "The ID.", "schema": object{"type": "string"}})
 		}
+	}
+	if r.ifMatch {
+		params = append(params, object{"name": "If-Match", "in": "header", "description": "The etag that the version must have. Default: any version.", "schema": object{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params

@@ -17,6 +17,8 @@ type factView struct {
 	Source        string       `json:"source,omitempty" doc:"user_explicit, inferred or imported."`
 	Confidence    *float64     `json:"confidence,omitempty"`
 	Client        string       `json:"client,omitempty" doc:"The client that saved the fact."`
+	Tool          string       `json:"tool,omitempty" doc:"The tool of the client."`
+	ByPerson      bool         `json:"confirmedByPerson" doc:"Whether a person confirmed the fact, on the pages or on the command line."`
 	FirstSeen     string       `json:"firstSeen,omitempty" api:"format=date"`
 	LastConfirmed string       `json:"lastConfirmed,omitempty" api:"format=date"`
 	Expires       string       `json:"expires,omitempty" api:"format=date"`
@@ -27,7 +29,7 @@ type factView struct {
 
 func factOf(f service.MemoryFact) factView {
 	return factView{
-		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client,
+		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client, Tool: f.Tool, ByPerson: f.PersonConfirmed,
 		FirstSeen: f.FirstSeen, LastConfirmed: f.Confirmed, Expires: f.Expires, Expired: f.Expired, Problem: f.Problem, ETag: f.Etag,
 	}
 }
@@ -113,7 +115,11 @@ type forgottenView struct {
 // forget is DELETE /api/memory/{type}/{key}.
 func (s *Server) forget(c *call, _ noBody) (forgottenView, error) {
 	name := c.r.PathValue("type") + "/" + c.r.PathValue("key")
-	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{name}})
+	base, err := c.ifMatch()
+	if err != nil {
+		return forgottenView{}, err
+	}
+	done, err := s.o.Service.Forget(c.r.Context(), c.actor(), service.ForgetInput{Space: c.actor().Space(), Keys: []string{name}, Base: base})
 	if err != nil {
 		return forgottenView{}, err
 	}

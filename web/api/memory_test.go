@@ -2,8 +2,13 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 )
+
+func ifMatch(value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("If-Match", value) }
+}
 
 // A key reads and changes the facts of its own space.
 func TestMemory(t *testing.T) {
@@ -45,7 +50,16 @@ func TestMemory(t *testing.T) {
 	}
 	want(t, "a key as path", w.ask("PUT", "/api/memory", "ann", `{"facts": [{"type": "a", "key": "../b", "value": "c"}]}`), 400, "invalid")
 	want(t, "no facts", w.ask("PUT", "/api/memory", "ann", `{"facts": []}`), 400, "invalid")
-	want(t, "forget", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil), 200, "")
+	etag := func() string {
+		var v struct{ Facts []struct{ ETag string } }
+		w.ask("GET", "/api/memory", "ann-reads", nil).into(t, &v)
+		return v.Facts[1].ETag
+	}
+	older := etag()
+	outcome(`{"facts": [{"type": "preference", "key": "seat", "value": "Prefers the aisle", "explicit": true}]}`)
+	want(t, "forget an older version", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil, ifMatch(`"`+older+`"`)), 409, "conflict")
+	want(t, "two etags", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil, ifMatch(`"a", "b"`)), 400, "invalid")
+	want(t, "forget the newest version", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil, ifMatch(etag())), 200, "")
 	want(t, "forget again", w.ask("DELETE", "/api/memory/preference/seat", "ann", nil), 404, "not_found")
 	if got := list(); len(got) != 2 {
 		t.Errorf("%+v", got)

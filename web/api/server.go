@@ -80,6 +80,7 @@ type about struct {
 	status              int    // of the answer; 0 means 200
 	notFound            bool   // the route can answer 404
 	conflict            bool   // the route can answer 409
+	ifMatch             bool   // the route reads the header If-Match
 	optionalBody        bool
 }
 
@@ -131,7 +132,7 @@ func (s *Server) allRoutes() []route {
 			id: "remember", summary: "Save facts", detail: "What the user said replaces every fact. What was inferred replaces an inferred fact of equal or lower confidence.",
 			answer: "An outcome for each fact, in order.", example: `{"facts": [{"type": "preference", "key": "seat", "value": "Prefers window seats", "explicit": true}]}`,
 		}, s.remember),
-		on(remove, "/api/memory/{type}/{key}", write, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true}, s.forget),
+		on(remove, "/api/memory/{type}/{key}", write, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true, conflict: true, ifMatch: true}, s.forget),
 		on(put, "/api/files", write, about{
 			id: "writeFile", summary: "Create or replace a text file of your space", detail: "To replace a file, send the etag of the version that you know. If you leave it out, the error contains the current etag.",
 			answer: "The new version.", conflict: true, example: `{"path": "knowledge/tea.md", "content": "# Tea\n"}`,

@@ -29,7 +29,7 @@ The list includes the files under memory/ that are not valid facts, with the rea
 					return err
 				}
 				return c.answer(list, func() {
-					table(c.Stdout, "FACT\tSOURCE\tCONFIRMED\tVALUE", list.Facts, factRow)
+					table(c.Stdout, "FACT\tORIGIN\tTOOL\tCONFIRMED\tVALUE", list.Facts, factRow)
 					if list.Left > 0 {
 						c.printf("%d more files under memory/ are not listed.\n", list.Left)
 					}
@@ -55,7 +55,11 @@ a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 					for _, f := range found.Findings {
 						c.printf("%s\n", f.Advice)
 						for _, x := range f.Facts {
-							c.printf("  %s: %s\n", printable(x.Name()), oneLine(strings.ReplaceAll(cmp.Or(x.Problem, x.Value), "\n", " ")))
+							origin := ""
+							if text := x.Origin(); text != "" {
+								origin = " (" + oneLine(text) + ")"
+							}
+							c.printf("  %s: %s%s\n", printable(x.Name()), oneLine(strings.ReplaceAll(cmp.Or(x.Problem, x.Value), "\n", " ")), origin)
 						}
 						if f.Left > 0 {
 							c.printf("  and %d more\n", f.Left)
@@ -69,14 +73,14 @@ a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 }
 
 func factRow(f service.MemoryFact) string {
-	source, value := f.Source, f.Value
+	origin, value := cmp.Or(f.Origin(), "unknown"), f.Value
 	switch {
 	case f.Problem != "":
-		source, value = "invalid", f.Problem
+		origin, value = "invalid", f.Problem
 	case f.Expired:
-		source = strings.TrimSpace(source + " (expired)")
+		origin += " (expired)"
 	}
-	return strings.Join([]string{printable(f.Name()), oneLine(source), f.Confirmed, oneLine(strings.ReplaceAll(value, "\n", " "))}, "\t")
+	return strings.Join([]string{printable(f.Name()), oneLine(origin), oneLine(f.Tool), f.Confirmed, oneLine(strings.ReplaceAll(value, "\n", " "))}, "\t")
 }
 
 func (c *call) memorySetCommand() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -29,7 +30,8 @@ A second import adds only what is new, and keeps what you have changed.`}, func(
 		format := fs.String("format", "", "the `FORMAT`: "+strings.Join(exports.Formats(), ", ")+" (default: as the content says)")
 		dryRun := fs.Bool("dry-run", false, "report what the import would create, and change nothing")
 		return func(ctx context.Context, args []string) error {
-			name, stream, err := exported(args[0])
+			var links linksLeftOut
+			name, stream, err := exported(args[0], &links)
 			if err != nil {
 				return err
 			}
@@ -42,6 +44,7 @@ A second import adds only what is new, and keeps what you have changed.`}, func(
 			if err != nil {
 				return err
 			}
+			done.Skipped = append(links.notes(), done.Skipped...)
 			return c.answer(done, func() { c.importedMemory(done) })
 		}
 	})
@@ -82,8 +85,9 @@ func (c *call) importedMemory(m service.ImportedMemory) {
 }
 
 // exported opens a file, or a directory as a zip archive. The name has the name of the
-// folder before it, which distinguishes the CLAUDE.md of two projects.
-func exported(arg string) (name string, stream io.ReadCloser, err error) {
+// folder before it, which distinguishes the CLAUDE.md of two projects. links is complete when
+// the stream has ended.
+func exported(arg string, links *linksLeftOut) (name string, stream io.ReadCloser, err error) {
 	info, err := os.Stat(arg)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil, fault.New(fault.NotFound, "There is no file or directory %q.", arg)
@@ -98,7 +102,7 @@ func exported(arg string) (name string, stream io.ReadCloser, err error) {
 	name = filepath.Base(filepath.Dir(whole)) + "/" + filepath.Base(whole)
 	if info.IsDir() {
 		r, w := io.Pipe()
-		go func() { w.CloseWithError(zipOf(arg, w)) }()
+		go func() { w.CloseWithError(zipOf(arg, w, links)) }()
 		return name, r, nil
 	}
 	f, err := os.Open(arg)
@@ -108,9 +112,32 @@ func exported(arg string) (name string, stream io.ReadCloser, err error) {
 	return name, f, nil
 }
 
+// linksLeftOut are the symbolic links in a directory, which an import does not follow.
+type linksLeftOut struct {
+	first []string // three at most
+	all   int
+}
+
+func (l *linksLeftOut) add(p string) {
+	if l.all++; l.all <= 3 {
+		l.first = append(l.first, p)
+	}
+}
+
+func (l *linksLeftOut) notes() (out []service.ImportNote) {
+	why := "It is a symbolic link, which an import does not follow."
+	if l.all > 1 {
+		why = fmt.Sprintf("It is one of %d symbolic links, which an import does not follow.", l.all)
+	}
+	for _, p := range l.first {
+		out = append(out, service.ImportNote{Path: p, Why: why})
+	}
+	return out
+}
+
 // zipOf writes the regular files of a directory. Files that no format reads are empty, so
 // that the server can list them as skipped.
-func zipOf(dir string, w io.Writer) error {
+func zipOf(dir string, w io.Writer, links *linksLeftOut) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -123,6 +150,9 @@ func zipOf(dir string, w io.Writer) error {
 			return fault.Wrap(err, fault.Unavailable, "%q cannot be read: %s.", filepath.Join(dir, p), cause(err))
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
 			return fs.SkipDir
+		case d.Type()&fs.ModeSymlink != 0:
+			links.add(p)
+			return nil
 		case !d.Type().IsRegular():
 			return nil
 		}
