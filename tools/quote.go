@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -56,32 +57,34 @@ type command struct {
 
 // commands are phrases that are common in texts written to mislead an AI, and rare in
 // documentation. They are as visible returns them.
-var commands = []command{
-	{[]string{"instruction", "prompt", "rule", "guideline", "direction", "message", "polic", "command"},
-		regexp.MustCompile(`\b(ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(previous|prior|above|earlier|preceding|your|system|developer|other)\b[^.]{0,20}\b(instruction|prompt|rule|guideline|direction|message|polic|command)`)},
-	{[]string{"ignore", "disregard", "forget"},
-		regexp.MustCompile(`\b(ignore|disregard|forget) (everything|all|anything)\b[^.]{0,20}\b(above|before|previous|prior|said|told)\b`)},
-	{[]string{"you must"}, regexp.MustCompile(`\byou must (now |always |also |first |immediately )*(call|invoke)\b`)},
-	{[]string{"system prompt", "developer prompt", "system message", "developer message"}, regexp.MustCompile(`\b(system|developer) (prompt|message)\b`)},
-	{[]string{"<|im", "[inst]", "<<sys>>", "<system", "</system", "<assistant", "</assistant", "<instruction", "</instruction"},
-		regexp.MustCompile(`<\|im(start|end)\||\[inst\]|<<sys>>|</?(system|assistant|instructions?)\b`)},
-	{[]string{"the user"}, regexp.MustCompile(`\b(do not|don't|don’t|never|without) (tell|inform|mention|reveal|alert|notify)(ing)?( this| it| any of this)?( to)? the user\b`)},
-	{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated|real|urgent|hidden) instructions?( for you| from|:)`)},
-	{[]string{"attention", "instruction", "message", "notice", "note"},
-		regexp.MustCompile(`\b(attention|instructions?|message|notice|note) (to|for) (the |all |any |every )?(ai|ais|llms?|ai (assistants?|agents?|models?)|language models?|assistants?|chatbots?)\b`)},
-	{[]string{"you are now"}, regexp.MustCompile(`\byou are now (dan\b|unrestricted|free (of|from)|in developer mode|acting as|an? [^.]{0,30}\b(ai|assistant|model|agent)\b)`)},
-	{[]string{" an ai", " an llm", "language model", "an assistant"}, regexp.MustCompile(`\b(if you are|as) an? (ai|llm|ai (assistant|agent|model)|language model|assistant)( reading this)?,? (you )?(must|should|have to|need to|ignore|call|send|do)\b`)},
-	{[]string{"anweisung", "befehle", "regeln"}, regexp.MustCompile(`\b(ignorier|vergiss|missacht)\w* [^.]{0,30}\b(vorherig|bisherig|obig|vorig)\w* (anweisung|befehl|regel)`)},
-	{[]string{"instructions", "consignes"}, regexp.MustCompile(`\b(ignore|oublie)\w* [^.]{0,20}\b(instructions|consignes) (précédentes|antérieures|ci-dessus)`)},
-	{[]string{"instrucciones"}, regexp.MustCompile(`\b(ignora|olvida)\w* [^.]{0,20}\binstrucciones (anteriores|previas)`)},
-	{[]string{"指令", "指示", "提示词"}, regexp.MustCompile(`(忽略|无视|忘记|無視|忘れ)[^。]{0,10}(指令|指示|提示词)|(以前|上記|これまで)の指示[^。]{0,6}(無視|忘れ)`)},
-}
+var commands = sync.OnceValue(func() []command {
+	return []command{
+		{[]string{"instruction", "prompt", "rule", "guideline", "direction", "message", "polic", "command"},
+			regexp.MustCompile(`\b(ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(previous|prior|above|earlier|preceding|your|system|developer|other)\b[^.]{0,20}\b(instruction|prompt|rule|guideline|direction|message|polic|command)`)},
+		{[]string{"ignore", "disregard", "forget"},
+			regexp.MustCompile(`\b(ignore|disregard|forget) (everything|all|anything)\b[^.]{0,20}\b(above|before|previous|prior|said|told)\b`)},
+		{[]string{"you must"}, regexp.MustCompile(`\byou must (now |always |also |first |immediately )*(call|invoke)\b`)},
+		{[]string{"system prompt", "developer prompt", "system message", "developer message"}, regexp.MustCompile(`\b(system|developer) (prompt|message)\b`)},
+		{[]string{"<|im", "[inst]", "<<sys>>", "<system", "</system", "<assistant", "</assistant", "<instruction", "</instruction"},
+			regexp.MustCompile(`<\|im(start|end)\||\[inst\]|<<sys>>|</?(system|assistant|instructions?)\b`)},
+		{[]string{"the user"}, regexp.MustCompile(`\b(do not|don't|don’t|never|without) (tell|inform|mention|reveal|alert|notify)(ing)?( this| it| any of this)?( to)? the user\b`)},
+		{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated|real|urgent|hidden) instructions?( for you| from|:)`)},
+		{[]string{"attention", "instruction", "message", "notice", "note"},
+			regexp.MustCompile(`\b(attention|instructions?|message|notice|note) (to|for) (the |all |any |every )?(ai|ais|llms?|ai (assistants?|agents?|models?)|language models?|assistants?|chatbots?)\b`)},
+		{[]string{"you are now"}, regexp.MustCompile(`\byou are now (dan\b|unrestricted|free (of|from)|in developer mode|acting as|an? [^.]{0,30}\b(ai|assistant|model|agent)\b)`)},
+		{[]string{" an ai", " an llm", "language model", "an assistant"}, regexp.MustCompile(`\b(if you are|as) an? (ai|llm|ai (assistant|agent|model)|language model|assistant)( reading this)?,? (you )?(must|should|have to|need to|ignore|call|send|do)\b`)},
+		{[]string{"anweisung", "befehle", "regeln"}, regexp.MustCompile(`\b(ignorier|vergiss|missacht)\w* [^.]{0,30}\b(vorherig|bisherig|obig|vorig)\w* (anweisung|befehl|regel)`)},
+		{[]string{"instructions", "consignes"}, regexp.MustCompile(`\b(ignore|oublie)\w* [^.]{0,20}\b(instructions|consignes) (précédentes|antérieures|ci-dessus)`)},
+		{[]string{"instrucciones"}, regexp.MustCompile(`\b(ignora|olvida)\w* [^.]{0,20}\binstrucciones (anteriores|previas)`)},
+		{[]string{"指令", "指示", "提示词"}, regexp.MustCompile(`(忽略|无视|忘记|無視|忘れ)[^。]{0,10}(指令|指示|提示词)|(以前|上記|これまで)の指示[^。]{0,6}(無視|忘れ)`)},
+	}
+})
 
 // hasCommands reports whether a text has a phrase of commands, also if invisible characters,
 // line breaks or emphasis divide it. It finds common phrases and not every attack.
 func hasCommands(text string) bool {
 	text = visible(text)
-	for _, c := range commands {
+	for _, c := range commands() {
 		for _, w := range c.words {
 			if strings.Contains(text, w) {
 				if c.phrase.MatchString(text) {
