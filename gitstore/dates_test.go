@@ -119,30 +119,3 @@ func TestDatesOfAnImportedHistory(t *testing.T) {
 		t.Errorf("from before the import: %v", since)
 	}
 }
-
-func BenchmarkDates(b *testing.B) {
-	s := newStore(b)
-	id := bigSpace(b, s, 10_000)
-	const commits = 2000
-	var last space.Commit
-	for i := range commits {
-		p := bigPath(i * 37 % 10_000)
-		last = commit(b, s, id, space.ChangeSet{Changes: []space.Change{{Path: p, Base: at(b, s, id, p), Content: fmt.Appendf(nil, "change %d", i)}}})
-	}
-	dates := func(from space.CommitID) {
-		if _, err := s.Dates(b.Context(), id, from, ""); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for b.Loop() {
-		r, release, err := s.acquire(b.Context(), id)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(median(5, func(int) { s.cache.Drop(r.db); dates("") }), "all-cold-ms")
-		b.ReportMetric(median(5, func(int) { dates("") }), "all-warm-ms")
-		b.ReportMetric(median(50, func(int) { dates(last.Parent) }), "one-commit-ms")
-		release()
-	}
-	b.ReportMetric(0, "ns/op")
-}

@@ -197,11 +197,3 @@ func TestMetrics(t *testing.T) {
 	// Two registries are independent.
 	telemetry.NewMetrics("v1").Counter("pushes_total", "Pushes.", "result")
 }
-
-func BenchmarkWrap(b *testing.B) {
-	h := telemetry.NewHTTP(telemetry.NewMetrics("v1"), nil).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	r := httptest.NewRequest("POST", "/mcp", nil)
-	for b.Loop() {
-		h.ServeHTTP(httptest.NewRecorder(), r)
-	}
-}
