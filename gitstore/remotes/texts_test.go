@@ -160,26 +160,6 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Each text consists of whole sentences that say what to do.
-func TestTextsAreSentences(t *testing.T) {
-	for _, p := range everyProblem() {
-		for _, r := range []space.Remote{{URL: elsewhere, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindGitHub}} {
-			x := explain(r, errorOf(p, hostOf(r.URL)))
-			for _, s := range []string{x.detail, x.remedy} {
-				if first := []rune(s + " ")[0]; !unicode.IsUpper(first) && !strings.HasPrefix(s, hostOf(r.URL)) || !strings.HasSuffix(s, ".") || strings.Contains(s, "..") || strings.Contains(s, "  ") {
-					t.Errorf("%s: %q is no sentence", p, s)
-				}
-			}
-			if x.slow && p != Missing && !strings.HasSuffix(x.remedy, kept) && !(p == NoAccess && strings.HasSuffix(x.remedy, keptByApp)) {
-				t.Errorf("%s: does not say that all is kept", p)
-			}
-			if x.problem != p && !(p == transport.Stale) {
-				t.Errorf("%s is told as %s", p, x.problem)
-			}
-		}
-	}
-}
-
 // Attack: a refusal links to another page for allowing a secret.
 func TestAllowLink(t *testing.T) {
 	for said, want := range map[string]string{
@@ -209,45 +189,6 @@ func TestShown(t *testing.T) {
 	}
 	if got := shown("日本語.md"); got != "“日本語.md”" {
 		t.Errorf("%s", got)
-	}
-}
-
-// The texts for a directory mention no browser, no token and no rules.
-func TestTextsOfDirectories(t *testing.T) {
-	for _, url := range []string{"/srv/notes", "file:///srv/notes"} {
-		r := space.Remote{URL: url, Branch: "main", Kind: space.KindNone, Trusted: true}
-		for _, e := range []error{errorOf(transport.Gone, "this machine"), errorOf(transport.Forbidden, "this machine"), checkedOut("this machine")} {
-			x := explain(r, e)
-			for _, wrong := range []string{"browser", "token", "credential", "archived", "rule "} {
-				if strings.Contains(x.detail+x.remedy, wrong) {
-					t.Errorf("%s: %s %s", url, x.detail, x.remedy)
-				}
-			}
-		}
-		if x := explain(r, checkedOut("this machine")); !strings.Contains(x.detail, "checked out") || !strings.Contains(x.remedy, "git init --bare") {
-			t.Errorf("%s %s", x.detail, x.remedy)
-		}
-		if x := explain(r, errorOf(transport.Gone, "this machine")); !strings.Contains(x.remedy, "git init --bare") {
-			t.Errorf("%s %s", x.detail, x.remedy)
-		}
-	}
-}
-
-// A refused token may have been copied wrongly, and a token without read access needs both
-// rights.
-func TestTextsOfTokens(t *testing.T) {
-	for _, url := range []string{elsewhere, atGitHub} {
-		r := space.Remote{URL: url, Branch: "main", Kind: space.KindToken}
-		if x := explain(r, errorOf(transport.Auth, hostOf(url))); !strings.Contains(x.remedy, "mistyped") {
-			t.Errorf("%s", x.remedy)
-		}
-		read := &transport.Error{Problem: transport.Forbidden, Op: "list", Host: hostOf(url)}
-		if x := explain(r, read); !strings.Contains(x.remedy, "read and write") || strings.Contains(x.remedy, "may only read") {
-			t.Errorf("%s", x.remedy)
-		}
-		if !strings.Contains(read.Remedy(), "read and write") {
-			t.Errorf("%s", read.Remedy())
-		}
 	}
 }
 
