@@ -11,6 +11,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // datesLikeGit compares the dates of all files of head with git's dates.
@@ -109,7 +110,7 @@ func TestDatesOfAnImportedHistory(t *testing.T) {
 	s := newStore(t)
 	id := space.NewSpaceID()
 	first := must(s.Create(t.Context(), id, StartingTree(), space.Meta{Author: ada}))(t)
-	must(s.Import(t.Context(), id, FromGit(GitSource{URL: dir, AllowLocal: true}), space.Meta{Author: ada}, nil))(t)
+	must(s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, dir)), space.Meta{Author: ada}, nil))(t)
 	dates := datesLikeGit(t, s, id)
 	if got := dates["old.md"].UTC().Format(time.RFC3339); got != "2019-03-04T03:06:07Z" {
 		t.Error(got)
