@@ -9,6 +9,15 @@ import (
 	"satchel/internal/space"
 )
 
+// problemOf returns the problem of a transfer, or "" if there is none.
+func problemOf(err error) transport.Problem {
+	var e *transport.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Problem
+}
+
 // writer is a server with a space whose remote is the origin.
 type writer struct {
 	t  testing.TB
@@ -31,7 +40,7 @@ func (w *writer) syncOnce() {
 			integrate(w.t, w.s, w.id, f.Tip)
 		}
 		_, err := w.s.Push(ctx, w.id, w.o.endpoint(), "main", nil)
-		if transport.ProblemOf(err) == transport.Stale {
+		if problemOf(err) == transport.Stale {
 			continue
 		}
 		if err != nil {
@@ -104,7 +113,7 @@ func TestARemoteThatMovedOnRefusesThePush(t *testing.T) {
 	receive(t, s, id, o, "main")
 	commit(t, s, id, writes(map[string]string{"o": "o"}))
 	theirs := o.commit(string(base), "main", "echo t > t")
-	if _, err := s.Push(t.Context(), id, o.endpoint(), "main", nil); transport.ProblemOf(err) != transport.Stale {
+	if _, err := s.Push(t.Context(), id, o.endpoint(), "main", nil); problemOf(err) != transport.Stale {
 		t.Errorf("%v", err)
 	}
 	var te *transport.Error

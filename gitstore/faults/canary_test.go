@@ -209,7 +209,7 @@ func runCanary(t *testing.T, direct bool) {
 			t.Fatal(err)
 		}
 	}
-	db, err := database.Open(ctx, database.Options{URL: database.SQLiteURL(filepath.Join(dir, "satchel.db")), Logger: logger, Slow: time.Nanosecond})
+	db, err := database.Open(ctx, database.Options{URL: "sqlite:" + filepath.Join(dir, "satchel.db"), Logger: logger, Slow: time.Nanosecond})
 	must(err)
 	defer db.Close()
 	_, err = db.Migrate(ctx, remotes.Migrations()...)

@@ -163,7 +163,7 @@ func (w *writer) open(ctx context.Context) (end func() error, err error) {
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if w.db, err = database.Open(ctx, database.Options{URL: database.SQLiteURL(filepath.Join(w.Dir, "satchel.db")), Logger: log}); err != nil {
+	if w.db, err = database.Open(ctx, database.Options{URL: "sqlite:" + filepath.Join(w.Dir, "satchel.db"), Logger: log}); err != nil {
 		return nil, err
 	}
 	closers = append(closers, w.db.Close)

@@ -31,15 +31,6 @@ type policy struct {
 // CheckURL returns an error if a remote's URL is not allowed; trusted means that the
 // operator trusts it. The error is a fault.Invalid that says why. A name that resolves to a
 // private address is only rejected when it is dialled.
-func CheckURL(raw string, trusted bool) error {
-	_, err := policy{
-		trusted: trusted, ports: []uint16{443},
-		address: func(a netip.Addr) error { return egress.Check(a) },
-	}.check(raw)
-	return err
-}
-
-// CheckURL is the package's CheckURL with the exceptions of Options.Egress.
 func (c *Client) CheckURL(raw string, trusted bool) error {
 	_, err := c.policy(Endpoint{Trusted: trusted}).check(raw)
 	return err
