@@ -30,6 +30,7 @@ import (
 	"satchel/gitstore/transport"
 	"satchel/internal/database"
 	"satchel/internal/egress"
+	"satchel/internal/egress/egresstest"
 	"satchel/internal/seal"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -219,9 +220,8 @@ func runCanary(t *testing.T, direct bool) {
 	o := transport.Options{Logger: logger}
 	target := srv.URL(repoName)
 	if !direct {
-		dns := newResolver(t, func(string) dnsFault { return dnsFine })
 		proxy, err := egress.NewProxy(ctx, egress.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Ports: []uint16{uint16(port)},
-			Resolver: dns.client(), Logger: logger})
+			Resolver: egresstest.Resolver(t, egresstest.Answers{"w0.remote.test": {egresstest.Addrs("127.0.0.1")}}), Logger: logger})
 		must(err)
 		defer proxy.Close()
 		o.Egress = proxy
