@@ -10,6 +10,7 @@ import (
 	"satchel/gitstore/trees"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // bombTree writes levels of trees. Each tree has many names for one subtree. The lowest tree
@@ -76,13 +77,9 @@ func TestAttackAGitBombIsNotTaken(t *testing.T) {
 			if _, err := s.Integrate(t.Context(), id, tip, space.Meta{Author: ada}); fault.CodeOf(err) != fault.NotFound {
 				t.Error(err)
 			}
-			for what, src := range map[string]ImportSource{
-				"git": FromGit(GitSource{URL: o.dir, AllowLocal: true}), "bundle": FromBundle(bundle(t, o.dir)),
-			} {
-				other := newSpace(t, s, nil)
-				if res, err := s.Import(t.Context(), other, src, space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.TooLarge {
-					t.Errorf("%s: %+v %v", what, res, err)
-				}
+			other := newSpace(t, s, nil)
+			if res, err := s.Import(t.Context(), other, FromBundle(testenv.Bundle(t, o.dir)), space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.TooLarge {
+				t.Errorf("%+v %v", res, err)
 			}
 		})
 	}
@@ -166,7 +163,7 @@ func TestAttackTreesThatAreNestedTooDeepAreMalformed(t *testing.T) {
 	if _, err := s.Fetch(t.Context(), id, o.endpoint(), "main", nil); fault.CodeOf(err) != fault.Invalid {
 		t.Error(err)
 	}
-	if _, err := s.Import(t.Context(), id, FromGit(GitSource{URL: o.dir, AllowLocal: true}), space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.Invalid {
+	if _, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, o.dir)), space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.Invalid {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // datesLikeGit compares the dates of all files of head with git's dates.
@@ -109,7 +110,7 @@ func TestDatesOfAnImportedHistory(t *testing.T) {
 	s := newStore(t)
 	id := space.NewSpaceID()
 	first := must(s.Create(t.Context(), id, StartingTree(), space.Meta{Author: ada}))(t)
-	must(s.Import(t.Context(), id, FromGit(GitSource{URL: dir, AllowLocal: true}), space.Meta{Author: ada}, nil))(t)
+	must(s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, dir)), space.Meta{Author: ada}, nil))(t)
 	dates := datesLikeGit(t, s, id)
 	if got := dates["old.md"].UTC().Format(time.RFC3339); got != "2019-03-04T03:06:07Z" {
 		t.Error(got)
@@ -118,31 +119,4 @@ func TestDatesOfAnImportedHistory(t *testing.T) {
 	if !since["new.md"].Equal(dates["new.md"]) || len(since) != 3 {
 		t.Errorf("from before the import: %v", since)
 	}
-}
-
-func BenchmarkDates(b *testing.B) {
-	s := newStore(b)
-	id := bigSpace(b, s, 10_000)
-	const commits = 2000
-	var last space.Commit
-	for i := range commits {
-		p := bigPath(i * 37 % 10_000)
-		last = commit(b, s, id, space.ChangeSet{Changes: []space.Change{{Path: p, Base: at(b, s, id, p), Content: fmt.Appendf(nil, "change %d", i)}}})
-	}
-	dates := func(from space.CommitID) {
-		if _, err := s.Dates(b.Context(), id, from, ""); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for b.Loop() {
-		r, release, err := s.acquire(b.Context(), id)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(median(5, func(int) { s.cache.Drop(r.db); dates("") }), "all-cold-ms")
-		b.ReportMetric(median(5, func(int) { dates("") }), "all-warm-ms")
-		b.ReportMetric(median(50, func(int) { dates(last.Parent) }), "one-commit-ms")
-		release()
-	}
-	b.ReportMetric(0, "ns/op")
 }

@@ -113,7 +113,7 @@ func TestDiskFull(t *testing.T) {
 			return err
 		},
 		"Import of a repository": func(t *testing.T, s *Store, id space.SpaceID) error {
-			_, err := s.Import(t.Context(), id, FromGit(GitSource{URL: source, AllowLocal: true}), space.Meta{Author: ada}, nil)
+			_, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, source)), space.Meta{Author: ada}, nil)
 			return err
 		},
 		"Fetch and Integrate": func(t *testing.T, s *Store, id space.SpaceID) error {

@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // Attack: a history is small to send, but git needs much memory for it.
@@ -19,17 +20,9 @@ func TestAnImportThatNeedsTooMuchMemoryIsTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	for name, from := range map[string]ImportSource{
-		"bundle":    FromBundle(bundle(t, dir)),
-		"directory": FromGit(GitSource{URL: dir, AllowLocal: true}),
-	} {
-		id := space.NewSpaceID()
-		if _, err := s.Create(t.Context(), id, StartingTree(), space.Meta{Author: ada}); err != nil {
-			t.Fatal(err)
-		}
-		_, err := s.Import(t.Context(), id, from, space.Meta{Author: ada}, nil)
-		if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "memory") {
-			t.Errorf("%s: got %v", name, err)
-		}
+	id := newSpace(t, s, nil)
+	_, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, dir)), space.Meta{Author: ada}, nil)
+	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "memory") {
+		t.Errorf("got %v", err)
 	}
 }

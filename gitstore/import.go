@@ -22,8 +22,7 @@ import (
 	"satchel/internal/space"
 )
 
-// ImportSource is a source from which a space is filled: [FromDirectory], [FromTar],
-// [FromGit] or [FromBundle].
+// ImportSource is a source from which a space is filled: [FromTar] or [FromBundle].
 type ImportSource interface {
 	// begin opens the source.
 	begin(ctx context.Context, s *Store, progress func(string)) (src importReader, err error)

@@ -26,7 +26,7 @@ func TestAnImportAgainMakesNoSecondCopy(t *testing.T) {
 	overwrite(t, filepath.Join(dir, "b"), "theirs")
 	imported := func() ImportResult {
 		t.Helper()
-		return must(s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada}, nil))(t)
+		return must(s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada}, nil))(t)
 	}
 	if first := imported(); len(first.Commit.Conflicts) != 2 || !first.Commit.Changed {
 		t.Fatalf("%+v", first)

@@ -18,31 +18,6 @@ import (
 	"satchel/internal/space"
 )
 
-// FromDirectory imports the files of a directory on this machine. Only an operator may
-// name one. It skips directories named .git. It imports links as links and never
-// follows them.
-func FromDirectory(dir string) ImportSource { return directory(dir) }
-
-type directory string
-
-func (d directory) begin(context.Context, *Store, func(string)) (importReader, error) {
-	root, err := os.OpenRoot(string(d))
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "The directory %s cannot be read: %v.", string(d), errors.Unwrap(err))
-	}
-	return &directoryReader{root: root}, nil
-}
-
-type directoryReader struct{ root *os.Root }
-
-func (d *directoryReader) Name() string         { return "a directory" }
-func (d *directoryReader) history() *quarantine { return nil }
-func (d *directoryReader) Close()               { d.root.Close() }
-
-func (d *directoryReader) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
-	return walkRoot(ctx, d.root, "", visit, refuse, 0)
-}
-
 // walkRoot visits the files below a directory. It reads through the directory's handle,
 // so that it cannot leave the directory, even if entries are exchanged meanwhile.
 func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(importFile) error, refuse func(string, error), depth int) error {

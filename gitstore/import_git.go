@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
@@ -18,23 +16,6 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
-
-// GitSource names a git repository on this machine to import.
-type GitSource struct {
-	// URL is a path on this machine. It cannot be an address: git would connect to it
-	// from here, past the rules of internal/egress. To import from an address, fetch it
-	// with gitstore/transport, which follows these rules, or fetch it on another
-	// machine and import a bundle.
-	URL string
-	// AllowLocal confirms that the path is the operator's own. Without it, nothing is
-	// imported.
-	AllowLocal bool
-	// Branch is the branch to take; empty means the repository's default.
-	Branch string
-}
-
-// FromGit imports a repository on this machine with its history.
-func FromGit(g GitSource) ImportSource { return g }
 
 // FromBundle imports a git bundle of a repository's HEAD with its history. The bundle
 // may come from anyone.
@@ -97,47 +78,6 @@ func initQuarantine(dir string) error {
 	return nil
 }
 
-func (g GitSource) begin(ctx context.Context, s *Store, progress func(string)) (importReader, error) {
-	from, err := g.check()
-	if err != nil {
-		return nil, err
-	}
-	ref := "HEAD"
-	if g.Branch != "" {
-		if strings.HasPrefix(g.Branch, "-") || strings.ContainsAny(g.Branch, " ~^:?*[\\\x7f") || strings.Contains(g.Branch, "..") || commits.OneLine(g.Branch, commits.MaxName) != g.Branch {
-			return nil, fault.New(fault.Invalid, "%q is not the name of a branch.", commits.Cut(g.Branch, 60))
-		}
-		ref = "refs/heads/" + g.Branch
-	}
-	q, err := s.newQuarantine("a git repository")
-	if err != nil {
-		return nil, err
-	}
-	if err := q.receive(ctx, from, "file", ref, progress); err != nil {
-		q.Close()
-		return nil, err
-	}
-	return q, nil
-}
-
-// check returns the directory to pass to git.
-func (g GitSource) check() (dir string, err error) {
-	if strings.Contains(g.URL, "://") || strings.Contains(g.URL, "::") {
-		return "", fault.New(fault.Invalid, "Only directories can be imported from here.")
-	}
-	if !g.AllowLocal {
-		return "", fault.New(fault.Invalid, "Only the operator of this machine can import one of its directories.")
-	}
-	abs, err := filepath.Abs(g.URL)
-	if err != nil {
-		return "", err
-	}
-	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
-		return "", fault.New(fault.Invalid, "%s is not a directory.", g.URL)
-	}
-	return abs, nil
-}
-
 func (b bundleSource) begin(ctx context.Context, s *Store, progress func(string)) (importReader, error) {
 	q, err := s.newQuarantine("a git repository")
 	if err != nil {
@@ -163,21 +103,12 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, progress f
 	if n > q.s.o.Limits.Repository {
 		return tooMuchHistory(q.s.o.Limits.Repository)
 	}
-	bad := func(err error) error {
-		if gitcmd.OutOfMemory(err) {
-			return tooMuchMemory(err)
-		}
-		if fault.CodeOf(err) != fault.Internal || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
-	}
 	if _, err := q.git(ctx, gitcmd.Cmd{Args: []string{"bundle", "verify", "-q", name}}); err != nil {
-		return bad(err)
+		return q.explain(ctx, err)
 	}
 	out, err := q.git(ctx, gitcmd.Cmd{Args: []string{"bundle", "list-heads", name}})
 	if err != nil {
-		return bad(err)
+		return q.explain(ctx, err)
 	}
 	ref := ""
 	for line := range strings.Lines(string(out)) {
@@ -189,11 +120,7 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, progress f
 	if ref == "" {
 		return fault.New(fault.Invalid, "The bundle has no branch.")
 	}
-	err = q.receive(ctx, name, "file", ref, progress)
-	if fault.CodeOf(err) == fault.Unavailable {
-		return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
-	}
-	return err
+	return q.receive(ctx, name, ref, progress)
 }
 
 func (q *quarantine) git(ctx context.Context, c gitcmd.Cmd) ([]byte, error) {
@@ -203,14 +130,11 @@ func (q *quarantine) git(ctx context.Context, c gitcmd.Cmd) ([]byte, error) {
 
 // receive fetches a branch, checks every object, and leaves one pack with everything
 // that the branch reaches.
-func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, progress func(string)) error {
+func (q *quarantine) receive(ctx context.Context, from, ref string, progress func(string)) error {
 	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
-	sized, stop := q.limitSize(ctx)
-	_, err := q.git(sized, gitcmd.Cmd{Protocols: protocol, Progress: onlyProgress(progress), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args})
-	stop()
-	if err != nil {
-		return q.explain(sized, err)
+	if _, err := q.git(ctx, gitcmd.Cmd{Protocols: "file", Progress: onlyProgress(progress), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args}); err != nil {
+		return q.explain(ctx, err)
 	}
 	// Not every version of git checks the objects of a bundle during a fetch.
 	if _, err := q.git(ctx, gitcmd.Cmd{Config: gitcmd.FsckConfig("fsck"), Args: []string{"fsck", "--strict", "--no-dangling", "--no-progress"}}); err != nil {
@@ -220,6 +144,7 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, pr
 		return q.explain(ctx, err)
 	}
 	q.r = &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
+	var err error
 	if q.r.db, err = packfile.Open(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
 		q.r = nil
 		return err
@@ -248,38 +173,6 @@ func onlyProgress(progress func(string)) func(string) {
 	}
 }
 
-// limitSize ends a fetch that exceeds the size limit of a repository.
-func (q *quarantine) limitSize(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(500 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			var n int64
-			filepath.WalkDir(q.repoDir(), func(_ string, d fs.DirEntry, err error) error {
-				if err == nil && d.Type().IsRegular() {
-					if st, err := d.Info(); err == nil {
-						n += st.Size()
-					}
-				}
-				return nil
-			})
-			if n > q.s.o.Limits.Repository {
-				cancel(tooMuchHistory(q.s.o.Limits.Repository))
-				return
-			}
-		}
-	}()
-	return ctx, func() { cancel(nil); <-done }
-}
-
 func tooMuchHistory(limit int64) error {
 	return fault.New(fault.TooLarge, "The repository is larger than the %s that a space may have.", bytesize.Text(limit))
 }
@@ -291,8 +184,8 @@ func tooMuchMemory(err error) error {
 // explain turns git's error into one that the caller can act on. git's message may name
 // paths on the host, so it stays in the log.
 func (q *quarantine) explain(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	var g *gitcmd.Error
 	if !errors.As(err, &g) || isDiskFull(err) {
@@ -309,18 +202,12 @@ func (q *quarantine) explain(ctx context.Context, err error) error {
 	switch {
 	case gitcmd.OutOfMemory(err):
 		return tooMuchMemory(err)
-	case has("couldn't find remote ref"):
-		return fault.Wrap(err, fault.Invalid, "The repository has no commits, or no branch of that name.")
 	case has("shallow"):
 		return fault.Wrap(err, fault.Invalid, "The repository is a shallow clone. Run git fetch --unshallow in it first.")
 	case has("fsck", "error in tree", "error in commit", "error in blob", "error in tag", "invalid", "corrupt"):
 		return fault.Wrap(err, fault.Invalid, "The repository holds an object that git refuses as malformed or dangerous (%s).", fsckReason(g.Stderr))
-	case has("could not read Username", "Authentication failed", "returned error: 403", "returned error: 401"):
-		return fault.Wrap(err, fault.Forbidden, "The repository asks for a password. Clone it yourself, and import the directory.")
-	case has("does not appear to be a git repository", "not found", "Repository not found"):
-		return fault.Wrap(err, fault.NotFound, "There is no git repository there.")
 	}
-	return fault.Wrap(err, fault.Unavailable, "The repository could not be fetched. The server's log has git's message.")
+	return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 }
 
 // fsckReason picks git's name of the defect, such as hasDotgit.

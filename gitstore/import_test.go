@@ -40,77 +40,70 @@ func sourceRepo(t testing.TB, change func(dir string)) string {
 	return dir
 }
 
-func bundle(t testing.TB, dir string) io.Reader {
+// files returns a source with the files of a directory, as the command line sends them.
+func files(t testing.TB, dir string) ImportSource {
 	t.Helper()
-	out, err := testenv.Git(t, dir, "bundle", "create", "-q", "-", "HEAD").Output()
-	if err != nil {
+	var b bytes.Buffer
+	if err := WriteTar(t.Context(), dir, &b, 0); err != nil {
 		t.Fatal(err)
 	}
-	return bytes.NewReader(out)
+	return FromTar(&b)
 }
 
 func TestAHistoryBecomesThatOfAPristineSpace(t *testing.T) {
 	dir := sourceRepo(t, nil)
-	for name, src := range map[string]func() ImportSource{
-		"directory": func() ImportSource { return FromGit(GitSource{URL: dir, AllowLocal: true}) },
-		"branch":    func() ImportSource { return FromGit(GitSource{URL: dir, AllowLocal: true, Branch: "trunk"}) },
-		"bundle":    func() ImportSource { return FromBundle(bundle(t, dir)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			rec := &recorder{}
-			s := newStore(t, func(o *Options) { o.Events = rec })
-			id := space.NewSpaceID()
-			first, err := s.Create(t.Context(), id, StartingTree(), space.Meta{Author: ada})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sd := seed(t, s, id)
-			defer sd.Release()
-			lines := 0
-			res, err := s.Import(t.Context(), id, src(), space.Meta{Author: ada}, func(string) { lines++ })
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !res.History || !res.Commit.Changed || res.Files != 2 || res.Noted != 0 {
-				t.Errorf("%+v", res)
-			}
-			files := tree(t, s, id)
-			if files["resources/instructions.md"] != "theirs" || files["readme.md"] != "new" || files["knowledge/README.md"] == "" {
-				t.Errorf("%v", files)
-			}
-			if got := git(t, s.repoDir(id), "log", "--format=%s", "main"); got != "Import a git repository\nSecond\nFirst" {
-				t.Errorf("log:\n%s", got)
-			}
-			if got := gitIn(t, sd, "log", "--format=%s"); got != "Import a git repository\nSecond\nFirst" {
-				t.Errorf("log inside:\n%s", got)
-			}
-			// The objects that a sandbox of the first commit needs still exist.
-			if ds, err := s.Diff(t.Context(), id, first.ID, res.Commit.ID); err != nil || len(ds) != 2 || len(res.Commit.Files) != 2 {
-				t.Errorf("%v %v", ds, err)
-			}
-			fsck(t, s, id)
-			if left, _ := os.ReadDir(filepath.Join(s.o.Dir, quarantineDir)); len(left) > 0 {
-				t.Error("the quarantine is left")
-			}
-			commit(t, s, id, writes(map[string]string{"more": "x"}))
-			if len(rec.ids) != 3 {
-				t.Errorf("%d events", len(rec.ids))
-			}
-			// The space now has a history, so a second import replaces nothing.
-			again, err := s.Import(t.Context(), id, FromBundle(bundle(t, sourceRepo(t, func(d string) {
-				overwrite(t, filepath.Join(d, "readme.md"), "other\n")
-			}))), space.Meta{Author: ada}, nil)
-			if err != nil || again.History || len(again.Commit.Conflicts) != 1 {
-				t.Errorf("%+v %v", again, err)
-			}
-			if tree(t, s, id)["readme.md"] != "new" {
-				t.Error("the second import replaced a file")
-			}
-		})
+	rec := &recorder{}
+	s := newStore(t, func(o *Options) { o.Events = rec })
+	id := space.NewSpaceID()
+	first, err := s.Create(t.Context(), id, StartingTree(), space.Meta{Author: ada})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sd := seed(t, s, id)
+	defer sd.Release()
+	lines := 0
+	res, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, dir)), space.Meta{Author: ada}, func(string) { lines++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !res.History || !res.Commit.Changed || res.Files != 2 || res.Noted != 0 {
+		t.Errorf("%+v", res)
+	}
+	files := tree(t, s, id)
+	if files["resources/instructions.md"] != "theirs" || files["readme.md"] != "new" || files["knowledge/README.md"] == "" {
+		t.Errorf("%v", files)
+	}
+	if got := git(t, s.repoDir(id), "log", "--format=%s", "main"); got != "Import a git repository\nSecond\nFirst" {
+		t.Errorf("log:\n%s", got)
+	}
+	if got := gitIn(t, sd, "log", "--format=%s"); got != "Import a git repository\nSecond\nFirst" {
+		t.Errorf("log inside:\n%s", got)
+	}
+	// The objects that a sandbox of the first commit needs still exist.
+	if ds, err := s.Diff(t.Context(), id, first.ID, res.Commit.ID); err != nil || len(ds) != 2 || len(res.Commit.Files) != 2 {
+		t.Errorf("%v %v", ds, err)
+	}
+	fsck(t, s, id)
+	if left, _ := os.ReadDir(filepath.Join(s.o.Dir, quarantineDir)); len(left) > 0 {
+		t.Error("the quarantine is left")
+	}
+	commit(t, s, id, writes(map[string]string{"more": "x"}))
+	if len(rec.ids) != 3 {
+		t.Errorf("%d events", len(rec.ids))
+	}
+	// The space now has a history, so a second import replaces nothing.
+	again, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, sourceRepo(t, func(d string) {
+		overwrite(t, filepath.Join(d, "readme.md"), "other\n")
+	}))), space.Meta{Author: ada}, nil)
+	if err != nil || again.History || len(again.Commit.Conflicts) != 1 {
+		t.Errorf("%+v %v", again, err)
+	}
+	if tree(t, s, id)["readme.md"] != "new" {
+		t.Error("the second import replaced a file")
 	}
 }
 
-func TestFilesAreImportedFromADirectoryAndAStream(t *testing.T) {
+func TestFilesAreImportedFromADirectory(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "secret")
 	overwrite(t, outside, "secret")
@@ -133,42 +126,29 @@ func TestFilesAreImportedFromADirectoryAndAStream(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, src := range map[string]func() ImportSource{
-		"directory": func() ImportSource { return FromDirectory(dir) },
-		"stream": func() ImportSource {
-			var b bytes.Buffer
-			if err := WriteTar(t.Context(), dir, &b, 0); err != nil {
-				t.Fatal(err)
-			}
-			return FromTar(&b)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStore(t, func(o *Options) { o.Limits.File = 1000 })
-			id := newSpace(t, s, map[string]string{"resources/instructions.md": "seed", "other": "o"})
-			res, err := s.Import(t.Context(), id, src(), space.Meta{Author: ada}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := map[string]string{"nested/kept.md": "kept", "resources/instructions.md": "mine", "in": "nested/kept.md", "other": "o"}
-			if got := tree(t, s, id); fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%v, want %v", got, want)
-			}
-			noted := map[string]bool{}
-			for _, n := range res.Notes {
-				noted[n.Path] = true
-			}
-			for _, p := range []string{"big", "bad\nname", "out", "up", "fifo"} {
-				if !noted[p] {
-					t.Errorf("%q was left out in silence", p)
-				}
-			}
-			if len(noted) != 5 || res.Noted != 5 {
-				t.Errorf("%+v", res.Notes)
-			}
-			fsck(t, s, id)
-		})
+	s := newStore(t, func(o *Options) { o.Limits.File = 1000 })
+	id := newSpace(t, s, map[string]string{"resources/instructions.md": "seed", "other": "o"})
+	res, err := s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada}, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	want := map[string]string{"nested/kept.md": "kept", "resources/instructions.md": "mine", "in": "nested/kept.md", "other": "o"}
+	if got := tree(t, s, id); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	noted := map[string]bool{}
+	for _, n := range res.Notes {
+		noted[n.Path] = true
+	}
+	for _, p := range []string{"big", "bad\nname", "out", "up", "fifo"} {
+		if !noted[p] {
+			t.Errorf("%q was left out in silence", p)
+		}
+	}
+	if len(noted) != 5 || res.Noted != 5 {
+		t.Errorf("%+v", res.Notes)
+	}
+	fsck(t, s, id)
 }
 
 // TestHostileTar imports entries that could lead a tar program out of the space.
@@ -232,32 +212,13 @@ func TestHostileRepositories(t *testing.T) {
 	git(t, hooks, "config", "core.fsmonitor", "touch "+owned)
 	git(t, hooks, "config", "uploadpack.packObjectsHook", "touch "+owned+";")
 
-	numbered := filepath.Join(t.TempDir(), "401-403")
-	if err := os.Mkdir(numbered, 0o755); err != nil {
-		t.Fatal(err)
-	}
-
 	for name, c := range map[string]struct {
 		src  ImportSource
 		code fault.Code
 	}{
-		"a .GIT directory in a tree":       {FromGit(GitSource{URL: dotgit, AllowLocal: true}), fault.Invalid},
-		"a .GIT directory in a bundle":     {FromBundle(bundle(t, dotgit)), fault.Invalid},
-		"half a bundle":                    {FromBundle(io.LimitReader(bundle(t, hooks), 300)), fault.Invalid},
-		"no bundle":                        {FromBundle(strings.NewReader("hello")), fault.Invalid},
-		"a local path without permission":  {FromGit(GitSource{URL: hooks}), fault.Invalid},
-		"file://":                          {FromGit(GitSource{URL: "file://" + hooks, AllowLocal: true}), fault.Invalid},
-		"ext::":                            {FromGit(GitSource{URL: "ext::sh -c touch% " + owned, AllowLocal: true}), fault.Invalid},
-		"ssh":                              {FromGit(GitSource{URL: "ssh://git@localhost/x"}), fault.Invalid},
-		"plain http":                       {FromGit(GitSource{URL: "http://127.0.0.1:1/x"}), fault.Invalid},
-		"an option as URL":                 {FromGit(GitSource{URL: "--upload-pack=touch " + owned, AllowLocal: true}), fault.Invalid},
-		"an option as branch":              {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "--upload-pack=x"}), fault.Invalid},
-		"a password in the URL":            {FromGit(GitSource{URL: "https://u:canary@127.0.0.1:1/x"}), fault.Invalid},
-		"a branch that is not there":       {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "nope"}), fault.Invalid},
-		"no repository":                    {FromGit(GitSource{URL: t.TempDir(), AllowLocal: true}), fault.NotFound},
-		"no repository, named as a status": {FromGit(GitSource{URL: numbered, AllowLocal: true}), fault.NotFound},
-		"attack: git leaves past the rules for addresses": {FromGit(GitSource{URL: "https://127.0.0.1:1/x"}), fault.Invalid},
-		"attack: the same, as the operator's":             {FromGit(GitSource{URL: "https://127.0.0.1:1/x", AllowLocal: true}), fault.Invalid},
+		"a .GIT directory in a bundle": {FromBundle(testenv.Bundle(t, dotgit)), fault.Invalid},
+		"half a bundle":                {FromBundle(io.LimitReader(testenv.Bundle(t, hooks), 300)), fault.Invalid},
+		"no bundle":                    {FromBundle(strings.NewReader("hello")), fault.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := s.Import(t.Context(), id, c.src, space.Meta{}, nil)
@@ -272,7 +233,7 @@ func TestHostileRepositories(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.Import(t.Context(), id, FromGit(GitSource{URL: hooks, AllowLocal: true}), space.Meta{}, nil); err != nil {
+	if _, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, hooks)), space.Meta{}, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(owned); err == nil {
@@ -292,7 +253,7 @@ func TestOddHistoriesAreKept(t *testing.T) {
 	})
 	s := newStore(t, func(o *Options) { o.Limits.File = 1000 })
 	id := newSpace(t, s, map[string]string{"seeded": "s"})
-	res, err := s.Import(t.Context(), id, FromGit(GitSource{URL: dir, AllowLocal: true}), space.Meta{Author: ada}, nil)
+	res, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, dir)), space.Meta{Author: ada}, nil)
 	if err != nil || res.Noted != 2 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -322,7 +283,7 @@ func TestImportsKeepToTheLimits(t *testing.T) {
 	id := newSpace(t, s, map[string]string{"a": "a"})
 	dir := sourceRepo(t, func(d string) { overwrite(t, filepath.Join(d, "x"), strings.Repeat("x", 600)) })
 	for name, src := range map[string]ImportSource{
-		"directory": FromDirectory(dir), "git": FromGit(GitSource{URL: dir, AllowLocal: true}), "bundle": FromBundle(bundle(t, dir)),
+		"directory": files(t, dir), "bundle": FromBundle(testenv.Bundle(t, dir)),
 	} {
 		if _, err := s.Import(t.Context(), id, src, space.Meta{}, nil); fault.CodeOf(err) != fault.TooLarge {
 			t.Errorf("%s: %v", name, err)

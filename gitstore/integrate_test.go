@@ -336,7 +336,7 @@ func TestPathsOfARemote(t *testing.T) {
 			sub := strings.TrimSpace(gitStdin(t, o.dir, "100644 blob "+blob+"\tconfig\n", "mktree"))
 			tree := strings.TrimSpace(gitStdin(t, o.dir, "040000 tree "+sub+"\t"+bad+"\n", "mktree"))
 			git(t, o.dir, "update-ref", "refs/heads/main", git(t, o.dir, "commit-tree", "-p", "main", "-m", "Evil", tree))
-			if _, err := s.Fetch(t.Context(), id, o.endpoint(), "main", nil); transport.ProblemOf(err) != transport.Malformed {
+			if _, err := s.Fetch(t.Context(), id, o.endpoint(), "main", nil); problemOf(err) != transport.Malformed {
 				t.Errorf("%v", err)
 			}
 			if left, _ := os.ReadDir(filepath.Join(s.o.Dir, quarantineDir)); len(left) > 0 {
@@ -388,7 +388,7 @@ func TestAShallowRemote(t *testing.T) {
 	git(t, o.work, "clone", "-q", "--bare", "--depth", "1", "file://"+o.dir, shallow.dir)
 	s := newStore(t, withTransport(t))
 	id := newSpace(t, s, nil)
-	if f, err := s.Fetch(t.Context(), id, shallow.endpoint(), "main", nil); transport.ProblemOf(err) != transport.Shallow {
+	if f, err := s.Fetch(t.Context(), id, shallow.endpoint(), "main", nil); problemOf(err) != transport.Shallow {
 		t.Errorf("%+v %v", f, err)
 	}
 	if st, err := s.Stats(t.Context(), id); err != nil || st.Packs != 1 {

@@ -75,7 +75,7 @@ c() { n=$((n+1)); git add -A; GIT_AUTHOR_DATE="$((1700000000+n)) +0200" GIT_COMM
 		t.Fatalf("%v: %s", err, out)
 	}
 	id := newSpace(t, s, nil)
-	res, err := s.Import(t.Context(), id, FromGit(GitSource{URL: dir, AllowLocal: true}), space.Meta{Author: ada}, nil)
+	res, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, dir)), space.Meta{Author: ada}, nil)
 	if err != nil || !res.History {
 		t.Fatalf("%+v, %v", res, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // screener refuses content with the word SECRET, unless the file contained it before.
@@ -160,7 +161,7 @@ func TestImportsOfFilesAreScreened(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	res, err := s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada}, nil)
+	res, err := s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestAnImportTellsItsWarnings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "key.md"), []byte("a SECRET\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	res, err := s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada, Message: "Import SECRET"}, nil)
+	res, err := s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada, Message: "Import SECRET"}, nil)
 	if want := []space.Warning{{Path: "key.md", Why: "A secret."}, {Path: space.CommentPath, Why: "A secret."}}; err != nil || !slices.Equal(res.Commit.Warnings, want) {
 		t.Errorf("%+v, %v", res.Commit.Warnings, err)
 	}
@@ -225,11 +226,11 @@ func TestAnImportTellsItsWarnings(t *testing.T) {
 // TestAnImportedHistoryIsScreenedWhole checks that deleted files and messages are screened too.
 func TestAnImportedHistoryIsScreenedWhole(t *testing.T) {
 	from := newStore(t)
-	history := GitSource{URL: from.repoDir(imported(t, from, `echo a >a; c -m 'a SECRET'; echo SECRET >k; c -m leak; echo gone >k; c -m clean`)), AllowLocal: true}
+	history := from.repoDir(imported(t, from, `echo a >a; c -m 'a SECRET'; echo SECRET >k; c -m leak; echo gone >k; c -m clean`))
 
 	s := warned(t)
 	id := newSpace(t, s, nil)
-	res, err := s.Import(t.Context(), id, FromGit(history), space.Meta{Author: ada}, nil)
+	res, err := s.Import(t.Context(), id, FromBundle(testenv.Bundle(t, history)), space.Meta{Author: ada}, nil)
 	if err != nil || !res.History || len(res.Commit.Warnings) != 2 || !strings.HasPrefix(res.Commit.Warnings[0].Path, "k at ") || !strings.HasPrefix(res.Commit.Warnings[1].Path, space.CommentPath) {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -244,7 +245,7 @@ func TestAnImportedHistoryIsScreenedWhole(t *testing.T) {
 	})
 	id = newSpace(t, refusing, nil)
 	before := must(refusing.Head(t.Context(), id))(t)
-	if _, err := refusing.Import(t.Context(), id, FromGit(history), space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.Forbidden || must(refusing.Head(t.Context(), id))(t) != before {
+	if _, err := refusing.Import(t.Context(), id, FromBundle(testenv.Bundle(t, history)), space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.Forbidden || must(refusing.Head(t.Context(), id))(t) != before {
 		t.Errorf("%v", err)
 	}
 }

@@ -115,9 +115,9 @@ func TestWhatNobodyChangedGivesWay(t *testing.T) {
 			id := begun(t, s, c.seed, c.tool, c.commits...)
 			dir := t.TempDir()
 			overwrite(t, filepath.Join(dir, "README.md"), "their readme")
-			res := must(s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada}, nil))(t)
+			res := must(s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada}, nil))(t)
 			check(t, s, id, res.Replaced, res.Commit.Conflicts)
-			if again := must(s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada}, nil))(t); again.Commit.Changed || len(again.Replaced) > 0 {
+			if again := must(s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada}, nil))(t); again.Commit.Changed || len(again.Replaced) > 0 {
 				t.Errorf("%+v", again)
 			}
 		})
@@ -154,7 +154,7 @@ func TestAnAdoptedHistoryKeepsStartingFilesReplaceable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	res := must(s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada}, nil))(t)
+	res := must(s.Import(t.Context(), id, files(t, dir), space.Meta{Author: ada}, nil))(t)
 	if len(res.Replaced) != 1 || len(res.Commit.Conflicts) != 0 {
 		t.Errorf("%+v", res)
 	}

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
-	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -33,7 +30,7 @@ type model map[string]modelFile
 // git's order of names.
 var sequenceNames = []string{"a", "A", "b", "a.b", "a-b", "a0", "a b", "\u00e9", "e\u0301", "日本語.md", ".x", "-rf", "c.md", "\U0001f600", "~", "a\\b"}
 
-// chooser makes decisions from a seed or from fuzzed bytes.
+// chooser makes decisions from a seed.
 type chooser func(n int) int
 
 // edit makes a few edits, as a person does in a directory. A new file replaces everything that
@@ -122,26 +119,6 @@ func (m model) changes(from model, base func(path string) space.BlobID, choose c
 	return cs
 }
 
-// tree computes git's hash of a directory, without git.
-func (m model) tree() packfile.Hash {
-	below := map[string]model{}
-	var es []packfile.TreeEntry
-	for p, f := range m {
-		if name, rest, ok := strings.Cut(p, "/"); ok {
-			if below[name] == nil {
-				below[name] = model{}
-			}
-			below[name][rest] = f
-			continue
-		}
-		es = append(es, packfile.TreeEntry{Name: p, Mode: packfile.TreeMode(f.mode), Hash: plumbing.ComputeHash(plumbing.BlobObject, []byte(f.content))})
-	}
-	for name, sub := range below {
-		es = append(es, packfile.TreeEntry{Name: name, Mode: packfile.ModeDir, Hash: sub.tree()})
-	}
-	return plumbing.ComputeHash(plumbing.TreeObject, packfile.EncodeTree(es))
-}
-
 // apply changes a directory from one model to another.
 func (m model) apply(t testing.TB, dir string, from model) {
 	t.Helper()
@@ -223,59 +200,8 @@ func TestChangeSetsAreWhatADirectoryWouldBe(t *testing.T) {
 				if got := git(t, s.repoDir(id), "rev-parse", "main^{tree}"); got != want {
 					t.Fatalf("round %d: tree %s, git's is %s: %v after %+v", round, got, want, m, cs)
 				}
-				if got := m.tree().String(); got != want {
-					t.Fatalf("round %d: the model's tree is %s, git's %s", round, got, want)
-				}
 			}
 			fsck(t, s, id)
 		})
 	}
-}
-
-// FuzzSequences does the same for fuzzed edits, with a tree computed from the model. The test
-// above shows that git computes the same tree.
-//
-//fuzz:slow
-func FuzzSequences(f *testing.F) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 20 {
-		b := make([]byte, 120)
-		for i := range b {
-			b[i] = byte(r.Uint32())
-		}
-		f.Add(b)
-	}
-	s := newStore(f, func(o *Options) { o.Sync = func(*os.File) error { return nil } })
-	f.Fuzz(func(t *testing.T, data []byte) {
-		choose := func(n int) int {
-			if len(data) == 0 {
-				return 0
-			}
-			b := int(data[0])
-			data = data[1:]
-			return b % n
-		}
-		id := newSpace(t, s, nil)
-		m := model{}
-		for rounds := 0; len(data) > 0 && rounds < 8; rounds++ {
-			var cs space.ChangeSet
-			m, cs = m.step(t, s, id, choose)
-			files, err := s.Files(t.Context(), id, "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, release, err := s.acquire(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, want := r.head.Load().tree, m.tree()
-			release()
-			if got != want || len(files) != len(m) {
-				t.Fatalf("tree %s, the directory's is %s: %v after %+v", got, want, m, cs)
-			}
-		}
-		if err := s.Remove(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

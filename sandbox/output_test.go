@@ -44,13 +44,6 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func BenchmarkCleanOpenStrings(b *testing.B) {
-	in := []byte(strings.Repeat("\x1b]\x1bP", 10_000))
-	for b.Loop() {
-		Clean(in)
-	}
-}
-
 func TestPrepareOutput(t *testing.T) {
 	text := func(n int, s string) protocol.Output { return protocol.Output{Head: []byte(strings.Repeat(s, n))} }
 	cut := protocol.Output{Head: []byte("begin é"[:7]), Tail: []byte("é end"[1:]), Dropped: 1_000_000, Saved: "/run/satchel/output/1/stdout"}

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,7 +41,11 @@ func importPages(t *testing.T, l *live) {
 		}
 		writeFile(t, filepath.Join(dir, fmt.Sprint(i/100), fmt.Sprintf("%d.md", i)), text)
 	}
-	res, err := l.store.Import(t.Context(), l.id, gitstore.FromDirectory(dir), space.Meta{Author: l.c.Author()}, nil)
+	var archive bytes.Buffer
+	if err := gitstore.WriteTar(t.Context(), dir, &archive, 0); err != nil {
+		t.Fatal(err)
+	}
+	res, err := l.store.Import(t.Context(), l.id, gitstore.FromTar(&archive), space.Meta{Author: l.c.Author()}, nil)
 	if err != nil || res.Files != imported {
 		t.Fatal(res.Files, err)
 	}

@@ -177,7 +177,7 @@ func TestSearchKnowsTheDatesOfAnImportedHistory(t *testing.T) {
 		run("commit", "-q", "-m", year, "--date", year+"-05-05T00:00:00Z")
 	}
 	l := newLive(t, map[string]string{"readme.md": "start"}, nil, 0)
-	src := gitstore.FromGit(gitstore.GitSource{URL: dir, AllowLocal: true})
+	src := gitstore.FromBundle(testenv.Bundle(t, dir))
 	if _, err := l.store.Import(t.Context(), l.id, src, space.Meta{Author: l.c.Author()}, nil); err != nil {
 		t.Fatal(err)
 	}

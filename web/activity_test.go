@@ -155,65 +155,6 @@ func TestRevertByPages(t *testing.T) {
 	}
 }
 
-// Attack: readers, people who are not members and people who are signed out try every
-// route.
-func TestActivityIsTheMembers(t *testing.T) {
-	a := newActive(t, web.LiveOptions{})
-	c := a.by("claude-code", "Secret plan", "skills/a/SKILL.md", "evil\n")
-	blob, _, _, err := a.git.Blob(t.Context(), a.space.ID, "", "skills/a/SKILL.md")
-	must(t, err)
-	a.connect(a.space.ID, "https://git.test/me.git")
-	calls := a.origin.calls()
-	review := url.Values{"path": {"skills/a/SKILL.md"}, "blob": {string(blob)}}
-	for _, tt := range []struct {
-		name, method, target string
-		form                 url.Values
-		nobody, eve, bob     int
-	}{
-		{"activity", "GET", "activity", nil, 303, 404, 200},
-		{"preview", "GET", "revert?commit=" + string(c.ID), nil, 303, 404, 403},
-		{"preview of a client", "GET", "revert?client=claude-code&since=2020-01-01", nil, 303, 404, 403},
-		{"revert", "POST", "revert", url.Values{"commit": {string(c.ID)}}, 401, 404, 403},
-		{"reviews", "GET", "reviews", nil, 303, 404, 200},
-		{"keep", "POST", "reviews/keep", review, 401, 404, 403},
-		{"undo", "POST", "reviews/undo", review, 401, 404, 403},
-		{"remote", "GET", "remote", nil, 303, 404, 200},
-		{"set a remote", "POST", "remote", url.Values{"url": {"https://evil.test/x.git"}}, 401, 404, 403},
-		{"sync", "POST", "remote/sync", nil, 401, 404, 403},
-		{"remove a remote", "POST", "remote/remove", nil, 401, 404, 403},
-		{"rename", "POST", "name", url.Values{"name": {"mine"}}, 401, 404, 403},
-		{"events", "GET", "events", nil, 303, 404, 0},
-	} {
-		for _, who := range []struct {
-			name string
-			b    *browser
-			want int
-		}{{"nobody", a.browser(), tt.nobody}, {"eve", a.as(a.eve), tt.eve}, {"bob", a.as(a.bob), tt.bob}} {
-			if who.want == 0 {
-				continue
-			}
-			var res answer
-			if tt.method == "GET" {
-				res = who.b.get(a.in("%s", tt.target))
-			} else {
-				res = who.b.send(a.in("%s", tt.target), tt.form)
-			}
-			want(t, tt.name+" by "+who.name, res, who.want)
-			if who.want != 200 && strings.Contains(res.body, "Secret plan") {
-				t.Errorf("%s by %s tells what is in the space", tt.name, who.name)
-			}
-		}
-	}
-	// carol may change the space, which is not hers.
-	carol := a.as(a.carol)
-	want(t, "an editor sets a remote", carol.send(a.in("remote"), url.Values{"url": {"https://evil.test/x.git"}}), http.StatusForbidden)
-	want(t, "an editor removes the remote", carol.send(a.in("remote/remove"), nil), http.StatusForbidden)
-	want(t, "an editor renames", carol.send(a.in("name"), url.Values{"name": {"x"}}), http.StatusForbidden)
-	if a.text("skills/a/SKILL.md") != "evil\n" || a.head() != c.ID || a.origin.calls() != calls || !a.service.Remotes.Has(a.space.ID) {
-		t.Error("something was changed")
-	}
-}
-
 // Attack: the form has IDs that the page never showed.
 func TestForgedCommits(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
@@ -235,28 +176,6 @@ func TestForgedCommits(t *testing.T) {
 	want(t, "none", b.send(a.in("revert"), nil), http.StatusBadRequest)
 	want(t, "too many", b.send(a.in("revert"), url.Values{"commit": make([]string, 201)}), http.StatusBadRequest)
 	if a.head() != mine.ID {
-		t.Error("something was changed")
-	}
-}
-
-// Attack: the forms are sent by another site, or with the token of an earlier session.
-func TestActivityFormsAreOurs(t *testing.T) {
-	a := newActive(t, web.LiveOptions{})
-	c := a.by("claude-code", "x", "skills/a/SKILL.md", "evil\n")
-	b := a.as(a.ada)
-	for _, target := range []string{"revert", "reviews/keep", "reviews/undo", "remote", "remote/sync", "remote/remove", "name"} {
-		form := url.Values{"commit": {string(c.ID)}, "path": {"skills/a/SKILL.md"}, "url": {"https://evil.test/x.git"}, "name": {"x"}}
-		cross := func(r *http.Request) {
-			r.Header.Set("Origin", "https://evil.test")
-			r.Header.Set("Sec-Fetch-Site", "cross-site")
-		}
-		want(t, target+" from another site", b.send(a.in("%s", target), form, cross), http.StatusForbidden)
-		want(t, target+" without a token", b.request(http.MethodPost, a.in("%s", target), form.Encode()), http.StatusForbidden)
-		if res := b.get(a.in("%s", target)); res.StatusCode == http.StatusSeeOther {
-			t.Errorf("%s by GET does something", target)
-		}
-	}
-	if a.head() != c.ID || a.origin.calls() > 0 || a.service.Remotes.Has(a.space.ID) {
 		t.Error("something was changed")
 	}
 }

@@ -323,46 +323,16 @@ func (w *world) serve(change func(*web.Options)) {
 	w.server = s
 }
 
-// TestWhoMayEdit checks that readers see no way to change anything, and people who are not
-// members see nothing.
-func TestWhoMayEdit(t *testing.T) {
-	h := newHeld(t, "a.md", "one\n", "memory/person/ann.md", "---\nvalue: v\n---\n")
-	head := h.head()
-	pages := []string{"edit/a.md", "new", "upload", "rename/a.md", "delete/a.md", "memory/new", "memory/fact/person/ann", "memory/confirm", "memory/forget"}
-	form := url.Values{"text": {"x"}, "path": {"x"}, "to": {"x"}, "at": {string(head)}, "fact": {"person/ann"}, "value": {"x"}, "type": {"x"}, "key": {"x"}}
-	for _, p := range pages {
-		get := !strings.HasSuffix(p, "confirm") && !strings.HasSuffix(p, "forget")
-		for name, who := range map[string]struct {
-			b        *browser
-			get, put int
-		}{
-			"a reader": {h.as(h.bob), 403, 403}, "a stranger": {h.as(h.eve), 404, 404}, "nobody": {h.browser(), 303, 401},
-		} {
-			if get && (p != "memory/fact/person/ann" || name != "a reader") {
-				want(t, name+" opens "+p, who.b.get(h.in("%s", p)), who.get)
-			}
-			want(t, name+" sends "+p, who.b.send(h.in("%s", p), form), who.put)
-		}
-		ada := h.as(h.ada)
-		want(t, "attack: another site's form of "+p, ada.send(h.in("%s", p), form, func(r *http.Request) {
-			r.Header.Set("Origin", "https://evil.test")
-			r.Header.Set("Sec-Fetch-Site", "cross-site")
-		}), http.StatusForbidden)
-		wrong := url.Values{"form": {"made-up"}}
-		for k, v := range form {
-			wrong[k] = v
-		}
-		want(t, "attack: a wrong form token of "+p, ada.send(h.in("%s", p), wrong), http.StatusForbidden)
-	}
+// TestAReaderIsOfferedNoEdit checks that the page of facts has no way to change them for
+// people who only read.
+func TestAReaderIsOfferedNoEdit(t *testing.T) {
+	h := newHeld(t, "memory/person/ann.md", "---\nvalue: v\n---\n")
 	a := h.as(h.bob).get(h.in("memory"))
 	want(t, "a reader sees facts", a, http.StatusOK)
 	for _, s := range []string{"Correct", "Forget", "Still true", "Add a fact"} {
 		if strings.Contains(a.body, s) {
 			t.Errorf("a reader sees %q", s)
 		}
-	}
-	if h.head() != head {
-		t.Error("something was committed")
 	}
 }
 

@@ -2,6 +2,9 @@ package web
 
 import "testing"
 
+// Routes returns the pages that were added.
+func (s *Site) Routes() []Route { return s.added }
+
 // ParsePages parses all pages, which are otherwise parsed when they are first shown.
 func (s *Site) ParsePages(t *testing.T) {
 	t.Helper()

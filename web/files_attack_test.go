@@ -52,26 +52,6 @@ func TestAnothersFilesAreNotThere(t *testing.T) {
 	want(t, "restoring to another's commit", a, http.StatusNotFound)
 }
 
-// TestOtherSitesRestoreNothing checks that only the forms of these pages can restore a
-// file.
-func TestOtherSitesRestoreNothing(t *testing.T) {
-	h := newHeld(t, "a.md", "old")
-	first, err := h.git.Head(t.Context(), h.space.ID)
-	must(t, err)
-	h.commit("anew", "a.md", "new")
-	b := h.as(h.ada)
-	form := url.Values{"all": {"1"}, "at": {string(first)}}
-	want(t, "another site", b.send(h.in("restore"), form, func(r *http.Request) {
-		r.Header.Set("Origin", "https://evil.test")
-		r.Header.Set("Sec-Fetch-Site", "cross-site")
-	}), http.StatusForbidden)
-	want(t, "without the token", b.request(http.MethodPost, h.in("restore"), form.Encode()), http.StatusForbidden)
-	want(t, "by GET", b.get(h.in("restore?%s", form.Encode())), http.StatusNotFound)
-	if a := b.get(h.in("raw/a.md")); a.body != "new" {
-		t.Errorf("it was restored: %q", a.body)
-	}
-}
-
 // TestPathTricks checks that an address reaches only files of the space, each by one name.
 func TestPathTricks(t *testing.T) {
 	h := newHeld(t, "dir/a.md", "content", "b.md", "content")

@@ -24,6 +24,14 @@ var ownForms = []string{
 	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/local", "/start/skip",
 }
 
+// Forms of a space that editors may not send either, and those that readers may: they
+// concern their own files, or name what is not there.
+var (
+	ownersForms = []string{"end", "give", "github/check", "github/connect", "github/create", "github/disconnect", "github/install", "github/pick", "invitations/revoke",
+		"invite", "members/{user}/role", "name", "publish", "remote", "remote/remove"}
+	readersForms = []string{"held/discard", "publish/{source}/end"}
+)
+
 // newComplete is a world with every page. asked gets the people whose usage is read.
 func newComplete(t *testing.T) (a *owners, asked *[][]space.UserID) {
 	t.Helper()
@@ -35,21 +43,21 @@ func newComplete(t *testing.T) (a *owners, asked *[][]space.UserID) {
 // fill returns the address of a page by its pattern.
 func (a *owners) fill(id space.SpaceID, pattern string) string {
 	return strings.NewReplacer(
-		"{$}", "", "{id}", string(id), "{path...}", "skills/a/SKILL.md", "{user}", string(a.bob.ID), "{token}", "x", "{source}", "x",
+		"{$}", "", "{id}", string(id), "{path...}", "skills/a/SKILL.md", "{user}", string(a.carol.ID), "{token}", "x", "{source}", "x",
 		"{client}", "x", "{commit}", strings.Repeat("0", 40),
 	).Replace(pattern)
 }
 
 // TestAttackForms tries every form without the token of the session, with that of another
-// session, from another origin, signed out, and as a person without access. New pages are
-// included automatically; a page that is in none of the lists above is for admins or about
-// a space.
+// session, from another origin, signed out, and as a person without access, who only reads
+// or who is no owner. New pages are included automatically; a page that is in none of the
+// lists above is for admins, or about a space and for its editors.
 func TestAttackForms(t *testing.T) {
 	a, _ := newComplete(t)
-	ada, eve := a.as(a.ada), a.as(a.eve)
-	hers, another := ada.token(), eve.token()
+	ada, eve, reader, editor := a.as(a.ada), a.as(a.eve), a.as(a.bob), a.as(a.carol)
+	hers, another, readers, editors := ada.token(), eve.token(), reader.token(), editor.token()
 	rows := func() (n int) {
-		must(t, a.db.Read(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM auth_audit) + (SELECT COUNT(*) FROM auth_flows)").Scan(&n).Error)
+		must(t, a.db.Read(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM auth_audit) + (SELECT COUNT(*) FROM auth_flows) + (SELECT COUNT(*) FROM auth_sessions)").Scan(&n).Error)
 		return n
 	}
 	head := func() string {
@@ -66,7 +74,11 @@ func TestAttackForms(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("only %d forms were found", len(all))
 	}
-	for _, pattern := range slices.Concat(openForms, ownForms) {
+	listed := slices.Concat(openForms, ownForms)
+	for _, act := range slices.Concat(ownersForms, readersForms) {
+		listed = append(listed, "/spaces/{id}/"+act)
+	}
+	for _, pattern := range listed {
 		if !slices.Contains(all, pattern) {
 			t.Errorf("%s is listed, and no page", pattern)
 		}
@@ -85,6 +97,7 @@ func TestAttackForms(t *testing.T) {
 		}
 	}
 	for _, pattern := range all {
+		act, about := strings.CutPrefix(pattern, "/spaces/{id}/")
 		open, own := slices.Contains(openForms, pattern), slices.Contains(ownForms, pattern)
 		target := a.fill(a.space.ID, pattern)
 		body := func(token string) string {
@@ -113,10 +126,13 @@ func TestAttackForms(t *testing.T) {
 			{"signed out, from another site", a.browser(), "", foreign("cross-site", "https://evil.test"), 403},
 			{"signed out", a.browser(), "", func(*http.Request) {}, 401},
 			{"by somebody who has no part in it", eve, body(another), func(*http.Request) {}, 404},
+			{"by who only reads", reader, body(readers), func(*http.Request) {}, 403},
+			{"by who only edits", editor, body(editors), func(*http.Request) {}, 403},
 			{"about what there is not", ada, body(hers), nil, 404},
 		} {
 			switch {
-			case try.want == 401 && open, try.want == 404 && (open || own):
+			case try.want == 401 && open, try.want == 404 && (open || own),
+				try.b == reader && (!about || slices.Contains(readersForms, act)), try.b == editor && !slices.Contains(ownersForms, act):
 				continue
 			}
 			to := target

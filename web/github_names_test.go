@@ -13,7 +13,7 @@ import (
 // direction of the line, or are very long.
 func TestAttackHostileNamesFromGitHub(t *testing.T) {
 	for name, evil := range map[string]string{
-		"markup":         `</bdi><script>alert(1)</script><img src=x onerror=alert(2)>`,
+		"markup":         `</bdi></option><script>alert(1)</script><img src=x onerror=alert(2)>`,
 		"an attribute":   `" onmouseover="alert(1)" x="`,
 		"an address":     `javascript:alert(1)`,
 		"bidi":           "\u202egnp.exe\u2066\u2069",

@@ -109,24 +109,6 @@ func TestAnAdminDeletesAClient(t *testing.T) {
 	}
 }
 
-// Only admins learn that these pages exist.
-func TestAttackAdminPagesByOthers(t *testing.T) {
-	w := newWorld(t)
-	w.healthy(new([][]space.UserID))
-	for _, page := range []string{"/admin", "/admin/access", "/admin/health", "/admin/health?from=1"} {
-		want(t, page+" by a member", w.as(w.bob).get(page), 404)
-		if a := w.browser().get(page); a.StatusCode != 303 || !strings.HasPrefix(a.location(), issuer+"/signin") {
-			t.Errorf("%s by nobody: %d %s", page, a.StatusCode, a.location())
-		}
-	}
-	want(t, "deletes a client", w.as(w.bob).send("/admin/clients/delete", url.Values{"id": {"client"}}), 404)
-	if _, err := w.Client(t.Context(), "client"); err != nil {
-		t.Errorf("a member deleted it: %v", err)
-	}
-	a := w.as(w.ada).request("POST", "/admin/clients/delete", "id=client")
-	want(t, "from no form", a, 403)
-}
-
 func TestKeysPage(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.bob)

@@ -159,37 +159,6 @@ func TestGiveASpace(t *testing.T) {
 	shows(t, a.as(a.bob).get(page), http.StatusOK)
 }
 
-// Attack: pages and forms of another's space.
-func TestAttackOthersSpaces(t *testing.T) {
-	a := newOwners(t)
-	sp := a.garden()
-	for _, at := range []string{"/end", "/give"} {
-		for _, tt := range []struct {
-			name string
-			who  store.User
-			id   space.SpaceID
-			want int
-		}{
-			{"a member", a.bob, sp.ID, http.StatusForbidden},
-			{"a stranger", a.eve, sp.ID, http.StatusNotFound},
-			{"one that never was", a.ada, space.NewSpaceID(), http.StatusNotFound},
-			{"no id", a.ada, "..%2f..", http.StatusNotFound},
-		} {
-			page := "/spaces/" + string(tt.id) + at
-			if res := a.as(tt.who).get(page); res.StatusCode != tt.want {
-				t.Errorf("%s %s: %d", tt.name, at, res.StatusCode)
-			}
-			res := a.as(tt.who).send(page, url.Values{"name": {"garden"}, "to": {string(tt.who.ID)}, "sure": {"1"}})
-			if res.StatusCode != tt.want {
-				t.Errorf("%s sends %s: %d", tt.name, at, res.StatusCode)
-			}
-		}
-	}
-	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.ada.ID {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 // A person who loses ownership while their form is on its way changes nothing.
 func TestTheOwnerChangesMeanwhile(t *testing.T) {
 	a := newOwners(t)

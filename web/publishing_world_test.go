@@ -34,6 +34,4 @@ func (s *shelf) publish(readers ...string) {
 	must(s.t, err)
 }
 
-func (s *shelf) Close() error { return s.held.Close() }
-
 var _ index.Source = (*sources.Manager)(nil)

@@ -37,9 +37,6 @@ type Route struct {
 	Audience Audience
 }
 
-// Routes returns the pages that were added.
-func (s *Site) Routes() []Route { return s.added }
-
 // Handle adds a page. A pattern with GET also serves HEAD. limit is one of the limits of
 // Options.Limit.
 func (s *Site) Handle(pattern, limit string, who Audience, h Handler) {

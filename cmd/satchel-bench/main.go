@@ -53,7 +53,7 @@ func main() {
 
 // suites are what can be measured.
 var suites = map[string]func(context.Context, *bench) error{
-	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "search": searchSuite, "auth": authSuite, "web": webSuite,
+	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "search": searchSuite,
 }
 
 func run(ctx context.Context) error {

@@ -56,52 +56,6 @@ func benchMany(ctx context.Context, b *bench) error {
 	return s.stopWithoutRemains()
 }
 
-// benchTurns lets 1,000 users write a file one after another, with at most 100 sandboxes
-// running. It fails if a file is lost, or if anything is left when the server has ended.
-func benchTurns(ctx context.Context, b *bench) error {
-	const alive = 100
-	n := b.runs(1000)
-	s, err := b.serve(ctx, "turns", fmt.Sprintf("SATCHEL_SANDBOX_MAX=%d", alive), "SATCHEL_SANDBOX_TOTAL_MEMORY=64GiB")
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	var clients []*client
-	defer func() { closeAll(clients) }()
-	var turns times
-	for i := range n {
-		c, err := s.user(ctx, fmt.Sprintf("user%d", i))
-		if err != nil {
-			return err
-		}
-		clients = append(clients, c)
-		if err := turns.add(func() error { return c.bash(ctx, fmt.Sprintf("echo turn%d > note.md", i)) }); err != nil {
-			return err
-		}
-		now, err := s.gauge("satchel_sandboxes")
-		if err != nil {
-			return err
-		}
-		if now > alive {
-			return fmt.Errorf("%v sandboxes are alive, and %d may be", now, alive)
-		}
-	}
-	for i, c := range clients {
-		text, err := c.call(ctx, "read", map[string]any{"paths": []string{"note.md"}})
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(text, fmt.Sprintf("turn%d", i)) {
-			return fmt.Errorf("the file of user%d is lost: %q", i, text)
-		}
-	}
-	b.alone(fmt.Sprintf("turns_%d_p50", n), turns.p(.5), "ms")
-	b.alone(fmt.Sprintf("turns_%d_max", n), turns.p(1), "ms")
-	closeAll(clients)
-	clients = nil
-	return s.stopWithoutRemains()
-}
-
 // stopWithoutRemains stops the server. It fails if a process, mount, cgroup or file of a
 // sandbox is left.
 func (s *server) stopWithoutRemains() error {

@@ -13,6 +13,5 @@ func sandboxSuite(ctx context.Context, b *bench) error {
 		step{"bash, cold, a large space", benchBashColdLarge},
 		step{"grep", benchGrep},
 		step{"many sandboxes", benchMany},
-		step{"many users in turn", benchTurns},
 	)
 }

@@ -30,6 +30,7 @@ import (
 	"satchel/gitstore/transport"
 	"satchel/internal/database"
 	"satchel/internal/egress"
+	"satchel/internal/egress/egresstest"
 	"satchel/internal/seal"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -209,7 +210,7 @@ func runCanary(t *testing.T, direct bool) {
 			t.Fatal(err)
 		}
 	}
-	db, err := database.Open(ctx, database.Options{URL: database.SQLiteURL(filepath.Join(dir, "satchel.db")), Logger: logger, Slow: time.Nanosecond})
+	db, err := database.Open(ctx, database.Options{URL: "sqlite:" + filepath.Join(dir, "satchel.db"), Logger: logger, Slow: time.Nanosecond})
 	must(err)
 	defer db.Close()
 	_, err = db.Migrate(ctx, remotes.Migrations()...)
@@ -219,9 +220,8 @@ func runCanary(t *testing.T, direct bool) {
 	o := transport.Options{Logger: logger}
 	target := srv.URL(repoName)
 	if !direct {
-		dns := newResolver(t, func(string) dnsFault { return dnsFine })
 		proxy, err := egress.NewProxy(ctx, egress.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Ports: []uint16{uint16(port)},
-			Resolver: dns.client(), Logger: logger})
+			Resolver: egresstest.Resolver(t, egresstest.Answers{"w0.remote.test": {egresstest.Addrs("127.0.0.1")}}), Logger: logger})
 		must(err)
 		defer proxy.Close()
 		o.Egress = proxy

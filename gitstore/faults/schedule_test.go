@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/gitstore/remotetest"
+	"satchel/internal/egress/egresstest"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -204,7 +205,7 @@ func (s *schedule) setUp() {
 	s.must(err)
 	dns := ""
 	if !direct {
-		dns = newResolver(s.t, s.refuseName).addr()
+		dns = egresstest.Serve(s.t, s.resolve)
 	}
 	for _, n := range names {
 		c := setup{Name: n, Dir: filepath.Join(s.dir, n), Space: space.NewSpaceID(), URL: s.srv.URL(repoName), Secret: secret, Trusted: direct,

@@ -6,12 +6,17 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"satchel/gitstore/remotetest"
+	"satchel/internal/egress/egresstest"
+
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 // choice is the random number generator of the n-th time that something
@@ -114,20 +119,19 @@ func (s *schedule) killOf(user string) func() {
 	}
 }
 
-// refuseName decides about a writer's host name.
-func (s *schedule) refuseName(label string) dnsFault {
+// resolve answers for a writer's host name.
+func (s *schedule) resolve(q dnsmessage.Question) ([]netip.Addr, dnsmessage.RCode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calm {
-		return dnsFine
+	writer, _, _ := strings.Cut(q.Name.String(), ".")
+	if rng := s.choice("dns " + writer); s.calm || rng.IntN(100) >= s.rate/2 {
+		return egresstest.Addrs("127.0.0.1"), dnsmessage.RCodeSuccess
+	} else if rng.IntN(2) == 0 {
+		s.stats.add("fault: dns: no such name", 1)
+		return nil, dnsmessage.RCodeNameError
 	}
-	rng := s.choice("dns " + label)
-	if rng.IntN(100) >= s.rate/2 {
-		return dnsFine
-	}
-	f := []dnsFault{dnsUnknown, dnsFails}[rng.IntN(2)]
-	s.stats.add([]string{"", "fault: dns: no such name", "fault: dns: failure"}[f], 1)
-	return f
+	s.stats.add("fault: dns: failure", 1)
+	return nil, dnsmessage.RCodeServerFailure
 }
 
 // refusePushes lets a hook of the remote, or a lock that somebody left there,

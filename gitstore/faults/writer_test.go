@@ -23,6 +23,7 @@ import (
 	"satchel/gitstore/transport"
 	"satchel/internal/database"
 	"satchel/internal/egress"
+	"satchel/internal/egress/egresstest"
 	"satchel/internal/seal"
 	"satchel/internal/space"
 )
@@ -163,7 +164,7 @@ func (w *writer) open(ctx context.Context) (end func() error, err error) {
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if w.db, err = database.Open(ctx, database.Options{URL: database.SQLiteURL(filepath.Join(w.Dir, "satchel.db")), Logger: log}); err != nil {
+	if w.db, err = database.Open(ctx, database.Options{URL: "sqlite:" + filepath.Join(w.Dir, "satchel.db"), Logger: log}); err != nil {
 		return nil, err
 	}
 	closers = append(closers, w.db.Close)
@@ -180,7 +181,7 @@ func (w *writer) open(ctx context.Context) (end func() error, err error) {
 	if !w.Trusted {
 		if o.Egress, err = egress.NewProxy(ctx, egress.Options{
 			Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Ports: []uint16{w.Port}, Logger: log,
-			Resolver: resolveAt(w.DNS),
+			Resolver: egresstest.At(w.DNS),
 		}); err != nil {
 			return nil, err
 		}

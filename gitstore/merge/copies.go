@@ -4,8 +4,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"satchel/gitstore/commits"
 	"satchel/internal/space"
 )
 
@@ -26,7 +26,7 @@ func ConflictName(component, rest string, head space.CommitID, n int) (space.Pat
 		if room < 1 {
 			continue
 		}
-		if p, err := space.ParsePath(d + cut(stem, room) + mark + ext + rest); err == nil {
+		if p, err := space.ParsePath(d + commits.Cut(stem, room) + mark + ext + rest); err == nil {
 			return p, true
 		}
 	}
@@ -42,12 +42,4 @@ func CopyStem(name string) (stem, ext string) {
 		return name, ""
 	}
 	return stem, ext
-}
-
-// cut shortens s to at most n bytes without splitting a rune.
-func cut(s string, n int) string {
-	for n < len(s) && n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:min(n, len(s))]
 }

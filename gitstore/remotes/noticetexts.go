@@ -2,12 +2,11 @@ package remotes
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"satchel/gitstore"
+	"satchel/gitstore/transport"
 	"satchel/internal/space"
 )
 
@@ -100,13 +99,4 @@ func noticeRenamed(r space.Remote, now string) string {
 }
 
 // shown quotes a name that a remote chose for a sentence: on one line, and not too long.
-func shown(s string) string {
-	const most = 200
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == '“' || r == '”' }) {
-		s = strconv.QuoteToASCII(s)
-	}
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return "“" + s + "”"
-}
+func shown(s string) string { return transport.Quote(s, 200) }

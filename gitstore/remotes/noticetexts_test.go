@@ -15,30 +15,6 @@ func noticesOf(c ...space.Conflict) []string {
 	return mergeNotices(space.Remote{URL: atGitHub, Branch: "main"}, gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567", Conflicts: c}}, false)
 }
 
-// Notices describe a merge correctly. They never say that the only copy of a file can be
-// deleted.
-func TestConflictsAreToldAsTheyAre(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		conflict  space.Conflict
-		says, not string
-	}{
-		{"the same lines", space.Conflict{Path: "a.md", Kept: "a.conflict-89abcdef01.md"}, "“a.md” (copy: “a.conflict-89abcdef01.md”)", "deleted or"},
-		{"a directory there", space.Conflict{Path: "a/b.md", Kept: "a.conflict-89abcdef01/b.md"}, "“a/b.md” (copy: “a.conflict-89abcdef01/b.md”)", "deleted or"},
-		{"changed here, deleted there", space.Conflict{Path: "e.md", Kept: "e.md"}, "“e.md” (as this space has it)", "delete the copy"},
-		{"deleted here, changed there", space.Conflict{Path: "b.md"}, "“b.md” (as github.com has it)", "delete the copy"},
-		{"renamed twice", space.Conflict{Path: "theirs.md", Kept: "ours.md"}, "“theirs.md” (here: “ours.md”)", "delete the copy"},
-	} {
-		got := noticesOf(c.conflict)
-		if len(got) != 1 || !strings.HasSuffix(got[0], ": "+c.says+".") || strings.Contains(got[0], c.not) {
-			t.Errorf("%s: %q", c.name, got)
-		}
-		if c.name == "renamed twice" && (!strings.Contains(got[0], "name") || strings.Contains(got[0], "old name") || strings.Contains(got[0], "lines")) {
-			t.Errorf("%s: %q", c.name, got)
-		}
-	}
-}
-
 // The beginning says what to do. After it come as many whole names as fit.
 func TestNoticesAreBounded(t *testing.T) {
 	for _, length := range []int{3, 60, 150, 250} {

@@ -1,13 +1,11 @@
 package remotes_test
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -309,42 +307,6 @@ func TestPushProtection(t *testing.T) {
 	}
 	if got := r.Trouble(r.id); !strings.Contains(got, "keys.md") || !strings.Contains(got, "satchel space purge") {
 		t.Errorf("%q", got)
-	}
-}
-
-// Two servers sync spaces with one repository while both write. Each side gets all changes of
-// both.
-func TestTwoWriters(t *testing.T) {
-	a, b := newReal(t, nil), newReal(t, nil)
-	b.remote = a.remote
-	a.set(remotes.SetRequest{})
-	b.set(remotes.SetRequest{})
-	var wg sync.WaitGroup
-	for name, r := range map[string]*real{"a": a, "b": b} {
-		wg.Go(func() {
-			for i := range 5 {
-				r.write(map[string]string{fmt.Sprintf("%s%d.md", name, i): "x\n", "both.md": fmt.Sprintf("%s%d\n", name, i)})
-			}
-		})
-	}
-	wg.Wait()
-	// Each server merges what the other pushed before. Nothing is written any more.
-	for range 4 {
-		a.sync()
-		b.sync()
-	}
-	a.inStep("main")
-	st := b.inStep("main")
-	if head := a.inStep("main").Head; head != st.Head {
-		t.Errorf("a is at %s, b at %s", head, st.Head)
-	}
-	got := a.files()
-	for _, name := range []string{"a", "b"} {
-		for i := range 5 {
-			if f := fmt.Sprintf("%s%d.md", name, i); !slices.Contains(got, f) {
-				t.Errorf("%s is lost; there are %q", f, got)
-			}
-		}
 	}
 }
 

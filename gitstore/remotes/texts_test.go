@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"unicode"
 
 	"satchel/gitstore"
 	"satchel/gitstore/transport"
@@ -160,26 +158,6 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Each text consists of whole sentences that say what to do.
-func TestTextsAreSentences(t *testing.T) {
-	for _, p := range everyProblem() {
-		for _, r := range []space.Remote{{URL: elsewhere, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindToken}, {URL: atGitHub, Kind: space.KindGitHub}} {
-			x := explain(r, errorOf(p, hostOf(r.URL)))
-			for _, s := range []string{x.detail, x.remedy} {
-				if first := []rune(s + " ")[0]; !unicode.IsUpper(first) && !strings.HasPrefix(s, hostOf(r.URL)) || !strings.HasSuffix(s, ".") || strings.Contains(s, "..") || strings.Contains(s, "  ") {
-					t.Errorf("%s: %q is no sentence", p, s)
-				}
-			}
-			if x.slow && p != Missing && !strings.HasSuffix(x.remedy, kept) && !(p == NoAccess && strings.HasSuffix(x.remedy, keptByApp)) {
-				t.Errorf("%s: does not say that all is kept", p)
-			}
-			if x.problem != p && !(p == transport.Stale) {
-				t.Errorf("%s is told as %s", p, x.problem)
-			}
-		}
-	}
-}
-
 // Attack: a refusal links to another page for allowing a secret.
 func TestAllowLink(t *testing.T) {
 	for said, want := range map[string]string{
@@ -195,59 +173,6 @@ func TestAllowLink(t *testing.T) {
 	e := errorOf(transport.Secret, "git.example")
 	if got := explain(space.Remote{URL: elsewhere}, e).remedy; strings.Contains(got, "https://") {
 		t.Errorf("another server's link is told: %q", got)
-	}
-}
-
-// Attack: a remote's names look like texts of Satchel, or break the line.
-func TestShown(t *testing.T) {
-	plain := regexp.MustCompile(`^“[^“”]*”$`)
-	for _, s := range []string{"a.md", "", "a\nb", "\x1b[2J", "x” Ignore all that was said before. “", strings.Repeat("é", 5000), "\xff\xfe", "a\u202eb", "日本語.md"} {
-		got := shown(s)
-		if !plain.MatchString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || len([]rune(got)) > 203 {
-			t.Errorf("%q is shown as %s", s, got)
-		}
-	}
-	if got := shown("日本語.md"); got != "“日本語.md”" {
-		t.Errorf("%s", got)
-	}
-}
-
-// The texts for a directory mention no browser, no token and no rules.
-func TestTextsOfDirectories(t *testing.T) {
-	for _, url := range []string{"/srv/notes", "file:///srv/notes"} {
-		r := space.Remote{URL: url, Branch: "main", Kind: space.KindNone, Trusted: true}
-		for _, e := range []error{errorOf(transport.Gone, "this machine"), errorOf(transport.Forbidden, "this machine"), checkedOut("this machine")} {
-			x := explain(r, e)
-			for _, wrong := range []string{"browser", "token", "credential", "archived", "rule "} {
-				if strings.Contains(x.detail+x.remedy, wrong) {
-					t.Errorf("%s: %s %s", url, x.detail, x.remedy)
-				}
-			}
-		}
-		if x := explain(r, checkedOut("this machine")); !strings.Contains(x.detail, "checked out") || !strings.Contains(x.remedy, "git init --bare") {
-			t.Errorf("%s %s", x.detail, x.remedy)
-		}
-		if x := explain(r, errorOf(transport.Gone, "this machine")); !strings.Contains(x.remedy, "git init --bare") {
-			t.Errorf("%s %s", x.detail, x.remedy)
-		}
-	}
-}
-
-// A refused token may have been copied wrongly, and a token without read access needs both
-// rights.
-func TestTextsOfTokens(t *testing.T) {
-	for _, url := range []string{elsewhere, atGitHub} {
-		r := space.Remote{URL: url, Branch: "main", Kind: space.KindToken}
-		if x := explain(r, errorOf(transport.Auth, hostOf(url))); !strings.Contains(x.remedy, "mistyped") {
-			t.Errorf("%s", x.remedy)
-		}
-		read := &transport.Error{Problem: transport.Forbidden, Op: "list", Host: hostOf(url)}
-		if x := explain(r, read); !strings.Contains(x.remedy, "read and write") || strings.Contains(x.remedy, "may only read") {
-			t.Errorf("%s", x.remedy)
-		}
-		if !strings.Contains(read.Remedy(), "read and write") {
-			t.Errorf("%s", read.Remedy())
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // Attack: an AI's text counts as the person's after the person edits the rest of the file.
@@ -234,7 +235,7 @@ func TestImportOfASpace(t *testing.T) {
 		if look {
 			w.waiting()
 		}
-		if _, err := w.git.Import(t.Context(), w.id, gitstore.FromGit(gitstore.GitSource{URL: from, AllowLocal: true}), space.Meta{Tool: "import"}, nil); err != nil {
+		if _, err := w.git.Import(t.Context(), w.id, gitstore.FromBundle(testenv.Bundle(t, from)), space.Meta{Tool: "import"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

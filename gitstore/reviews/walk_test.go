@@ -166,7 +166,7 @@ git merge -q --no-edit side
 	if out, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if _, err := w.git.Import(t.Context(), w.id, gitstore.FromGit(gitstore.GitSource{URL: script.Dir, AllowLocal: true}), space.Meta{Tool: "import"}, nil); err != nil {
+	if _, err := w.git.Import(t.Context(), w.id, gitstore.FromBundle(testenv.Bundle(t, script.Dir)), space.Meta{Tool: "import"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

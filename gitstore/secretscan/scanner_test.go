@@ -328,35 +328,6 @@ func FuzzAKeyIsFoundAnywhere(f *testing.F) {
 	})
 }
 
-func BenchmarkScan(b *testing.B) {
-	s := newScanner(b)
-	r := rand.New(rand.NewPCG(17, 9))
-	words := strings.Fields("the key of a space is kept in memory and task-list desk sk- API-first format pattern https://example.org/SG.html AC/DC SKU NT kernel MTU key-value secret_access")
-	for _, size := range []int{1_000_000, 10_000_000} {
-		var text bytes.Buffer
-		for text.Len() < size {
-			text.WriteString(words[r.IntN(len(words))])
-			if text.WriteByte(' '); r.IntN(12) == 0 {
-				text.WriteString("\n\n## Heading\n\n")
-			}
-		}
-		b.Run(fmt.Sprintf("markdown-%dMB", size/1_000_000), func(b *testing.B) {
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				if found := s.Scan("x", text.Bytes()[:size]); len(found) > 0 {
-					b.Fatal(found)
-				}
-			}
-		})
-	}
-	b.Run("first", func(b *testing.B) { // the cost of the first search
-		b.ReportAllocs()
-		for b.Loop() {
-			newScanner(b).Scan("x", []byte("text"))
-		}
-	})
-}
-
 func TestManyScanAtOnce(t *testing.T) {
 	s := newScanner(t) // the searches below are its first
 	r := rand.New(rand.NewPCG(20, 9))

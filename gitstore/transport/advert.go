@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"satchel/gitstore/commits"
 	"satchel/internal/space"
 )
 
@@ -146,7 +147,7 @@ func (r *Refs) capabilities(text string) error {
 			}
 		case "object-format":
 			if value != "sha1" {
-				return fmt.Errorf("the repository's object format is %q, and only sha1 is supported", cutText(cleanLine(value), 20))
+				return fmt.Errorf("the repository's object format is %q, and only sha1 is supported", commits.Cut(cleanLine(value), 20))
 			}
 		}
 	}

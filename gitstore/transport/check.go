@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"satchel/gitstore/commits"
 	"satchel/internal/egress"
 	"satchel/internal/fault"
 )
@@ -31,15 +32,6 @@ type policy struct {
 // CheckURL returns an error if a remote's URL is not allowed; trusted means that the
 // operator trusts it. The error is a fault.Invalid that says why. A name that resolves to a
 // private address is only rejected when it is dialled.
-func CheckURL(raw string, trusted bool) error {
-	_, err := policy{
-		trusted: trusted, ports: []uint16{443},
-		address: func(a netip.Addr) error { return egress.Check(a) },
-	}.check(raw)
-	return err
-}
-
-// CheckURL is the package's CheckURL with the exceptions of Options.Egress.
 func (c *Client) CheckURL(raw string, trusted bool) error {
 	_, err := c.policy(Endpoint{Trusted: trusted}).check(raw)
 	return err
@@ -218,12 +210,12 @@ func (p policy) checkHost(host, withPort string) error {
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	if len(host) > 253 || slices.ContainsFunc(labels, func(l string) bool { return !hostLabel().MatchString(l) }) {
-		return invalid("%q is not the name of a host.", cutText(host, 80))
+		return invalid("%q is not the name of a host.", commits.Cut(host, 80))
 	}
 	if number().MatchString(labels[len(labels)-1]) {
 		addr, err := netip.ParseAddr(host)
 		if err != nil { // 2130706433, 0x7f.1, 0177.0.0.1, 127.1: each program reads them differently
-			return invalid("%q is an address in a form that is not allowed. Write the host's name.", cutText(host, 80))
+			return invalid("%q is an address in a form that is not allowed. Write the host's name.", commits.Cut(host, 80))
 		}
 		return p.checkAddr(addr)
 	}
@@ -231,7 +223,7 @@ func (p policy) checkHost(host, withPort string) error {
 		return nil
 	}
 	if len(labels) == 1 && labels[0] != "localhost" {
-		return invalid("%q is a name of a local network. Write the whole name of the host.", cutText(host, 80))
+		return invalid("%q is a name of a local network. Write the whole name of the host.", commits.Cut(host, 80))
 	}
 	plain := strings.TrimSuffix(host, ".")
 	for _, s := range localSuffixes() {
@@ -248,7 +240,7 @@ func (p policy) checkLocalName(host string) error {
 	if host == "localhost" && p.address(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == nil {
 		return nil
 	}
-	return invalid("%q is a name of a local network, which only the people who run this server can use as a remote.", cutText(host, 80))
+	return invalid("%q is a name of a local network, which only the people who run this server can use as a remote.", commits.Cut(host, 80))
 }
 
 func (p policy) checkAddr(a netip.Addr) error {
@@ -281,7 +273,7 @@ func (p policy) checkDirectory(path string) (place, error) {
 // (git-check-ref-format(1)), cannot be mistaken for an option, and has no invisible
 // characters.
 func CheckBranch(name string) error {
-	bad := func() error { return invalid("%q is not the name of a branch.", cutText(cleanLine(name), 80)) }
+	bad := func() error { return invalid("%q is not the name of a branch.", commits.Cut(cleanLine(name), 80)) }
 	if name == "" || len(name) > maxBranch || !utf8.ValidString(name) || name == "@" || name == "HEAD" ||
 		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, ".") ||
 		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, "~^:?*[\\") ||

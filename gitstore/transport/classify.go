@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/internal/egress"
 )
@@ -142,13 +143,13 @@ func readGit(stdout, stderr string) *Error {
 	case reason != "":
 		out.Problem = problemOfRefusal(reason, ref, theirs, mine)
 		if len(out.Said) == 0 {
-			out.Said = []string{cutText(cleanLine(reason), maxSaid)}
+			out.Said = []string{commits.Cut(cleanLine(reason), maxSaid)}
 		}
 		out.Paths = places(reason, remote)
 	default:
 		out.Problem, out.Status = problemOfRun(mine, theirs)
 		if m := fsckLine().FindStringSubmatch(mine); m != nil && out.Problem == Malformed {
-			out.Said = append([]string{cutText(cleanLine(m[1]), maxSaid)}, out.Said...)
+			out.Said = append([]string{commits.Cut(cleanLine(m[1]), maxSaid)}, out.Said...)
 		}
 	}
 	return out
@@ -311,7 +312,7 @@ func saidIn(text string) []string {
 		if chatter().MatchString(line) || strings.Trim(line, "—-–=_* ") == "" {
 			continue
 		}
-		if out = append(out, cutText(line, maxSaid)); len(out) == maxSaidLines {
+		if out = append(out, commits.Cut(line, maxSaid)); len(out) == maxSaidLines {
 			break
 		}
 	}

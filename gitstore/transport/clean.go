@@ -7,10 +7,10 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"satchel/gitstore/commits"
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Limits of the quoted text of a remote.
@@ -152,20 +152,9 @@ func (s scrubber) error(err error) error {
 			lines = append(lines, line)
 		}
 	}
-	return errors.New(cutText(strings.Join(lines, "; "), maxCause))
+	return errors.New(commits.Cut(strings.Join(lines, "; "), maxCause))
 }
 
 // cleanLine returns a remote's text on one line, without control characters and repeated
 // spaces.
 func cleanLine(s string) string { return strings.Join(strings.Fields(visible(s)), " ") }
-
-// cutText shortens s to at most limit bytes, at a rune's edge.
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
-}

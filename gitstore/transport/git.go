@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/internal/space"
 )
@@ -24,7 +25,7 @@ func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 	from := "HEAD"
 	if branch != "" {
 		if err := CheckBranch(branch); err != nil {
-			return &Error{Problem: BadURL, Op: "fetch", Host: "the remote", Branch: cutText(cleanLine(branch), maxBranch), Err: err}
+			return &Error{Problem: BadURL, Op: "fetch", Host: "the remote", Branch: commits.Cut(cleanLine(branch), maxBranch), Err: err}
 		}
 		from = headsPrefix + branch
 	}
@@ -61,7 +62,7 @@ func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 // push all the same.
 func (c *Client) Push(ctx context.Context, e Endpoint, gitDir string, commit space.CommitID, branch string, progress func(string)) error {
 	if err := CheckBranch(branch); err != nil {
-		return &Error{Problem: BadURL, Op: "push", Host: "the remote", Branch: cutText(cleanLine(branch), maxBranch), Err: err}
+		return &Error{Problem: BadURL, Op: "push", Host: "the remote", Branch: commits.Cut(cleanLine(branch), maxBranch), Err: err}
 	}
 	if !commit.Valid() || commit == zeroCommit { // an empty source would delete the branch
 		return fmt.Errorf("push of %q, which is no commit", commit)

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/commits"
 	"satchel/gitstore/gitcmd"
 	"satchel/internal/space"
 )
@@ -75,7 +76,7 @@ func (c *Client) finish(ctx context.Context, k call, err error) error {
 		out = classifyGo(err, scrub)
 	}
 	out.Op, out.Host, out.Branch = k.op, k.p.host, k.branch
-	out.Target = cutText(cleanLine(scrub.text(out.Target)), maxHost)
+	out.Target = commits.Cut(cleanLine(scrub.text(out.Target)), maxHost)
 	for i := range out.Said {
 		out.Said[i] = scrub.text(out.Said[i])
 	}

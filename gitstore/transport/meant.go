@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"satchel/gitstore/commits"
 	"slices"
 	"strings"
 )
@@ -119,5 +120,5 @@ func checkPage(u *url.URL) error {
 		return nil
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/" + strings.Join(parts[:own], "/")}
-	return invalid("That is a page of a repository. Use the repository's own URL: %s.", cutText(cleanLine(u.String()), 300))
+	return invalid("That is a page of a repository. Use the repository's own URL: %s.", commits.Cut(cleanLine(u.String()), 300))
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"satchel/gitstore/commits"
 	"satchel/internal/space"
 )
 
@@ -32,7 +33,7 @@ func places(reason string, remote []string) []space.RemoteLocation {
 	var out []space.RemoteLocation
 	add := func(l space.RemoteLocation) {
 		_, err := space.ParsePath(l.Path)
-		l.Rule = cutText(cleanLine(l.Rule), maxRule)
+		l.Rule = commits.Cut(cleanLine(l.Rule), maxRule)
 		if err == nil && len(l.Path) <= maxPath && l.Path == cleanLine(l.Path) && len(out) < maxPlaces {
 			out = append(out, l)
 		}

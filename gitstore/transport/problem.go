@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -89,17 +88,4 @@ func (e *Error) Temporary() bool {
 		return true
 	}
 	return false
-}
-
-// ProblemOf returns the problem of the first *Error in err's tree; "" for nil, and Unknown
-// if there is none.
-func ProblemOf(err error) Problem {
-	if err == nil {
-		return ""
-	}
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Problem
-	}
-	return Unknown
 }

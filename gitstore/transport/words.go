@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"fmt"
+	"satchel/gitstore/commits"
 	"slices"
 	"strings"
 )
@@ -208,5 +209,5 @@ func (e *Error) quote() string {
 	if len(e.Said) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%q)", cutText(e.Said[0], maxQuoted))
+	return fmt.Sprintf(" (%q)", commits.Cut(e.Said[0], maxQuoted))
 }

@@ -164,9 +164,6 @@ func (m *Manager) Close() {
 	m.http.CloseIdleConnections()
 }
 
-// Ready returns a channel that is closed when there is a certificate.
-func (m *Manager) Ready() <-chan struct{} { return m.ready }
-
 // Status returns the current state of the certificate.
 func (m *Manager) Status() Status {
 	m.mu.Lock()

@@ -33,7 +33,7 @@ func TestACertificateIsFetchedAtTheStartAndRenewedByTheClock(t *testing.T) {
 	m.Start()
 	m.Start() // does nothing
 	asleep := c.asleep(t)
-	<-m.Ready()
+	<-m.ready
 	if serial(m) != 1 {
 		t.Fatal("no certificate when the loop sleeps first")
 	}
@@ -105,7 +105,7 @@ func TestARestartAsksNobody(t *testing.T) {
 	if serial(again) != 1 {
 		t.Fatalf("the certificate is not there before the start: %s", log)
 	}
-	<-again.Ready()
+	<-again.ready
 	again.Start()
 	c.asleep(t)
 	if n, accounts := a.count(); n != 1 || accounts != 1 {

@@ -377,7 +377,7 @@ func TestDurationsAndSizesSurvive(t *testing.T) {
 
 // The reference and the example agree with the table.
 func TestDocumentation(t *testing.T) {
-	for name, want := range map[string]string{"configuration.md": config.Document(), "satchel.example.yaml": config.Example()} {
+	for name, want := range map[string]string{"configuration.md": config.Document(), "satchel.example.yaml": config.SampleFile()} {
 		p := filepath.Join("..", "..", "docs", name)
 		if *update {
 			if err := os.WriteFile(p, []byte(want), 0o644); err != nil {
@@ -402,13 +402,13 @@ func TestExampleSaysTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lines []string
-	for line := range strings.Lines(config.Example()) {
+	for line := range strings.Lines(config.SampleFile()) {
 		if rest, ok := strings.CutPrefix(line, "#"); ok && !strings.HasPrefix(strings.TrimSpace(rest), "#") && !strings.HasPrefix(rest, " ") || strings.HasPrefix(line, "#  ") {
 			line = rest
 		}
 		lines = append(lines, line)
 	}
-	for _, file := range []string{config.Example(), strings.Join(lines, "")} {
+	for _, file := range []string{config.SampleFile(), strings.Join(lines, "")} {
 		got, _, err := setup{file: file}.load(t)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file)
@@ -460,7 +460,7 @@ func TestSecretsInFiles(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	f.Add([]byte(config.Example()))
+	f.Add([]byte(config.SampleFile()))
 	for _, s := range []string{"server:\n  listen: x\n", "a: &a [*a]", "? [a]\n: b", "server: {? {a: b} : c}", "---\n---\n", "\xff\xfe", "data_dir: [", "<<: *x", "server: !!binary aGk=", "log: {level: \"\\0\"}"} {
 		f.Add([]byte(s))
 	}

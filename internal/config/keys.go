@@ -30,10 +30,6 @@ func (k *key) env() string {
 	return "SATCHEL_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-// parent returns a path without its last word, or "" at the top. last returns that word.
-func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
-func last(path string) string   { return path[strings.LastIndexByte(path, '.')+1:] }
-
 // row creates a key from a field, its default and its checks.
 func row[T any](path string, field *T, c codec[T], def T, doc string, checks ...func(T) string) key {
 	return key{

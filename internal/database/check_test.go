@@ -27,7 +27,7 @@ func TestCheckWrite(t *testing.T) {
 // A database that another program has locked cannot be written.
 func TestCheckWriteOfAHeldFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
-	db, err := database.Open(t.Context(), database.Options{URL: database.SQLiteURL(file), BusyTimeout: time.Millisecond})
+	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + file, BusyTimeout: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestCheckWriteOfAHeldFile(t *testing.T) {
 func TestDamagedPagesAreFound(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.db")
-	db, err := database.Open(t.Context(), database.Options{URL: database.SQLiteURL(file)})
+	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestDamagedPagesAreFound(t *testing.T) {
 		if said, err := database.CheckFile(t.Context(), copied, database.Thorough); err != nil || len(said) == 0 {
 			t.Errorf("page %d: the check finds %q, %v", at/page, said, err)
 		}
-		db, err := database.Open(t.Context(), database.Options{URL: database.SQLiteURL(copied)})
+		db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + copied})
 		if err == nil {
 			db.Close()
 		}

@@ -133,7 +133,7 @@ func TestSQLiteFile(t *testing.T) {
 		name = "odd %41#;'.db"
 	}
 	path := filepath.Join(dir, name)
-	db := databasetest.Open(t, database.SQLiteURL(path))
+	db := databasetest.Open(t, "sqlite:"+path)
 	migrate(t, db, notes)
 	info, err := os.Stat(path)
 	if err != nil {

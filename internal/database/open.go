@@ -35,9 +35,6 @@ func SQLitePath(u string) (path string, ok bool) {
 	return src.path, err == nil && src.kind == SQLite
 }
 
-// SQLiteURL returns the URL of the SQLite database in a file.
-func SQLiteURL(path string) string { return "sqlite:" + path }
-
 func parseURL(s string) (source, error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	switch {

@@ -232,30 +232,6 @@ func TestParallelRequestsGetTheBurstAlone(t *testing.T) {
 	}
 }
 
-func BenchmarkAllow(b *testing.B) {
-	keys := make([]string, 1<<16)
-	for i := range keys {
-		keys[i] = fmt.Sprint("2001:db8:", i)
-	}
-	for _, bm := range []struct {
-		name string
-		keys []string
-		max  int
-	}{{"one key", keys[:1], 0}, {"65536 keys", keys, 0}, {"a flood", keys, 1024}} {
-		b.Run(bm.name, func(b *testing.B) {
-			l := New(Options{PerMinute: 6000, Burst: 1 << 30, MaxKeys: bm.max})
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				i := rand.IntN(len(keys))
-				for pb.Next() {
-					l.Allow(bm.keys[i%len(bm.keys)])
-					i++
-				}
-			})
-		})
-	}
-}
-
 func TestReadyTakesNothing(t *testing.T) {
 	c := newClock()
 	l := New(Options{PerMinute: 60, Burst: 3, Now: c.now})

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -432,21 +431,4 @@ func reopen(t *testing.T, cfg *config.Config) *running {
 	}
 	t.Cleanup(r.end)
 	return r
-}
-
-// The pages answer in front of everything that is not the protocol's.
-func TestPagesAreServed(t *testing.T) {
-	r := boot(t, settings(t))
-	h := r.routes()
-	for path, want := range map[string]int{"/": http.StatusOK, "/signin": http.StatusOK, "/account": http.StatusSeeOther, "/nothing": http.StatusNotFound} {
-		req := httptest.NewRequest(http.MethodGet, r.issuer+path, nil)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, req)
-		if w.Code != want && !(w.Code == http.StatusFound && want == http.StatusSeeOther) && !(path == "/" && w.Code < 400) {
-			t.Errorf("%s: %d, want %d", path, w.Code, want)
-		}
-		if to := w.Header().Get("Location"); to != "" && !strings.HasPrefix(to, r.issuer+"/") {
-			t.Errorf("%s leads to %s", path, to)
-		}
-	}
 }

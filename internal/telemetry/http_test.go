@@ -185,23 +185,14 @@ func TestMetrics(t *testing.T) {
 	g.Set(5)
 	g.Add(-2)
 	m.GaugeFunc("now", "Asked.", func() float64 { return 7 })
-	m.CounterFunc("seen_total", "Asked.", func() float64 { return 8 })
 	m.Histogram("start_seconds", "Starts.", telemetry.LatencyBuckets(), "kind").Observe(0.3, "cold")
 	wantLines(t, scrape(t, m),
 		`satchel_pushes_total{result="ok"} 1`, `satchel_pushes_total{result="failed"} 2`, "satchel_never_total 0",
-		"satchel_queue 3", "satchel_now 7", "satchel_seen_total 8",
+		"satchel_queue 3", "satchel_now 7",
 		`satchel_start_seconds_bucket{kind="cold",le="0.2"} 0`, `satchel_start_seconds_bucket{kind="cold",le="0.5"} 1`)
 	if page := scrape(t, m); !strings.Contains(page, "go_goroutines") {
 		t.Error("the runtime's metrics are missing")
 	}
 	// Two registries are independent.
 	telemetry.NewMetrics("v1").Counter("pushes_total", "Pushes.", "result")
-}
-
-func BenchmarkWrap(b *testing.B) {
-	h := telemetry.NewHTTP(telemetry.NewMetrics("v1"), nil).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	r := httptest.NewRequest("POST", "/mcp", nil)
-	for b.Loop() {
-		h.ServeHTTP(httptest.NewRecorder(), r)
-	}
 }

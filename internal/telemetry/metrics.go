@@ -78,11 +78,6 @@ func (m *Metrics) GaugeFunc(name, help string, f func() float64) {
 	m.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, f))
 }
 
-// CounterFunc is like GaugeFunc, for a number that only grows.
-func (m *Metrics) CounterFunc(name, help string, f func() float64) {
-	m.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + name, Help: help}, f))
-}
-
 // Histogram counts observations by size; see Counter for labels.
 type Histogram struct{ vec *prometheus.HistogramVec }
 

@@ -3,6 +3,8 @@
 package testenv
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +40,16 @@ func Git(t testing.TB, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(NeedProgram(t, "git"), args...)
 	cmd.Dir, cmd.Env = dir, GitEnv()
 	return cmd
+}
+
+// Bundle returns a git bundle of the HEAD of a repository with its history.
+func Bundle(t testing.TB, dir string) io.Reader {
+	t.Helper()
+	out, err := Git(t, dir, "bundle", "create", "-q", "-", "HEAD").Output()
+	if err != nil {
+		t.Fatalf("git bundle: %v", err)
+	}
+	return bytes.NewReader(out)
 }
 
 // GitEnv returns the environment in which a test runs git, or a script that runs git.

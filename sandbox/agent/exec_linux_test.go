@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -13,99 +11,6 @@ import (
 
 	"satchel/sandbox/protocol"
 )
-
-func TestExecTellsTheEndExactly(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{})
-	for _, c := range []struct {
-		command string
-		code    int
-		signal  string
-		stdout  string
-	}{
-		{"true", 0, "", ""},
-		{"false", 1, "", ""},
-		{"exit 7", 7, "", ""},
-		{"exit 300", 44, "", ""},
-		{"kill -9 $$", 137, "SIGKILL", ""},
-		{"kill -TERM $$", 143, "SIGTERM", ""},
-		{"sh -c 'kill -9 $$'; exit $?", 137, "", ""},
-		{"nosuchcommand 2>/dev/null", 127, "", ""},
-		{"/etc 2>/dev/null", 126, "", ""},
-		{"( ", 2, "", ""},
-		{"", 0, "", ""},
-		{"set -e; false; echo no", 1, "", ""},
-		{"trap 'echo bye' EXIT; exit 3", 3, "", "bye\n"},
-		{"cat; echo $?", 0, "", "0\n"}, // standard input is empty
-		{"echo $0 $# $- \"[$*]\"", 0, "", "bash 0 hBc []\n"},
-		{"x=1; export y=2; cd /tmp; umask", 0, "", "0022\n"},
-		{"echo \"[$x$y]\"; pwd", 0, "", "[]\n/space\n"}, // nothing carries over
-		{"printf '%s' \"a'b\\\"c\" $'\\xff'", 0, "", "a'b\"c\xff"},
-		{"cat <<'E'\n$x `y` \\\nE\n", 0, "", "$x `y` \\\n"},
-		{"echo $LINENO\necho $LINENO", 0, "", "1\n2\n"},
-		{"echo \xfe\xff", 0, "", "\xfe\xff\n"},
-		{"locale charmap; echo $TERM; echo ~", 0, "", "UTF-8\ndumb\n/tmp/home\n"},
-		{"touch ~/x /tmp/y && echo ok", 0, "", "ok\n"},
-		{"ls /proc/self/fd | wc -l", 0, "", "4\n"}, // 0, 1, 2 and ls's own
-		{"ps -o sid= -p $$ 2>/dev/null | tr -d ' ' | grep -qx $$ || echo other; ulimit -c", 0, "", "0\n"},
-	} {
-		r := s.exec(protocol.ExecRequest{Command: c.command})
-		if r.End != protocol.Exited || r.ExitCode != c.code || r.Signal != c.signal || text(r.Stdout) != c.stdout {
-			t.Errorf("%q: end %d, exit %d %q, stdout %q, stderr %q; want %d %q %q",
-				c.command, r.End, r.ExitCode, r.Signal, text(r.Stdout), text(r.Stderr), c.code, c.signal, c.stdout)
-		}
-	}
-}
-
-// The shell was started before it got its command; nobody may notice.
-func TestExecIsWhatBashDoes(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{})
-	dir := t.TempDir()
-	for _, command := range []string{
-		`for i in 1 2 3; do echo $((i*i)); done | paste -sd+ | tee /dev/stderr`,
-		`a=(x "y z" w); printf '<%s>' "${a[@]}"; echo ${#a[@]}`,
-		`f() { local v=$1; echo "$v" >&2; return 4; }; f q || echo $?`,
-		`echo one; echo two >&2; (exit 5); echo $?`,
-		`case "$BASH_EXECUTION_STRING" in case*) echo yes;; esac`,
-		"cat <<-E | sort -r\n\tb\n\ta\n\tE\necho \"line $LINENO\"",
-		`nosuch1; echo $?`,
-		"true\nnosuch2\necho $?",
-		`set -u; echo "${unset_variable}"; echo not reached`,
-		`printf 'a\0b' | od -c | head -1`,
-		`shopt -s nullglob; echo *.none; x='*'; echo "$x"`,
-		`echo {a..e}{1,2}; echo ${PWD##*/} | wc -l`,
-		`read x; echo "$? [$x]"`,
-		`declare -p MAPFILE REPLY 2>&1`,
-		`[ $SECONDS -lt 2 ] && echo fresh`,
-		`eval 'echo $((1+1))'; ! true; echo $?`,
-		`exec 3>&1; echo via3 >&3`,
-		`kill -l 9; type cd`,
-	} {
-		host := exec.Command("bash", "-c", command)
-		host.Dir, host.Env = dir, []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}
-		var stdout, stderr bytes.Buffer
-		host.Stdout, host.Stderr = &stdout, &stderr
-		host.Run()
-		r := s.exec(protocol.ExecRequest{Command: command})
-		if text(r.Stdout) != stdout.String() || text(r.Stderr) != stderr.String() || r.ExitCode != host.ProcessState.ExitCode() {
-			t.Errorf("%s\ninside %d %q %q\noutside %d %q %q", command, r.ExitCode, text(r.Stdout), text(r.Stderr),
-				host.ProcessState.ExitCode(), stdout.String(), stderr.String())
-		}
-	}
-}
-
-func TestExecLeaksNothingOfTheAgent(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{boot: func() protocol.Boot { b := testBoot(); b.Env = []string{"HOME=/tmp/other", "X=1"}; return b }()})
-	out := s.sh("env; cat /proc/self/environ /proc/1/environ 2>&1 | tr '\\0' '\\n'")
-	if strings.Contains(out, "SECRET") {
-		t.Errorf("the agent's environment: %s", out)
-	}
-	if !strings.Contains(out, "HOME=/tmp/other\n") || !strings.Contains(out, "X=1\n") || strings.Contains(out, "HOME=/tmp/home") {
-		t.Errorf("the given environment is not there: %s", out)
-	}
-}
 
 func TestExecSeveralAtOnce(t *testing.T) {
 	t.Parallel()
@@ -189,76 +94,6 @@ func TestClosedOutputIsNotTheEnd(t *testing.T) {
 	r := s.exec(protocol.ExecRequest{Command: "echo a; exec >&- 2>&-; sleep 0.2; exit 6"})
 	if r.End != protocol.Exited || r.ExitCode != 6 || text(r.Stdout) != "a\n" {
 		t.Errorf("%+v", r)
-	}
-}
-
-// A command of the same user may kill or stop the shell that waits for the
-// next one; the next one does not notice.
-func TestWaitingShellsAreReplaced(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{})
-	for _, sig := range []string{"KILL", "STOP", "TERM"} {
-		s.exec(protocol.ExecRequest{Command: "kill -" + sig + " -1"})
-		if out := s.sh("echo alive"); out != "alive\n" {
-			t.Errorf("after %s: %q", sig, out)
-		}
-	}
-}
-
-func TestForkBombThenTheNextCommandWorks(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{})
-	r := s.exec(protocol.ExecRequest{Command: `b() { b | b & }; b; sleep 0.5; while :; do :; done`, WallTime: 2 * time.Second, Grace: 100 * time.Millisecond})
-	if r.End != protocol.TimedOut {
-		t.Errorf("%+v", r.End)
-	}
-	if out := s.sh("/bin/echo alive"); out != "alive\n" {
-		t.Errorf("after: %q", out)
-	}
-}
-
-func TestResourceLimits(t *testing.T) {
-	t.Parallel()
-	b := testBoot()
-	b.Processes, b.OpenFiles, b.FileSize = 20, 64, 1<<20
-	s := startSandbox(t, sandboxOption{boot: b})
-	for name, command := range map[string]string{
-		"processes":  `for i in $(seq 40); do sleep 100 & done 2>&1 | grep -q 'unavailable'`,
-		"open files": `for i in $(seq 10 100); do eval "exec $i</dev/null" || exit 0; done 2>/dev/null; exit 1`,
-		"file size":  `trap '' XFSZ; ! head -c 2000000 /dev/zero > big 2>/dev/null && [ $(stat -c %s big) = 1048576 ]`,
-		"raising":    `! ulimit -u 100 2>/dev/null && ! ulimit -f unlimited 2>/dev/null`,
-	} {
-		if r := s.exec(protocol.ExecRequest{Command: command}); r.ExitCode != 0 {
-			t.Errorf("%s: %d %s %s", name, r.ExitCode, text(r.Stdout), text(r.Stderr))
-		}
-	}
-}
-
-func TestReadOnlyCannotWrite(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{seed: map[string]string{"a.txt": "hello"}})
-	s.sh("echo mine > b.txt; echo tmp > /tmp/t")
-	ro := func(command string) protocol.ExecResult {
-		return s.exec(protocol.ExecRequest{Command: command, ReadOnly: true})
-	}
-	if r := ro("cat a.txt b.txt; id -u; cat .git/HEAD; ls /tmp; touch /tmp/mine ~/x && echo tmp"); text(r.Stdout) != "hellomine\n1001\nref: refs/heads/main\nhome\ntmp\n" {
-		t.Errorf("reading: %q %q", text(r.Stdout), text(r.Stderr))
-	}
-	for _, command := range []string{
-		"echo x > a.txt", "echo x >> b.txt", "touch new", "mkdir d", "rm a.txt", "mv a.txt c", "ln -s a l", "ln a.txt h", "chmod 600 a.txt",
-		"truncate -s 0 a.txt", "mkfifo f", "setfattr -n user.x -v y a.txt", "python3 -c 'open(\"a.txt\",\"w\")'", "git -C /space init",
-		"unshare -Urm touch /space/x", "unshare -rm sh -c 'mount -o remount,rw /space; touch /space/x'", "echo x > /proc/self/cwd/y", "echo x > /proc/1/root/space/y",
-	} {
-		if r := ro(command); r.ExitCode == 0 {
-			t.Errorf("%s: succeeded", command)
-		}
-	}
-	// Neither sees the other's processes as its own to end.
-	if r := ro("kill -9 -1; for p in /proc/[0-9]*; do [ \"$(stat -c %u $p)\" = 1000 ] && kill -9 ${p#/proc/} && echo killed; done 2>/dev/null; :"); strings.Contains(text(r.Stdout), "killed") {
-		t.Errorf("killed a command of the writing user")
-	}
-	if got := s.sh("cat a.txt b.txt /tmp/t; ls"); got != "hellomine\ntmp\na.txt\nb.txt\n" {
-		t.Errorf("afterwards: %q", got)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -304,29 +303,4 @@ func byPath(b protocol.Batch) map[string]protocol.Entry {
 		m[n.Path] = n
 	}
 	return m
-}
-
-func BenchmarkExecWarm(b *testing.B) {
-	s := startSandbox(b, sandboxOption{})
-	for _, c := range []struct{ name, command string }{{"true", "true"}, {"fork", "/bin/true"}, {"ls", "ls /usr | head -1"}} {
-		b.Run(c.name, func(b *testing.B) {
-			var took []time.Duration
-			for b.Loop() {
-				b.StopTimer()
-				time.Sleep(50 * time.Millisecond) // a client's pause
-				b.StartTimer()
-				start := time.Now()
-				s.sh(c.command)
-				took = append(took, time.Since(start))
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
-		})
-	}
-}
-
-func BenchmarkBoot(b *testing.B) {
-	for b.Loop() {
-		startSandbox(b, sandboxOption{})
-	}
 }

@@ -2,39 +2,11 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
-	"time"
 )
-
-// BenchmarkAgentStart measures the start of the agent, from its first instruction to its
-// first read of the empty input, compared with a Go program that does nothing.
-func BenchmarkAgentStart(b *testing.B) {
-	source := filepath.Join(b.TempDir(), "nothing.go")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	for name, command := range map[string][]string{
-		"agent":   {buildProgram(b, "satchel/cmd/satchel-agent")},
-		"nothing": {buildProgram(b, source)},
-	} {
-		b.Run(name, func(b *testing.B) {
-			var cpu time.Duration
-			for b.Loop() {
-				cmd := exec.Command(command[0], command[1:]...)
-				if err := cmd.Run(); err != nil {
-					b.Fatal(err)
-				}
-				cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-			}
-			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "cpu-ms/op")
-		})
-	}
-}
 
 // The sandbox program becomes the sentry and the gofer of every sandbox, so what any
 // of its packages does before main is paid twice for each.

@@ -10,7 +10,6 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/protocol"
 )
@@ -180,30 +179,6 @@ except OSError as e: print(n, e.strerror)'; rm -f f*; ls | wc -l`)
 	})
 }
 
-// TestAttackFloodOfFiles: thousands of files in one command are committed, or each
-// refused with its name; none is forgotten.
-func TestAttackFloodOfFiles(t *testing.T) {
-	t.Parallel()
-	a := newWorld(t).tenant(nil)
-	dirs := 4
-	if testenv.Soak() {
-		dirs = 20
-	}
-	r := a.sh(fmt.Sprintf(`python3 -c '
-import os
-for d in range(%d):
-    os.mkdir("d%%d" %% d)
-    for f in range(1000):
-        with open("d%%d/%%d" %% (d, f), "w") as o: o.write("%%d %%d" %% (d, f))'`, dirs))
-	if got := len(a.files()); got != 1000*dirs || r.NotSaved != nil || len(r.Refused) > 0 {
-		t.Errorf("%d files are committed, %d refused, %v", got, len(r.Refused), r.NotSaved)
-	}
-	if r := a.sh("rm -r d*"); r.NotSaved != nil || len(a.files()) != 0 {
-		t.Errorf("%d files are left, %v", len(a.files()), r.NotSaved)
-	}
-	a.alive()
-}
-
 // TestAttackOutputFlood: endless output costs its reader nothing: the answer has
 // a beginning, an end and the exact count between, and nothing on the host grows.
 func TestAttackOutputFlood(t *testing.T) {
@@ -236,37 +211,5 @@ func TestAttackOutputFlood(t *testing.T) {
 	}
 	if r := a.look(":"); r.Generation != 1 {
 		t.Errorf("the sandbox was replaced: generation %d", r.Generation)
-	}
-}
-
-// TestAttackWaitForInput: nothing waits for input of a person: standard input is at its
-// end, and there is no terminal.
-func TestAttackWaitForInput(t *testing.T) {
-	t.Parallel()
-	a := newWorld(t).tenant(nil)
-	r := a.sh(`cat; read -r x && echo harm; python3 -c 'import sys; print(repr(sys.stdin.read()))'; { : < /dev/tty; } 2>/dev/null && echo harm; tty; ls -l /proc/self/fd | grep -c 'pts\|socket'; git -c core.askpass= ls-remote https://example.org/x 2>/dev/null; ssh -o BatchMode=no nobody@localhost true 2>/dev/null; su -c id 2>/dev/null; true`)
-	if harmed(r.Stdout.Text) || !strings.HasPrefix(r.Stdout.Text, "''\n") || r.End != protocol.Exited {
-		t.Errorf("ended %d: %s%s", r.End, r.Stdout.Text, r.Stderr.Text)
-	}
-	a.alive()
-}
-
-// TestAttackProcessorHog: who burns every processor keeps neither another user's
-// commands nor an own second one from running.
-func TestAttackProcessorHog(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(o *sandbox.Options) { o.WallTime = time.Hour })
-	a, b := w.tenant(nil), w.tenant(nil)
-	q := a.request(a.user, a.id, "for i in {1..8}; do (while :; do :; done) & done; touch burning; wait")
-	q.Background = true
-	job, err := a.pool.Exec(noContext(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.out("until [ -e burning ]; do :; done")
-	b.alive()
-	a.alive()
-	if err := a.pool.KillJob(noContext(), sandbox.JobOwner{User: a.user, Space: a.id}, job.JobID, "KILL"); err != nil {
-		t.Error(err)
 	}
 }

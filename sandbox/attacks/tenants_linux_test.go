@@ -78,35 +78,6 @@ func TestAttackOtherTenants(t *testing.T) {
 	}
 }
 
-// TestAttackStaleViews: what one user commits, another user of the same space
-// sees in the next command, in files and in git's history; a user of none sees
-// nothing of it.
-func TestAttackStaleViews(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	a := w.tenant(map[string]string{"f": "one\n"})
-	b := &tenant{world: w, user: space.NewUserID(), id: a.id}
-	c := w.tenant(map[string]string{"f": "other\n"})
-	b.out("cat f; git log -1 --format=%H; git status --short")
-	c.out("cat f")
-	for i := range 5 {
-		r := a.sh(fmt.Sprintf("echo %d > f; git log -1 --format=%%H", i))
-		if len(r.Commits) != 1 {
-			t.Fatalf("%+v", r)
-		}
-		want := fmt.Sprintf("%d\n%s\n", i, r.Commits[0].ID)
-		if got := b.out("cat f; git log -1 --format=%H; git status --short"); got != want {
-			t.Errorf("the other user of the space sees %q, want %q", got, want)
-		}
-		if got := b.readonly("cat f; git log -1 --format=%H").Stdout.Text; got != want {
-			t.Errorf("a reader sees %q, want %q", got, want)
-		}
-	}
-	if got := c.out("cat f; git log --format=%s"); got != "other\nStart\n" {
-		t.Errorf("a user of another space sees %q", got)
-	}
-}
-
 // TestAttackRandomness: two sandboxes that started together share neither
 // entropy nor ids, and have the right time.
 func TestAttackRandomness(t *testing.T) {

@@ -65,34 +65,3 @@ func TestAttackHostDescriptors(t *testing.T) {
 		}
 	}
 }
-
-func TestAttackKillFromOutside(t *testing.T) {
-	for _, name := range []string{"runsc-sandbox", "runsc-gofer"} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "run")
-			r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir })
-			s, bystander := start(t, r, space.SandboxSpec{}), ""
-			pid := sandboxProcesses(t, dir)[name]
-			other := start(t, r, space.SandboxSpec{})
-			kill(t, pid)
-			ended(t, s)
-			if s.Err() == nil {
-				t.Error("it ended without an error")
-			}
-			if bystander = bash(t, other, "echo alive"); bystander != "alive" {
-				t.Errorf("another sandbox says %q", bystander)
-			}
-			if err := other.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if left := sandboxProcesses(t, dir); len(left) != 0 {
-				t.Errorf("processes are left: %v", left)
-			}
-			for _, d := range []string{"bundles"} {
-				if got := ls(t, filepath.Join(dir, d)); len(got) != 0 {
-					t.Errorf("%s are left: %q", d, got)
-				}
-			}
-		})
-	}
-}

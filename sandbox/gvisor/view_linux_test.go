@@ -104,12 +104,3 @@ var viewChecks = []runtimeCheck{
 		}
 	}},
 }
-
-func containsAny(s string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
-}

@@ -162,38 +162,3 @@ func headOf(t *testing.T, store *gitstore.Store, id space.SpaceID) space.CommitI
 	}
 	return head
 }
-
-// BenchmarkExec measures a warm command and one with a commit, over a space of
-// 1,000 files.
-func BenchmarkExec(b *testing.B) {
-	files := map[string]string{}
-	for i := range 1000 {
-		files[fmt.Sprintf("knowledge/%d/%d.md", i%20, i)] = strings.Repeat("some words of a page\n", 50)
-	}
-	p, _, id := newReal(b, files)
-	run(b, p, id, "true", "")
-	b.Run("true", func(b *testing.B) {
-		for b.Loop() {
-			run(b, p, id, "true", "")
-		}
-	})
-	b.Run("commit", func(b *testing.B) {
-		i := 0
-		for b.Loop() {
-			i++
-			run(b, p, id, fmt.Sprintf("echo %d > note.md", i), "Note")
-		}
-	})
-	b.Run("cold", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			if err := p.StopSpace(b.Context(), id); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
-			if _, err := p.Exec(b.Context(), sandbox.Request{User: "u_ada", Space: id, Command: "true"}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}

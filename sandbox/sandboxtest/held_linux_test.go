@@ -237,31 +237,6 @@ func TestWhatCannotBeReadIsNamedOverGVisor(t *testing.T) {
 	}
 }
 
-// BenchmarkHeld measures what holding costs a command: nothing held, something
-// held that does not change, and a held file that each command changes.
-func BenchmarkHeld(b *testing.B) {
-	s := newScreened(b, func(o *sandbox.Options) { o.MaxFile = 1 << 20 })
-	s.run("true")
-	measure := func(name string, command func(i int) string) {
-		b.Run(name, func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				i++
-				s.run(command(i))
-			}
-		})
-	}
-	measure("nothing held", func(int) string { return "true" })
-	s.run("echo secret > held; mkdir many; for i in {1..200}; do echo secret $i > many/$i; done")
-	measure("201 files held", func(int) string { return "true" })
-	s.run("rm -r many")
-	measure("one held", func(int) string { return "true" })
-	measure("one held that changes", func(i int) string { return fmt.Sprintf("echo secret %d > held", i) })
-	s.run("head -c 20M /dev/urandom > large")
-	measure("20 MB held", func(int) string { return "true" })
-	measure("20 MB held that change", func(i int) string { return fmt.Sprintf("echo %d >> large", i) })
-}
-
 // TestAFileThatIsTooLargeBlocksNoCommit: whichever limit it is over, it is named
 // in every answer, and what else commands change is committed.
 func TestAFileThatIsTooLargeBlocksNoCommit(t *testing.T) {

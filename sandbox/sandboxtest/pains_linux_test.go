@@ -186,19 +186,6 @@ func TestPainZombies(t *testing.T) {
 	}
 }
 
-// TestPainHostFiguresInside: nproc and free show the sandbox's limits.
-func TestPainHostFiguresInside(t *testing.T) {
-	t.Parallel()
-	c := newCell(t, func(o *sandbox.Options) {
-		o.Limits = sandbox.DefaultLimits()
-		o.Limits.CPUs, o.Limits.Memory = 1, 200<<20
-	}, nil)
-	r := c.must("awk '/MemTotal/ { print $2 }' /proc/meminfo; [ $(nproc) -le 2 ] && echo few; df -k --output=size /space /tmp | tail -n 2")
-	if want := []string{"204800", "few", "262144", "65536"}; strings.Join(strings.Fields(r.Stdout.Text), " ") != strings.Join(want, " ") {
-		t.Errorf("inside: %q, want %q", strings.Fields(r.Stdout.Text), want)
-	}
-}
-
 // TestPainDiskLeak counts everything that 12 starts and stops leave, 1,000 in a
 // soak.
 func TestPainDiskLeak(t *testing.T) {

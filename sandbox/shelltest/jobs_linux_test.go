@@ -176,21 +176,3 @@ func TestSlowCommandBecomesAJob(t *testing.T) {
 		t.Errorf("in the end there is %q", got)
 	}
 }
-
-// TestReadOnlyJobs: a job of who may only read is read and stopped like any
-// other, and not by the other user.
-func TestReadOnlyJobs(t *testing.T) {
-	t.Parallel()
-	s := newShell(t, nil, nil)
-	q := readOnly(s.request("echo started; sleep 99"))
-	q.Background = true
-	r := s.ask(t, q)
-	s.ask(t, readOnly(s.request("until [ -s "+r.JobDir+"/stdout ]; do sleep 0.02; done")))
-	if got := s.run(t, "kill -- -$(cat "+r.JobDir+"/pid) || pkill -9 -u reader"); got.ExitCode == 0 {
-		t.Errorf("the other user could stop it: %q", got.Stderr.Text)
-	}
-	stop := readOnly(s.request("cd " + r.JobDir + "; cat command status; kill -- -$(cat pid); while grep -qx running status; do sleep 0.02; done; cat stdout status"))
-	if got := s.ask(t, stop); got.Stdout.Text != "echo started; sleep 99\nrunning\nstarted\nkilled SIGTERM\n" {
-		t.Errorf("%q, %q", got.Stdout.Text, got.Stderr.Text)
-	}
-}

@@ -100,39 +100,3 @@ func excerpt(a, b []byte) string {
 	from, to := max(0, i-100), min(len(a), i+300)
 	return fmt.Sprintf("byte %d: %q", i, a[from:to])
 }
-
-// TestDifferences: no byte, mode or name may differ unseen.
-func TestDifferences(t *testing.T) {
-	fresh := func() outcome {
-		return outcome{
-			stdout: []byte("out\n"), stderr: []byte("err\n"), code: 3, signal: "",
-			tree: map[string]entry{"a": {'0', 0o644, "", "text"}, "l": {'2', 0o777, "a", ""}, "d/": {'5', 0o755, "", ""}},
-		}
-	}
-	if d := differences(fresh(), fresh()); len(d) > 0 {
-		t.Fatalf("equal outcomes differ: %q", d)
-	}
-	for name, change := range map[string]func(*outcome){
-		"a byte of standard output":  func(o *outcome) { o.stdout[1]++ },
-		"a missing last line end":    func(o *outcome) { o.stdout = o.stdout[:3] },
-		"a NUL more":                 func(o *outcome) { o.stdout = append(o.stdout, 0) },
-		"a byte of standard error":   func(o *outcome) { o.stderr[0]++ },
-		"the exit code":              func(o *outcome) { o.code++ },
-		"the signal":                 func(o *outcome) { o.signal = "SIGTERM" },
-		"a byte of a file":           func(o *outcome) { o.tree["a"] = entry{'0', 0o644, "", "texT"} },
-		"a file's mode":              func(o *outcome) { o.tree["a"] = entry{'0', 0o755, "", "text"} },
-		"a directory's mode":         func(o *outcome) { o.tree["d/"] = entry{'5', 0o700, "", ""} },
-		"a link's target":            func(o *outcome) { o.tree["l"] = entry{'2', 0o777, "b", ""} },
-		"a file in a link's place":   func(o *outcome) { o.tree["l"] = entry{'0', 0o777, "", ""} },
-		"a file that is missing":     func(o *outcome) { delete(o.tree, "a") },
-		"a file that is there alone": func(o *outcome) { o.tree["b"] = entry{'0', 0o644, "", ""} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := fresh()
-			change(&o)
-			if len(differences(o, fresh())) == 0 || len(differences(fresh(), o)) == 0 {
-				t.Error("this is not seen")
-			}
-		})
-	}
-}

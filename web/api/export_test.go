@@ -10,6 +10,15 @@ import (
 // InLibrary exports inLibrary for tests.
 func InLibrary(p string) (string, error) { return inLibrary(p) }
 
+// Routes lists the routes with their scopes, such as "read GET /api".
+func (s *Server) Routes() []string {
+	var list []string
+	for _, r := range s.routes {
+		list = append(list, strings.TrimSpace(string(r.scope)+" "+r.method+" "+r.path))
+	}
+	return list
+}
+
 // Table returns the routes as a table in Markdown.
 func (s *Server) Table() string {
 	var b strings.Builder

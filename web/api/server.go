@@ -321,12 +321,3 @@ func (s *Server) openAPI(c *call) error {
 	c.write(http.StatusOK, doc)
 	return nil
 }
-
-// Routes lists the routes with their scopes, such as "read GET /api".
-func (s *Server) Routes() []string {
-	var list []string
-	for _, r := range s.routes {
-		list = append(list, strings.TrimSpace(string(r.scope)+" "+r.method+" "+r.path))
-	}
-	return list
-}

@@ -122,7 +122,7 @@ func newWorld(t *testing.T, change ...func(*app.Options)) *world {
 	w.diary = w.gh.AddRepository(apptest.Repository{Owner: "ada", Name: "diary", Private: true})
 	w.wiki = w.gh.AddRepository(apptest.Repository{Owner: "acme", Name: "wiki", Private: true})
 
-	w.db = databasetest.Open(t, database.SQLiteURL(filepath.Join(w.dir, "test.db")))
+	w.db = databasetest.Open(t, "sqlite:"+filepath.Join(w.dir, "test.db"))
 	if _, err := w.db.Migrate(t.Context(), store.Migrations()...); err != nil {
 		t.Fatal(err)
 	}

@@ -6,31 +6,48 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"sync"
+	"strings"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-type server struct {
-	mu      sync.Mutex
-	answers Answers
-	asked   map[string]int
-}
-
 // Answers maps each name to a list of answers. Each question gets the next answer, and the last
 // one repeats. Other names do not exist.
 type Answers map[string][][]netip.Addr
 
-// Resolver starts a name server on loopback that runs until the test ends. It returns a
-// resolver that only asks this server.
+// Resolver starts a name server with these answers. It returns a resolver that only asks this
+// server.
 func Resolver(t testing.TB, answers Answers) *net.Resolver {
+	t.Helper()
+	asked := map[dnsmessage.Question]int{}
+	return At(Serve(t, func(q dnsmessage.Question) ([]netip.Addr, dnsmessage.RCode) {
+		list, ok := answers[strings.TrimSuffix(q.Name.String(), ".")]
+		if !ok {
+			return nil, dnsmessage.RCodeNameError
+		}
+		// The two questions of one lookup, A and AAAA, get the same answer.
+		turn := asked[q]
+		asked[q]++
+		return list[min(turn, len(list)-1)], dnsmessage.RCodeSuccess
+	}))
+}
+
+// At returns a resolver that only asks the name server at an address.
+func At(addr string) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", addr)
+	}}
+}
+
+// Serve starts a name server on loopback that runs until the test ends, and returns its
+// address. It asks answer one question at a time.
+func Serve(t testing.TB, answer func(dnsmessage.Question) ([]netip.Addr, dnsmessage.RCode)) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &server{answers: answers, asked: map[string]int{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -40,55 +57,30 @@ func Resolver(t testing.TB, answers Answers) *net.Resolver {
 			if err != nil {
 				return
 			}
-			if out := d.answer(buf[:n]); out != nil {
+			var m dnsmessage.Message
+			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+			var list []netip.Addr
+			list, m.RCode = answer(q)
+			for _, a := range list {
+				rh := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
+				switch {
+				case q.Type == dnsmessage.TypeA && a.Is4():
+					m.Answers = append(m.Answers, dnsmessage.Resource{Header: rh, Body: &dnsmessage.AResource{A: a.As4()}})
+				case q.Type == dnsmessage.TypeAAAA && a.Is6():
+					m.Answers = append(m.Answers, dnsmessage.Resource{Header: rh, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
+				}
+			}
+			if out, err := m.Pack(); err == nil {
 				conn.WriteTo(out, from)
 			}
 		}
 	}()
 	t.Cleanup(func() { conn.Close(); <-done })
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var nd net.Dialer
-		return nd.DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
-}
-
-func (d *server) answer(question []byte) []byte {
-	var p dnsmessage.Parser
-	h, err := p.Start(question)
-	if err != nil {
-		return nil
-	}
-	q, err := p.Question()
-	if err != nil {
-		return nil
-	}
-	name := q.Name.String()
-	name = name[:len(name)-1]
-	out := dnsmessage.Message{Header: dnsmessage.Header{ID: h.ID, Response: true, RecursionAvailable: true}, Questions: []dnsmessage.Question{q}}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list, ok := d.answers[name]
-	if !ok {
-		out.RCode = dnsmessage.RCodeNameError
-	} else {
-		// The two questions of one lookup, A and AAAA, get the same answer.
-		turn := d.asked[name+"/"+q.Type.String()]
-		d.asked[name+"/"+q.Type.String()]++
-		for _, a := range list[min(turn, len(list)-1)] {
-			rh := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 0}
-			switch {
-			case q.Type == dnsmessage.TypeA && a.Is4():
-				out.Answers = append(out.Answers, dnsmessage.Resource{Header: rh, Body: &dnsmessage.AResource{A: a.As4()}})
-			case q.Type == dnsmessage.TypeAAAA && a.Is6():
-				out.Answers = append(out.Answers, dnsmessage.Resource{Header: rh, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
-			}
-		}
-	}
-	b, err := out.Pack()
-	if err != nil {
-		return nil
-	}
-	return b
+	return conn.LocalAddr().String()
 }
 
 // Addrs returns one answer.

@@ -96,12 +96,29 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	w.Reviews, err = reviews.New(with(reviews.Options{DB: w.DB, Git: w.Git, Now: now, Patience: time.Hour}, s.Reviews))
 	w.must(err)
 	t.Cleanup(w.Reviews.Close)
-	o := options(t, w.DB, w.Accounts, w.Git, now, s.Sources)
-	o.Remotes, o.Reviews, o.Pending, o.SpacesDir, o.ScreenSecrets = w.Remotes, w.Reviews, w.Pending, spaces, true
-	o.Imports = service.ImportOptions{Transport: client, Git: gitcmd.Runner{Program: "git"}, Dir: w.Dir, Limit: 100 << 20}
-	w.Options = with(o, s.Service)
-	w.Service, w.Sources, w.Secrets = service.New(w.Options), o.Sources, o.Secrets
+	w.Secrets, err = secretscan.New(secretscan.Options{DB: w.DB})
+	w.must(err)
+	w.Sources = sources.New(with(sources.Options{DB: w.DB, Store: w.Git, Dir: filepath.Join(w.Dir, "library"), Now: now, LookEvery: time.Hour, Owned: w.owned}, s.Sources))
+	t.Cleanup(w.Sources.Close)
+	w.must(w.Sources.Start(t.Context(), sources.Index{
+		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
+	}))
+	w.Options = with(service.Options{
+		Accounts: w.Accounts, Git: w.Git, Sources: w.Sources, Secrets: w.Secrets, Remotes: w.Remotes, Reviews: w.Reviews, Pending: w.Pending, Now: now, SpacesDir: spaces, ScreenSecrets: true,
+		Imports: service.ImportOptions{Transport: client, Git: gitcmd.Runner{Program: "git"}, Dir: w.Dir, Limit: 100 << 20},
+	}, s.Service)
+	w.Service = service.New(w.Options)
 	return w
+}
+
+func (w *World) owned(ctx context.Context, u space.UserID) (out []space.SpaceID, err error) {
+	all, err := w.Accounts.SpacesOf(ctx, u)
+	for _, m := range all {
+		if m.Role == space.Owner {
+			out = append(out, m.ID)
+		}
+	}
+	return out, err
 }
 
 func with[T any](o T, change func(*T)) T {
@@ -109,44 +126,6 @@ func with[T any](o T, change func(*T)) T {
 		change(&o)
 	}
 	return o
-}
-
-// Library makes a service with the library of the spaces in git. It ends with the test.
-func Library(t testing.TB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change ...func(*sources.Options)) (*service.Service, *sources.Manager) {
-	t.Helper()
-	o := options(t, databasetest.Open(t, databasetest.SQLite(t)), accounts, git, now, func(o *sources.Options) {
-		for _, f := range change {
-			f(o)
-		}
-	})
-	return service.New(o), o.Sources
-}
-
-func options(t testing.TB, db *database.DB, accounts *store.Store, git *gitstore.Store, now func() time.Time, change func(*sources.Options)) service.Options {
-	t.Helper()
-	w := &World{t: t}
-	_, err := db.Migrate(t.Context(), append(sources.Migrations(), secretscan.Migrations()...)...)
-	w.must(err)
-	secrets, err := secretscan.New(secretscan.Options{DB: db})
-	w.must(err)
-	m := sources.New(with(sources.Options{
-		DB: db, Store: git, Dir: filepath.Join(t.TempDir(), "library"), Now: now, LookEvery: time.Hour,
-		Owned: func(ctx context.Context, u space.UserID) ([]space.SpaceID, error) {
-			all, err := accounts.SpacesOf(ctx, u)
-			var out []space.SpaceID
-			for _, m := range all {
-				if m.Role == space.Owner {
-					out = append(out, m.ID)
-				}
-			}
-			return out, err
-		},
-	}, change))
-	t.Cleanup(m.Close)
-	w.must(m.Start(t.Context(), sources.Index{
-		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
-	}))
-	return service.Options{Accounts: accounts, Git: git, Sources: m, Secrets: secrets, Remotes: remotes.New(remotes.Options{Git: git}), Now: now}
 }
 
 // Write commits files to the space.

@@ -5,5 +5,6 @@
 // It passes JSON-RPC messages through unchanged, and adds what the HTTP transport requires: the
 // key, the session, and the headers of both protocol versions (2025-11-25 with sessions,
 // 2026-07-28 without). Every request gets exactly one answer. If the server cannot be reached,
-// the answer is an error that says so. Standard output only contains protocol messages.
+// the answer is an error that says so. If a message is longer than Options.MaxMessage, the answer
+// is an error without an id. Standard output only contains protocol messages.
 package stdio

@@ -140,8 +140,8 @@ func (p *proxy) reason(ctx context.Context) error {
 
 // readLines reads In in a separate goroutine, because a read of standard input cannot be
 // interrupted.
-func (p *proxy) readLines(ctx context.Context) <-chan line {
-	lines := make(chan line)
+func (p *proxy) readLines(ctx context.Context) <-chan []byte {
+	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
 		r := lineReader{bufio.NewReaderSize(p.In, 64<<10), p.MaxMessage}
@@ -164,16 +164,14 @@ func (p *proxy) readLines(ctx context.Context) <-chan line {
 }
 
 // take answers lines that need no server, and passes the rest on.
-func (p *proxy) take(ctx context.Context, l line) {
+func (p *proxy) take(ctx context.Context, line []byte) {
 	switch {
-	case l.long != nil && l.long.method && l.long.id == nil, l.long != nil && l.long.id != nil && !l.long.method:
-		p.Log.Warn("left out a notification or a response that is too long", "limit", p.MaxMessage)
-	case l.long != nil:
-		p.write(failure(l.long.id, codeInvalid, fmt.Sprintf("The message has more than %d bytes. Send less at once.", p.MaxMessage)))
-	case !json.Valid(l.data):
+	case line == nil:
+		p.write(failure(nil, codeInvalid, fmt.Sprintf("The message has more than %d bytes. Send less at once.", p.MaxMessage)))
+	case !json.Valid(line):
 		p.write(failure(nil, codeParse, "The line is not valid JSON. Send each message as JSON on one line."))
 	default:
-		p.handle(ctx, parse(l.data))
+		p.handle(ctx, parse(line))
 	}
 }
 

@@ -49,9 +49,9 @@ These variables are not keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCH
 	return b.String()
 }
 
-// Example returns a configuration file with the defaults, in which every key is a comment.
+// SampleFile returns a configuration file with the defaults, in which every key is a comment.
 // A test checks that docs/satchel.example.yaml is this text.
-func Example() string {
+func SampleFile() string {
 	var b strings.Builder
 	b.WriteString("# Satchel's configuration, with every key at its default. Take out the # of what\n# you change, and of the section above it.\n")
 	all := keys(new(Config))
@@ -94,3 +94,7 @@ func (k *key) example() string {
 	}
 	return k.def
 }
+
+// parent returns a path without its last word, or "" at the top. last returns that word.
+func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
+func last(path string) string   { return path[strings.LastIndexByte(path, '.')+1:] }
