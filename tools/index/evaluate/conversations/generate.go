@@ -27,6 +27,8 @@ const (
 type Question struct {
 	evaluate.Query
 	Fact Fact
+	// Reworded reports that the question uses other words than people usually do.
+	Reworded bool
 	// HeldOut reports that the ranking was not tuned with this question.
 	HeldOut bool
 }
@@ -126,9 +128,11 @@ func Generate(pages map[string][]byte) (*Collection, error) {
 		for _, p := range paths {
 			grades[p] = 1
 		}
-		c.Questions = append(c.Questions, Question{
-			Query: evaluate.Query{ID: f.Question, Text: f.Question, Grades: grades}, Fact: *f, HeldOut: count[f.Type]%2 == 1,
-		})
+		for _, text := range []string{f.Question, f.Reworded} {
+			c.Questions = append(c.Questions, Question{
+				Query: evaluate.Query{ID: text, Text: text, Grades: grades}, Fact: *f, Reworded: text == f.Reworded, HeldOut: count[f.Type]%2 == 1,
+			})
+		}
 		count[f.Type]++
 	}
 	return c, nil

@@ -17,8 +17,9 @@ type Fact struct {
 	// Type is a type of question in LongMemEval, and Subject what the sessions are about.
 	Type, Subject string
 	// Said holds what each session says, the oldest first.
-	Said             []string
-	Question, Answer string
+	Said []string
+	// Question asks for the fact in the manner of LongMemEval, and Reworded in other words.
+	Question, Reworded, Answer string
 }
 
 // Types of facts that are treated differently.
@@ -35,13 +36,15 @@ func Facts() ([]Fact, error) {
 		mark, text, _ := strings.Cut(line, " ")
 		switch {
 		case line == "" || line[0] == '#':
-		case mark == "+" || mark == "?" || mark == "=":
+		case strings.Contains("+?~=", mark):
 			f := &all[len(all)-1]
 			switch mark {
 			case "+":
 				f.Said = append(f.Said, text)
 			case "?":
 				f.Question = text
+			case "~":
+				f.Reworded = text
 			case "=":
 				f.Answer = text
 			}
