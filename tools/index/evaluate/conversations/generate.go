@@ -27,9 +27,9 @@ const (
 type Question struct {
 	evaluate.Query
 	Fact Fact
-	// Reworded reports that the question uses other words than people usually do.
+	// Reworded reports that the question is Fact.Reworded.
 	Reworded bool
-	// HeldOut reports that the ranking was not tuned with this question.
+	// HeldOut marks the half of the questions with which the ranking is never tuned.
 	HeldOut bool
 }
 
@@ -39,13 +39,16 @@ type Collection struct {
 	Questions []Question
 }
 
-// Queries returns the questions as queries.
-func (c *Collection) Queries() []evaluate.Query {
-	all := make([]evaluate.Query, len(c.Questions))
-	for i, q := range c.Questions {
-		all[i] = q.Query
+// Queries returns the questions as people ask them, and in other words.
+func (c *Collection) Queries() (asked, reworded []evaluate.Query) {
+	for _, q := range c.Questions {
+		if q.Reworded {
+			reworded = append(reworded, q.Query)
+		} else {
+			asked = append(asked, q.Query)
+		}
 	}
-	return all
+	return asked, reworded
 }
 
 // session is a conversation before it is written.

@@ -18,7 +18,7 @@ type Fact struct {
 	Type, Subject string
 	// Said holds what each session says, the oldest first.
 	Said []string
-	// Question asks for the fact in the manner of LongMemEval, and Reworded in other words.
+	// Question asks for the fact with its main words, and Reworded avoids them.
 	Question, Reworded, Answer string
 }
 
