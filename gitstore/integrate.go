@@ -261,10 +261,12 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 			break
 		}
 		b.WriteString("- " + commits.OneLine(string(c.Path), space.MaxPathBytes) + ": ")
-		switch c.Kept {
-		case "":
+		switch {
+		case c.Remote:
+			b.WriteString("what the user said here; what was inferred at the remote is " + commits.OneLine(string(c.Kept), space.MaxPathBytes) + "\n")
+		case c.Kept == "":
 			b.WriteString("kept as the remote has it\n")
-		case c.Path:
+		case c.Kept == c.Path:
 			b.WriteString("kept as it was here\n")
 		default:
 			b.WriteString("what was here is " + commits.OneLine(string(c.Kept), space.MaxPathBytes) + "\n")

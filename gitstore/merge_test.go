@@ -141,12 +141,34 @@ var mergeCases = []mergeCase{
 		want: "a.conflict-%.md = o\na.conflict-0123456789.md = t\nb = b", told: "a.conflict-0123456789.md→a.conflict-%.md"},
 	{name: "a conflict copy that is there already", base: "echo b > a.md", ours: "echo o > a.md; echo o > a.conflict-0123456789.md", theirs: "echo t > a.md",
 		want: "a.conflict-0123456789.md = o\na.md = t", told: "a.md→a.conflict-0123456789.md"},
+	{name: "a fact that the user said here, and an AI inferred there", base: "echo b > b", ours: fact("tea", "green", "user_explicit"), theirs: fact("tea", "black", "inferred"),
+		want: "b = b\nmemory/p/tea.conflict-%.md = " + factText("black", "inferred") + "\nmemory/p/tea.md = " + factText("green", "user_explicit"), told: "memory/p/tea.md→memory/p/tea.conflict-%.md"},
+	{name: "a fact that an AI inferred here, and the user said there", base: "echo b > b", ours: fact("tea", "black", "inferred"), theirs: fact("tea", "green", "user_explicit"),
+		want: "b = b\nmemory/p/tea.conflict-%.md = " + factText("black", "inferred") + "\nmemory/p/tea.md = " + factText("green", "user_explicit"), told: "memory/p/tea.md→memory/p/tea.conflict-%.md"},
+	{name: "a fact removed and an equal one added here, and the first edited there",
+		base: fact("tea", "green", "inferred"), ours: "rm memory/p/tea.md; " + fact("milk", "green", "inferred"), theirs: fact("tea", "black", "inferred"),
+		want: "memory/p/milk.md = " + factText("green", "inferred") + "\nmemory/p/tea.md = " + factText("black", "inferred"), told: "memory/p/tea.md→"},
+	{name: "a fact of which each side changed another line", base: fact("tea", "green", "inferred"), ours: "sed -i s/inferred/user_explicit/ memory/p/tea.md", theirs: "sed -i s/green/black/ memory/p/tea.md",
+		want: "memory/p/tea.conflict-%.md = " + factText("black", "inferred") + "\nmemory/p/tea.md = " + factText("green", "user_explicit"), told: "memory/p/tea.md→memory/p/tea.conflict-%.md"},
+	{name: "a note below a fact that the other side changed", base: fact("tea", "green", "inferred"), ours: "echo note >> memory/p/tea.md", theirs: "sed -i s/green/black/ memory/p/tea.md",
+		want: "memory/p/tea.md = " + factText("black", "inferred") + "|note"},
+	{name: "a rename beside facts that both sides changed", base: ten, ours: "mv a.md c.md; " + fact("tea", "green", "inferred"), theirs: "sed -i s/^9$/nine/ a.md; " + fact("milk", "oat", "inferred"),
+		want: "c.md = 1|2|3|4|5|6|7|8|nine|10\nmemory/p/milk.md = " + factText("oat", "inferred") + "\nmemory/p/tea.md = " + factText("green", "inferred")},
 	{name: "a long name", base: "echo b > b", ours: "echo o > " + strings.Repeat("n", 251) + ".md", theirs: "echo t > " + strings.Repeat("n", 251) + ".md",
 		want: "b = b\n" + strings.Repeat("n", 232) + ".conflict-%.md = o\n" + strings.Repeat("n", 251) + ".md = t",
 		told: strings.Repeat("n", 251) + ".md→" + strings.Repeat("n", 232) + ".conflict-%.md"},
 	{name: "everything deleted there", base: "echo b > a.md; echo b > b", ours: "echo o > a.md", theirs: "rm a.md b",
 		want: "a.md = o", told: "a.md→a.md"},
 	{name: "everything deleted on different sides", base: "echo b > a.md; echo c > b", ours: "rm a.md", theirs: "rm b", want: ""},
+}
+
+// fact returns a script that writes a fact, and factText the lines of its file.
+func fact(key, value, source string) string {
+	return "mkdir -p memory/p; printf '%s\\n' " + "'" + strings.ReplaceAll(factText(value, source), "|", "' '") + "' > memory/p/" + key + ".md"
+}
+
+func factText(value, source string) string {
+	return "---|value: " + value + "|client: a|first_seen: 2026-11-20|source: " + source + "|---"
 }
 
 func seq(from, to int) string {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/internal/fault"
+	"satchel/internal/jsontext"
 	"satchel/internal/service"
 )
 
@@ -38,6 +39,8 @@ func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *argumen
 		return a.unreadable(fmt.Sprintf("The arguments have %d bytes, and %d are allowed.", len(raw), maxBytes))
 	case !utf8.Valid(raw):
 		return a.unreadable("The arguments are not valid UTF-8.")
+	case !jsontext.Paired(raw):
+		return a.unreadable(jsontext.Unpaired)
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

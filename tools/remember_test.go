@@ -29,10 +29,11 @@ func TestRemember(t *testing.T) {
 func TestRememberNamesAllMistakes(t *testing.T) {
 	b := newBench(t, nil, nil)
 	for args, wants := range map[string][]string{
-		`{}`:                      {`"facts" is missing`},
-		`{"facts":"tea"}`:         {"must be a list"},
-		`{"facts":[]}`:            {"1 to 50"},
-		`{"facts":[{"value":1}]}`: {`facts[0]`, `"type" is missing`, `"key" is missing`, `"value" must be a string`},
+		`{}`:              {`"facts" is missing`},
+		`{"facts":"tea"}`: {"must be a list"},
+		`{"facts":[]}`:    {"1 to 50"},
+		`{"facts":[{"type":"a","key":"b","value":"\ud800"}]}`:                                                  {"surrogate"},
+		`{"facts":[{"value":1}]}`:                                                                              {`facts[0]`, `"type" is missing`, `"key" is missing`, `"value" must be a string`},
 		`{"facts":[{"type":"a","key":"b","value":"c","confidence":2,"explict":true}]}`:                         {`Did you mean "explicit"?`, "between 0 and 1"},
 		`{"facts":[{"type":"a","key":"b","value":"c"},{"type":"a","key":"x/y","value":"c","expires":"soon"}]}`: {"Nothing was saved", "facts[1]: The key", "facts[1]: The day"},
 	} {

@@ -26,6 +26,7 @@ import (
 const (
 	echoCommand = "echo-server"  // the alternative to a read
 	docsCommand = "docs-queries" // makes queries of documentation: OUT NAME=TREE[:UNDER]...
+	talkCommand = "talk-queries" // makes conversations and questions about them: OUT NAME=TREE[:UNDER]...
 )
 
 func main() {
@@ -41,6 +42,8 @@ func main() {
 	switch {
 	case len(os.Args) > 3 && os.Args[1] == docsCommand:
 		err = docsQueries(os.Args[2], os.Args[3:])
+	case len(os.Args) > 3 && os.Args[1] == talkCommand:
+		err = talkQueries(os.Args[2], os.Args[3:])
 	default:
 		err = run(ctx)
 	}

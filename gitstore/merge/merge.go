@@ -25,6 +25,9 @@ type mergeOutput struct {
 	cut     bool // the conflicts exceed the limit of a run's output
 	stages  []stageEntry
 	renames [][3]string // base, our and their path of a file that the sides renamed differently
+	// sides are the commits that git merged, and memory reports that both have our memory/.
+	sides  [2]packfile.Hash
+	memory bool
 }
 
 // stageEntry is one side of a conflicted path. Stage 1 is the base, 2 is ours, 3 is
@@ -50,21 +53,23 @@ var mergeConfig = []string{
 func (x *merging) mergeTree(ctx context.Context, ours, theirs packfile.Hash) (*mergeOutput, error) {
 	out, err := x.o.Git(ctx, gitcmd.Cmd{Config: mergeConfig, Args: []string{
 		"merge-tree", "--write-tree", "-z", "--messages", ours.String(), theirs.String()}})
-	if err == nil {
-		m, err := parseMerge(out)
-		if err == nil {
-			m.clean = true
+	clean := err == nil
+	if !clean {
+		var g *gitcmd.Error
+		if !errors.As(err, &g) || g.ExitCode() != 1 {
+			return nil, err
 		}
-		return m, err
+		if g.Cut {
+			return &mergeOutput{cut: true}, nil
+		}
+		out = g.Stdout
 	}
-	var g *gitcmd.Error
-	if !errors.As(err, &g) || g.ExitCode() != 1 {
+	m, err := parseMerge(out)
+	if err != nil {
 		return nil, err
 	}
-	if g.Cut {
-		return &mergeOutput{cut: true}, nil
-	}
-	return parseMerge(g.Stdout)
+	m.clean, m.sides = clean, [2]packfile.Hash{ours, theirs}
+	return m, nil
 }
 
 // parseMerge reads the output of merge-tree -z (git-merge-tree(1), "OUTPUT").
@@ -167,12 +172,20 @@ func Commits(ctx context.Context, o Options) (Result, error) {
 	x := &merging{o: o, r: o.Trees}
 	out := &mergeOutput{} // a three-way merge needs a common commit
 	if !o.Base.ID.IsZero() {
-		var err error
-		if out, err = x.mergeTree(ctx, o.Ours.ID, o.Theirs.ID); err != nil {
+		rest, ok, err := x.mergeRest(ctx)
+		switch {
+		case err != nil:
 			return Result{}, err
+		case ok:
+			rest.memory = true
+			out = rest
+		default:
+			if out, err = x.mergeTree(ctx, o.Ours.ID, o.Theirs.ID); err != nil {
+				return Result{}, err
+			}
 		}
 	}
-	if out.clean {
+	if out.clean && !out.memory {
 		return Result{Tree: out.tree}, nil
 	}
 	tree, err := x.resolve(ctx, out)
@@ -205,6 +218,8 @@ type placement struct {
 type conflict struct {
 	path               string
 	base, ours, theirs packfile.TreeEntry
+	// swapped means that ours is the remote's side, because our side keeps the path.
+	swapped bool
 }
 
 // resolve returns a tree in which every conflict is resolved. It checks that the tree
@@ -226,6 +241,13 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 			if err := x.layer.remove(path); err != nil {
 				return packfile.Hash{}, err
 			}
+		}
+		if out.memory {
+			memory, err := x.mergeMemory(ctx)
+			if err != nil {
+				return packfile.Hash{}, err
+			}
+			conflicts = append(conflicts, memory...)
 		}
 	} else {
 		// Git follows renames on both sides, so what it reports as one side may be a
@@ -290,7 +312,7 @@ func (x *merging) rewrite(tree packfile.Hash, edits []trees.Edit) (packfile.Hash
 func (x *merging) conflicts(out *mergeOutput) (cs []conflict, raw []string, err error) {
 	at := map[string]int{}
 	for _, e := range out.stages {
-		path, err := x.unmangle(e.path)
+		path, err := x.unmangle(e.path, out.sides)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -310,13 +332,13 @@ func (x *merging) conflicts(out *mergeOutput) (cs []conflict, raw []string, err 
 // unmangle returns the original of a path that git changed. If the path of a file is
 // taken, git appends ~ and the commit of the file's side. If that path is taken too,
 // git appends _ and a number.
-func (x *merging) unmangle(path string) (string, error) {
+func (x *merging) unmangle(path string, sides [2]packfile.Hash) (string, error) {
 	i := strings.LastIndexByte(path, '~')
 	if i <= 0 {
 		return path, nil
 	}
 	commit, number, numbered := strings.Cut(path[i+1:], "_")
-	if commit != x.o.Ours.ID.String() && commit != x.o.Theirs.ID.String() || numbered && strings.Trim(number, "0123456789") != "" {
+	if commit != sides[0].String() && commit != sides[1].String() || numbered && strings.Trim(number, "0123456789") != "" {
 		return path, nil
 	}
 	for _, side := range []Commit{x.o.Ours, x.o.Theirs} {

@@ -12,9 +12,16 @@ import (
 )
 
 // plain merges path by path, without renames. It sets the layer to our tree with the
-// changes that only the remote made, and returns the paths that both sides changed. If
-// git can merge the lines of a file that both sides edited, the layer gets the result.
+// changes that only the remote made, and returns the paths that both sides changed.
 func (x *merging) plain(ctx context.Context) ([]conflict, error) {
+	x.layer = newLayer(x.r, x.o.Ours.Tree)
+	return x.mergePaths(ctx, func(string) bool { return true })
+}
+
+// mergePaths merges the wanted paths, of which the layer has ours. It adds the changes that
+// only the remote made, and returns the paths that both sides changed. If git can merge the
+// lines of a file that both sides edited, the layer gets the result.
+func (x *merging) mergePaths(ctx context.Context, wanted func(path string) bool) ([]conflict, error) {
 	var mine, theirs []trees.Change
 	if err := x.r.Diff(ctx, x.o.Base.Tree, x.o.Ours.Tree, &mine); err != nil {
 		return nil, err
@@ -26,16 +33,18 @@ func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	for _, c := range mine {
 		changed[c.Path] = c
 	}
-	x.layer = newLayer(x.r, x.o.Ours.Tree)
 	var fresh []placement // entries that only the remote changed
 	var both []conflict
 	for _, c := range theirs {
+		if !wanted(c.Path) {
+			continue
+		}
 		m, ok := changed[c.Path]
 		switch {
 		case ok && m.New.Mode == c.New.Mode && m.New.Hash == c.New.Hash:
 			continue
 		case ok:
-			both = append(both, conflict{c.Path, c.Old, m.New, c.New})
+			both = append(both, conflict{path: c.Path, base: c.Old, ours: m.New, theirs: c.New})
 		case c.New.Mode != 0:
 			fresh = append(fresh, placement{c.Path, c.New})
 		}
@@ -120,6 +129,14 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 			left = append(left, c)
 			continue
 		}
+		mixed, err := x.mixed(c, at.TreeEntry)
+		if err != nil {
+			return nil, err
+		}
+		if mixed {
+			left = append(left, c)
+			continue
+		}
 		*done = append(*done, placement{c.path, at.TreeEntry})
 	}
 	return left, nil
@@ -127,14 +144,7 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 
 // mergeOf has git merge only these files.
 func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, error) {
-	// The repository is temporary, so the pack needs no sync.
-	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.DB.PackDir())
-	if err != nil {
-		return nil, err
-	}
-	defer w.Abort() // removes the files that Finish has not renamed
-	var parents []packfile.Hash
-	var commits [3]packfile.Hash
+	var sides [3]packfile.Hash
 	for i, side := range []func(conflict) packfile.TreeEntry{
 		func(c conflict) packfile.TreeEntry { return c.base },
 		func(c conflict) packfile.TreeEntry { return c.ours },
@@ -145,15 +155,30 @@ func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, err
 			e := side(c)
 			es = append(es, trees.Edit{Path: c.path, Mode: e.Mode, Hash: e.Hash})
 		}
-		tree, err := x.rewrite(packfile.Hash{}, es)
-		if err != nil {
+		var err error
+		if sides[i], err = x.rewrite(packfile.Hash{}, es); err != nil {
 			return nil, err
 		}
-		for h, obj := range x.r.DB.Pending {
-			if err := w.AddNamed(h, obj.Kind, obj.Data); err != nil {
-				return nil, err
-			}
+	}
+	return x.mergeTrees(ctx, sides)
+}
+
+// mergeTrees has git merge three trees: the base, ours and theirs.
+func (x *merging) mergeTrees(ctx context.Context, sides [3]packfile.Hash) (*mergeOutput, error) {
+	// The repository is temporary, so the pack needs no sync.
+	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.DB.PackDir())
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort() // removes the files that Finish has not renamed
+	for h, obj := range x.r.DB.Pending {
+		if err := w.AddNamed(h, obj.Kind, obj.Data); err != nil {
+			return nil, err
 		}
+	}
+	var parents []packfile.Hash
+	var commits [3]packfile.Hash
+	for i, tree := range sides {
 		data := x.o.EncodeCommit(tree, parents)
 		if commits[i], err = w.Add(plumbing.CommitObject, data); err != nil {
 			return nil, err

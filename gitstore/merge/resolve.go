@@ -17,6 +17,15 @@ import (
 // side of the rest, beside the remote's.
 func (x *merging) settle(ctx context.Context, cs []conflict) error {
 	slices.SortFunc(cs, func(a, b conflict) int { return packfile.CompareStrings(a.path, b.path) })
+	for i := range cs {
+		stated, err := x.stated(cs[i])
+		if err != nil {
+			return err
+		}
+		if stated {
+			cs[i].ours, cs[i].theirs, cs[i].swapped = cs[i].theirs, cs[i].ours, true
+		}
+	}
 	for _, c := range cs {
 		if c.theirs.Mode == 0 {
 			continue
@@ -64,6 +73,7 @@ func (x *merging) settle(ctx context.Context, cs []conflict) error {
 		if err := x.beside(ctx, c.path, c.path, "", c.ours); err != nil {
 			return err
 		}
+		x.reported[len(x.reported)-1].Remote = c.swapped
 	}
 	return nil
 }

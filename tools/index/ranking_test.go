@@ -67,6 +67,10 @@ func TestRanking(t *testing.T) {
 			"a.md": "# One\n\n" + filler(60) + "\n\n## Details\n\nThe ship keeps its ballast dry. " + filler(60),
 			"b.md": "# Two\n\nThe ship keeps its ballast dry. " + filler(60) + "\n\n## Details\n\n" + filler(60),
 		}, []string{"b.md", "a.md"}},
+		{"in a conversation, words of one remark beat words of several", "which harbour did we reach in the fog", map[string]string{
+			"a.md": "---\ntype: conversation\n---\n# Talk\n\n## User\n\nThe harbour is full. " + filler(8) + "\n\n## Claude\n\nFog is rare. " + filler(8) + "We can reach it.\n",
+			"b.md": "---\ntype: conversation\n---\n# Talk\n\n## User\n\n" + filler(8) + "\n\n## Claude\n\n" + filler(8) + "In such rare fog a full boat can reach, with some luck, the harbour.\n",
+		}, []string{"b.md", "a.md"}},
 		{"the first paragraph beats a later one of the same passage", "how a ship keeps its ballast dry", map[string]string{
 			"a.md": "# One\n\n" + filler(20) + "\n\nThe ship keeps its ballast dry.",
 			"b.md": "# Two\n\nThe ship keeps its ballast dry.\n\n" + filler(20),

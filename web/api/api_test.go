@@ -304,6 +304,7 @@ func TestRefusals(t *testing.T) {
 		{"two values", "search", `{"query": "x"}{"query": "y"}`, 400, "invalid"},
 		{"nothing", "search", ` `, 400, "invalid"},
 		{"bytes that are no text", "search", "{\"query\": \"\xff\"}", 400, "invalid"},
+		{"half of a surrogate pair", "search", `{"query": "\ud800"}`, 400, "invalid"},
 		{"too large a body", "search", `{"query": "` + strings.Repeat("x", 2<<20) + `"}`, 413, "too_large"},
 		{"a million brackets", "search", strings.Repeat("[", 1_000_000), 400, "invalid"},
 		{"nothing to read", "read", `{"paths": []}`, 400, "invalid"},

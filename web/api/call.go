@@ -18,6 +18,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/jsontext"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
@@ -205,6 +206,8 @@ func (c *call) decode(v any) error {
 		return fault.Wrap(err, fault.Invalid, "The request could not be read completely.")
 	case !utf8.Valid(body):
 		return fault.New(fault.Invalid, "The body is not valid UTF-8.")
+	case !jsontext.Paired(body):
+		return fault.New(fault.Invalid, jsontext.Unpaired)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

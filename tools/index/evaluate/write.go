@@ -13,7 +13,13 @@ import (
 // Write writes the pages below dir/pages. It writes each set of queries to a file in dir that
 // ReadPairs can read: descriptions.tsv, words.tsv and identifiers.tsv.
 func (d *Docs) Write(dir string) error {
-	for _, doc := range d.Documents {
+	return Write(dir, d.Documents, map[string][]Query{"descriptions": d.Descriptions, "words": d.Words, "identifiers": d.Identifiers})
+}
+
+// Write writes documents below dir/pages. It writes each set of queries to a file in dir, named
+// after the set, that ReadPairs can read.
+func Write(dir string, docs []Document, sets map[string][]Query) error {
+	for _, doc := range docs {
 		text, err := doc.Read()
 		if err != nil {
 			return err
@@ -26,11 +32,12 @@ func (d *Docs) Write(dir string) error {
 			return err
 		}
 	}
-	return errors.Join(
-		writePairs(filepath.Join(dir, "descriptions.tsv"), d.Descriptions),
-		writePairs(filepath.Join(dir, "words.tsv"), d.Words),
-		writePairs(filepath.Join(dir, "identifiers.tsv"), d.Identifiers),
-	)
+	for name, queries := range sets {
+		if err := writePairs(filepath.Join(dir, name+".tsv"), queries); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writePairs(file string, queries []Query) (err error) {

@@ -135,15 +135,21 @@ func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 			}
 			a.bytes = appendTokens(a.bytes, a.hashes)
 		}
-		field(FieldTitle, p.Title)
-		var crumbs []string
+		title := []string{p.Title}
+		var heads []string
 		for _, h := range append(slices.Clone(c.Crumbs), c.Headings...) {
-			if h != p.Title && !slices.Contains(crumbs, h) {
-				crumbs = append(crumbs, h)
+			if h != p.Title && !slices.Contains(heads, h) {
+				heads = append(heads, h)
 			}
 		}
-		field(FieldCrumb, append(crumbs, about)...)
-		field(FieldBody, Indexable(f, string(text[c.Head[0]:c.Head[1]])), Indexable(f, string(text[c.Start:c.End])))
+		heads = append(heads, about)
+		body := []string{Indexable(f, string(text[c.Head[0]:c.Head[1]])), Indexable(f, string(text[c.Start:c.End]))}
+		if p.Conversation {
+			title, heads, body = nil, nil, append(body, p.Title, about)
+		}
+		field(FieldTitle, title...)
+		field(FieldCrumb, heads...)
+		field(FieldBody, body...)
 		// Exact copies, because they may wait long to be written.
 		t.Terms, t.Known, t.Texts = slices.Clone(a.counts), a.Known.id, a.Known.texts
 		t.Tokens = append(make(Tokens, 0, len(a.bytes)+sealBytes), a.bytes...)

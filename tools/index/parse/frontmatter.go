@@ -20,6 +20,9 @@ type frontMatter struct {
 	Lang        string
 	Version     string
 	Date        time.Time
+	// Conversation reports that the page is a conversation. Its title and headings do not say
+	// what is in it.
+	Conversation bool
 }
 
 // Limits of untrusted front matter.
@@ -53,6 +56,7 @@ func CutFrontMatter(text []byte) (fm frontMatter, body int) {
 	fm.Files = list("relevant_files")
 	fm.Lang = strings.ToLower(first("lang", "language", "locale"))
 	fm.Version = first("version")
+	fm.Conversation = strings.EqualFold(first("type"), "conversation")
 	for _, k := range []string{"tags", "keywords", "aliases"} {
 		tags := list(k)
 		if len(tags) == 1 {

@@ -50,6 +50,11 @@ const (
 	// of a sentence's many words are on every page, so its score of words says less than
 	// that of a name.
 	sentencePower = 1.5
+	// denseBoost is for the share of the query's weight that is within denseWords of a
+	// conversation, which is about several subjects: words that are far apart belong to
+	// different ones.
+	denseBoost = 1.0
+	denseWords = 25
 	// placeWeight is the weight of a word that names a directory above the document,
 	// compared with one occurrence in a text.
 	placeWeight = 0.3
@@ -94,6 +99,9 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 		}
 		scored := f.Score
 		e.weigh(f, words, headed)
+		if f.Chunks[0].talk() {
+			f.rescore("words of the query close together", f.Score*(1+denseBoost*e.dense(words.Field(parse.FieldBody))))
+		}
 		if !u.plan.sentence {
 			continue
 		}
@@ -128,6 +136,52 @@ type evidence struct {
 	places   map[uint32][]int   // positions in sequence
 	begin    [256]bool          // the first bytes of those hashes
 	name     uint32
+	words    map[uint32]wordWeight // by the hashes of the terms
+	worth    float64               // the sum of the weights of all words
+}
+
+// wordWeight is the weight of a word of the query in one of its forms.
+type wordWeight struct {
+	word   int
+	weight float64
+}
+
+// dense returns the largest share of the query's weight, from 0 to 1, that is within
+// denseWords of a text. Of the forms of a word, only the heaviest counts.
+func (e *evidence) dense(text parse.Words) float64 {
+	if e.worth == 0 {
+		return 0
+	}
+	best := 0.0
+	var near []placed // the words of the query within denseWords, in order
+	for pos := range text.Len() {
+		if text.At(pos) == parse.TokenBreak {
+			near = near[:0]
+		}
+		w, ok := e.words[text.At(pos)]
+		if !ok {
+			continue
+		}
+		near = append(near, placed{w, pos})
+		for pos-near[0].pos >= denseWords {
+			near = near[1:]
+		}
+		sum := 0.0
+		for i, n := range near {
+			if !slices.ContainsFunc(near, func(o placed) bool { return o.word == n.word && o.weight > n.weight }) &&
+				!slices.ContainsFunc(near[:i], func(o placed) bool { return o.word == n.word && o.weight == n.weight }) {
+				sum += n.weight
+			}
+		}
+		best = max(best, sum)
+	}
+	return best / e.worth
+}
+
+// placed is a word of the query at a position of a text.
+type placed struct {
+	wordWeight
+	pos int
 }
 
 func newEvidence(u *Run) *evidence {
@@ -140,6 +194,19 @@ func newEvidence(u *Run) *evidence {
 		e.weight[t.Text] += w
 		e.hashes[parse.TermHash(t.Text)] += w
 		e.total += w
+	}
+	e.words = map[uint32]wordWeight{}
+	most := map[int]float64{}
+	for _, t := range u.plan.terms {
+		if t.word < 0 || t.DF == 0 {
+			continue
+		}
+		w := t.Weight * idf(u.stats.chunks, t.DF)
+		e.words[parse.TermHash(t.Text)] = wordWeight{t.word, w}
+		most[t.word] = max(most[t.word], w)
+	}
+	for _, w := range most {
+		e.worth += w
 	}
 	for i, t := range u.plan.sequence {
 		h := parse.TermHash(t)

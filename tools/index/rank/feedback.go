@@ -44,9 +44,15 @@ func (u *Run) feeds() bool {
 }
 
 // feedback returns the terms that a second pass adds to the search in bodies: those that
-// the best documents of the first pass have in common. docs is best first.
+// the best documents of the first pass have in common, except conversations. docs is best
+// first.
 func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
-	docs = docs[:min(len(docs), feedbackDocs)]
+	docs = slices.Clone(docs[:min(len(docs), feedbackDocs)])
+	// A passage of a conversation is about several subjects.
+	docs = slices.DeleteFunc(docs, func(f *Candidate) bool { return f.Chunks[0].talk() })
+	if len(docs) < feedbackIn {
+		return nil, nil
+	}
 	total := 0.0
 	for _, f := range docs {
 		total += f.Score

@@ -14,8 +14,12 @@ import (
 // The bits of heads. The words of the sequence come first, in order.
 const (
 	headsName  heads = 1 << maxCompound // the plan's name
+	headsTalk  heads = 1 << 6           // the passage is part of a conversation
 	headsKnown heads = 1 << 7           // the other bits are known
 )
+
+// talk reports whether the chunk is part of a conversation.
+func (c Chunk) talk() bool { return c.heads&headsTalk != 0 }
 
 // headBits returns the bits that the plan's terms have in heads.
 func (u *Run) headBits() []heads {
@@ -70,7 +74,7 @@ func (u *Run) mayBeNear(f *Candidate) bool {
 // looksInto reports whether passage k of a document must be read. The best one is read for
 // the proximity of the query's words and, if the query is a sentence, for its headings.
 func (u *Run) looksInto(f *Candidate, k int) bool {
-	return k == 0 && len(u.plan.sequence) > 1 && (u.plan.sentence || u.mayBeNear(f)) || u.mayHead(f.Chunks[k].heads)
+	return k == 0 && len(u.plan.sequence) > 1 && (u.plan.sentence || f.Chunks[0].talk() || u.mayBeNear(f)) || u.mayHead(f.Chunks[k].heads)
 }
 
 // readEvidence reads the words of the passages that weighEvidence needs, and of the first

@@ -348,7 +348,11 @@ func (s *Source) candidates(chosen []uint64) []chunkMatch {
 			i++
 		}
 		chunks := s.View.Parts[i].Segment.Chunks
-		all = append(all, chunkMatch{id: postings.ChunkID(chunks[c]), score: float64(m.Chunks[at].Score), terms: m.Chunks[at].Terms, lead: leads(chunks, c), heads: m.Chunks[at].Heads})
+		match := chunkMatch{id: postings.ChunkID(chunks[c]), score: float64(m.Chunks[at].Score), terms: m.Chunks[at].Terms, lead: leads(chunks, c), heads: m.Chunks[at].Heads}
+		if chunks[c].Length[parse.FieldTitle] == 0 { // only conversations are indexed without their titles
+			match.heads |= headsTalk
+		}
+		all = append(all, match)
 	}
 	return all
 }

@@ -1,0 +1,123 @@
+package merge
+
+import (
+	"context"
+	"strings"
+
+	"satchel/gitstore/packfile"
+	"satchel/gitstore/trees"
+	"satchel/internal/facts"
+)
+
+// Facts are short and alike, so git would take a fact that one side removed and another that
+// it added for a renamed file, and merge the other side's edits into the wrong fact. So the
+// files under memory/ are merged path by path if both sides changed some.
+
+// maxFact limits the bytes of a file that is read as a fact.
+const maxFact = 256 << 10
+
+// isMemory reports whether a path is memory/ or below it.
+func isMemory(path string) bool {
+	return path == facts.Dir || strings.HasPrefix(path, facts.Dir+"/")
+}
+
+// memoryChanges returns the changes of a side under memory/.
+func (x *merging) memoryChanges(ctx context.Context, from, to packfile.Hash) ([]trees.Change, error) {
+	var all, out []trees.Change
+	err := x.r.Diff(ctx, from, to, &all)
+	for _, c := range all {
+		if isMemory(c.Path) {
+			out = append(out, c)
+		}
+	}
+	return out, err
+}
+
+// mergeRest runs git's merge on everything but memory/, which stays as ours has it, if both
+// sides changed files there. ok is false if they did not.
+func (x *merging) mergeRest(ctx context.Context) (out *mergeOutput, ok bool, err error) {
+	mine, err := x.memoryChanges(ctx, x.o.Base.Tree, x.o.Ours.Tree)
+	if err != nil || len(mine) == 0 {
+		return nil, false, err
+	}
+	theirs, err := x.memoryChanges(ctx, x.o.Base.Tree, x.o.Theirs.Tree)
+	if err != nil || len(theirs) == 0 {
+		return nil, false, err
+	}
+	same := [3]packfile.Hash{x.o.Base.Tree, x.o.Ours.Tree, x.o.Theirs.Tree} // with our memory/
+	for i, tree := range same {
+		diff, err := x.memoryChanges(ctx, tree, x.o.Ours.Tree)
+		if err != nil {
+			return nil, false, err
+		}
+		edits := make([]trees.Edit, len(diff))
+		for k, c := range diff {
+			edits[k] = trees.Edit{Path: c.Path, Mode: c.New.Mode, Hash: c.New.Hash}
+		}
+		if len(edits) > 0 {
+			if same[i], err = x.rewrite(tree, edits); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	out, err = x.mergeTrees(ctx, same)
+	return out, true, err
+}
+
+// mergeMemory adds the remote's changes under memory/ to the layer, which has ours, and returns
+// the conflicts.
+func (x *merging) mergeMemory(ctx context.Context) ([]conflict, error) {
+	return x.mergePaths(ctx, isMemory)
+}
+
+// mixed reports whether a merged file of a fact says something else than the side that changed
+// what the fact says, or whether both sides changed that differently. Git merges lines, so a
+// value can come from one side, and its source or its day of expiry from the other.
+func (x *merging) mixed(c conflict, merged packfile.TreeEntry) (bool, error) {
+	if _, _, ok := facts.Place(c.path); !ok {
+		return false, nil
+	}
+	var says [4]statement
+	for i, e := range []packfile.TreeEntry{c.base, c.ours, c.theirs, merged} {
+		var err error
+		if says[i], err = x.statement(e); err != nil {
+			return false, err
+		}
+	}
+	base, ours, theirs := says[0], says[1], says[2]
+	if ours == base {
+		ours = theirs
+	} else if theirs != base && theirs != ours {
+		return true, nil
+	}
+	return says[3] != ours, nil
+}
+
+// stated reports whether the user said the fact of ours, and only an AI or an import that of
+// theirs.
+func (x *merging) stated(c conflict) (bool, error) {
+	if _, _, ok := facts.Place(c.path); !ok || !c.ours.IsPlain() || !c.theirs.IsPlain() {
+		return false, nil
+	}
+	ours, err := x.statement(c.ours)
+	if err != nil || !ours.stated {
+		return false, err
+	}
+	theirs, err := x.statement(c.theirs)
+	return !theirs.stated, err
+}
+
+// statement is what the file of a fact says.
+type statement struct {
+	value, expires string
+	stated         bool // by the user; false if the file is not a fact
+}
+
+func (x *merging) statement(e packfile.TreeEntry) (statement, error) {
+	obj, size, err := x.r.DB.ReadStart(e.Hash, maxFact)
+	if err != nil || size > maxFact {
+		return statement{}, err
+	}
+	f := facts.Read(obj.Data)
+	return statement{facts.Whole(obj.Data), f.Expires, f.Problem == "" && f.Stated()}, nil
+}
