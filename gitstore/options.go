@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"satchel/gitstore/packfile"
@@ -165,6 +166,6 @@ func (o Options) withDefaults() Options {
 	if o.probe == nil {
 		o.probe = func(string) {}
 	}
-	o.disk = packfile.Disk{Sync: o.Sync, Step: o.probe}
+	o.disk = packfile.Disk{Sync: o.Sync, Step: o.probe, Deflaters: new(sync.Pool)}
 	return o
 }

@@ -15,8 +15,8 @@ import (
 	"satchel/internal/procmem"
 )
 
-// pause is a person's pace. It also lets a shell that was started ahead be
-// replaced.
+// pause is between two calls, as while a model reads an answer. The sandbox starts its next
+// shell meanwhile.
 const pause = 50 * time.Millisecond
 
 // benchBashWarm runs `true` in sandboxes that are up, for five users in turn.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 )
 
 // benchWrite measures how long it takes to save a fact, write a new file and edit a file,
@@ -70,12 +71,14 @@ func benchWrite(ctx context.Context, b *bench) error {
 			if i == warm {
 				ours, theirs = nil, nil
 			}
+			time.Sleep(pause)
 			if err := ours.add(func() error {
 				_, err := c.call(ctx, m.tool, m.args(i))
 				return err
 			}); err != nil {
 				return err
 			}
+			time.Sleep(pause)
 			if err := theirs.add(func() error { return c.bash(ctx, m.command(i)) }); err != nil {
 				return err
 			}

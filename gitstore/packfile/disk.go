@@ -1,18 +1,43 @@
 package packfile
 
 import (
+	"compress/zlib"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 )
 
 // Disk writes files durably. Step is for tests. A disk for temporary files need not sync.
 type Disk struct {
 	Sync func(*os.File) error
 	Step func(name string) // called with the name of each step before it
+	// Deflaters keeps compressors for the next packs. It may be nil.
+	Deflaters *sync.Pool
+}
+
+// deflater returns a compressor for a pack. A new compressor takes 1.2 MB, most of which
+// a commit of small files does not use.
+func (d Disk) deflater() *zlib.Writer {
+	if d.Deflaters != nil {
+		if z, ok := d.Deflaters.Get().(*zlib.Writer); ok {
+			return z
+		}
+	}
+	z, _ := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed) // fails only for an unknown level
+	return z
+}
+
+// keepDeflater keeps a compressor for the next pack.
+func (d Disk) keepDeflater(z *zlib.Writer) {
+	if d.Deflaters != nil && z != nil {
+		z.Reset(io.Discard)
+		d.Deflaters.Put(z)
+	}
 }
 
 // SyncFile makes a file or a directory durable.

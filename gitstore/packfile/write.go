@@ -51,11 +51,7 @@ func NewWriter(d Disk, dir string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
-	if err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	w := &Writer{Disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, Have: map[Hash]struct{}{}, pos: 12}
+	w := &Writer{Disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: d.deflater(), Have: map[Hash]struct{}{}, pos: 12}
 	w.w.Write(make([]byte, 12)) // the header; Finish writes it again with the count of objects
 	return w, nil
 }
@@ -134,6 +130,7 @@ func (w *Writer) Finish() (p *Pack, err error) {
 	if err := w.SyncDir(w.dir); err != nil {
 		return nil, err
 	}
+	w.release()
 	return Load(base)
 }
 
@@ -155,8 +152,15 @@ func (w *Writer) seal() ([]byte, error) {
 	return sum, err
 }
 
+// release gives back what the next Writer can use.
+func (w *Writer) release() {
+	w.keepDeflater(w.z)
+	w.z = nil
+}
+
 // Abort removes the unfinished pack.
 func (w *Writer) Abort() {
+	w.release()
 	w.f.Close()
 	os.Remove(w.f.Name())
 }

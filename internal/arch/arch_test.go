@@ -38,7 +38,8 @@ var layers = []struct {
 	// Every sandbox pays for what its programs link: they take nothing of the server's.
 	{"sandbox/protocol", []string{"=internal/fault", "=internal/space"}},
 	{"sandbox/agent", []string{"=internal/space", "=sandbox/protocol"}},
-	{"sandbox/gvisor/child", []string{"=internal/space", "=internal/procmem", "sandbox/gvisor/link", "sandbox/gvisor/rundir", "=sandbox/host", "=sandbox/oci", "=sandbox/protocol"}},
+	{"sandbox/gvisor/child/filters", nil},
+	{"sandbox/gvisor/child", []string{"=sandbox/gvisor/child/filters", "=internal/space", "=internal/procmem", "sandbox/gvisor/link", "sandbox/gvisor/rundir", "=sandbox/host", "=sandbox/oci", "=sandbox/protocol"}},
 	{"cmd/satchel-sandbox", []string{"=sandbox/gvisor/child"}},
 	{"cmd/satchel-agent", []string{"=sandbox/agent"}},
 	{"tools/...", []string{"tools", "internal"}},

@@ -16,13 +16,30 @@ import (
 // collect sends a batch while it collects it.
 func (s *server) collect(id uint32, l protocol.CollectLimits) {
 	w := s.conn.ReplyBatch(id)
-	batch, more, err := s.space.collect(l, w.Add)
+	entries := 0
+	batch, more, err := s.space.collect(l, func(n protocol.Entry) {
+		entries++
+		w.Add(n)
+	})
 	if err != nil {
 		s.conn.Fail(id, err)
 		return
 	}
 	w.End(batch, more)
+	if entries == 0 {
+		s.saved()
+	}
 }
+
+// ack records that the host has saved a batch.
+func (s *server) ack(id uint32, r protocol.AckRequest) {
+	s.answer(id, func() error { return s.space.ack(r) })
+	s.saved()
+}
+
+// saved starts the shell of the next command, when nothing of the previous one is left to
+// save. Before, the start would take the processors from the answer that its caller waits for.
+func (s *server) saved() { s.shell.refill(false) }
 
 // collect calls add with each entry of a new batch, and returns the ID and More of the
 // batch. If it fails, it has not called add.

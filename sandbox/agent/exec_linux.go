@@ -80,7 +80,10 @@ func (s *server) startExec(id uint32, req protocol.ExecRequest) {
 			s.conn.ReplyExec(id, res)
 		}
 		close(r.answered)
-		s.shell.refill(req.ReadOnly)
+		if req.ReadOnly || err != nil || res.End == protocol.Detached {
+			s.shell.refill(req.ReadOnly)
+		}
+		// Otherwise the host collects the changes now, and saved starts the next shell.
 	}()
 }
 

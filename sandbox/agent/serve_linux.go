@@ -67,7 +67,7 @@ func (s *server) dispatch(id uint32, r protocol.Request) error {
 	case *protocol.CollectLimits:
 		go s.collect(id, *r)
 	case *protocol.AckRequest:
-		go s.answer(id, func() error { return s.space.ack(*r) })
+		go s.ack(id, *r)
 	case *protocol.ApplyRequest:
 		go func() { s.conn.ReplyApply(id, s.space.apply(r.Entries)) }()
 	case *protocol.JobsRequest:

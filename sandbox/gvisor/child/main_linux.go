@@ -10,6 +10,7 @@ import (
 	"gvisor.dev/gvisor/runsc/cmd/sentry/sentrycmd"
 	"gvisor.dev/gvisor/runsc/cmd/util"
 
+	"satchel/sandbox/gvisor/child/filters"
 	"satchel/sandbox/gvisor/link"
 )
 
@@ -18,6 +19,7 @@ func Main() int {
 	switch {
 	case isRunsc(os.Args):
 		slim()
+		filters.Use()
 		os.Args = showLimits(os.Args)
 		// Only the commands with which gVisor starts itself: runsc's own list links unused
 		// programs.

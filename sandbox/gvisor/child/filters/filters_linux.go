@@ -1,0 +1,31 @@
+package filters
+
+import (
+	_ "unsafe" // for go:linkname
+
+	"gvisor.dev/gvisor/pkg/seccomp/precompiledseccomp"
+	sentry "gvisor.dev/gvisor/runsc/boot/filter"
+	gofer "gvisor.dev/gvisor/runsc/fsgofer/filter"
+)
+
+// gVisor fills these maps in its own build, and has no function for it.
+var (
+	//go:linkname sentryFilters gvisor.dev/gvisor/runsc/boot/filter.precompiledPrograms
+	sentryFilters map[string]precompiledseccomp.Program
+
+	//go:linkname goferFilters gvisor.dev/gvisor/runsc/fsgofer/filter.precompiledPrograms
+	goferFilters map[string]precompiledseccomp.Program
+)
+
+// Use lets gVisor use the filters in this process.
+func Use() {
+	// The first use of each map creates it.
+	sentry.ListPrecompiled()
+	gofer.ListPrecompiled()
+	for _, p := range compiledSentry {
+		sentryFilters[p.Name] = p
+	}
+	for _, p := range compiledGofer {
+		goferFilters[p.Name] = p
+	}
+}
