@@ -50,7 +50,7 @@ func (e factEdit) at(doc []byte, now time.Time) []byte {
 	if !ok {
 		return byHand(e, doc)
 	}
-	out, _ := facts.Merge(doc, st, "laptop", now)
+	out, _ := facts.Merge(doc, st, facts.Origin{Client: "laptop", Tool: "remember"}, now)
 	return out
 }
 
