@@ -194,6 +194,15 @@ func TestPeopleWithoutAccessAreNotNotified(t *testing.T) {
 	}
 }
 
+// Attack: sessions are many, and each would keep a description of many bytes.
+func TestAttackLongDescriptionOfAClient(t *testing.T) {
+	long := strings.Repeat("ä", 1<<20)
+	c := readClient([]byte(`{"name":"` + long + `","version":"` + long + `"}`))
+	if len(c.Name)+len(c.Version) > 400 {
+		t.Errorf("the session keeps %d bytes", len(c.Name)+len(c.Version))
+	}
+}
+
 func TestSubscriptionsAreLimited(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxSubscriptions, o.MaxStreams = 2, 1 })
 	session := r.session("ann")
