@@ -124,6 +124,7 @@ type builder struct {
 	Bundle
 	limits Limits
 	bytes  int64
+	items  int
 	at     map[string]bool // paths of pages
 	keys   map[string]bool // keys of facts
 }

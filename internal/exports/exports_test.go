@@ -289,6 +289,19 @@ func TestAttackManyWrongParts(t *testing.T) {
 	}
 }
 
+func TestAttackManyValues(t *testing.T) {
+	many := strings.Repeat("{},", 1_100_000) + "{}"
+	for name, tt := range map[string]struct{ format, text string }{
+		"messages":      {"claude", `[{"uuid": "1", "chat_messages": [` + many + `]}]`},
+		"memories":      {"mem0", "[" + many + "]"},
+		"conversations": {"claude", "[" + strings.Repeat("{},", 200_000) + "{}]"},
+	} {
+		if _, err := read("a.json", tt.format, []byte(tt.text), exports.Limits{}); fault.CodeOf(err) != fault.TooLarge {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A long conversation is cut at the end of a message.
 func TestLongConversation(t *testing.T) {
 	var messages []map[string]any
