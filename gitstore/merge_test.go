@@ -150,6 +150,8 @@ var mergeCases = []mergeCase{
 		want: "memory/p/milk.md = " + factText("green", "inferred") + "\nmemory/p/tea.md = " + factText("black", "inferred"), told: "memory/p/tea.md→"},
 	{name: "a fact of which each side changed another line", base: fact("tea", "green", "inferred"), ours: "sed -i s/inferred/user_explicit/ memory/p/tea.md", theirs: "sed -i s/green/black/ memory/p/tea.md",
 		want: "memory/p/tea.conflict-%.md = " + factText("black", "inferred") + "\nmemory/p/tea.md = " + factText("green", "user_explicit"), told: "memory/p/tea.md→memory/p/tea.conflict-%.md"},
+	{name: "a fact with another value here, and another origin there", base: fact("tea", "green", "user_explicit"), ours: "sed -i s/green/black/ memory/p/tea.md", theirs: "sed -i 's/^source.*/&\\ntool: web/' memory/p/tea.md",
+		want: "memory/p/tea.conflict-%.md = " + factText("black", "user_explicit") + "\nmemory/p/tea.md = " + factText("green", "user_explicit|tool: web"), told: "memory/p/tea.md→memory/p/tea.conflict-%.md"},
 	{name: "a note below a fact that the other side changed", base: fact("tea", "green", "inferred"), ours: "echo note >> memory/p/tea.md", theirs: "sed -i s/green/black/ memory/p/tea.md",
 		want: "memory/p/tea.md = " + factText("black", "inferred") + "|note"},
 	{name: "a rename beside facts that both sides changed", base: ten, ours: "mv a.md c.md; " + fact("tea", "green", "inferred"), theirs: "sed -i s/^9$/nine/ a.md; " + fact("milk", "oat", "inferred"),

@@ -110,7 +110,7 @@ func readClient(raw json.RawMessage) clientInfo {
 	if len(raw) > 0 && json.Unmarshal(raw, &c) != nil {
 		return clientInfo{}
 	}
-	return c
+	return clientInfo{strings.Clone(shorten(c.Name)), strings.Clone(shorten(c.Version))} // sessions keep it
 }
 
 // bindSession finds the session of a legacy message. A session of another user or grant is

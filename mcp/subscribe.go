@@ -93,6 +93,7 @@ func listenTo(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	rq.out.notify(protocol.MethodNotificationSubscriptionsAcknowledged, map[string]any{"_meta": meta, "notifications": granted})
 	if !granted.IsEmpty() {
 		rq.out.keepAlive(rq.s.o.KeepAlive)
+		rq.m.raw, rq.m.params, rq.m.meta = nil, nil, nil // a stream can stay open for days
 		rq.s.deliver(ctx, rq.http, rq.p, w, rq.out, rq.m.id)
 	}
 	return rq.base(map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}), nil, true

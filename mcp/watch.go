@@ -170,11 +170,8 @@ func (s *Server) deliver(ctx context.Context, r *http.Request, p auth.Principal,
 			return
 		case <-w.wake:
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !s.mayStillRead(ctx, r, p) {
 			w.rouse() // the session's next stream sends the notices
-			return
-		}
-		if !s.mayStillRead(ctx, r, p) {
 			return
 		}
 		for _, n := range w.take() {

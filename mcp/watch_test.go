@@ -194,6 +194,28 @@ func TestPeopleWithoutAccessAreNotNotified(t *testing.T) {
 	}
 }
 
+// A stream ends when its token cannot be checked. The session's next stream sends what was due.
+func TestChangesOutliveAnEndedStream(t *testing.T) {
+	v := &revocable{}
+	r := newRig(t, func(o *Options) { o.Verifier = v })
+	session := r.session("ann")
+	old := r.listens(t, call{method: "GET", session: session})
+	v.revoked.Store(true)
+	r.commits("resources/context.md")
+	old.wants("")
+	v.revoked.Store(false)
+	r.listens(t, call{method: "GET", session: session}).wants(resourcesChanged)
+}
+
+// Attack: sessions are many, and each would keep a description of many bytes.
+func TestAttackLongDescriptionOfAClient(t *testing.T) {
+	long := strings.Repeat("ä", 1<<20)
+	c := readClient([]byte(`{"name":"` + long + `","version":"` + long + `"}`))
+	if len(c.Name)+len(c.Version) > 400 {
+		t.Errorf("the session keeps %d bytes", len(c.Name)+len(c.Version))
+	}
+}
+
 func TestSubscriptionsAreLimited(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxSubscriptions, o.MaxStreams = 2, 1 })
 	session := r.session("ann")

@@ -123,7 +123,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		out.WriteByte('\n')
 	}
 	f.Text = out.String()
-	if suspicious(r.String(), f.Text) {
+	if suspicious(r.String(), f.Title+"\n"+f.Text) {
 		f.Metadata["warning"] = commandsWarning
 	}
 	return f, nil

@@ -18,13 +18,15 @@ import (
 // fence quotes, except that read numbers the lines instead. suspicious decides about warnings.
 
 // fence quotes a text of others between lines of tildes. Each of these lines has more
-// tildes than any line of the text begins with, so that the text cannot end its quote.
+// tildes than the text has in a row, so that the text cannot end its quote.
 func fence(b *strings.Builder, name, text string) {
 	text = lineBreaks.Replace(text)
-	n := 3
-	for line := range strings.Lines(text) {
-		t := strings.TrimLeftFunc(line, func(r rune) bool { return r == '>' || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
-		n = max(n, len(t)-len(strings.TrimLeft(t, "~"))+1)
+	n, row := 3, 0
+	for i := range len(text) {
+		if row++; text[i] != '~' {
+			row = 0
+		}
+		n = max(n, row+1)
 	}
 	bar := strings.Repeat("~", n)
 	fmt.Fprintf(b, "%s\n%s\n%s\n", strings.TrimRight(bar+" "+name, " "), strings.TrimRight(text, "\n"), bar)
@@ -32,6 +34,10 @@ func fence(b *strings.Builder, name, text string) {
 
 // lineBreaks replaces the characters that some readers take for the end of a line.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// oneNumber replaces the same characters in a numbered line, so that the line has no part without
+// a number.
+var oneNumber = strings.NewReplacer("\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
 
 // Warnings about text of others. The second follows other remarks about the text.
 const (
@@ -63,10 +69,10 @@ var commands = sync.OnceValue(func() []command {
 			regexp.MustCompile(`\b(ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(previous|prior|above|earlier|preceding|your|system|developer|other)\b[^.]{0,20}\b(instruction|prompt|rule|guideline|direction|message|polic|command)`)},
 		{[]string{"ignore", "disregard", "forget"},
 			regexp.MustCompile(`\b(ignore|disregard|forget) (everything|all|anything)\b[^.]{0,20}\b(above|before|previous|prior|said|told)\b`)},
-		{[]string{"you must"}, regexp.MustCompile(`\byou must (now |always |also |first |immediately )*(call|invoke)\b`)},
+		{[]string{"you must"}, regexp.MustCompile(`\byou must (now |always |also |first |immediately )*(call|invoke)\b[^.]{0,40}\b(tools?|mcp)\b`)},
 		{[]string{"system prompt", "developer prompt", "system message", "developer message"}, regexp.MustCompile(`\b(system|developer) (prompt|message)\b`)},
 		{[]string{"<|im", "[inst]", "<<sys>>", "<system", "</system", "<assistant", "</assistant", "<instruction", "</instruction"},
-			regexp.MustCompile(`<\|im(start|end)\||\[inst\]|<<sys>>|</?(system|assistant|instructions?)\b`)},
+			regexp.MustCompile(`<\|im(start|end)\||\[inst\]|<<sys>>|</?(system|assistant|instructions?)[ >]`)},
 		{[]string{"the user"}, regexp.MustCompile(`\b(do not|don't|don’t|never|without) (tell|inform|mention|reveal|alert|notify)(ing)?( this| it| any of this)?( to)? the user\b`)},
 		{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated|real|urgent|hidden) instructions?( for you| from|:)`)},
 		{[]string{"attention", "instruction", "message", "notice", "note"},
@@ -113,7 +119,8 @@ func visible(text string) string {
 				tag, blank = true, true
 				b.WriteByte(' ')
 			}
-		case r == '*' || r == '_' || r == '`' || r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Variation_Selector):
+		case r == '*' || r == '_' || r == '`' || unicode.IsControl(r) && !unicode.IsSpace(r),
+			r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
 			continue
 		}
 		if unicode.IsSpace(r) {

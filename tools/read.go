@@ -163,6 +163,11 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 		return fault.New(fault.Invalid, "%s has %s; there is no line %d.", it.file, plural(len(lines), "line", "lines"), from)
 	}
 	it.excerpt = newExcerpt(lines, from, to, budget)
+	if foreign(it.file.String()) {
+		for i, l := range it.excerpt.lines {
+			it.excerpt.lines[i] = oneNumber.Replace(l)
+		}
+	}
 	return nil
 }
 
@@ -300,7 +305,7 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta
 	if it.note != "" {
 		fmt.Fprintf(b, "[%s]\n", it.note)
 	}
-	if suspicious(it.file.String(), strings.Join(x.lines, "\n")) {
+	if suspicious(it.file.String(), strings.Join(x.lines[:last-x.from+1], "\n")) {
 		fmt.Fprintf(b, "[%s]\n", commandsWarning)
 	}
 	if x.total == 0 {

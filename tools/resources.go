@@ -156,9 +156,17 @@ func typeOf(p string, b []byte) string {
 	return t
 }
 
+// maxURI limits the bytes of a resource's URI, because servers keep the URIs to which clients
+// subscribe. Without it, a URI could have any count of "./". In a URI, each byte of a path has at
+// most three.
+const maxURI = 3*space.MaxPathBytes + 64
+
 // byURI finds the file of a URI that clients can read, and the view that contains the file.
 func (v view) byURI(ctx context.Context, uri string) (view, space.Entry, error) {
 	none := fault.New(fault.NotFound, "There is no resource %q.", clip(uri, 200))
+	if len(uri) > maxURI {
+		return v, space.Entry{}, none
+	}
 	p, page := strings.CutPrefix(uri, resourceScheme)
 	file, ofSkill := strings.CutPrefix(uri, skillScheme)
 	if ofSkill {

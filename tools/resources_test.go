@@ -100,6 +100,16 @@ func TestSkills(t *testing.T) {
 	}
 }
 
+// Attack: subscriptions to one file by many long URIs, which servers would keep.
+func TestAttackLongURI(t *testing.T) {
+	b := newBench(t, map[string]string{"a.md": "a"}, nil)
+	for uri, want := range map[string]string{"satchel://./a.md": "", "satchel://" + strings.Repeat("./", 1<<20) + "a.md": "not_found"} {
+		if _, err := b.ResourcePath(t.Context(), reader(), uri); codeOf(err) != want {
+			t.Errorf("%d bytes: %v", len(uri), err)
+		}
+	}
+}
+
 // TestSpacesAreApart checks that no call reaches another space.
 func TestSpacesAreApart(t *testing.T) {
 	b := newBench(t, fullSpace(), nil)

@@ -107,10 +107,11 @@ func (x *merging) stated(c conflict) (bool, error) {
 	return !theirs.stated, err
 }
 
-// statement is what the file of a fact says.
+// statement is what the file of a fact says. It includes the origin, so that a value of one side
+// does not get the origin of the other.
 type statement struct {
-	value, expires string
-	stated         bool // by the user; false if the file is not a fact
+	value, expires, source, client, tool string
+	stated                               bool // by the user; false if the file is not a fact
 }
 
 func (x *merging) statement(e packfile.TreeEntry) (statement, error) {
@@ -119,5 +120,5 @@ func (x *merging) statement(e packfile.TreeEntry) (statement, error) {
 		return statement{}, err
 	}
 	f := facts.Read(obj.Data)
-	return statement{facts.Whole(obj.Data), f.Expires, f.Problem == "" && f.Stated()}, nil
+	return statement{facts.Whole(obj.Data), f.Expires, f.Source, f.Client, f.Tool, f.Problem == "" && f.Stated()}, nil
 }

@@ -20,6 +20,8 @@ type archive struct {
 	files []*zip.File
 	left  int64 // bytes that may still be unpacked
 	all   int64
+	held  int64 // bytes of nested archives that memory may still hold, of limit
+	limit int64
 	max   int // files
 }
 
@@ -37,7 +39,7 @@ const (
 
 // zip reads an archive.
 func (b *builder) zip(r io.ReaderAt, size int64) error {
-	a := &archive{left: b.limits.Unpacked, all: b.limits.Unpacked, max: b.limits.Files}
+	a := &archive{left: b.limits.Unpacked, all: b.limits.Unpacked, held: b.limits.Archive, limit: b.limits.Archive, max: b.limits.Files}
 	if err := a.open(r, size, true); err != nil {
 		return err
 	}
@@ -94,6 +96,10 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 		}
 		if nested && isArchive(f.Name) {
 			data, err := a.read(f, maxNested)
+			if a.held -= int64(len(data)); a.held < 0 {
+				// Archives do not shrink in an archive, unless they are made for an attack.
+				err = fault.New(fault.TooLarge, "The archives in the archive have more than the %s that an import may have. Import them one by one.", bytesize.Text(a.limit))
+			}
 			if err == nil {
 				err = a.open(bytes.NewReader(data), int64(len(data)), false)
 			}

@@ -21,6 +21,23 @@ import (
 // maxItem limits the bytes of one conversation in JSON.
 const maxItem = 64 << 20
 
+const (
+	// maxValues limits the values of one conversation or of one file of memories, because memory
+	// holds up to 60 bytes for a value of 2 bytes.
+	maxValues = 2 << 20
+	// maxItems limits the conversations of one import, because reading each takes time.
+	maxItems = 200_000
+)
+
+// tooManyValues returns an error for JSON with too many values. It counts their marks, also
+// inside texts.
+func tooManyValues(raw []byte) error {
+	if bytes.Count(raw, []byte(","))+bytes.Count(raw, []byte("{")) > maxValues {
+		return fault.New(fault.TooLarge, "A part of the file has too many values. Split the source.")
+	}
+	return nil
+}
+
 // wrongFields says why a part of an export is skipped.
 const wrongFields = "Its fields are not as this format has them."
 
@@ -72,6 +89,9 @@ func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 		part.read = 0
 		if err := d.Decode(&raw); err != nil {
 			return wrong(err)
+		}
+		if err := tooManyValues(raw); err != nil {
+			return err
 		}
 		if err := f(raw); err != nil {
 			return err
@@ -183,6 +203,9 @@ type talk struct {
 
 // item adds an item of the export of ChatGPT or Claude.
 func (b *builder) item(raw json.RawMessage) error {
+	if b.items++; b.items > maxItems {
+		return fault.New(fault.TooLarge, "The source has more than the %d conversations that one import may have. Split the source.", maxItems)
+	}
 	if b.Format == Claude {
 		return b.claudeItem(raw)
 	}

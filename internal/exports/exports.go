@@ -85,6 +85,7 @@ type Bundle struct {
 	Pages   []Page
 	Facts   []facts.Statement
 	Skipped []Skipped
+	Left    int // count of skipped parts that Skipped does not list
 }
 
 // Read reads a file. An empty format means that Read detects the format. name is the name
@@ -123,11 +124,19 @@ type builder struct {
 	Bundle
 	limits Limits
 	bytes  int64
+	items  int
 	at     map[string]bool // paths of pages
 	keys   map[string]bool // keys of facts
 }
 
+// maxSkipped limits what memory holds about an export that has nothing but small wrong parts.
+const maxSkipped = 1000
+
 func (b *builder) skip(name, why string) {
+	if len(b.Skipped) == maxSkipped {
+		b.Left++
+		return
+	}
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	if r := []rune(name); len(r) > 200 {
 		name = string(r[:200]) + "…"

@@ -263,6 +263,45 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Attack: small archives that become large in memory.
+func TestAttackArchivesInAnArchive(t *testing.T) {
+	var pairs []string
+	for i := range 6 {
+		// A name at the end of a file of zeros, so that the file is an archive.
+		pairs = append(pairs, fmt.Sprintf("Part-%d.zip", i), string(make([]byte, 1<<20))+string(zipped(t, fmt.Sprintf("%d.md", i), "a")))
+	}
+	data := zipped(t, pairs...)
+	if _, err := read("a.zip", "", data, exports.Limits{Archive: 4 << 20}); len(data) > 1<<17 || fault.CodeOf(err) != fault.TooLarge {
+		t.Errorf("%d bytes: %v", len(data), err)
+	}
+	if _, err := read("a.zip", "", data, exports.Limits{Archive: 8 << 20}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAttackManyWrongParts(t *testing.T) {
+	items := `{"uuid": "1", "chat_messages": []}` + strings.Repeat(",{}", 100_000)
+	for name, text := range map[string]string{"claude": "[" + items + "]", "mem0": `{"results": [` + items + `]}`} {
+		b, err := read("a.json", name, []byte(text), exports.Limits{})
+		if err != nil || len(b.Skipped) > 1000 || len(b.Skipped)+b.Left != 100_001 {
+			t.Errorf("%s: %d skipped, %d left, %v", name, len(b.Skipped), b.Left, err)
+		}
+	}
+}
+
+func TestAttackManyValues(t *testing.T) {
+	many := strings.Repeat("{},", 1_100_000) + "{}"
+	for name, tt := range map[string]struct{ format, text string }{
+		"messages":      {"claude", `[{"uuid": "1", "chat_messages": [` + many + `]}]`},
+		"memories":      {"mem0", "[" + many + "]"},
+		"conversations": {"claude", "[" + strings.Repeat("{},", 200_000) + "{}]"},
+	} {
+		if _, err := read("a.json", tt.format, []byte(tt.text), exports.Limits{}); fault.CodeOf(err) != fault.TooLarge {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A long conversation is cut at the end of a message.
 func TestLongConversation(t *testing.T) {
 	var messages []map[string]any

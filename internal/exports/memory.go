@@ -117,6 +117,9 @@ func (b *builder) sentences(text string) error {
 // mem0 reads an export of mem0: a list of memories, alone or as results or memories.
 func (b *builder) mem0(text []byte) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if err := tooManyValues(text); err != nil {
+		return err
+	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
 		var object struct{ Results, Memories []json.RawMessage }

@@ -139,7 +139,7 @@ func (p *importPlan) add(c space.Change, counts *ImportCounts, name string) {
 }
 
 func (v View) importMemory(ctx context.Context, who Actor, in ImportMemoryInput, b exports.Bundle) (ImportedMemory, error) {
-	out := ImportedMemory{Format: b.Format, DryRun: in.DryRun}
+	out := ImportedMemory{Format: b.Format, DryRun: in.DryRun, Left: b.Left}
 	for _, s := range b.Skipped {
 		out.skip(s.Name, s.Why)
 	}
