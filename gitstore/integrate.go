@@ -263,7 +263,7 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 		b.WriteString("- " + commits.OneLine(string(c.Path), space.MaxPathBytes) + ": ")
 		switch {
 		case c.Remote:
-			b.WriteString("what the user said here; what was inferred at the remote is " + commits.OneLine(string(c.Kept), space.MaxPathBytes) + "\n")
+			b.WriteString("what the user said here; the remote's version is " + commits.OneLine(string(c.Kept), space.MaxPathBytes) + "\n")
 		case c.Kept == "":
 			b.WriteString("kept as the remote has it\n")
 		case c.Kept == c.Path:

@@ -278,7 +278,8 @@ func (rq *request) dispatch() {
 	rq.forward(ctx)
 }
 
-// begin counts the request as a call, or as a listening stream, until end is called.
+// begin counts the request as a call, or as a listening stream, until end is called. If it
+// refuses the request, it returns the error, and the reason for the metrics.
 func (rq *request) begin(cancel context.CancelFunc) (end func(), reason string, e *rpcError) {
 	s := rq.s
 	if rq.modern && rq.m.method == string(protocol.MethodSubscriptionsListen) {

@@ -22,7 +22,7 @@ type session struct {
 	version string
 	client  clientInfo
 	watch   *watch
-	// conversation is what the tools know of the session.
+	// conversation is the state that the tools keep for the session.
 	conversation tools.Conversation
 
 	// Guarded by sessions.mu.
@@ -167,8 +167,8 @@ func (t *sessions) cancel(s *session, requestID string) {
 	}
 }
 
-// listen begins a listening stream, which cancel ends. A session has one at a time: when a
-// client opens another, it has lost the previous one.
+// listen begins a listening stream, which cancel ends. A session has one stream at a time: a
+// client that opens another has lost the previous one.
 func (t *sessions) listen(s *session, cancel context.CancelFunc) (end func()) {
 	t.mu.Lock()
 	if s.stream != nil {

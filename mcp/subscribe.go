@@ -47,9 +47,9 @@ func listenMembers() []string {
 	return []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"}
 }
 
-// listenTo answers subscriptions/listen: first the acknowledgement with the notifications
-// that the server will send, then the notifications, and the result when the stream ends.
-// The list of tools of a client never changes, so toolsListChanged is not acknowledged.
+// listenTo answers subscriptions/listen. It sends the acknowledgement, which names the
+// notifications that the server will send, then the notifications, and the result when the stream
+// ends. A client's list of tools never changes, so toolsListChanged is not acknowledged.
 func listenTo(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	if !rq.modern {
 		return nil, rq.unknownMethod(), true
@@ -117,7 +117,7 @@ func isLevel(s string) bool {
 }
 
 // logCall sends a log message about a finished call of a tool, if the client has set a level
-// and the message has at least this level. It contains nothing that the answer does not.
+// and the message has at least this level. The message says nothing that the answer does not say.
 func (rq *request) logCall() {
 	level, _, _ := rq.m.meta.text(protocol.MetaKeyLogLevel)
 	if !rq.modern {

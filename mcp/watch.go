@@ -29,9 +29,9 @@ func updatedNotice(uri string) notice {
 	return notice{method: protocol.MethodNotificationResourceUpdated, uri: uri}
 }
 
-// watch holds the notices that a client wants and those that are due: of a session before
-// protocol version 2026-07-28, and of a subscriptions/listen request since. A notice that is
-// due twice before it is sent is sent once, so a slow client needs no queue.
+// watch holds the notices that a client wants and those that are due. Before protocol version
+// 2026-07-28, each session has a watch. Since then, each subscriptions/listen request has one. If
+// a notice becomes due twice before it is sent, it is sent once, so a slow client needs no queue.
 type watch struct {
 	space space.SpaceID
 	// wake holds a value while a notice is due.
@@ -50,8 +50,8 @@ func newWatch(id space.SpaceID, wanted ...notice) *watch {
 	return w
 }
 
-// subscribe adds the notice of a changed file. It returns false if the watch has max of
-// them.
+// subscribe adds the notice of a changed file. It returns false if the watch already has max
+// files.
 func (w *watch) subscribe(uri string, p space.Path, max int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +78,7 @@ func (w *watch) unsubscribe(uri string) {
 	delete(w.due, updatedNotice(uri))
 }
 
-// note makes the notices of a change due.
+// note marks the wanted notices of a change as due.
 func (w *watch) note(c changes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *watch) rouse() {
 	}
 }
 
-// take returns the notices that are due, lists first. They are then no longer due.
+// take returns the notices that are due, lists first, and marks them as no longer due.
 func (w *watch) take() []notice {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *watches) remove(w *watch) {
 
 var _ space.Events = (*Server)(nil)
 
-// Publish makes the notifications about a commit due. It implements space.Events.
+// Publish marks the notices of a commit as due. It implements space.Events.
 func (s *Server) Publish(e space.Event) {
 	s.watches.mu.Lock()
 	defer s.watches.mu.Unlock()

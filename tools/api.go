@@ -18,8 +18,8 @@ type Caller struct {
 	Origin string
 	// Seen is shared by the calls that make up one answer. It may be nil.
 	Seen *Seen
-	// Conversation is shared by the calls of one conversation. It is nil if the conversation
-	// is not known.
+	// Conversation is shared by the calls of one conversation. It is nil for a client without
+	// sessions.
 	Conversation *Conversation
 }
 

@@ -47,8 +47,8 @@ func foundText(r service.SearchResults) string {
 	return strings.TrimSpace(b.String())
 }
 
-// resultsText writes a line for each result with its text below. It quotes them all if one is
-// from a source or an import.
+// resultsText writes a line for each result with its text below. It quotes all results if one of
+// them is from a source or an import.
 func resultsText(b *strings.Builder, results []service.SearchResult) {
 	var list strings.Builder
 	var warned []string

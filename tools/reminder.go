@@ -2,21 +2,20 @@ package tools
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
 	"satchel/internal/facts"
 	"satchel/internal/space"
 )
 
-// manyChanges is the count of changed files after which a conversation gets the reminder. One
+// manyChanges is how many files a conversation changes before it gets the reminder. One
 // note with its index and a correction changes up to four files. Work on more files usually
 // includes a decision or a preference that is worth a fact.
 const manyChanges = 5
 
-// Conversation knows whether a conversation is due for the reminder to save memory. Its owner
-// is the session of the client. The zero value is a new conversation, and nil is a
-// conversation that never gets a reminder. It is safe for concurrent use.
+// Conversation records whether the reminder to save memory is due in a conversation. A session
+// of a client holds one. The zero value is a new conversation, and nil is a conversation that
+// never gets a reminder. It is safe for concurrent use.
 type Conversation struct {
 	mu      sync.Mutex
 	changed map[space.Path]bool // fewer than manyChanges files
@@ -49,7 +48,7 @@ func (v *Conversation) wrote(files []space.Path) int {
 		all[p] = true
 	}
 	for _, p := range files {
-		if strings.HasPrefix(string(p), facts.Dir+"/") {
+		if facts.Under(string(p)) {
 			v.settled, v.changed = true, nil
 			return 0
 		}

@@ -111,8 +111,8 @@ func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Co
 	return []Content{{Text: string(b), MIME: typ}}, typ, nil
 }
 
-// ResourcePath returns the path of the file that ReadResource returns for a URI, so that a
-// client can subscribe to the file. The errors are fault.NotFound, fault.Forbidden and, for a
+// ResourcePath returns the path of the file that ReadResource reads for a URI, so that a client
+// can subscribe to the file. The errors are fault.NotFound, fault.Forbidden and, for a
 // file of a source, fault.Invalid.
 func (s *Registry) ResourcePath(ctx context.Context, c Caller, uri string) (space.Path, error) {
 	if err := need(c, space.ScopeRead, "Subscribing to a resource"); err != nil {

@@ -15,8 +15,8 @@ import (
 	"satchel/internal/procmem"
 )
 
-// pause is between two calls, as while a model reads an answer. The sandbox starts its next
-// shell meanwhile.
+// pause is the time between two calls, in which a model would read an answer, and in which the
+// sandbox starts its next shell.
 const pause = 50 * time.Millisecond
 
 // benchBashWarm runs `true` in sandboxes that are up, for five users in turn.

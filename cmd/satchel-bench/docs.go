@@ -27,8 +27,8 @@ func docsQueries(out string, trees []string) error {
 	return docs.Write(out)
 }
 
-// talkQueries writes what `satchel eval` measures search with on conversations: the
-// sessions, and the questions that they answer.
+// talkQueries writes the collection with which `satchel eval` measures search on conversations:
+// the sessions, and the questions that they answer.
 func talkQueries(out string, trees []string) error {
 	pages, err := readTrees(trees)
 	if err != nil {

@@ -17,13 +17,13 @@
 //	a file here, a directory there   theirs keeps the name; our file or directory gets
 //	                                 a marked name
 //	a submodule on either side       theirs stays; ours is in the history
-//	both changed what a fact says    as if both edited the same lines; but what the user
-//	                                 said keeps the path, before what an AI inferred
+//	both changed what a fact says    as if both edited the same lines; but ours keeps the
+//	                                 path if the user said it and theirs was inferred or imported
 //	no commit in common, and ours    theirs replaces it, and the file is reported
 //	is as in the new space
 //
-// Facts, the files under memory/, are merged path by path and never follow a rename,
-// because they are short and alike.
+// Files under memory/ are merged path by path without renames, because facts are short and
+// alike.
 //
 // The merge runs nothing from the trees: git reads neither configuration nor attributes
 // from them.

@@ -2,24 +2,21 @@ package merge
 
 import (
 	"context"
-	"strings"
 
 	"satchel/gitstore/packfile"
 	"satchel/gitstore/trees"
 	"satchel/internal/facts"
 )
 
-// Facts are short and alike, so git would take a fact that one side removed and another that
-// it added for a renamed file, and merge the other side's edits into the wrong fact. So the
-// files under memory/ are merged path by path if both sides changed some.
+// Facts are short and alike. If one side removes a fact and adds another, git takes the second
+// for the renamed first, and merges the other side's edits into the wrong fact. So if both sides
+// changed files under memory/, these files are merged path by path.
 
 // maxFact limits the bytes of a file that is read as a fact.
 const maxFact = 256 << 10
 
 // isMemory reports whether a path is memory/ or below it.
-func isMemory(path string) bool {
-	return path == facts.Dir || strings.HasPrefix(path, facts.Dir+"/")
-}
+func isMemory(path string) bool { return path == facts.Dir || facts.Under(path) }
 
 // memoryChanges returns the changes of a side under memory/.
 func (x *merging) memoryChanges(ctx context.Context, from, to packfile.Hash) ([]trees.Change, error) {
@@ -33,8 +30,8 @@ func (x *merging) memoryChanges(ctx context.Context, from, to packfile.Hash) ([]
 	return out, err
 }
 
-// mergeRest runs git's merge on everything but memory/, which stays as ours has it, if both
-// sides changed files there. ok is false if they did not.
+// mergeRest has git merge everything but memory/, if both sides changed files there. The result
+// has our memory/. ok is false if only one side changed files there, or neither did.
 func (x *merging) mergeRest(ctx context.Context) (out *mergeOutput, ok bool, err error) {
 	mine, err := x.memoryChanges(ctx, x.o.Base.Tree, x.o.Ours.Tree)
 	if err != nil || len(mine) == 0 {
@@ -70,9 +67,10 @@ func (x *merging) mergeMemory(ctx context.Context) ([]conflict, error) {
 	return x.mergePaths(ctx, isMemory)
 }
 
-// mixed reports whether a merged file of a fact says something else than the side that changed
-// what the fact says, or whether both sides changed that differently. Git merges lines, so a
-// value can come from one side, and its source or its day of expiry from the other.
+// mixed reports whether git's merge of a fact must not be used: the sides changed the statement
+// in different ways, or one side changed the statement and the merged file has another. Git
+// merges lines, so it can take a value from one side, and its source or its day of expiry from
+// the other.
 func (x *merging) mixed(c conflict, merged packfile.TreeEntry) (bool, error) {
 	if _, _, ok := facts.Place(c.path); !ok {
 		return false, nil
@@ -93,8 +91,8 @@ func (x *merging) mixed(c conflict, merged packfile.TreeEntry) (bool, error) {
 	return says[3] != ours, nil
 }
 
-// stated reports whether the user said the fact of ours, and only an AI or an import that of
-// theirs.
+// stated reports whether the user said our version of a fact, and an AI or an import is the
+// source of theirs.
 func (x *merging) stated(c conflict) (bool, error) {
 	if _, _, ok := facts.Place(c.path); !ok || !c.ours.IsPlain() || !c.theirs.IsPlain() {
 		return false, nil

@@ -25,7 +25,8 @@ type mergeOutput struct {
 	cut     bool // the conflicts exceed the limit of a run's output
 	stages  []stageEntry
 	renames [][3]string // base, our and their path of a file that the sides renamed differently
-	// sides are the commits that git merged, and memory reports that both have our memory/.
+	// sides are the commits that git merged. memory reports that they have our memory/, so the
+	// remote's changes there are not merged yet.
 	sides  [2]packfile.Hash
 	memory bool
 }
@@ -218,7 +219,7 @@ type placement struct {
 type conflict struct {
 	path               string
 	base, ours, theirs packfile.TreeEntry
-	// swapped means that ours is the remote's side, because our side keeps the path.
+	// swapped means that ours and theirs are exchanged, because our side keeps the path.
 	swapped bool
 }
 

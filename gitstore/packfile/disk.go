@@ -16,7 +16,7 @@ import (
 type Disk struct {
 	Sync func(*os.File) error
 	Step func(name string) // called with the name of each step before it
-	// Deflaters keeps compressors for the next packs. It may be nil.
+	// Deflaters holds compressors for the next packs. It may be nil.
 	Deflaters *sync.Pool
 }
 

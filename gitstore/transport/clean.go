@@ -7,10 +7,11 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
-	"satchel/gitstore/commits"
 	"strings"
 	"sync"
 	"unicode"
+
+	"satchel/gitstore/commits"
 )
 
 // Limits of the quoted text of a remote.

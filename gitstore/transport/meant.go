@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"satchel/gitstore/commits"
 	"slices"
 	"strings"
+
+	"satchel/gitstore/commits"
 )
 
 // People paste other texts instead of a repository's URL: the address of one of its pages, a

@@ -3,9 +3,10 @@ package transport
 import (
 	"cmp"
 	"fmt"
-	"satchel/gitstore/commits"
 	"slices"
 	"strings"
+
+	"satchel/gitstore/commits"
 )
 
 // Public returns one sentence that says what is wrong. People and AIs read the sentence, so the

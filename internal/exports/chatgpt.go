@@ -77,7 +77,7 @@ func chatGPTTalk(raw json.RawMessage) (talk, error) {
 	return t, nil
 }
 
-// citation matches a mark in a text that the page of ChatGPT replaces by a link.
+// citation matches a mark in a text. ChatGPT shows a link in its place.
 var citation = regexp.MustCompile(`\x{e200}[^\x{e200}\x{e201}]*\x{e201}`)
 
 // chatGPTPart returns the text of a part of a message.

@@ -19,7 +19,7 @@ const (
 	claudeMemory  = "memory"
 )
 
-// claudeKind distinguishes the items by their keys. It is empty for an item of another
+// claudeKind returns the kind of an item according to its keys, or "" for an item of another
 // program.
 func claudeKind(raw json.RawMessage) string {
 	var has map[string]json.RawMessage
@@ -71,7 +71,8 @@ func isClaudeFile(name string) bool {
 // claudePart is a part of a message.
 type claudePart struct{ Type, Text string }
 
-// claudeTexts returns the parts that the person sees as text, and otherwise the text.
+// claudeTexts returns the texts of the parts that the person sees as text, or the given text if
+// there are none.
 func claudeTexts(parts []claudePart, text string) (texts []string) {
 	for _, p := range parts {
 		if p.Type == "text" {

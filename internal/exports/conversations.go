@@ -41,8 +41,8 @@ func tooManyValues(raw []byte) error {
 // wrongFields says why a part of an export is skipped.
 const wrongFields = "Its fields are not as this format has them."
 
-// itemsFormat distinguishes the JSON of ChatGPT and of Claude by the first item. It is empty
-// for other JSON.
+// itemsFormat returns the format of the JSON of ChatGPT or Claude according to its first item, or
+// "" for other JSON.
 func itemsFormat(r io.Reader) (format string, err error) {
 	done := errors.New("done")
 	err = eachItem(r, func(raw json.RawMessage) error {
@@ -213,7 +213,7 @@ func (b *builder) item(raw json.RawMessage) error {
 	return b.conversation(t, err)
 }
 
-// conversation adds the page of a conversation, or says why it cannot.
+// conversation adds the page of a conversation, or skips it and says why.
 func (b *builder) conversation(t talk, err error) error {
 	switch {
 	case err != nil:

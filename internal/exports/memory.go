@@ -149,7 +149,8 @@ func (b *builder) mem0(text []byte) error {
 	return nil
 }
 
-// openMemoryFile has the memories in the archive of OpenMemory, which belongs to mem0.
+// openMemoryFile is the name of the file with the memories in the archive of OpenMemory, which
+// belongs to mem0.
 const openMemoryFile = "memories.json"
 
 // openMemory reads the archive of OpenMemory, or any archive of JSON files of mem0.

@@ -74,7 +74,7 @@ func notionName(part string) string {
 	return strings.TrimSpace(strings.TrimSpace(m[1])+" "+m[2][:8]) + ext
 }
 
-// notionFolder is a folder around all pages, whose name is new in each export.
+// notionFolder matches the folder around all pages. Each export has another name for it.
 var notionFolder = regexp.MustCompile(`^([0-9a-f-]{36}_)?Export(Block)?-[0-9a-f-]{36}(-Part-\d+)?/`)
 
 func notionPath(p string) string {
@@ -88,7 +88,7 @@ func notionPath(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// markdownLink is the target of a link, which can have pairs of parentheses.
+// markdownLink matches the target of a link, which can contain pairs of parentheses.
 var markdownLink = regexp.MustCompile(`\]\((?:[^()\s]|\([^()\s]*\))+\)`)
 
 // notion adds the pages of Notion's export, with links between them.

@@ -37,6 +37,9 @@ func Place(p string) (kind, key string, ok bool) {
 	return kind, key, true
 }
 
+// Under reports whether a path is below memory/.
+func Under(p string) bool { return strings.HasPrefix(p, Dir+"/") }
+
 // Hidden reports whether the name of a file begins with a dot, such as .gitkeep.
 func Hidden(p string) bool { return strings.HasPrefix(path.Base(p), ".") }
 
@@ -125,8 +128,9 @@ func (s Statement) tooLong() string {
 	return fmt.Sprintf("The value has %d bytes, and %d are allowed. Put the rest into a note.", len(s.Value), MaxValue)
 }
 
-// TooLong says that the value is too long for the file of its fact, or is empty. A file that
-// already has the value can be confirmed.
+// TooLong returns the message that the value is too long for a new version of the fact in doc.
+// It returns "" for a shorter value, and if doc already has the value, so that a person can
+// confirm a long fact.
 func (s Statement) TooLong(doc []byte) string {
 	if len(s.Value) <= MaxValue || trimmed(Whole(doc)) == s.Value {
 		return ""
@@ -174,14 +178,13 @@ const (
 	Stale     Outcome = "stale"     // the fact does not have the version that Base names
 )
 
-// Origin names what saves a fact, as the commit of the fact does.
+// Origin names the client and the tool that save a fact, as the commit of the fact does.
 type Origin struct {
 	Client string
 	Tool   string
 }
 
-// Tools with which a person saves facts. A client of an AI cannot save facts under these names
-// with remember.
+// The tools with which a person saves facts. The tool remember never records these names.
 const (
 	ToolPages   = space.ToolWeb
 	ToolCommand = "command line"
@@ -192,13 +195,13 @@ func (o Origin) person() bool { return o.Tool == ToolPages || o.Tool == ToolComm
 // ByPerson reports whether a person confirmed the fact, on the pages or on the command line.
 // Otherwise an AI or a program says that the user said it.
 func (f Fact) ByPerson() bool {
-	// Facts from before there was a tool in the file have none.
+	// Older files of facts name no tool.
 	old := f.Tool == "" && (f.Client == "browser" || f.Client == ToolCommand)
 	return f.Source == Explicit && (old || Origin{Tool: f.Tool}.person())
 }
 
-// Origin says in a few words where the fact comes from. It is empty if the file does not say
-// so.
+// Origin returns a few words that say where the fact comes from, or "" if the file has neither a
+// source nor a client.
 func (f Fact) Origin() string {
 	with := func(words, preposition string) string {
 		if f.Client == "" {

@@ -35,7 +35,7 @@ type MemoryFact struct {
 	Key  string     `json:"key,omitempty"`
 	facts.Fact
 	Confidence *float64 `json:"confidence,omitempty"`
-	// PersonConfirmed reports whether a person confirmed the fact, and not only an AI.
+	// PersonConfirmed is ByPerson of the fact.
 	PersonConfirmed bool         `json:"confirmed_by_person,omitempty"`
 	Expired         bool         `json:"expired,omitempty"`
 	Etag            space.BlobID `json:"etag"`
@@ -120,7 +120,7 @@ func (v View) notFacts(ctx context.Context, commits []space.Commit) []MemoryFact
 	newest := map[space.Path]space.FileChange{}
 	for _, c := range commits {
 		for _, f := range c.Files {
-			if strings.HasPrefix(string(f.Path), facts.Dir+"/") && !facts.Hidden(string(f.Path)) {
+			if facts.Under(string(f.Path)) && !facts.Hidden(string(f.Path)) {
 				newest[f.Path] = f
 			}
 		}

@@ -136,8 +136,8 @@ type Warning struct {
 type Conflict struct {
 	Path Path `json:"path"` // has head's version
 	Kept Path `json:"kept"` // has the writer's; empty if the writer's was a delete
-	// Remote means that Path has the space's version and Kept the remote's, because the user
-	// said the fact in Path, and an AI inferred the one in Kept.
+	// Remote means that Path has the space's version and Kept has the remote's, because the
+	// user said the fact in Path, and the fact in Kept was inferred or imported.
 	Remote bool `json:"remote,omitempty"`
 }
 

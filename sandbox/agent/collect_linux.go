@@ -37,8 +37,8 @@ func (s *server) ack(id uint32, r protocol.AckRequest) {
 	s.saved()
 }
 
-// saved starts the shell of the next command, when nothing of the previous one is left to
-// save. Before, the start would take the processors from the answer that its caller waits for.
+// saved starts the shell of the next command, after everything of the previous command is saved.
+// An earlier start would delay the answer to the previous command.
 func (s *server) saved() { s.shell.refill(false) }
 
 // collect calls add with each entry of a new batch, and returns the ID and More of the

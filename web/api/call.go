@@ -40,7 +40,7 @@ type call struct {
 // actor returns the caller as the actor of operations.
 func (c *call) actor() service.Actor { return service.Client(c.p, "api") }
 
-// ifMatch returns the etag in the header If-Match, with or without quotes. It is empty if
+// ifMatch returns the etag in the header If-Match, which can be quoted or not. It returns "" if
 // every version matches.
 func (c *call) ifMatch() (space.BlobID, error) {
 	value := strings.TrimSpace(strings.Join(c.r.Header.Values("If-Match"), ","))

@@ -150,7 +150,7 @@ func (g *generator) operation(r route) object {
 		}
 	}
 	if r.ifMatch {
-		params = append(params, object{"name": "If-Match", "in": "header", "description": "The etag that the version must have. Default: any version.", "schema": object{"type": "string"}})
+		params = append(params, object{"name": "If-Match", "in": "header", "description": "The etag that the current version must have. Default: any version.", "schema": object{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params

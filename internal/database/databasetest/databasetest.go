@@ -26,7 +26,7 @@ func Each(t *testing.T, fn func(t *testing.T, db *database.DB)) {
 
 // SQLite returns the URL of a fresh SQLite database.
 func SQLite(t testing.TB) string {
-	return "sqlite:" + (filepath.Join(t.TempDir(), "test.db"))
+	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
 }
 
 // Postgres returns the URL of a fresh PostgreSQL database. The database is dropped when the

@@ -16,8 +16,8 @@ func (d *Docs) Write(dir string) error {
 	return Write(dir, d.Documents, map[string][]Query{"descriptions": d.Descriptions, "words": d.Words, "identifiers": d.Identifiers})
 }
 
-// Write writes documents below dir/pages. It writes each set of queries to a file in dir, named
-// after the set, that ReadPairs can read.
+// Write writes documents below dir/pages. It writes each set of queries to a file
+// NAME.tsv in dir, which ReadPairs can read.
 func Write(dir string, docs []Document, sets map[string][]Query) error {
 	for _, doc := range docs {
 		text, err := doc.Read()

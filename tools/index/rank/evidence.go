@@ -50,9 +50,9 @@ const (
 	// of a sentence's many words are on every page, so its score of words says less than
 	// that of a name.
 	sentencePower = 1.5
-	// denseBoost is for the share of the query's weight that is within denseWords of a
-	// conversation, which is about several subjects: words that are far apart belong to
-	// different ones.
+	// denseBoost is for the largest share of the query's weight that is within denseWords of a
+	// conversation. A conversation is about several subjects, so words that are far apart
+	// belong to different subjects.
 	denseBoost = 1.0
 	denseWords = 25
 	// placeWeight is the weight of a word that names a directory above the document,

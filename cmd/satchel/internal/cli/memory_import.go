@@ -85,8 +85,8 @@ func (c *call) importedMemory(m service.ImportedMemory) {
 }
 
 // exported opens a file, or a directory as a zip archive. The name has the name of the
-// folder before it, which distinguishes the CLAUDE.md of two projects. links is complete when
-// the stream has ended.
+// folder before it, which distinguishes the CLAUDE.md of two projects. links is complete after
+// the end of the stream.
 func exported(arg string, links *linksLeftOut) (name string, stream io.ReadCloser, err error) {
 	info, err := os.Stat(arg)
 	if errors.Is(err, os.ErrNotExist) {
@@ -112,7 +112,7 @@ func exported(arg string, links *linksLeftOut) (name string, stream io.ReadClose
 	return name, f, nil
 }
 
-// linksLeftOut are the symbolic links in a directory, which an import does not follow.
+// linksLeftOut holds the symbolic links in a directory, which an import does not follow.
 type linksLeftOut struct {
 	first []string // three at most
 	all   int

@@ -13,8 +13,8 @@ type lineReader struct {
 	most int
 }
 
-// next returns the next line that is not empty, without white space around it. A line that is
-// too long is nil. next also returns an unfinished last line, because the client may have ended
+// next returns the next line that is not empty, without white space around it. It returns nil for
+// a line that is too long. next also returns an unfinished last line, because the client may have ended
 // right after it.
 func (l lineReader) next() ([]byte, error) {
 	for {

@@ -187,7 +187,7 @@ func (p *proxy) handle(ctx context.Context, m message) {
 		p.listen(ctx)
 	case m.wantsAnswer():
 		ctx, e := p.begin(ctx, string(m.ID))
-		// A listening stream has no end that drain could wait for.
+		// A listening stream does not end by itself, so drain does not wait for it.
 		ends := m.Method != "subscriptions/listen"
 		if ends {
 			p.busy.Add(1)

@@ -8,7 +8,7 @@ import (
 	gofer "gvisor.dev/gvisor/runsc/fsgofer/filter"
 )
 
-// gVisor fills these maps in its own build, and has no function for it.
+// gVisor's own build fills these maps. No exported function does.
 var (
 	//go:linkname sentryFilters gvisor.dev/gvisor/runsc/boot/filter.precompiledPrograms
 	sentryFilters map[string]precompiledseccomp.Program
@@ -17,7 +17,7 @@ var (
 	goferFilters map[string]precompiledseccomp.Program
 )
 
-// Use lets gVisor use the filters in this process.
+// Use gives the compiled filters to gVisor in this process.
 func Use() {
 	// The first use of each map creates it.
 	sentry.ListPrecompiled()

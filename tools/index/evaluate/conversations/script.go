@@ -12,7 +12,7 @@ var factsText string
 //go:embed chatter.txt
 var chatterText string
 
-// Fact is something that sessions hold.
+// Fact is a statement in one session or several.
 type Fact struct {
 	// Type is a type of question in LongMemEval, and Subject what the sessions are about.
 	Type, Subject string
