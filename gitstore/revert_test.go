@@ -90,8 +90,8 @@ func TestRevert(t *testing.T) {
 				t.Errorf("the space has %v, want %v", got, tc.want)
 			}
 			kept := ""
-			if len(c.Conflicts) > 0 {
-				kept = fmt.Sprint(c.Conflicts)
+			for _, k := range c.Conflicts {
+				kept += fmt.Sprintf("[{%s %s}]", k.Path, k.Kept)
 			}
 			if kept != tc.kept || len(c.Rejected) > 0 {
 				t.Errorf("told as not undone: %s, want %s; refused %v", kept, tc.kept, c.Rejected)
