@@ -160,7 +160,7 @@ func TestConfirmAndForget(t *testing.T) {
 	if !strings.HasSuffix(a.location(), h.in("memory?q=ann")) {
 		t.Errorf("it leads to %s", a.location())
 	}
-	h.holds("memory/person/ann.md", strings.NewReplacer("confidence: 0.6", "confidence: 1", "inferred", "user_explicit", "Claude", "browser", "2026-02-01", "2026-11-20").Replace(annFact))
+	h.holds("memory/person/ann.md", strings.NewReplacer("confidence: 0.6", "confidence: 1", "inferred", "user_explicit", "Claude", "browser", "2026-02-01", "2026-11-20", "2027-01-01\n", "2027-01-01\ntool: web\n").Replace(annFact))
 	want(t, "attack: confirm what was not seen", b.send(h.in("memory/confirm"), form), http.StatusConflict)
 	want(t, "attack: forget what was not seen", b.send(h.in("memory/forget"), form), http.StatusConflict)
 
