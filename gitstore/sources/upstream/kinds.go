@@ -15,7 +15,9 @@ import (
 
 // Kinds returns every kind, in the order in which Recognize asks them.
 func Kinds() []Kind {
-	return []Kind{}
+	return []Kind{
+		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
+	}
 }
 
 // Open returns the upstream with a kind and settings, which are a JSON object. The error is a

@@ -95,6 +95,8 @@ const (
 	Unreadable  Reason = "unreadable"   // not in a format that can be read
 	Missing     Reason = "missing"      // a link leads to a file that does not exist
 	Disallowed  Reason = "disallowed"   // the upstream's robots.txt disallows it
+	Failed      Reason = "failed"       // upstream answered with an error
+	TooMany     Reason = "too_many"     // over the limit of files in the settings
 )
 
 // Env is what upstreams use of the server.
