@@ -47,6 +47,9 @@ type Page struct {
 // The result of target replaces the address of each link to another page, and of each image.
 // A link within the page leads to the anchor that Markdown gives the nearest heading.
 func Convert(content []byte, contentType string, at *url.URL, target func(*url.URL) string) (Page, error) {
+	if len(content) == 0 {
+		return Page{}, ErrEmpty
+	}
 	r, err := charset.NewReader(bytes.NewReader(content), contentType)
 	if err != nil {
 		return Page{}, fmt.Errorf("find the character set of the page: %w", err)
@@ -117,8 +120,19 @@ func mainContent(doc *html.Node, at *url.URL) (*html.Node, error) {
 	parser.MaxElemsToParse = maxReadability
 	parser.KeepClasses = true // classes name the languages of code
 	parser.DisableJSONLD = true
+	const wasFirst = "page-h1" // readability makes second headings of first ones
+	each(doc, func(n *html.Node) {
+		if n.DataAtom == atom.H1 {
+			setAttr(n, "class", attr(n, "class")+" "+wasFirst)
+		}
+	})
 	// Pages with little text are complete in the body.
 	if article, err := parser.ParseDocument(doc, at); err == nil && article.Node != nil && 3*textLen(article.Node) >= textLen(body) {
+		each(article.Node, func(n *html.Node) {
+			if hasClass(n, wasFirst) {
+				rename(n, atom.H1)
+			}
+		})
 		return article.Node, nil
 	}
 	return body, nil

@@ -37,7 +37,7 @@ type crawl struct {
 	hash    string          // of the settings
 
 	queue    []job
-	starts   int // how many jobs at the beginning of the queue are start pages
+	starts   int             // how many jobs at the beginning of the queue are start pages
 	seen     map[string]bool // the keys of the queue
 	visited  map[string]bool
 	pages    []*webPage
