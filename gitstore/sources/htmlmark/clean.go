@@ -58,8 +58,11 @@ func noise(n *html.Node, total int) bool {
 		if linkLen(n)*3 > textLen(n)*2 {
 			return true
 		}
-	case atom.Math:
-		return false
+	case atom.A:
+		// A link of a section to itself.
+		if strings.HasPrefix(attr(n, "href"), "#") && n.Parent != nil && !heading(n.Parent) && permalinkSign(strings.TrimSpace(textOf(n))) && attr(n, "id")+attr(n, "name") == "" {
+			return first(n, func(n *html.Node) bool { return n.DataAtom == atom.Img }) == nil
+		}
 	}
 	if role := attr(n, "role"); noiseRoles[role] {
 		return true

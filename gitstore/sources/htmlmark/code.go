@@ -58,7 +58,7 @@ func (c *codeBlocks) take(root *html.Node) {
 		}
 	}
 	walk(root)
-	for _, pre := range blocks {
+	for _, pre := range split(blocks) {
 		text := strings.TrimRight(codeText(pre), " \t\n")
 		text = strings.TrimLeft(text, "\n")
 		language := languageOf(pre)
@@ -76,6 +76,28 @@ func (c *codeBlocks) take(root *html.Node) {
 			c.put(pre, language, text)
 		}
 	}
+}
+
+// split divides each block that holds the same example in several languages.
+func split(blocks []*html.Node) []*html.Node {
+	var all []*html.Node
+	for _, pre := range blocks {
+		all = append(all, pre)
+		var codes []*html.Node
+		for c := pre.FirstChild; c != nil; c = c.NextSibling {
+			if c.DataAtom == atom.Code && ownLanguage(c) != "" {
+				codes = append(codes, c)
+			}
+		}
+		for i := 1; i < len(codes); i++ {
+			pre.RemoveChild(codes[i])
+			next := &html.Node{Type: html.ElementNode, DataAtom: atom.Pre, Data: "pre"}
+			next.AppendChild(codes[i])
+			pre.Parent.InsertBefore(next, all[len(all)-1].NextSibling)
+			all = append(all, next)
+		}
+	}
+	return all
 }
 
 // blockAttr marks the paragraph of a block of code.
@@ -205,6 +227,9 @@ func languageOf(pre *html.Node) string {
 	return ""
 }
 
+// bareLanguages are the classes that name a language without a prefix.
+var bareLanguages = set("bash c cpp css diff go html java javascript js json kotlin php powershell py python ruby rust sh shell sql swift toml ts typescript xml yaml")
+
 func ownLanguage(n *html.Node) string {
 	if n == nil {
 		return ""
@@ -220,6 +245,13 @@ func ownLanguage(n *html.Node) string {
 			if l, ok := strings.CutPrefix(c, prefix); ok && l != "" {
 				l, _, _ = strings.Cut(l, "{") // language-js{1,3}
 				return l
+			}
+		}
+	}
+	for _, c := range classes { // such as rustdoc and Pandoc
+		if n.DataAtom == atom.Pre || n.DataAtom == atom.Code {
+			if bareLanguages[c] {
+				return c
 			}
 		}
 	}

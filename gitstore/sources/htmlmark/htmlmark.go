@@ -31,7 +31,7 @@ var (
 
 // Page is what Convert reads from an HTML page.
 type Page struct {
-	// Title is the first heading of the page, or else the title of the document.
+	// Title is the first heading of the content, or else the title of the document.
 	Title string
 	// Canonical is the address that the page names as its own, or nil.
 	Canonical *url.URL
@@ -66,17 +66,13 @@ func Convert(content []byte, contentType string, at *url.URL, target func(*url.U
 		return Page{}, fmt.Errorf("%w: %w", ErrTooComplex, err)
 	}
 	baseURL := baseOf(doc, at)
-	page := Page{Title: titleOf(doc), Canonical: canonicalOf(doc, baseURL), Links: linksOf(doc, baseURL)}
+	page := Page{Canonical: canonicalOf(doc, baseURL), Links: linksOf(doc, baseURL)}
 	main, err := mainContent(doc, at)
 	if err != nil {
 		return page, err
 	}
 	clean(main)
-	if h := first(main, func(n *html.Node) bool { return n.DataAtom == atom.H1 }); h != nil {
-		if t := line(textOf(h)); t != "" {
-			page.Title = t
-		}
-	}
+	page.Title = titleOf(doc, main)
 	code := newCodeBlocks()
 	code.take(main)
 	bound(main)
@@ -116,26 +112,35 @@ func mainContent(doc *html.Node, at *url.URL) (*html.Node, error) {
 	if a := largest(body, func(n *html.Node) bool { return n.DataAtom == atom.Article }); a != nil && 3*textLen(a) >= textLen(body) {
 		return a, nil
 	}
-	parser := readability.NewParser()
-	parser.MaxElemsToParse = maxReadability
-	parser.KeepClasses = true // classes name the languages of code
-	parser.DisableJSONLD = true
-	const wasFirst = "page-h1" // readability makes second headings of first ones
-	each(doc, func(n *html.Node) {
+	clean(body)
+	return guess(doc, body, at), nil
+}
+
+// wasFirst marks first headings, because readability makes second headings of them.
+const wasFirst = "page-h1"
+
+// guess returns the part of a page without landmarks that readability takes for the content, or
+// the whole body if readability would leave out much of the text.
+func guess(doc, body *html.Node, at *url.URL) *html.Node {
+	each(body, func(n *html.Node) {
 		if n.DataAtom == atom.H1 {
 			setAttr(n, "class", attr(n, "class")+" "+wasFirst)
 		}
 	})
-	// Pages with little text are complete in the body.
-	if article, err := parser.ParseDocument(doc, at); err == nil && article.Node != nil && 3*textLen(article.Node) >= textLen(body) {
-		each(article.Node, func(n *html.Node) {
-			if hasClass(n, wasFirst) {
-				rename(n, atom.H1)
-			}
-		})
-		return article.Node, nil
+	parser := readability.NewParser()
+	parser.MaxElemsToParse = maxReadability
+	parser.KeepClasses = true // classes name the languages of code
+	parser.DisableJSONLD = true
+	article, err := parser.ParseDocument(doc, at)
+	if err != nil || article.Node == nil || 3*textLen(article.Node) < 2*textLen(body) {
+		return body
 	}
-	return body, nil
+	each(article.Node, func(n *html.Node) {
+		if hasClass(n, wasFirst) {
+			rename(n, atom.H1)
+		}
+	})
+	return article.Node
 }
 
 // contentClasses are the classes, and contentIDs the ids, with which generators of

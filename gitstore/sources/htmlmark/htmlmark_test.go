@@ -59,6 +59,12 @@ b: 2
 			<div class="expressive-code"><figure class="frame"><figcaption class="header"><span class="title">a.js</span></figcaption><pre data-language="js"><code><div class="ec-line"><div class="code">let a</div></div><div class="ec-line"><div class="code">  b</div></div></code></pre><div class="copy"><button title="Copy"></button></div></figure></div></div></main></body>`,
 			"## One two\n\nSome text about it.\n\na.js\n\n```js\nlet a\n  b\n```\n",
 		},
+		"mdBook, rustdoc and Node.js": {
+			`<title>Ownership - The Book</title><body><h1 class="menu-title">The Book</h1><main><h2 id="own"><a class="header" href="#own">Ownership</a></h2>
+			<p>See <a href="#variant.Some">Some</a>.</p><pre><code class="language-js cjs">require('x')</code><code class="language-js mjs">import 'x'</code></pre>
+			<h3>Variants</h3><section id="variant.Some"><a href="#variant.Some" class="anchor">§</a><span class="since">1.0.0</span><h4>Some</h4></section><pre class="rust rust-example-rendered"><code>let x;</code></pre></main></body>`,
+			"## Ownership\n\nSee [Some](#some).\n\n```js\nrequire('x')\n```\n\n```js\nimport 'x'\n```\n\n### Variants\n\n1.0.0\n\n#### Some\n\n```rust\nlet x;\n```\n",
+		},
 		"lists and tables": {
 			`<main><p>A page</p><ul><li>one<ul><li>two<pre><code class="lang-c">x;
 
@@ -91,6 +97,9 @@ func TestPage(t *testing.T) {
 		<body><nav><a href="/one#x">1</a><a href="two">2</a><a href="two">2</a><a href="ftp://x.example/">3</a></nav><main><p>Some text</p></main></body></html>`)
 	if err != nil || p.Title != "Install | Docs" || p.Canonical.String() != "https://docs.example/guide/original" {
 		t.Errorf("%+v %v", p, err)
+	}
+	if p, err := convert(t, `<title>Use - Book</title><body><h1>Book</h1><main><h2>Use</h2></main></body>`); err != nil || p.Title != "Use" {
+		t.Errorf("the title is %q (%v)", p.Title, err)
 	}
 	var links []string
 	for _, l := range p.Links {

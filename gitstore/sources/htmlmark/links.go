@@ -39,14 +39,25 @@ func resolve(base *url.URL, address string) *url.URL {
 	return u
 }
 
-// titleOf returns the heading that the title of the document contains, or else the title.
-func titleOf(doc *html.Node) string {
+// titleOf returns the heading of the main content. If that has no first heading, it returns
+// a heading that is part of the document's title, which often names the site too.
+func titleOf(doc, main *html.Node) string {
 	title := ""
 	if n := first(doc, func(n *html.Node) bool { return n.DataAtom == atom.Title && n.Namespace == "" }); n != nil {
 		title = line(textOf(n))
 	}
-	if n := first(doc, func(n *html.Node) bool { return n.DataAtom == atom.H1 }); n != nil {
-		if t := strings.TrimRight(line(textOf(n)), "#¶ "); t != "" && (title == "" || strings.Contains(title, t)) {
+	named := func(n *html.Node) string {
+		if n == nil {
+			return ""
+		}
+		return strings.TrimRight(line(textOf(n)), "#¶§ ")
+	}
+	isH1 := func(n *html.Node) bool { return n.DataAtom == atom.H1 }
+	if t := named(first(main, isH1)); t != "" {
+		return t
+	}
+	for _, t := range []string{named(first(main, heading)), named(first(doc, isH1))} {
+		if t != "" && (title == "" || strings.Contains(title, t)) {
 			return t
 		}
 	}
@@ -171,6 +182,7 @@ func anchorsOf(root *html.Node) map[string]string {
 		}
 		open = open[:0]
 	}
+	begins := map[*html.Node][]string{} // ids of the elements that a heading begins
 	var walk func(n *html.Node)
 	walk = func(n *html.Node) {
 		if n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" {
@@ -184,10 +196,17 @@ func anchorsOf(root *html.Node) map[string]string {
 			}
 			current = unique(taken, Anchor(text))
 			each(n, func(n *html.Node) { open = append(open, ids(n)...) })
+			open = append(open, begins[n]...)
 			settle()
 			return
 		}
-		open = append(open, ids(n)...)
+		if all := ids(n); len(all) > 0 {
+			if h := firstHeading(n); h != nil {
+				begins[h] = append(begins[h], all...)
+			} else {
+				open = append(open, all...)
+			}
+		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			walk(c)
 		}
@@ -195,6 +214,21 @@ func anchorsOf(root *html.Node) map[string]string {
 	walk(root)
 	settle()
 	return anchors
+}
+
+// maxPreamble is how much text an element can have before the heading that begins it, such
+// as a version.
+const maxPreamble = 60
+
+// firstHeading returns the heading that begins an element, or nil.
+func firstHeading(n *html.Node) *html.Node {
+	size := 0
+	return first(n, func(n *html.Node) bool {
+		if n.Type == html.TextNode {
+			size += len(strings.TrimSpace(n.Data))
+		}
+		return size <= maxPreamble && heading(n)
+	})
 }
 
 func ids(n *html.Node) []string {

@@ -55,10 +55,21 @@ type answer struct {
 // The reasons why a request has no answer.
 var (
 	errTooLarge = errors.New("the answer is over the size limit")
-	errOutside  = errors.New("the redirect leaves the source")
 	errRobots   = errors.New("robots.txt disallows the address")
 	errFailed   = errors.New("the site does not answer")
 )
+
+// outsideError is a redirect to an address that does not belong to the source.
+type outsideError struct{ to *url.URL }
+
+func (e *outsideError) Error() string {
+	return fmt.Sprintf("the redirect to %s leaves the source", e.to)
+}
+
+func isOutside(err error) bool {
+	_, ok := errors.AsType[*outsideError](err)
+	return ok
+}
 
 func newWebClient(w *web, env *Env) *webClient {
 	client := *env.HTTP
@@ -75,7 +86,7 @@ func (c *webClient) readRobots(ctx context.Context, site *url.URL) ([]string, er
 	a, err := c.get(ctx, at, nil, func(*url.URL) error { return nil })
 	c.limit = limit
 	switch {
-	case errors.Is(err, errTooLarge), errors.Is(err, errOutside):
+	case errors.Is(err, errTooLarge), isOutside(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -155,7 +166,7 @@ func (c *webClient) get(ctx context.Context, u *url.URL, header func(*url.URL) h
 		}
 		next = tidy(next)
 		if next.Host != u.Host {
-			return nil, fmt.Errorf("%w: %s", errOutside, next)
+			return nil, &outsideError{next}
 		}
 		if err := check(next); err != nil {
 			return nil, err
@@ -189,6 +200,7 @@ func (c *webClient) try(ctx context.Context, u *url.URL, header func(*url.URL) h
 					Public: fmt.Sprintf("The site %s asks to wait. The sync tries again later.", u.Host), Err: fmt.Errorf("%s answers %d", u, a.status)}
 			}
 			backoff = max(after, backoff)
+			c.pause = min(2*c.pause, maxCrawlDelay)
 			last = fmt.Errorf("%w: status %d", errFailed, a.status)
 		case a.status >= 500:
 			last = fmt.Errorf("%w: status %d", errFailed, a.status)

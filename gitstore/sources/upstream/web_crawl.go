@@ -158,9 +158,9 @@ func (c *crawl) visit(ctx context.Context, j job, start bool) error {
 		return c.skip(ctx, j.url, TooLarge)
 	case errors.Is(err, errRobots):
 		return c.skip(ctx, j.url, Disallowed)
-	case errors.Is(err, errOutside):
-		if start {
-			c.startErr = fault.Wrap(err, fault.Invalid, "%s leads to another address. Enter the new address.", j.url).In("url")
+	case isOutside(err):
+		if out, _ := errors.AsType[*outsideError](err); start {
+			c.startErr = fault.Wrap(err, fault.Invalid, "%s leads to %s. Enter the new address.", j.url, out.to).In("url")
 		}
 		return nil
 	case errors.Is(err, errFailed):
@@ -221,13 +221,13 @@ func (c *crawl) request(ctx context.Context, client *webClient, j job, start boo
 			return errRobots
 		}
 		if !c.w.scope.has(next) {
-			return fmt.Errorf("%w: %s", errOutside, next)
+			return &outsideError{next}
 		}
 		return nil
 	}
 	if md := c.list.markdown[key(j.url)]; md != nil && !(start && c.follow) && client.allowed(md) {
 		a, err := client.get(ctx, md, header, check)
-		if err != nil && !errors.Is(err, errOutside) && !errors.Is(err, errRobots) || err == nil && (a.status == http.StatusOK || a.status == http.StatusNotModified) {
+		if err != nil && !isOutside(err) && !errors.Is(err, errRobots) || err == nil && (a.status == http.StatusOK || a.status == http.StatusNotModified) {
 			return a, err
 		}
 	}

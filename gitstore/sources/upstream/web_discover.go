@@ -89,7 +89,7 @@ func (c *crawl) fetchList(ctx context.Context, client *webClient, u *url.URL) (*
 	client.limit = maxListBytes
 	defer func() { client.limit = limit }()
 	a, err := client.get(ctx, u, nil, func(*url.URL) error { return nil })
-	if errors.Is(err, errTooLarge) || errors.Is(err, errOutside) || errors.Is(err, errFailed) {
+	if errors.Is(err, errTooLarge) || isOutside(err) || errors.Is(err, errFailed) {
 		c.env.Logger.WarnContext(ctx, "a list of pages cannot be read", "url", u.String(), "error", err)
 		return nil, nil
 	}

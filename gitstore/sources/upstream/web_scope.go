@@ -77,13 +77,13 @@ func (s scope) has(u *url.URL) bool {
 }
 
 // prefixOf returns the directory of a start address. The last segment is a directory too,
-// unless it has an extension.
+// unless it has the extension of a page.
 func prefixOf(start *url.URL) string {
 	p := start.Path
 	if strings.HasSuffix(p, "/") {
 		return p
 	}
-	if path.Ext(p) != "" {
+	if slices.Contains(pageExtensions, strings.ToLower(path.Ext(p))) {
 		return p[:strings.LastIndex(p, "/")+1]
 	}
 	return p + "/"

@@ -552,6 +552,8 @@ func TestWebScope(t *testing.T) {
 		{"https://x.example/guide", "", "", "/guide/a", true},
 		{"https://x.example/guide", "", "", "/guide", true},
 		{"https://x.example/guide/index.html", "", "", "/guide/a", true},
+		{"https://x.example/guide/v1.2", "", "", "/guide/v1.2/a", true},
+		{"https://x.example/guide/v1.2", "", "", "/guide/v1.3/a", false},
 		{"https://x.example/", "/guide/**", "", "/guide", true},
 		{"https://x.example/", "/guide/**", "", "/guide/a/b", true},
 		{"https://x.example/", "/guide/*", "", "/guide/a/b", false},
