@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/internal/testenv"
 	"satchel/tools/index/parse"
 )
 
@@ -142,7 +143,10 @@ func TestAnchorsAreThoseOfSearch(t *testing.T) {
 
 // TestHostilePages has pages that cost a naive converter minutes or gigabytes. Each ends.
 func TestHostilePages(t *testing.T) {
-	const size = 1 << 20
+	size := 1 << 18
+	if testenv.Soak() {
+		size = 1 << 21
+	}
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	numbered := func(format string, n int) string {
 		var b strings.Builder

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -77,7 +78,10 @@ func (w *web) Validate() error {
 	if len(starts) > maxStarts {
 		return invalid("urls", "A source can begin at %d addresses at most. Make several sources.", maxStarts)
 	}
-	field := cmp.Or(map[bool]string{true: "url"}[w.URL != ""], "urls")
+	field := "urls"
+	if w.URL != "" {
+		field = "url"
+	}
 	w.scope = scope{}
 	for _, s := range starts {
 		u, err := url.Parse(strings.TrimSpace(s))
@@ -124,6 +128,7 @@ func (w *web) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	if err != nil {
 		return "", err
 	}
+	defer os.RemoveAll(c.dir)
 	if err := c.discover(ctx); err != nil {
 		return "", err
 	}

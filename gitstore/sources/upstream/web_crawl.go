@@ -112,7 +112,7 @@ func (c *crawl) run(ctx context.Context) error {
 				c.env.Logger.WarnContext(ctx, "the site has more pages than the limit", "limit", c.w.MaxPages, "found", len(c.queue))
 			}
 			// A known page stays. Reports of all others would be too long.
-			if _, known := c.sink.Known(j.url.String()); known || i == c.w.MaxPages {
+			if _, at := c.known(j.url); at != nil || i == c.w.MaxPages {
 				if err := c.skip(ctx, j.url, TooMany); err != nil {
 					return err
 				}
@@ -186,7 +186,7 @@ func (c *crawl) visit(ctx context.Context, j job, start bool) error {
 		if start {
 			c.startErr = fault.New(fault.NotFound, "There is no page at %s. Check the address.", j.url)
 		}
-		if _, known := c.sink.Known(j.url.String()); known {
+		if _, at := c.known(j.url); at != nil {
 			return nil // the page is deleted, so its file is too
 		}
 		return c.skip(ctx, j.url, Missing)
@@ -279,10 +279,30 @@ func (c *crawl) keep(ctx context.Context, j job, a *answer, known File) error {
 
 // skip reports a page that cannot be fetched. Its file stays if there is one.
 func (c *crawl) skip(ctx context.Context, u *url.URL, r Reason) error {
-	if known, ok := c.sink.Known(u.String()); ok && c.byKey[key(u)] == nil {
-		c.add(job{url: u}, &webPage{File: known, url: u, kept: true, hash: readTag(known.Tag).Hash})
+	if known, at := c.known(u); at != nil {
+		u = at
+		if c.byKey[key(u)] == nil {
+			c.add(job{url: u}, &webPage{File: known, url: u, kept: true, hash: readTag(known.Tag).Hash})
+		}
 	}
 	return c.sink.Skip(ctx, u.String(), r)
+}
+
+// known returns the known file of a page, and its address, which may differ in the slash at
+// its end. The address is nil for an unknown page.
+func (c *crawl) known(u *url.URL) (File, *url.URL) {
+	other := *u
+	if other.RawPath = ""; strings.HasSuffix(u.Path, "/") {
+		other.Path = strings.TrimSuffix(u.Path, "/")
+	} else {
+		other.Path += "/"
+	}
+	for _, at := range []*url.URL{u, &other} {
+		if f, ok := c.sink.Known(at.String()); ok {
+			return f, at
+		}
+	}
+	return File{}, nil
 }
 
 // give replaces the links between the pages and gives the new pages to the sink.
