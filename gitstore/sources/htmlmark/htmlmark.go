@@ -46,7 +46,13 @@ type Page struct {
 // the HTTP header, which may name the character set. Relative addresses are relative to at.
 // The result of target replaces the address of each link to another page, and of each image.
 // A link within the page leads to the anchor that Markdown gives the nearest heading.
-func Convert(content []byte, contentType string, at *url.URL, target func(*url.URL) string) (Page, error) {
+func Convert(content []byte, contentType string, at *url.URL, target func(*url.URL) string) (page Page, err error) {
+	// The libraries are not made for hostile pages, and a panic would end the server.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("convert the page: panic: %v", p)
+		}
+	}()
 	if len(content) == 0 {
 		return Page{}, ErrEmpty
 	}
@@ -66,7 +72,7 @@ func Convert(content []byte, contentType string, at *url.URL, target func(*url.U
 		return Page{}, fmt.Errorf("%w: %w", ErrTooComplex, err)
 	}
 	baseURL := baseOf(doc, at)
-	page := Page{Canonical: canonicalOf(doc, baseURL), Links: linksOf(doc, baseURL)}
+	page = Page{Canonical: canonicalOf(doc, baseURL), Links: linksOf(doc, baseURL)}
 	main, err := mainContent(doc, at)
 	if err != nil {
 		return page, err

@@ -4,18 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,187 +18,6 @@ import (
 	"satchel/internal/frontmatter"
 	"satchel/internal/testenv"
 )
-
-// webSink is a source that remembers the files of its last complete sync.
-type webSink struct {
-	known   map[string]File // by URL
-	files   map[string]File
-	content map[string]string // by path
-	kept    []string
-	put     []string
-	skipped map[string]Reason
-	expect  int
-}
-
-func (s *webSink) Expect(n int)                { s.expect = n }
-func (s *webSink) Known(u string) (File, bool) { f, ok := s.known[u]; return f, ok }
-func (s *webSink) Keep(_ context.Context, f File) error {
-	s.kept = append(s.kept, f.URL)
-	s.files[f.URL] = f
-	return nil
-}
-func (s *webSink) Skip(_ context.Context, u string, r Reason) error {
-	s.skipped[u] = r
-	if f, ok := s.known[u]; ok {
-		s.files[u] = f
-	}
-	return nil
-}
-
-func (s *webSink) Put(_ context.Context, f File, content []byte) error {
-	for _, other := range s.files {
-		if strings.EqualFold(string(other.Path), string(f.Path)) {
-			return fault.New(fault.Conflict, "There are two files %s.", f.Path)
-		}
-	}
-	s.put = append(s.put, f.URL)
-	s.files[f.URL] = f
-	s.content[string(f.Path)] = string(content)
-	return nil
-}
-
-// paths returns the paths of the files of the last complete sync.
-func (s *webSink) paths() []string {
-	var all []string
-	for _, f := range s.known {
-		all = append(all, string(f.Path))
-	}
-	slices.Sort(all)
-	return all
-}
-
-// webWorld is a site on this machine, and a server that syncs it.
-type webWorld struct {
-	t       *testing.T
-	site    *httptest.Server
-	web     *web
-	env     *Env
-	sink    *webSink
-	mu      sync.Mutex
-	now     time.Time
-	waited  []time.Duration
-	asked   []string // each request's path, with "?" before the path of a conditional one
-	handler http.HandlerFunc
-}
-
-// newWebWorld starts a site. The clock moves only when the client waits.
-func newWebWorld(t *testing.T, handler http.HandlerFunc) *webWorld {
-	w := &webWorld{t: t, handler: handler, now: time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC), sink: &webSink{content: map[string]string{}}}
-	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.mu.Lock()
-		condition := ""
-		if r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "" {
-			condition = "?"
-		}
-		w.asked = append(w.asked, condition+r.URL.RequestURI())
-		h := w.handler
-		w.mu.Unlock()
-		h(rw, r)
-	}))
-	t.Cleanup(w.site.Close)
-	w.env = &Env{
-		HTTP: w.site.Client(), Scratch: t.TempDir(), MaxFileBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
-	}
-	return w
-}
-
-// settings creates the upstream. SITE in the settings is the address of the site.
-func (w *webWorld) settings(settings string) {
-	w.t.Helper()
-	u, err := Open("web", []byte(strings.ReplaceAll(settings, "SITE", w.site.URL)))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.web = u.(*web)
-	w.web.timeout = 24 * time.Hour
-	w.web.wait = func(ctx context.Context, d time.Duration) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if d > 0 {
-			w.now = w.now.Add(d)
-			w.waited = append(w.waited, d)
-		}
-		return ctx.Err()
-	}
-}
-
-// sync runs a sync, and makes its files the known ones unless it fails.
-func (w *webWorld) sync(ctx context.Context) (State, error) {
-	w.t.Helper()
-	w.asked, w.waited = nil, nil
-	s := w.sink
-	s.files, s.skipped, s.kept, s.put = map[string]File{}, map[string]Reason{}, nil, nil
-	state, err := w.web.Fetch(ctx, w.env, s)
-	if err == nil {
-		s.known = s.files
-	}
-	return state, err
-}
-
-func (w *webWorld) mustSync() State {
-	w.t.Helper()
-	state, err := w.sync(testenv.Context(w.t))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return state
-}
-
-func (w *webWorld) wantPaths(want ...string) {
-	w.t.Helper()
-	if got := w.sink.paths(); !slices.Equal(got, want) {
-		w.t.Errorf("the files are %q, want %q", got, want)
-	}
-}
-
-// webPages serves pages by path with an ETag. A value that begins with a digit is a status, and
-// one that begins with a slash or http is a redirect.
-func webPages(pages map[string]string) http.HandlerFunc {
-	return func(rw http.ResponseWriter, r *http.Request) {
-		body, ok := pages[r.URL.RequestURI()]
-		if !ok {
-			body, ok = pages[r.URL.Path]
-		}
-		switch {
-		case !ok:
-			http.NotFound(rw, r)
-			return
-		case strings.HasPrefix(body, "/") || strings.HasPrefix(body, "http"):
-			http.Redirect(rw, r, body, http.StatusMovedPermanently)
-			return
-		case len(body) == 3 && body[0] >= '1' && body[0] <= '9':
-			var status int
-			_, _ = fmt.Sscan(body, &status)
-			rw.WriteHeader(status)
-			return
-		}
-		tag := `"` + shortHash([]byte(body)) + `"`
-		rw.Header().Set("ETag", tag)
-		if r.Header.Get("If-None-Match") == tag {
-			rw.WriteHeader(http.StatusNotModified)
-			return
-		}
-		switch {
-		case strings.HasPrefix(body, "<"):
-			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		case strings.HasPrefix(body, "%PDF"):
-			rw.Header().Set("Content-Type", "application/pdf")
-		default:
-			rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		}
-		_, _ = io.WriteString(rw, body)
-	}
-}
-
-// webHTML returns a page with a heading, a text and links in the navigation.
-func webHTML(title, text string, links ...string) string {
-	var nav strings.Builder
-	for _, l := range links {
-		fmt.Fprintf(&nav, `<a href="%s">x</a>`, l)
-	}
-	return fmt.Sprintf(`<html><head><title>%[1]s</title></head><body><nav>%[3]s</nav><main><h1>%[1]s</h1><p>%[2]s</p></main></body></html>`, title, text, nav.String())
-}
 
 func TestWebFollowsLinks(t *testing.T) {
 	pages := map[string]string{
@@ -423,15 +237,16 @@ func TestWebSaysWhyASiteCannotBeRead(t *testing.T) {
 
 // A site with some broken pages is read without them, and keeps what it had of them.
 func TestWebKeepsPagesThatFail(t *testing.T) {
-	pages := map[string]string{"/": webHTML("Home", "The home page", "/a", "/b", "/c", "/d", "/e")}
+	pages := map[string]string{"/": webHTML("Home", "The home page", "/a", "/b", "/c", "/d", "/e", "/f")}
 	for _, p := range []string{"/a", "/b", "/c", "/d", "/e"} {
 		pages[p] = webHTML(p, "The text of "+p)
 	}
+	pages["/f"], pages["/f/"] = "/f/", webHTML("/f/", "The text of /f/")
 	serve := webPages(pages)
 	w := newWebWorld(t, serve)
 	w.settings(`{"url": "SITE/"}`)
 	w.mustSync()
-	w.wantPaths("a.md", "b.md", "c.md", "d.md", "e.md", "index.md")
+	w.wantPaths("a.md", "b.md", "c.md", "d.md", "e.md", "f.md", "index.md")
 
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -443,7 +258,7 @@ func TestWebKeepsPagesThatFail(t *testing.T) {
 		case "/a": // promises more than it sends
 			rw.Header().Set("Content-Length", "10000")
 			_, _ = io.WriteString(rw, "<p>half")
-		case "/b":
+		case "/b", "/f":
 			rw.WriteHeader(http.StatusInternalServerError)
 		case "/c":
 			rw.WriteHeader(http.StatusForbidden)
@@ -458,8 +273,8 @@ func TestWebKeepsPagesThatFail(t *testing.T) {
 		}
 	}
 	w.mustSync()
-	w.wantPaths("a.md", "b.md", "c.md", "e.md", "index.md")
-	want := map[string]Reason{w.site.URL + "/a": Failed, w.site.URL + "/b": Failed, w.site.URL + "/c": Blocked, w.site.URL + "/e": TooLarge}
+	w.wantPaths("a.md", "b.md", "c.md", "e.md", "f.md", "index.md")
+	want := map[string]Reason{w.site.URL + "/a": Failed, w.site.URL + "/b": Failed, w.site.URL + "/c": Blocked, w.site.URL + "/e": TooLarge, w.site.URL + "/f/": Failed}
 	if !maps.Equal(w.sink.skipped, want) {
 		t.Errorf("skipped %v, want %v", w.sink.skipped, want)
 	}
@@ -520,77 +335,5 @@ func TestWebConvertsDocuments(t *testing.T) {
 	}
 	if w.sink.content["notes.txt"] != "Notes with <tags>" {
 		t.Errorf("%q", w.sink.content["notes.txt"])
-	}
-}
-
-func TestWebSettings(t *testing.T) {
-	for settings, field := range map[string]string{
-		`{}`: "url", `{"url": "ftp://x.example/"}`: "url", `{"url": "https://a:b@x.example/"}`: "url", `{"urls": ["x"]}`: "urls",
-		`{"url": "https://x.example/", "include": ["guide"]}`: "include", `{"url": "https://x.example/", "depth": -1}`: "depth",
-		`{"url": "https://x.example/", "max_pages": 1000000}`: "max_pages", `{"url": "https://x.example/", "pages": 1}`: "pages",
-	} {
-		if _, err := Open("web", []byte(settings)); fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != field {
-			t.Errorf("%s gives %v in %q", settings, err, fault.FieldOf(err))
-		}
-	}
-	k, u, err := Recognize("docs.example.com/guide/")
-	if err != nil || k.Name != "web" || u.(*web).URL != "https://docs.example.com/guide/" || u.(*web).MaxPages != defaultMaxPages {
-		t.Errorf("%+v %+v %v", k, u, err)
-	}
-	if b, err := json.Marshal(u); err != nil || !bytes.Contains(b, []byte(`"max_pages":1000`)) {
-		t.Errorf("%s %v", b, err)
-	}
-}
-
-func TestWebScope(t *testing.T) {
-	for _, c := range []struct {
-		start, include, exclude, path string
-		want                          bool
-	}{
-		{"https://x.example/guide/", "", "", "/guide/a", true},
-		{"https://x.example/guide/", "", "", "/guides", false},
-		{"https://x.example/guide", "", "", "/guide/a", true},
-		{"https://x.example/guide", "", "", "/guide", true},
-		{"https://x.example/guide/index.html", "", "", "/guide/a", true},
-		{"https://x.example/guide/v1.2", "", "", "/guide/v1.2/a", true},
-		{"https://x.example/guide/v1.2", "", "", "/guide/v1.3/a", false},
-		{"https://x.example/", "/guide/**", "", "/guide", true},
-		{"https://x.example/", "/guide/**", "", "/guide/a/b", true},
-		{"https://x.example/", "/guide/*", "", "/guide/a/b", false},
-		{"https://x.example/", "/*/guide/**", "", "/en/guide/b", true},
-		{"https://x.example/", "**/api/**", "", "/en/v2/api/x", true},
-		{"https://x.example/", "", "/blog/**", "/blog/x", false},
-		{"https://x.example/", "", "**.html", "/a/b.html", false},
-	} {
-		list := func(s string) string {
-			if s == "" {
-				return "[]"
-			}
-			return `["` + s + `"]`
-		}
-		u, err := Open("web", fmt.Appendf(nil, `{"url": %q, "include": %s, "exclude": %s}`, c.start, list(c.include), list(c.exclude)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := u.(*web).scope.has(&url.URL{Scheme: "https", Host: "x.example", Path: c.path}); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
-func TestWebPaths(t *testing.T) {
-	for address, want := range map[string]string{
-		"/": "index.md", "/guide/install/": "guide/install.md", "/guide/install": "guide/install.md", "/guide/install.html": "guide/install.md",
-		"/guide/index.html": "guide.md", "/index.html": "index.md", "/a/../b": "a/b.md", "/.git/config": "git/config.md", "/x.md/y": "x-md/y.md",
-		"/caf%C3%A9/%E2%80%AEx": "café/x.md", "/a%2Fb": "a/b.md", "/v1.2/use": "v1.2/use.md", "/a%00b": "a-b.md", "/p?id=1&x=/..": "p-id-1-x.md",
-		"/" + strings.Repeat("a/", 40): "page-", "/" + strings.Repeat("ü", 300): strings.Repeat("ü", 40) + "-",
-	} {
-		u, err := url.Parse("https://x.example" + address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(fileOf(u, ".md")); got != want && !(strings.HasSuffix(want, "-") && strings.HasPrefix(got, want)) {
-			t.Errorf("%s is %s, want %s", address, got, want)
-		}
 	}
 }
