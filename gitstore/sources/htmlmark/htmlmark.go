@@ -1,8 +1,8 @@
 // Package htmlmark converts the main content of an HTML page to Markdown, without the
 // navigation and the tools around it. Convert does all of it.
 //
-// The pages come from strangers. Bounds limits what the HTML parser and the converter can cost
-// before they run, because both have inputs of a few megabytes that take minutes.
+// The pages come from strangers. For the HTML parser and the converter, there are pages of a few
+// megabytes that take minutes or gigabytes. The package limits the cost before they run.
 package htmlmark
 
 import (
@@ -58,7 +58,7 @@ func Convert(content []byte, contentType string, at *url.URL, target func(*url.U
 	}
 	r, err := charset.NewReader(bytes.NewReader(content), contentType)
 	if err != nil {
-		return Page{}, fmt.Errorf("find the character set of the page: %w", err)
+		return page, fmt.Errorf("find the character set of the page: %w", err)
 	}
 	text, err := io.ReadAll(r)
 	if err != nil {
