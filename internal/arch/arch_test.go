@@ -74,6 +74,9 @@ var only = map[string][]string{
 	"github.com/opencontainers/runtime-spec":  {"sandbox"},
 	"satchel/sandbox/agent":                   {"cmd/satchel-agent"}, // the server takes sandbox/protocol
 	"github.com/tiktoken-go/tokenizer":        {"internal/tokenizer"},
+	"codeberg.org/readeck/go-readability":     {"gitstore/sources/htmlmark"},
+	"github.com/JohannesKaufmann":             {"gitstore/sources/htmlmark"},
+	"github.com/temoto/robotstxt":             {"gitstore/sources/upstream"},
 }
 
 // leaf packages that must stay light: they may import nothing but the standard

@@ -1,0 +1,102 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"satchel/internal/editdistance"
+	"satchel/internal/fault"
+)
+
+// Kinds returns every kind, in the order in which Recognize asks them.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
+	}
+}
+
+// Open returns the upstream with a kind and settings, which are a JSON object. The error is a
+// fault.Invalid that names the wrong setting.
+func Open(kind string, settings []byte) (Upstream, error) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == kind })
+	if i < 0 {
+		var names []string
+		for _, k := range all {
+			names = append(names, k.Name)
+		}
+		return nil, fault.New(fault.Invalid, "There is no kind of source %q. The kinds are %s.", kind, strings.Join(names, ", ")).In("kind")
+	}
+	u := all[i].New()
+	if err := decode(settings, u); err != nil {
+		return nil, err
+	}
+	return u, u.Validate()
+}
+
+// Recognize returns the kind of a URL that a person pasted, and its settings with defaults.
+func Recognize(address string) (Kind, Upstream, error) {
+	address = strings.TrimSpace(address)
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return Kind{}, nil, fault.New(fault.Invalid, "This is not an address. Paste one such as https://docs.example.com/.").In("url")
+	}
+	for _, k := range Kinds() {
+		if k.Recognize == nil {
+			continue
+		}
+		if found := k.Recognize(u); found != nil {
+			return k, found, found.Validate()
+		}
+	}
+	return Kind{}, nil, fault.New(fault.Invalid, "No kind of source reads this address.").In("url")
+}
+
+// decode reads settings strictly: an unknown key is an error that names the nearest known one.
+func decode(settings []byte, u Upstream) error {
+	if len(bytes.TrimSpace(settings)) == 0 {
+		settings = []byte("{}")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(settings, &given); err != nil {
+		return fault.Wrap(err, fault.Invalid, "The settings of a source must be an object.")
+	}
+	known := Settings(u)
+	for name := range given {
+		if !slices.Contains(known, name) {
+			e := fault.New(fault.Invalid, "There is no setting %q.", name)
+			if near := editdistance.Nearest(name, known); near != "" {
+				e = fault.New(fault.Invalid, "There is no setting %q. Did you mean %q?", name, near)
+			}
+			return e.In(name)
+		}
+	}
+	err := json.Unmarshal(settings, u)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fault.Wrap(err, fault.Invalid, "The setting %s has the wrong type.", wrong.Field).In(wrong.Field)
+	}
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "The settings of the source cannot be read.")
+	}
+	return nil
+}
+
+// Settings returns the names of an upstream's settings.
+func Settings(u Upstream) []string {
+	var names []string
+	t := reflect.TypeOf(u).Elem()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,121 @@
+// Package upstream fetches the files of synced sources: from git repositories, web sites, feeds and
+// other places outside of the server.
+//
+// A kind of upstream is one file of this package and one row of Kinds. Open decodes the
+// settings of a source and returns its Upstream. The caller asks Check whether upstream has
+// changed, and Fetch streams the files into a Sink.
+//
+// Content of an upstream is data of strangers. This package limits its size, and never
+// executes or interprets it as instructions. Documents that need a parser outside of this
+// process go through Env.Convert, which runs in a sandbox.
+package upstream
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/space"
+)
+
+// Upstream is a place outside of the server that has files. Its exported fields are the
+// settings of a source; their JSON names are the keys of the configuration.
+type Upstream interface {
+	// Validate checks the settings and fills in their defaults. The error is a
+	// fault.Invalid that names the setting (fault.FieldOf).
+	Validate() error
+	// Check returns the current state of upstream if one request can find it out, such as
+	// the commit of a branch. An empty state means that only Fetch can find out.
+	Check(ctx context.Context, env *Env) (State, error)
+	// Fetch gives every file to the sink, and returns the state that it fetched. It stops
+	// at the first error of the sink. The error's code says what to do: Unavailable and
+	// Limited (with RetryAfter) are tried again; NotFound, Forbidden, Unauthenticated and
+	// Invalid wait for a person.
+	Fetch(ctx context.Context, env *Env, sink Sink) (State, error)
+}
+
+// State identifies a version of an upstream, such as a commit. Equal states have equal files.
+type State string
+
+// Kind is a kind of upstream.
+type Kind struct {
+	// Name is the value of the setting kind.
+	Name string
+	// Title names the kind for people, such as "Web site".
+	Title string
+	// New returns an Upstream without settings.
+	New func() Upstream
+	// Recognize returns the settings for a URL that a person pasted, or nil if the URL is
+	// of another kind. It makes no requests. Nil recognizes nothing.
+	Recognize func(u *url.URL) Upstream
+}
+
+// File describes a file of an upstream.
+type File struct {
+	// Path is where the source keeps the file. It must be valid for space.ParsePath.
+	Path space.Path `json:"path"`
+	// Title is the title upstream; empty if only the content has one.
+	Title string `json:"title,omitempty"`
+	// URL is where people read the file upstream. It identifies the file between syncs.
+	URL string `json:"url,omitempty"`
+	// Tag is a validator of the content for the next sync, such as an ETag or a blob's hash.
+	Tag string `json:"tag,omitempty"`
+	// Changed is the last change upstream, if it is known.
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+// Sink receives the files of a sync. The sync removes files that it does not receive.
+type Sink interface {
+	// Expect sets the count of files that will follow, for progress. It may be called again.
+	Expect(files int)
+	// Known returns the file that the last complete sync got from a URL.
+	Known(url string) (File, bool)
+	// Keep keeps the content of a known file.
+	Keep(ctx context.Context, f File) error
+	// Put takes a new or changed file. The error is a fault.TooLarge for a file or a source
+	// over its limit, and a fault.Conflict for a second file with the path.
+	Put(ctx context.Context, f File, content []byte) error
+	// Skip reports a file that upstream has but that could not be fetched. A known file of
+	// the URL stays as it is.
+	Skip(ctx context.Context, url string, r Reason) error
+}
+
+// Reason says why a file was skipped.
+type Reason string
+
+// The reasons to skip a file.
+const (
+	NoCaptions  Reason = "no_captions"  // the video has no captions
+	Blocked     Reason = "blocked"      // upstream refuses this server
+	RateLimited Reason = "rate_limited" // upstream asked to try later
+	TooLarge    Reason = "too_large"    // over the size limit of a file
+	Unreadable  Reason = "unreadable"   // not in a format that can be read
+	Missing     Reason = "missing"      // a link leads to a file that does not exist
+	Disallowed  Reason = "disallowed"   // the upstream's robots.txt disallows it
+	Failed      Reason = "failed"       // upstream answered with an error
+	TooMany     Reason = "too_many"     // over the limit of files in the settings
+)
+
+// Env is what upstreams use of the server.
+type Env struct {
+	// HTTP reaches only addresses that the server's egress rules allow.
+	HTTP *http.Client
+	// Remotes reads git repositories.
+	Remotes *transport.Client
+	// Scratch is a directory for this run's temporary files. The caller removes it.
+	Scratch string
+	// Token returns the access token for a repository of a GitHub server, or "" for none.
+	Token func(ctx context.Context, host, repository string) (string, error)
+	// Convert returns the Markdown of a document, such as a PDF. The name's extension is
+	// its format. It is nil where documents cannot be converted.
+	Convert func(ctx context.Context, name string, content []byte) ([]byte, error)
+	// Directories are the local directories that the operator allows.
+	Directories []string
+	// MaxFileBytes limits a file.
+	MaxFileBytes int64
+	Now          func() time.Time
+	Logger       *slog.Logger
+}
