@@ -15,7 +15,7 @@ import (
 
 // Kinds returns every kind, in the order in which Recognize asks them.
 func Kinds() []Kind {
-	return []Kind{}
+	return []Kind{gitHubKind(), gitKind()}
 }
 
 // Open returns the upstream with a kind and settings, which are a JSON object. The error is a
@@ -88,11 +88,15 @@ func decode(settings []byte, u Upstream) error {
 }
 
 // Settings returns the names of an upstream's settings.
-func Settings(u Upstream) []string {
+func Settings(u Upstream) []string { return settingsOf(reflect.TypeOf(u).Elem()) }
+
+func settingsOf(t reflect.Type) []string {
 	var names []string
-	t := reflect.TypeOf(u).Elem()
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+		f := t.Field(i)
+		if f.Anonymous {
+			names = append(names, settingsOf(f.Type)...)
+		} else if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}
