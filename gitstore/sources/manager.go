@@ -44,8 +44,8 @@ type Manager struct {
 
 // entry is a source with its snapshots. All but turn are under Manager.mu.
 type entry struct {
-	turn  chan struct{} // held by the only run that creates a snapshot
-	src   space.Source
+	turn chan struct{} // held by the only run that creates a snapshot
+	src  space.Source
 	// final is the commit that a synced source shows. Its space may have newer commits, of a
 	// sync that has not ended.
 	final space.CommitID
