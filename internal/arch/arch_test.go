@@ -55,24 +55,25 @@ var layers = []struct {
 
 // only lists dependencies that a few of our trees alone may import.
 var only = map[string][]string{
-	"github.com/blevesearch/snowballstem":     {"tools/index/language"},
-	"github.com/mark3labs/mcp-go":             {"mcp", "cmd/satchel-bench"},
-	"github.com/go-git/go-git":                {"gitstore"},
-	"gvisor.dev/gvisor":                       {"sandbox/gvisor/child"},
-	"gorm.io":                                 {"internal/database", "auth/store", "gitstore/remotes", "gitstore/secretscan", "gitstore/reviews", "gitstore/sources", "cmd/satchel-bench"},
-	"github.com/coreos/go-oidc":               {"auth/oidc"},
-	"github.com/golang-jwt/jwt":               {"auth/oidc", "cmd/satchel-bench"},
-	"github.com/go-webauthn/webauthn":         {"auth/passkey"},
-	"golang.org/x/oauth2":                     {"auth/oidc", "auth/github"},
-	"github.com/yuin/goldmark":                {"web/render"},
-	"github.com/google/go-github":             {"auth/github"},
-	"github.com/bradleyfalzon/ghinstallation": {"auth/github"},
-	"golang.org/x/crypto/acme":                {"internal/acme"},
-	"modernc.org/sqlite":                      {"internal/database", "tools/index"},
-	"github.com/prometheus/client_golang":     {"internal/telemetry"},
-	"github.com/opencontainers/runtime-spec":  {"sandbox"},
-	"satchel/sandbox/agent":                   {"cmd/satchel-agent"}, // the server takes sandbox/protocol
-	"github.com/tiktoken-go/tokenizer":        {"internal/tokenizer"},
+	"github.com/blevesearch/snowballstem":      {"tools/index/language"},
+	"github.com/mark3labs/mcp-go":              {"mcp", "cmd/satchel-bench"},
+	"github.com/go-git/go-git":                 {"gitstore"},
+	"gvisor.dev/gvisor":                        {"sandbox/gvisor/child"},
+	"gorm.io":                                  {"internal/database", "auth/store", "gitstore/remotes", "gitstore/secretscan", "gitstore/reviews", "gitstore/sources", "cmd/satchel-bench"},
+	"github.com/coreos/go-oidc":                {"auth/oidc"},
+	"github.com/golang-jwt/jwt":                {"auth/oidc", "cmd/satchel-bench"},
+	"github.com/go-webauthn/webauthn":          {"auth/passkey"},
+	"golang.org/x/oauth2":                      {"auth/oidc", "auth/github"},
+	"github.com/yuin/goldmark":                 {"web/render"},
+	"github.com/google/go-github":              {"auth/github"},
+	"github.com/bradleyfalzon/ghinstallation":  {"auth/github"},
+	"golang.org/x/crypto/acme":                 {"internal/acme"},
+	"github.com/dbos-inc/dbos-transact-golang": {"gitstore/sources/syncs"},
+	"modernc.org/sqlite":                       {"internal/database", "tools/index"},
+	"github.com/prometheus/client_golang":      {"internal/telemetry"},
+	"github.com/opencontainers/runtime-spec":   {"sandbox"},
+	"satchel/sandbox/agent":                    {"cmd/satchel-agent"}, // the server takes sandbox/protocol
+	"github.com/tiktoken-go/tokenizer":         {"internal/tokenizer"},
 }
 
 // leaf packages that must stay light: they may import nothing but the standard

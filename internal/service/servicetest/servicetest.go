@@ -17,6 +17,8 @@ import (
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/syncs"
+	"satchel/gitstore/sources/upstream"
 	"satchel/gitstore/transport"
 	"satchel/internal/database"
 	"satchel/internal/database/databasetest"
@@ -76,7 +78,7 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	t.Helper()
 	w := &World{t: t, Dir: t.TempDir()}
 	w.DB = databasetest.Open(t, databasetest.SQLite(t))
-	_, err := w.DB.Migrate(t.Context(), slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations())...)
+	_, err := w.DB.Migrate(t.Context(), slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations(), syncs.Migrations())...)
 	w.must(err)
 	box, err := seal.Load(filepath.Join(w.Dir, "server.key"))
 	w.must(err)
@@ -98,6 +100,18 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	t.Cleanup(w.Reviews.Close)
 	o := options(t, w.DB, w.Accounts, w.Git, now, s.Sources)
 	o.Remotes, o.Reviews, o.Pending, o.SpacesDir, o.ScreenSecrets = w.Remotes, w.Reviews, w.Pending, spaces, true
+	o.Syncs = syncs.New(syncs.Options{
+		DB: w.DB, Workflows: "sqlite:" + filepath.Join(w.Dir, "workflows.db"), Store: w.Git, Sources: o.Sources, Dir: filepath.Join(w.Dir, "syncs"),
+		Retry: time.Millisecond, Now: now,
+		Env: upstream.Env{Remotes: client, Git: gitcmd.Runner{Program: "git"}, MaxFileBytes: 10 << 20, MaxBytes: 100 << 20, Now: now},
+	})
+	t.Cleanup(func() { _ = o.Syncs.Close() })
+	o.DeleteSpace = func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
+		_, err := w.Accounts.DeleteSpace(ctx, by, id, owner)
+		done := make(chan error, 1)
+		done <- w.Git.Delete(ctx, id)
+		return done, err
+	}
 	o.Imports = service.ImportOptions{Transport: client, Git: gitcmd.Runner{Program: "git"}, Dir: w.Dir, Limit: 100 << 20}
 	w.Options = with(o, s.Service)
 	w.Service, w.Sources, w.Secrets = service.New(w.Options), o.Sources, o.Secrets
@@ -132,8 +146,11 @@ func options(t testing.TB, db *database.DB, accounts *store.Store, git *gitstore
 	m := sources.New(with(sources.Options{
 		DB: db, Store: git, Dir: filepath.Join(t.TempDir(), "library"), Now: now, LookEvery: time.Hour,
 		Owned: func(ctx context.Context, u space.UserID) ([]space.SpaceID, error) {
+			out, err := accounts.SourceSpaces(ctx, u)
+			if err != nil {
+				return nil, err
+			}
 			all, err := accounts.SpacesOf(ctx, u)
-			var out []space.SpaceID
 			for _, m := range all {
 				if m.Role == space.Owner {
 					out = append(out, m.ID)
