@@ -254,6 +254,9 @@ func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, i
 	if _, err := s.readable(ctx, a, src.ID); err != nil {
 		return SyncedSource{}, err
 	}
+	if in.Reset && a.kind == client && src.By != a.user {
+		in.Reset = false // clients send it by habit, and upstream should not suffer
+	}
 	if in.Reset || in.Confirm || in.DryRun {
 		if _, err := s.managed(ctx, a, "SyncSource", src.ID); err != nil {
 			return SyncedSource{}, err

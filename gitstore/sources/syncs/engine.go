@@ -61,8 +61,11 @@ func (r *run) step(name string, done, total int) {
 func (m *Manager) open() (dbos.Context, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
-	if m.engine != nil {
-		return m.engine, nil
+	m.mu.Lock()
+	open := m.engine
+	m.mu.Unlock()
+	if open != nil {
+		return open, nil
 	}
 	if m.ctx.Err() != nil {
 		return nil, fault.New(fault.Unavailable, "The server is shutting down.")
@@ -87,8 +90,8 @@ func (m *Manager) open() (dbos.Context, error) {
 	if err := dbos.Launch(c); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the workflow engine: %w", err), dbos.Shutdown(c, shutdownGrace))
 	}
-	m.engine = c
 	m.mu.Lock()
+	m.engine = c
 	left := m.left
 	m.left = nil
 	m.mu.Unlock()

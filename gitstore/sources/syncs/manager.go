@@ -29,10 +29,10 @@ type Manager struct {
 	wake   chan struct{}
 	places chan struct{} // limits the runs at a time
 
-	opening sync.Mutex
-	engine  dbos.Context // nil before the first run
+	opening sync.Mutex // held while the engine is opened or closed
 
 	mu      sync.Mutex
+	engine  dbos.Context      // nil before the first run
 	entries map[string]*entry // by source
 	left    []*run            // of an earlier process, until the engine is open
 }
@@ -116,9 +116,12 @@ func (m *Manager) Close() error {
 	m.stop()
 	m.opening.Lock()
 	defer m.opening.Unlock()
+	m.mu.Lock()
+	c := m.engine
+	m.mu.Unlock()
 	var err error
-	if m.engine != nil {
-		err = dbos.Shutdown(m.engine, shutdownGrace)
+	if c != nil {
+		err = dbos.Shutdown(c, shutdownGrace)
 	}
 	m.work.Wait()
 	return err
@@ -315,9 +318,9 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 
 // forget removes the engine's rows of a run that has ended.
 func (m *Manager) forget(id string) {
-	m.opening.Lock()
+	m.mu.Lock()
 	c := m.engine
-	m.opening.Unlock()
+	m.mu.Unlock()
 	if c == nil || m.ctx.Err() != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"satchel/gitstore/remotetest"
 	"satchel/gitstore/sources/syncs"
+	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -14,7 +15,14 @@ import (
 
 // Readers see what upstream has after each of its revisions, and a sync writes only what changed.
 func TestASourceFollowsItsUpstream(t *testing.T) {
-	b := newBench(t)
+	t.Run("sqlite", func(t *testing.T) { followUpstream(t, newBench(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		url := databasetest.Postgres(t)
+		followUpstream(t, newBenchIn(t, t.TempDir(), url, url))
+	})
+}
+
+func followUpstream(t *testing.T, b *bench) {
 	b.server.Push("docs", "main", map[string]string{"README.md": "# Docs\n", "a/b.md": "b\r\n", "a/c.md": "c", "empty.md": ""})
 	b.add()
 	for i, step := range []struct {

@@ -86,15 +86,15 @@ type bench struct {
 	space  space.SpaceID
 }
 
-func newBench(t *testing.T, change ...func(*syncs.Options)) *bench {
+func newBench(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := openWorld(t.Context(), dir, database.SQLiteURL(filepath.Join(dir, "x.db")), "sqlite:"+filepath.Join(dir, "workflows.db"),
-		testenv.NeedProgram(t, "git"), func(o *syncs.Options) {
-			for _, f := range change {
-				f(o)
-			}
-		})
+	return newBenchIn(t, dir, database.SQLiteURL(filepath.Join(dir, "x.db")), "sqlite:"+filepath.Join(dir, "workflows.db"))
+}
+
+func newBenchIn(t *testing.T, dir, url, workflows string) *bench {
+	t.Helper()
+	w, err := openWorld(t.Context(), dir, url, workflows, testenv.NeedProgram(t, "git"), nil)
 	must(t, err)
 	t.Cleanup(func() { must(t, w.close()) })
 	b := &bench{world: w, t: t, ctx: t.Context(), server: remotetest.New(t, remotetest.Options{})}
