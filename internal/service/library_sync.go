@@ -3,7 +3,9 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"satchel/auth/store"
 	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/syncs"
 	"satchel/internal/fault"
@@ -67,11 +69,9 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 	}
 	owner := a.user
 	if a.kind == operator {
-		u, err := s.NamedUser(ctx, "")
-		if err != nil {
+		if owner, err = s.custodian(ctx); err != nil {
 			return space.Source{}, err
 		}
-		owner = u.ID
 	}
 	if _, err := s.git.Create(ctx, src.Space, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Start the source " + src.ID, Tool: "sync"}); err != nil {
 		return space.Source{}, err
@@ -87,6 +87,27 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 	}
 	s.record(ctx, a, "source.add", added.ID, map[string]any{"kind": setting.Kind, "settings": setting.Settings, "everybody": added.Everybody, "users": added.Users})
 	return s.namedOne(ctx, added)
+}
+
+// custodian returns the person in whose name the operator adds sources: the first admin, or the
+// first person. Every space needs an owner in the database. The source itself belongs to nobody.
+func (s *Service) custodian(ctx context.Context) (space.UserID, error) {
+	users, err := s.accounts.ListUsers(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(users) == 0 {
+		return "", fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
+	}
+	return slices.MinFunc(users, func(x, y store.User) int {
+		if x.Admin != y.Admin {
+			if x.Admin {
+				return -1
+			}
+			return 1
+		}
+		return x.Created.Compare(y.Created)
+	}).ID, nil
 }
 
 func (s *Service) removeSpace(ctx context.Context, id space.SpaceID) {
