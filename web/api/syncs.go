@@ -129,7 +129,7 @@ func (s *Server) removeSource(c *call, _ noBody) (removedSourceView, error) {
 	return removedSourceView{id}, err
 }
 
-type syncView struct {
+type syncStatusView struct {
 	Source  string           `json:"source"`
 	Kind    space.SourceKind `json:"kind"`
 	State   string           `json:"state" doc:"How the last sync ended." api:"enum=new|ready|failed|limited|gone|refused|stopped|ended"`
@@ -165,13 +165,13 @@ type syncRunView struct {
 }
 
 // syncStatus is GET /api/sync/{source}.
-func (s *Server) syncStatus(c *call, _ noBody) (syncView, error) {
+func (s *Server) syncStatus(c *call, _ noBody) (syncStatusView, error) {
 	id, err := pathSource(c)
 	if err != nil {
-		return syncView{}, err
+		return syncStatusView{}, err
 	}
 	x, err := s.o.Service.ListSyncRuns(c.r.Context(), c.actor(), service.ListSyncRunsInput{ID: id})
-	v := syncView{
+	v := syncStatusView{
 		Source: x.Source, Kind: x.Kind, State: string(x.State), Problem: x.Problem, Version: x.Version, Every: x.Every,
 		Checked: stamp(x.Checked), Next: stamp(x.Next), Runs: []syncRunView{},
 	}
