@@ -73,6 +73,7 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 			return space.Source{}, err
 		}
 	}
+	s.syncs.Reserve(src.Space)
 	if _, err := s.git.Create(ctx, src.Space, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Start the source " + src.ID, Tool: "sync"}); err != nil {
 		return space.Source{}, err
 	}

@@ -34,7 +34,8 @@ type Manager struct {
 	mu      sync.Mutex
 	engine  dbos.Context      // nil before the first run
 	entries map[string]*entry // by source
-	left    []*run            // of an earlier process, until the engine is open
+	owned   map[space.SpaceID]bool
+	left    []*run // of an earlier process, until the engine is open
 }
 
 // entry is the sync of a source. It is under Manager.mu.
@@ -46,7 +47,7 @@ type entry struct {
 // New returns a Manager. Call Load before every other method, and Close at the end.
 func New(o Options) *Manager {
 	o = o.withDefaults()
-	m := &Manager{o: o, wake: make(chan struct{}, 1), places: make(chan struct{}, o.AtOnce), entries: map[string]*entry{}}
+	m := &Manager{o: o, wake: make(chan struct{}, 1), places: make(chan struct{}, o.AtOnce), entries: map[string]*entry{}, owned: map[space.SpaceID]bool{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
 }
@@ -66,6 +67,7 @@ func (m *Manager) Load(ctx context.Context) error {
 	defer m.mu.Unlock()
 	for _, r := range rows {
 		m.entries[r.SourceID] = &entry{row: r}
+		m.owned[space.SpaceID(r.SpaceID)] = true
 	}
 	for _, l := range left {
 		if e := m.entries[l.SourceID]; e != nil && e.run == nil {
@@ -131,12 +133,15 @@ func (m *Manager) Close() error {
 func (m *Manager) Owns(id space.SpaceID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, e := range m.entries {
-		if e.row.SpaceID == string(id) {
-			return true
-		}
-	}
-	return false
+	return m.owned[id]
+}
+
+// Reserve makes a new space belong to a sync, before Add. Otherwise the search index would index the
+// space's first commit.
+func (m *Manager) Reserve(id space.SpaceID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owned[id] = true
 }
 
 func (m *Manager) rouse() {

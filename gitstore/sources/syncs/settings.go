@@ -111,6 +111,7 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 	}
 	m.mu.Lock()
 	m.entries[row.SourceID] = &entry{row: row}
+	m.owned[src.Space] = true
 	m.mu.Unlock()
 	m.rouse()
 	return src, nil
