@@ -154,10 +154,12 @@ func killSync(t *testing.T, server *remotetest.Server, dir, git string, after in
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "ended") {
+			t.Logf("the sync %s before the kill", lines.Text())
 			return
 		}
 		happened()
 	}
+	t.Logf("killed after event %d of the sync, at event %d", after, events.Load())
 }
 
 // spoken is a store that prints a line for each call of a sync.

@@ -332,7 +332,7 @@ func (m *Manager) forget(id string) {
 	m.work.Go(func() {
 		h, err := dbos.RetrieveWorkflow[string](c, id)
 		if err == nil {
-			_, _ = h.GetResult() // an error of the workflow is in the log already
+			_, _ = h.GetResult(dbos.WithHandleTimeout(shutdownGrace)) // an error of the workflow is in the log already
 			err = dbos.DeleteWorkflows(c, []string{id})
 		}
 		if err != nil && m.ctx.Err() == nil {
