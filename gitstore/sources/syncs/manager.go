@@ -117,7 +117,6 @@ func (m *Manager) removeStages() {
 func (m *Manager) Close() error {
 	m.stop()
 	m.opening.Lock()
-	defer m.opening.Unlock()
 	m.mu.Lock()
 	c := m.engine
 	m.mu.Unlock()
@@ -125,6 +124,7 @@ func (m *Manager) Close() error {
 	if c != nil {
 		err = dbos.Shutdown(c, shutdownGrace)
 	}
+	m.opening.Unlock()
 	m.work.Wait()
 	return err
 }
