@@ -55,8 +55,10 @@ func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, own
 		if owner != "" && sp.OwnerID != string(owner) {
 			return errNoSpace()
 		}
-		if err := s.keepsOne(tx, sp); err != nil {
-			return err
+		if sp.Source == "" {
+			if err := s.keepsOne(tx, sp); err != nil {
+				return err
+			}
 		}
 		var links []githubLinkRow
 		if err := tx.Where("space_id = ?", sp.ID).Limit(1).Find(&links).Error; err != nil {
@@ -111,7 +113,7 @@ func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 		return nil
 	}
 	var others int64
-	if err := tx.Model(&spaceRow{}).Where("owner_id = ? AND id <> ?", u.ID, sp.ID).Count(&others).Error; err != nil {
+	if err := tx.Model(&spaceRow{}).Where("owner_id = ? AND id <> ? AND source = ''", u.ID, sp.ID).Count(&others).Error; err != nil {
 		return fmt.Errorf("count spaces: %w", err)
 	}
 	if others == 0 {

@@ -28,6 +28,7 @@ DROP INDEX auth_link_notices_unseen;
 ALTER TABLE auth_sessions DROP COLUMN way_added;
 ALTER TABLE auth_users DROP COLUMN email_set;
 `),
+		migration(9, "the spaces of synced sources", "ALTER TABLE auth_spaces ADD COLUMN source TEXT NOT NULL DEFAULT '';"),
 	}
 }
 

@@ -39,12 +39,13 @@ type spaceRow struct {
 	Name    string
 	OwnerID string
 	Created int64
+	Source  string
 }
 
 func (spaceRow) TableName() string { return "auth_spaces" }
 
 func (r spaceRow) space() Space {
-	return Space{ID: space.SpaceID(r.ID), Name: r.Name, Owner: space.UserID(r.OwnerID), Created: database.Time(r.Created)}
+	return Space{ID: space.SpaceID(r.ID), Name: r.Name, Owner: space.UserID(r.OwnerID), Created: database.Time(r.Created), Source: r.Source}
 }
 
 type memberRow struct {
@@ -137,6 +138,9 @@ type Space struct {
 	Name    string // unique among its owner's spaces
 	Owner   space.UserID
 	Created time.Time
+	// Source names the synced source to which the space belongs. Such a space has no members, and
+	// only the sync writes to it. It is empty for the spaces of people.
+	Source string
 }
 
 // Membership is a space and a member's role in it.

@@ -54,10 +54,37 @@ func (s *Store) createSpace(tx *gorm.DB, by Actor, row spaceRow) error {
 	return s.record(tx, by, "space.create", row.ID, map[string]any{"name": row.Name, "owner": row.OwnerID})
 }
 
-// Spaces returns all spaces, by name.
+// CreateSourceSpace creates the row of the space of a synced source. owner is the person who
+// added the source. The space has no members, so that it is in nobody's list.
+func (s *Store) CreateSourceSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, source string) error {
+	// The colon keeps the name apart from the names of people's spaces.
+	row := spaceRow{ID: string(id), Name: "source:" + source, OwnerID: string(owner), Created: database.Millis(s.now()), Source: source}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if _, err := lockUser(tx, s.db.Kind(), owner); err != nil {
+			return err
+		}
+		if err := neverUsed(tx, row.ID); err != nil {
+			return err
+		}
+		err := tx.Create(&row).Error
+		if database.IsDuplicate(err) {
+			return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", source)
+		}
+		return wrap("create the space of a source", err)
+	})
+}
+
+// SourceSpaces returns the spaces of the synced sources that a user has added.
+func (s *Store) SourceSpaces(ctx context.Context, owner space.UserID) ([]space.SpaceID, error) {
+	var ids []space.SpaceID
+	err := s.db.Read(ctx).Model(&spaceRow{}).Where("owner_id = ? AND source <> ''", string(owner)).Order("id").Pluck("id", &ids).Error
+	return ids, wrap("list the spaces of sources", err)
+}
+
+// Spaces returns the spaces of people, by name.
 func (s *Store) Spaces(ctx context.Context) ([]Space, error) {
 	var rows []spaceRow
-	if err := s.db.Read(ctx).Order("name, id").Find(&rows).Error; err != nil {
+	if err := s.db.Read(ctx).Where("source = ''").Order("name, id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list spaces: %w", err)
 	}
 	out := make([]Space, len(rows))

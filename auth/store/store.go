@@ -229,7 +229,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	err := s.db.Read(ctx).Raw(`SELECT
 		(SELECT COUNT(*) FROM auth_users WHERE removed = 0) AS users,
 		(SELECT COUNT(*) FROM auth_users WHERE removed = 0 AND admin) AS admins,
-		(SELECT COUNT(*) FROM auth_spaces) AS spaces,
+		(SELECT COUNT(*) FROM auth_spaces WHERE source = '') AS spaces,
 		(SELECT COUNT(*) FROM auth_grants WHERE key_hash IS NOT NULL AND revoked = 0 AND (expires = 0 OR expires > ?)) AS keys`,
 		database.Millis(s.now())).Scan(&st).Error
 	if err != nil {

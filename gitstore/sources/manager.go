@@ -44,8 +44,11 @@ type Manager struct {
 
 // entry is a source with its snapshots. All but turn are under Manager.mu.
 type entry struct {
-	turn  chan struct{} // held by the only run that creates a snapshot
-	src   space.Source
+	turn chan struct{} // held by the only run that creates a snapshot
+	src  space.Source
+	// final is the commit that a synced source shows. Its space may have newer commits, of a
+	// sync that has not ended.
+	final space.CommitID
 	dirty bool // its space has changed
 	// failed is the head whose snapshot failed, why is the error, and again is when it is tried
 	// again. failures counts the tries.
@@ -58,7 +61,9 @@ type entry struct {
 	tree      string // the directory with the files of cur; empty if there is none yet
 }
 
-func newEntry(s space.Source) *entry { return &entry{turn: make(chan struct{}, 1), src: s} }
+func newEntry(s space.Source) *entry {
+	return &entry{turn: make(chan struct{}, 1), src: s, final: s.Commit}
+}
 
 var _ space.Events = (*Manager)(nil)
 
@@ -136,7 +141,7 @@ func (m *Manager) Publish(ev space.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.entries {
-		if e.src.Space == ev.Space {
+		if e.src.Space == ev.Space && !e.src.Upstream() {
 			e.dirty = true
 			m.rouse()
 		}
@@ -288,6 +293,9 @@ func (m *Manager) source(e *entry) space.Source {
 func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) {
 	known := map[space.UserID][]space.SpaceID{}
 	return func(ctx context.Context, s space.Source) (bool, error) {
+		if s.Upstream() && s.By == "" {
+			return true, nil // the operator added it
+		}
 		spaces, ok := known[s.By]
 		if !ok {
 			var err error

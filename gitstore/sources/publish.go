@@ -63,12 +63,6 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 	}
 	m.mu.Lock()
 	e := m.entries[s.ID]
-	mine := 0
-	for _, o := range m.entries {
-		if o.src.By == s.By {
-			mine++
-		}
-	}
 	m.mu.Unlock()
 	s.Owner, s.Readers, s.Changed = "", nil, m.o.Now()
 	if e != nil {
@@ -84,7 +78,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 	}
 	s.Kind, s.Published, s.Collection = space.SourceSpace, s.Changed, space.NewSpaceID()
 	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = space.SourceWaiting, "", "", time.Time{}, 0, 0
-	if mine >= m.o.MaxSources {
+	if mine := m.countOf(s.By); mine >= m.o.MaxSources {
 		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, which is the limit.", mine)
 	}
 	head, err := m.o.Store.Head(ctx, s.Space)

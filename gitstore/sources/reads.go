@@ -63,16 +63,16 @@ func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, erro
 }
 
 // Newest returns the commit that the next snapshot of the collection will show: the
-// head of its space or, if making a snapshot of that failed, the current one.
+// head of its space or the last complete sync or, if making a snapshot of that failed, the current one.
 func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
 	if err != nil {
 		return "", err
 	}
 	m.mu.Lock()
-	of, shown, failed := e.src.Space, e.src.Commit, e.failed
+	shown, failed := e.src.Commit, e.failed
 	m.mu.Unlock()
-	head, err := m.o.Store.Head(ctx, of)
+	head, err := m.head(ctx, e)
 	if err != nil || head != failed {
 		return head, err
 	}

@@ -31,9 +31,13 @@ func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 		m.mu.Unlock()
 		return nil // it ended meanwhile
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		e.src.State, e.src.Problem = space.SourceFailed, fault.PublicOf(err)
-	} else {
+	case e.src.Upstream() && e.final == "":
+		m.mu.Unlock()
+		return nil // it waits for its first sync
+	default:
 		e.src.State, e.src.Problem, e.src.Synced = space.SourceReady, "", m.o.Now()
 		e.failed, e.why, e.failures = "", nil, 0
 	}
@@ -55,8 +59,8 @@ func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bo
 		e.failed = ""
 	}
 	m.mu.Unlock()
-	head, err := m.o.Store.Head(ctx, s.Space)
-	if err != nil {
+	head, err := m.head(ctx, e)
+	if err != nil || head == "" {
 		return false, err
 	}
 	trees := started && m.o.Dir != ""
@@ -103,6 +107,18 @@ func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bo
 		return true, removeTree(oldTree) // sandboxes have links of their own to its files
 	}
 	return true, nil
+}
+
+// head returns the commit that a source should show. It is empty for a synced source before its
+// first sync.
+func (m *Manager) head(ctx context.Context, e *entry) (space.CommitID, error) {
+	m.mu.Lock()
+	s, final := e.src, e.final
+	m.mu.Unlock()
+	if s.Upstream() {
+		return final, nil
+	}
+	return m.o.Store.Head(ctx, s.Space)
 }
 
 // The delay before a failed snapshot of a head is tried again. It doubles with each

@@ -22,6 +22,15 @@ import (
 // limit bytes; 0 means no limit. It calls progress, which may be nil, with git's progress
 // lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
 func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
+	return c.fetch(ctx, e, gitDir, branch, into, limit, progress)
+}
+
+// FetchTip is Fetch without the history: the tip has no parents in gitDir.
+func (c *Client) FetchTip(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
+	return c.fetch(ctx, e, gitDir, branch, into, limit, progress, "--depth=1")
+}
+
+func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string), more ...string) error {
 	from := "HEAD"
 	if branch != "" {
 		if err := CheckBranch(branch); err != nil {
@@ -42,8 +51,8 @@ func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 	defer stop()
 	err := c.transfer(sized, e, "fetch", branch, gitDir, gitcmd.Cmd{
 		Config: gitcmd.FsckConfig("fetch.fsck"),
-		Args: []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
-			"--no-auto-maintenance", "--no-show-forced-updates"},
+		Args: append([]string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+			"--no-auto-maintenance", "--no-show-forced-updates"}, more...),
 		Progress: watch,
 	}, "+"+from+":"+into)
 	p, _ := c.policy(e).check(e.URL)

@@ -25,6 +25,7 @@ type Config struct {
 	Sandbox  Sandbox
 	Space    Space
 	Remotes  Remotes
+	Library  Library
 	Search   Search
 }
 
@@ -166,6 +167,12 @@ type Remotes struct {
 	CAFile        string // absolute; empty means only the system's
 	SSHKey        string // absolute; empty: ssh is refused
 	SSHKnownHosts string // absolute
+}
+
+// Library is the section library.
+type Library struct {
+	// AllowSources lists hosts, and repositories as host/path, from which everyone can add sources.
+	AllowSources []string
 }
 
 // Search is the section search.

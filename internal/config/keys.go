@@ -170,6 +170,8 @@ func keys(c *Config) []key {
 		row("remotes.ssh_key", &remotes.SSHKey, str, "", "Private key for ssh remotes; empty for no ssh.", absolute),
 		row("remotes.ssh_known_hosts", &remotes.SSHKnownHosts, str, "", "known_hosts file with the allowed ssh hosts.", absolute),
 
+		row("library.allow_sources", &c.Library.AllowSources, list, nil, "Hosts and repositories from which people who are not admins can add synced sources, such as docs.example.com or github.com/nuxt/*. Without entries only admins can, and the operator."),
+
 		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long searches wait for an index, counted from when it fell behind its space. Later searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
 		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all models below together; a fifth of it for its query's vector.", durations(5*time.Millisecond, time.Minute)),
 
@@ -209,6 +211,7 @@ func sections() []section {
 		{"sandbox", "Where `bash` runs, and its limits."},
 		{"space", "Limits of a space."},
 		{"remotes", "How spaces are kept in step with repositories elsewhere."},
+		{"library", "Sources that people share."},
 		{"search", "How long a search waits, and which models it uses."},
 		{"search.embeddings", "An embedding model, which finds pages that say the same in other words. Off without a URL and a model."},
 		{"search.rerank", "A model that reranks the best results. Off without a URL."},

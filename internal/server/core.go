@@ -22,6 +22,7 @@ import (
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/syncs"
 	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/database"
@@ -45,6 +46,7 @@ type Core struct {
 
 	links
 	sources   *sources.Manager
+	syncs     *syncs.Manager
 	reviews   *reviews.Reviews
 	events    *relay
 	deletions deletions
@@ -119,7 +121,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
 		return nil, err
 	}
-	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations())
+	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations(), syncs.Migrations())
 	if _, err = c.DB.Migrate(ctx, migrations...); err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	c.Service = service.New(service.Options{
-		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Pending: c.held, Reviews: c.reviews,
+		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Syncs: c.syncs, Secrets: c.secrets, Remotes: c.remotes, Pending: c.held, Reviews: c.reviews,
 		Search:    searchLimits(cfg),
 		OpenIndex: func() (*index.Index, error) { return openIndex(cfg, log) },
 		ForgetVectors: func(ctx context.Context, x *index.Index, id space.SpaceID) error {
@@ -155,7 +157,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 			Transport: c.transport, CAFile: cfg.Remotes.CAFile, Git: gitcmd.Runner{Program: "git", Memory: cfg.Remotes.GitMemory},
 			Dir: run, Limit: cfg.Space.MaxHistory(),
 		},
-		URL: PagesURL(cfg), Allow: allowList(cfg.Auth), MembersInvite: cfg.Auth.MembersInvite,
+		URL: PagesURL(cfg), Allow: allowList(cfg.Auth), MembersInvite: cfg.Auth.MembersInvite, AllowSources: cfg.Library.AllowSources,
 		Logger: log.With("part", "service"),
 	})
 	c.Admin = &admin.Local{Service: c.Service, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile}}
@@ -242,6 +244,9 @@ func checkShared(dir string) error {
 // Close closes all parts, in an order that leaves no work half done.
 func (c *Core) Close() error {
 	errs := []error{c.closeRemotes()}
+	if c.syncs != nil {
+		errs = append(errs, c.syncs.Close())
+	}
 	if c.sources != nil {
 		c.sources.Close()
 	}

@@ -3,10 +3,16 @@ package server
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/syncs"
+	"satchel/gitstore/sources/upstream"
+	"satchel/internal/config"
+	"satchel/internal/database"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -19,7 +25,42 @@ func (c *Core) openSources(ctx context.Context) error {
 		DB: c.DB, Store: c.Git, Owned: ownedBy(c.Accounts), Dir: filepath.Join(c.Config.DataDir, "run", "library"),
 		Logger: c.Log.With("part", "sources"),
 	})
-	return c.sources.Load(ctx)
+	if err := c.sources.Load(ctx); err != nil {
+		return err
+	}
+	c.syncs = syncs.New(syncs.Options{
+		DB: c.DB, Workflows: workflowsURL(c.Config), Store: c.Git, Sources: c.sources, Dir: filepath.Join(c.Config.DataDir, "run", "syncs"),
+		Env: upstream.Env{
+			HTTP: c.egress.HTTPClient(), Remotes: c.transport, Git: gitcmd.Runner{Program: "git", Memory: c.Config.Remotes.GitMemory},
+			MaxFileBytes: c.Config.Space.MaxFile, MaxBytes: min(c.Config.Space.MaxSize, sources.DefaultMaxBytes),
+			Now: time.Now, Logger: c.Log.With("part", "upstream"),
+		},
+		Logger: c.Log.With("part", "syncs"),
+	})
+	return c.syncs.Load(ctx)
+}
+
+// workflowsURL returns the database of running syncs. A SQLite file has one writer, so workflows
+// have a file of their own. It can be deleted: the next sync of each source starts anew.
+func workflowsURL(cfg *config.Config) string {
+	if _, ok := database.SQLitePath(cfg.DatabaseURL()); ok {
+		return "sqlite:" + filepath.Join(cfg.DataDir, "run", "workflows.db")
+	}
+	return cfg.DatabaseURL()
+}
+
+// ofPeople passes on the events of spaces that do not belong to a sync. The search index follows the
+// source of such a space, so it must not index the space too.
+type ofPeople struct {
+	syncs *syncs.Manager
+	to    space.Events
+}
+
+// Publish implements space.Events.
+func (o ofPeople) Publish(e space.Event) {
+	if !o.syncs.Owns(e.Space) {
+		o.to.Publish(e)
+	}
 }
 
 // ownedBy returns a function that lists the spaces of a person who may use the server.
@@ -39,7 +80,11 @@ func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space
 				ids = append(ids, m.ID)
 			}
 		}
-		return ids, err
+		if err != nil {
+			return nil, err
+		}
+		synced, err := accounts.SourceSpaces(ctx, user)
+		return append(ids, synced...), err
 	}
 }
 
@@ -47,7 +92,11 @@ func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space
 func (s *Server) followSources(ctx context.Context) error {
 	s.shared = s.index.Follow(s.sources)
 	dropped := func(ctx context.Context, collection space.SpaceID) error { return s.dropFrom(ctx, s.index, collection) }
-	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped})
+	if err := s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped}); err != nil {
+		return err
+	}
+	s.syncs.Start()
+	return nil
 }
 
 // library lets the tools read the published sources.

@@ -162,6 +162,7 @@ func (h *health) search(ctx context.Context) service.HealthCheck {
 		if err != nil {
 			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The spaces cannot be listed.", Remedy: "The log says more."}
 		}
+		ids = slices.DeleteFunc(ids, h.s.syncs.Owns) // the index follows their sources
 		st = indexState{spaces: len(ids)}
 		for _, id := range ids[:min(len(ids), maxIndexes)] {
 			x, err := h.s.index.Status(ctx, id)

@@ -86,7 +86,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, log)
-	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
+	s.events.follow(s.remotes, ofPeople{s.syncs, s.follower}, s.upkeep, s.sources)
 	if err = s.followSources(ctx); err != nil {
 		return nil, err
 	}
@@ -320,7 +320,7 @@ func (s *Server) catchUp() []space.SpaceID {
 	if err != nil {
 		s.Log.Error("list the spaces", "err", err)
 	}
-	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) }) // deleted ones
+	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) || s.syncs.Owns(id) }) // without deleted ones
 	for _, id := range ids {
 		s.follower.Refresh(id)
 	}
@@ -395,6 +395,9 @@ func (s *Server) close(ctx context.Context) error {
 	}
 	if s.Core != nil {
 		errs = append(errs, s.closeRemotes())
+		if s.syncs != nil {
+			errs = append(errs, s.syncs.Close())
+		}
 	}
 	if s.follower != nil {
 		s.events.follow()

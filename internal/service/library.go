@@ -58,6 +58,9 @@ func (s *Service) named(ctx context.Context, all []space.Source) ([]space.Source
 	for i := range all {
 		src := &all[i]
 		src.Readers = nil
+		if src.Upstream() && s.syncs != nil {
+			s.syncs.Overlay(src)
+		}
 		if n := names[src.By]; !n.Removed {
 			src.Owner = n.Name
 		}
@@ -255,22 +258,31 @@ func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceIn
 		return space.Source{}, err
 	}
 	src := in.Source
-	src.Space, src.By, src.Users = m.ID, m.Owner, nil
-	for _, name := range in.Readers {
-		u, err := s.accounts.FindUser(ctx, name)
-		if fault.CodeOf(err) == fault.NotFound {
-			return space.Source{}, fault.New(fault.Invalid, "%s", fault.PublicOf(err)).In(space.SourceReaders)
-		}
-		if err != nil {
-			return space.Source{}, err
-		}
-		src.Users = append(src.Users, u.ID)
+	src.Space, src.By = m.ID, m.Owner
+	if src.Users, err = s.readers(ctx, in.Readers); err != nil {
+		return space.Source{}, err
 	}
 	if src, err = s.sources.Add(ctx, src, in.Consent); err != nil {
 		return space.Source{}, err
 	}
 	s.record(ctx, a, "source.publish", src.ID, map[string]any{"space": src.Space, "dir": src.Dir, "everybody": src.Everybody, "users": src.Users})
 	return s.namedOne(ctx, src)
+}
+
+// readers finds the people who may read a source.
+func (s *Service) readers(ctx context.Context, names []string) ([]space.UserID, error) {
+	var ids []space.UserID
+	for _, name := range names {
+		u, err := s.accounts.FindUser(ctx, name)
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, fault.New(fault.Invalid, "%s", fault.PublicOf(err)).In(space.SourceReaders)
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, u.ID)
+	}
+	return ids, nil
 }
 
 // UnpublishSourceInput names a source.
@@ -300,33 +312,4 @@ func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSour
 	}
 	s.record(ctx, a, "source.unpublish", in.ID, map[string]any{"space": of})
 	return None{}, nil
-}
-
-// SyncSourceInput names a source.
-type SyncSourceInput struct {
-	ID string `json:"id"`
-	// Reset rebuilds the snapshot even if it is up to date.
-	Reset bool `json:"reset"`
-}
-
-// SyncSource updates a source now. If that fails, the source's state and problem say so.
-func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (space.Source, error) {
-	if err := s.authorize(a, "SyncSource"); err != nil {
-		return space.Source{}, err
-	}
-	reader := a.user
-	if a.kind == operator {
-		if src, err := s.sources.Find(in.ID); err == nil {
-			reader = src.By
-		}
-	}
-	sync := s.sources.Sync
-	if in.Reset {
-		sync = s.sources.Reset
-	}
-	src, err := sync(ctx, reader, in.ID)
-	if err != nil {
-		return space.Source{}, err
-	}
-	return s.namedOne(ctx, src)
 }

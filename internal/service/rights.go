@@ -22,6 +22,9 @@ type Right struct {
 	Admin bool
 	// Self lets everyone perform the operation on their own data.
 	Self bool
+	// Synced lets the operator perform the operation in the space of a synced source, although it
+	// changes the space. Otherwise only the sync changes such a space.
+	Synced bool
 }
 
 // SpaceRef identifies a space by its ID. At the command line it can instead hold a member
@@ -65,6 +68,9 @@ func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string,
 		return store.Membership{}, err
 	}
 	need := s.rights[operation]
+	if err := s.leaveToSync(operation, m); err != nil {
+		return store.Membership{}, err
+	}
 	if m.Role.Includes(need.Role) || a.kind == operator && (ref.ID != "" || strings.Contains(ref.Name, "/")) {
 		return m, nil
 	}
@@ -72,6 +78,15 @@ func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string,
 		return store.Membership{}, fault.New(fault.Forbidden, "Only the owner of the space %s may do that. The owner is %s.", m.Name, m.OwnerLabel())
 	}
 	return store.Membership{}, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
+}
+
+// leaveToSync returns an error if an operation may not change the space of a synced source.
+func (s *Service) leaveToSync(operation string, m store.Membership) error {
+	need := s.rights[operation]
+	if m.Source == "" || need.Synced || need.Role != space.Editor && need.Role != space.Owner {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "This space belongs to the source %s. Only its sync changes it.", m.Source)
 }
 
 func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.Membership, error) {

@@ -15,6 +15,7 @@ import (
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/syncs"
 	"satchel/internal/facts"
 	"satchel/internal/space"
 	"satchel/sandbox"
@@ -27,6 +28,7 @@ type Options struct {
 	Accounts *store.Store
 	Git      *gitstore.Store
 	Sources  *sources.Manager
+	Syncs    *syncs.Manager // nil where sources cannot be synced
 	Secrets  *secretscan.Scanner
 	Remotes  *remotes.Manager
 	Pending  *pending.Store
@@ -52,8 +54,11 @@ type Options struct {
 	// people.
 	Allow         auth.AllowList
 	MembersInvite bool
-	Now           func() time.Time // nil means time.Now
-	Logger        *slog.Logger     // nil discards messages
+	// AllowSources lists the hosts and repositories from which people who are not admins can add
+	// synced sources; see syncs.Allowed.
+	AllowSources []string
+	Now          func() time.Time // nil means time.Now
+	Logger       *slog.Logger     // nil discards messages
 }
 
 // Defaults of Options.
@@ -114,6 +119,7 @@ type Service struct {
 	accounts *store.Store
 	git      *gitstore.Store
 	sources  *sources.Manager
+	syncs    *syncs.Manager
 	secrets  *secretscan.Scanner
 	remotes  *remotes.Manager
 	pending  *pending.Store
@@ -145,7 +151,7 @@ func New(o Options) *Service {
 	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
 	o.Search = o.Search.withDefaults()
 	s := &Service{
-		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, pending: o.Pending, reviews: o.Reviews,
+		accounts: o.Accounts, git: o.Git, sources: o.Sources, syncs: o.Syncs, secrets: o.Secrets, remotes: o.Remotes, pending: o.Pending, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
 		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},

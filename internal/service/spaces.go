@@ -164,7 +164,8 @@ func (s *Service) anySpace(ctx context.Context, a Actor, operation string, ref S
 	}
 	if id, err := space.ParseSpaceID(ref.Name); err == nil {
 		if sp, err := s.accounts.Space(ctx, id); err == nil {
-			return store.Membership{Space: sp}, nil
+			m := store.Membership{Space: sp}
+			return m, s.leaveToSync(operation, m)
 		}
 	}
 	m, err := s.membership(ctx, a, ref)

@@ -5,7 +5,8 @@ import "time"
 // SourceKind says where the files of a source come from.
 type SourceKind string
 
-// SourceSpace is a directory of a space that its owner published.
+// SourceSpace is a directory of a space that its owner published. Every other kind is the kind
+// of an upstream, whose files a sync commits to a space that only the sync writes.
 const SourceSpace SourceKind = "space"
 
 // SourceState says whether a source is up to date.
@@ -88,6 +89,9 @@ const (
 	SourceReaders = "readers"
 	SourceMemory  = "memory" // the consent to publish memory
 )
+
+// Upstream reports whether the files of the source come from a sync.
+func (s Source) Upstream() bool { return s.Kind != SourceSpace }
 
 // Mount returns the source's directory in paths and in sandboxes.
 func (s Source) Mount() string { return SourcesMount + s.ID }

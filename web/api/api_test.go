@@ -364,10 +364,10 @@ func TestMethodsAndPaths(t *testing.T) {
 	}{
 		{"POST", "/api", 405, "GET"},
 		{"GET", "/api/sync", 405, "POST"},
-		{"DELETE", "/api/sync/nuxt", 405, "POST"},
+		{"PUT", "/api/sync/nuxt", 405, "POST, GET, DELETE"},
 		{"PUT", "/api/sandbox/shell", 405, "POST"},
 		{"OPTIONS", "/api/sandbox/shell", 405, "POST"},
-		{"TRACE", "/api/sources", 405, "GET"},
+		{"TRACE", "/api/sources", 405, "GET, POST"},
 		{"GET", "/api/nope", 404, ""},
 		{"POST", "/api/sandbox", 404, ""},
 		{"GET", "/api/sandbox/", 404, ""},

@@ -193,6 +193,8 @@ func (g *generator) schema(t reflect.Type, request bool) object {
 		return object{"type": "array", "items": g.schema(t.Elem(), request)}
 	case reflect.Map:
 		return object{"type": "object", "additionalProperties": g.schema(t.Elem(), request)}
+	case reflect.Interface:
+		return object{} // any JSON
 	case reflect.Struct:
 		name := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Request")
 		name = strings.ToUpper(name[:1]) + name[1:]

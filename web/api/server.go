@@ -118,7 +118,7 @@ func (noBody) check() error { return nil }
 func (s *Server) allRoutes() []route {
 	const get, post, put, patch, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	const read, write = space.ScopeRead, space.ScopeWrite
-	return []route{
+	return slices.Concat([]route{
 		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
 		{
 			method: get, path: "/api/openapi.json", handle: s.openAPI,
@@ -154,7 +154,7 @@ func (s *Server) allRoutes() []route {
 			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
 				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
 		}, s.shell),
-	}
+	}, s.syncRoutes())
 }
 
 // Handler serves /api and everything under it.

@@ -81,8 +81,9 @@ type runsView struct {
 
 type syncRequest struct {
 	session
-	Reset bool `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date."`
-	Push  bool `json:"push" doc:"Accepted without effect: a published source is its space, so there is nothing to push."`
+	Reset   bool `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date. Fetches every file of a synced source again."`
+	Confirm bool `json:"confirm" doc:"Lets the sync of a synced source remove most of its files."`
+	Push    bool `json:"push" doc:"Accepted without effect: the remote of a space is pushed by itself."`
 }
 
 // maxSourceID limits the ID of a source in a request, in bytes.
@@ -107,13 +108,16 @@ func (s *Server) sync(c *call, a syncRequest) (runsView, error) {
 	runs := []runView{}
 	for _, id := range ids {
 		began := time.Now()
-		x, err := s.o.Service.SyncSource(c.r.Context(), c.actor(), service.SyncSourceInput{ID: id, Reset: a.Reset})
+		x, err := s.o.Service.SyncSource(c.r.Context(), c.actor(), service.SyncSourceInput{ID: id, Reset: a.Reset, Confirm: a.Confirm, Background: true})
 		if err != nil {
 			return runsView{}, err
 		}
 		r := runView{ID: x.ID + "-" + x.Commit.Short(), Source: x.ID, State: "done", Started: stamp(began), Problem: x.Problem}
 		if x.State == space.SourceFailed {
 			r.State = "failed"
+		}
+		if x.Upstream() {
+			r.State = "running" // GET /api/sync/{source} has its progress
 		}
 		runs = append(runs, r)
 	}

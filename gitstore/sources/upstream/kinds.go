@@ -16,6 +16,8 @@ import (
 // Kinds returns every kind, in the order in which Recognize asks them.
 func Kinds() []Kind {
 	return []Kind{
+		gitHubKind(),
+		gitKind(),
 		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
 	}
 }
@@ -90,11 +92,15 @@ func decode(settings []byte, u Upstream) error {
 }
 
 // Settings returns the names of an upstream's settings.
-func Settings(u Upstream) []string {
+func Settings(u Upstream) []string { return settingsOf(reflect.TypeOf(u).Elem()) }
+
+func settingsOf(t reflect.Type) []string {
 	var names []string
-	t := reflect.TypeOf(u).Elem()
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+		f := t.Field(i)
+		if f.Anonymous {
+			names = append(names, settingsOf(f.Type)...)
+		} else if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}

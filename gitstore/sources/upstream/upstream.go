@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"time"
 
+	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/transport"
 	"satchel/internal/space"
 )
@@ -103,8 +104,9 @@ const (
 type Env struct {
 	// HTTP reaches only addresses that the server's egress rules allow.
 	HTTP *http.Client
-	// Remotes reads git repositories.
+	// Remotes fetches git repositories, and Git reads what it fetched.
 	Remotes *transport.Client
+	Git     gitcmd.Runner
 	// Scratch is a directory for this run's temporary files. The caller removes it.
 	Scratch string
 	// Token returns the access token for a repository of a GitHub server, or "" for none.
@@ -112,10 +114,11 @@ type Env struct {
 	// Convert returns the Markdown of a document, such as a PDF. The name's extension is
 	// its format. It is nil where documents cannot be converted.
 	Convert func(ctx context.Context, name string, content []byte) ([]byte, error)
-	// Directories are the local directories that the operator allows.
-	Directories []string
-	// MaxFileBytes limits a file.
-	MaxFileBytes int64
-	Now          func() time.Time
-	Logger       *slog.Logger
+	// Trusted reports whether the operator trusts an address. Only trusted addresses may be on
+	// this machine or its network, use http or be a directory. Nil trusts none.
+	Trusted func(address string) bool
+	// MaxFileBytes limits a file, and MaxBytes what one sync may fetch.
+	MaxFileBytes, MaxBytes int64
+	Now                    func() time.Time
+	Logger                 *slog.Logger
 }

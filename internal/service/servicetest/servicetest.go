@@ -1,6 +1,5 @@
 // Package servicetest makes services over real stores for tests of the fronts. Call
-// [New] for a service with one person and their space, [Empty] for one without people, or
-// [Library] where a test has accounts and spaces of its own.
+// [New] for a service with one person and their space, or [Empty] for one without people.
 package servicetest
 
 import (
@@ -17,6 +16,8 @@ import (
 	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/syncs"
+	"satchel/gitstore/sources/upstream"
 	"satchel/gitstore/transport"
 	"satchel/internal/database"
 	"satchel/internal/database/databasetest"
@@ -76,7 +77,7 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	t.Helper()
 	w := &World{t: t, Dir: t.TempDir()}
 	w.DB = databasetest.Open(t, databasetest.SQLite(t))
-	_, err := w.DB.Migrate(t.Context(), slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations())...)
+	_, err := w.DB.Migrate(t.Context(), slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations(), syncs.Migrations())...)
 	w.must(err)
 	box, err := seal.Load(filepath.Join(w.Dir, "server.key"))
 	w.must(err)
@@ -103,15 +104,30 @@ func Empty(t testing.TB, now func() time.Time, s Setup) *World {
 	w.must(w.Sources.Start(t.Context(), sources.Index{
 		Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil },
 	}))
+	runs := syncs.New(syncs.Options{
+		DB: w.DB, Workflows: "sqlite:" + filepath.Join(w.Dir, "workflows.db"), Store: w.Git, Sources: w.Sources, Dir: filepath.Join(w.Dir, "syncs"),
+		Retry: time.Millisecond, Now: now,
+		Env: upstream.Env{Remotes: client, Git: gitcmd.Runner{Program: "git"}, MaxFileBytes: 10 << 20, MaxBytes: 100 << 20, Now: now},
+	})
+	t.Cleanup(func() { _ = runs.Close() })
 	w.Options = with(service.Options{
-		Accounts: w.Accounts, Git: w.Git, Sources: w.Sources, Secrets: w.Secrets, Remotes: w.Remotes, Reviews: w.Reviews, Pending: w.Pending, Now: now, SpacesDir: spaces, ScreenSecrets: true,
+		Accounts: w.Accounts, Git: w.Git, Sources: w.Sources, Syncs: runs, Secrets: w.Secrets, Remotes: w.Remotes, Reviews: w.Reviews, Pending: w.Pending, Now: now, SpacesDir: spaces, ScreenSecrets: true,
 		Imports: service.ImportOptions{Transport: client, Git: gitcmd.Runner{Program: "git"}, Dir: w.Dir, Limit: 100 << 20},
+		DeleteSpace: func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
+			_, err := w.Accounts.DeleteSpace(ctx, by, id, owner)
+			done := make(chan error, 1)
+			done <- w.Git.Delete(ctx, id)
+			return done, err
+		},
 	}, s.Service)
 	w.Service = service.New(w.Options)
 	return w
 }
 
 func (w *World) owned(ctx context.Context, u space.UserID) (out []space.SpaceID, err error) {
+	if out, err = w.Accounts.SourceSpaces(ctx, u); err != nil {
+		return nil, err
+	}
 	all, err := w.Accounts.SpacesOf(ctx, u)
 	for _, m := range all {
 		if m.Role == space.Owner {

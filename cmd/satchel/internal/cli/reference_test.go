@@ -88,6 +88,8 @@ report that it is missing. ` + "`eval`" + ` needs a data directory only for quer
 | ` + "`audit`" + ` | ` + "`[{\"at\", \"user\", \"via\", \"action\", \"subject\", \"about\", \"detail\": {…}, \"names\": {ID: NAME}}]`" + `; ` + "`about` is the name of `subject`, and `names` has the name of each ID in `detail`" + ` |
 | ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"owner_was\", \"repository\", \"head\"}]`" + `; ` + "`owner` is empty and `owner_was`" + ` is there if the owner was removed; ` + "`head`" + ` is empty if the space is too damaged to open |
 | ` + "`space delete`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"members\", \"sources\", \"remote\", \"unpushed\", \"deleted\"}`" + ` |
+| ` + "`source add`, `source sync`" + ` | ` + "`{\"id\", \"title\", \"kind\", \"state\", \"problem\", \"files\", \"bytes\", \"commit\", \"synced\", …, \"run\": {…}, \"dry_run\": {…}}`" + `; ` + "`run`" + ` is a run as in ` + "`source status`" + `, and ` + "`dry_run`" + ` is there with ` + "`--dry-run`" + ` |
+| ` + "`source status`" + ` | ` + "`{\"source\", \"space\", \"kind\", \"settings\", \"every\", \"state\", \"problem\", \"version\", \"checked\", \"next\", \"running\": {\"step\", \"done\", \"total\"}, \"runs\": [{\"id\", \"source\", \"state\", \"problem\", \"started\", \"ended\", \"version\", \"commit\", \"files\", \"bytes\", \"added\", \"changed\", \"deleted\", \"renamed\", \"skipped\": {REASON: COUNT}}]}`" + ` |
 | ` + "`space create`, `space give`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"repository\", \"head\"}`" + ` |
 | ` + "`space members`" + ` | ` + "`[{\"name\", \"role\", \"added\"}]`" + ` |
 | ` + "`space share`" + ` | ` + "`{\"member\"}`" + ` |

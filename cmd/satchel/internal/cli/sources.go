@@ -15,7 +15,7 @@ import (
 )
 
 func (c *call) sourceCommand() *cobra.Command {
-	return group("source", "publish directories of spaces",
+	return group("source", "publish directories of spaces, and follow upstreams",
 		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the published sources"}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", "only the sources that the person `NAME` may read")
 			return func(ctx context.Context, _ []string) error {
@@ -80,6 +80,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
+		c.sourceAdd(), c.sourceChange(), c.sourceSync(), c.sourceCancel(), c.sourceStatus(), c.sourceRemove(),
 	)
 }
 
@@ -92,6 +93,9 @@ func sourceRow(s space.Source) string {
 }
 
 func directory(s space.Source) string {
+	if s.Upstream() {
+		return string(s.Kind)
+	}
 	if s.Dir == "" {
 		return "everything"
 	}

@@ -1,0 +1,370 @@
+package syncs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dbos-inc/dbos-transact-golang/dbos"
+	_ "github.com/dbos-inc/dbos-transact-golang/dbos/driver/sqlite" // for workflows in a SQLite file
+
+	"satchel/gitstore/sources/upstream"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// workflowVersion identifies the steps of a sync. A process continues only workflows of its own
+// version, so a change of the steps needs a new one.
+const workflowVersion = "1"
+
+// job is the input of a workflow.
+type job struct {
+	Run     string `json:"run"`
+	Source  string `json:"source"`
+	Reset   bool   `json:"reset"`
+	Confirm bool   `json:"confirm"`
+}
+
+// run is a sync that runs.
+type run struct {
+	job
+	ctx    context.Context //nolint:containedctx // ends when a person cancels the run
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed after result is set
+	result space.SyncRun
+	m      *Manager
+	at     space.SyncProgress // under Manager.mu
+}
+
+var (
+	errCanceled = fault.New(fault.Canceled, "The sync was canceled.")
+	errRemoved  = fault.New(fault.Canceled, "The source was removed.")
+)
+
+func (m *Manager) newRun(j job) *run {
+	r := &run{job: j, done: make(chan struct{}), m: m}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	return r
+}
+
+func (r *run) step(name string, done, total int) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.at = space.SyncProgress{Step: name, Done: done, Total: total}
+}
+
+// open starts the workflow engine once, and continues the runs that an earlier process left.
+func (m *Manager) open() (dbos.Context, error) {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	m.mu.Lock()
+	open := m.engine
+	m.mu.Unlock()
+	if open != nil {
+		return open, nil
+	}
+	if m.ctx.Err() != nil {
+		return nil, fault.New(fault.Unavailable, "The server is shutting down.")
+	}
+	if file, ok := strings.CutPrefix(m.o.Workflows, "sqlite:"); ok {
+		f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("open the database of workflows: %w", err)
+		}
+		f.Close()
+	}
+	// The engine distinguishes its own shutdown from the end of a context, so it gets one that
+	// never ends.
+	c, err := dbos.NewContext(context.Background(), dbos.Config{
+		AppName: "satchel", DatabaseURL: m.o.Workflows, ApplicationVersion: workflowVersion, ExecutorID: "satchel",
+		Logger: slog.New(quiet{m.o.Logger.Handler()}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the workflow engine: %w", err)
+	}
+	dbos.RegisterWorkflow(c, m.workflow, dbos.WithWorkflowName("sync"), dbos.WithMaxRecoveryAttempts(maxRecoveries))
+	if err := dbos.Launch(c); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the workflow engine: %w", err), dbos.Shutdown(c, shutdownGrace))
+	}
+	m.mu.Lock()
+	m.engine = c
+	left := m.left
+	m.left = nil
+	m.mu.Unlock()
+	for _, r := range left {
+		m.resume(c, r)
+	}
+	return c, nil
+}
+
+const (
+	// maxRecoveries is how many starts of the server continue the same run.
+	maxRecoveries = 100
+	shutdownGrace = 5 * time.Second
+)
+
+// resume continues a run of an earlier process. The engine already continues the runs that it knows.
+func (m *Manager) resume(c dbos.Context, r *run) {
+	h, err := dbos.RetrieveWorkflow[string](c, r.Run)
+	if errors.Is(err, dbos.ErrNonExistentWorkflow) {
+		_, err = dbos.RunWorkflow(c, m.workflow, r.job, dbos.WithWorkflowID(r.Run))
+	} else if err == nil {
+		var st dbos.WorkflowStatus
+		if st, err = h.GetStatus(); err == nil {
+			live := st.Status == dbos.WorkflowStatusPending || st.Status == dbos.WorkflowStatusEnqueued
+			if !live || st.ApplicationVersion != workflowVersion {
+				err = errors.New("the workflow cannot continue")
+			}
+		}
+	}
+	if err != nil {
+		m.o.Logger.Warn("a sync of an earlier process cannot continue; the next one starts anew", "source", r.Source, "error", err)
+		m.end(context.Background(), r, outcome{err: fault.Wrap(err, fault.Unavailable, "The sync was interrupted. The next one starts anew.")})
+	}
+}
+
+// workflow is a sync. Its steps return faults as results, since the engine keeps only the texts of
+// errors.
+func (m *Manager) workflow(ctx dbos.Context, j job) (string, error) {
+	r, row, ok := m.enter(j)
+	if !ok {
+		return "", nil // the source was removed
+	}
+	select {
+	case m.places <- struct{}{}:
+		defer func() { <-m.places }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	out, err := m.steps(ctx, r, row)
+	if err == nil {
+		_, err = step(ctx, r, "end", func(ctx context.Context) (string, error) {
+			m.end(context.WithoutCancel(ctx), r, out)
+			return "", nil
+		})
+	}
+	return r.Run, err // an error means that the process is ending
+}
+
+// outcome is the end of a run.
+type outcome struct {
+	err error
+	// counts, version and commit describe a complete sync.
+	counts  space.SyncCounts
+	version string
+	commit  space.CommitID
+	same    bool // upstream had no changes
+}
+
+// checked and fetched are the results of steps.
+type checked struct {
+	Version string `json:"version"`
+	Same    bool   `json:"same"`
+}
+
+type fetched struct {
+	Version string           `json:"version"`
+	Counts  space.SyncCounts `json:"counts"`
+}
+
+// steps runs the steps of a sync. err is set only if the process ends.
+func (m *Manager) steps(ctx dbos.Context, r *run, row syncRow) (out outcome, err error) {
+	r.step("check", 0, 0)
+	now, err := step(ctx, r, "check", func(ctx context.Context) (checked, error) { return m.check(ctx, r, row) })
+	if err != nil || now.failed() != nil {
+		return outcome{err: now.failed()}, err
+	}
+	if now.Value.Same {
+		return outcome{same: true, version: row.Version, commit: space.CommitID(row.CommitID)}, nil
+	}
+	r.step("fetch", 0, 0)
+	got, err := step(ctx, r, "fetch", func(ctx context.Context) (fetched, error) { return m.fetch(ctx, r, row) })
+	if err != nil || got.failed() != nil {
+		return outcome{err: got.failed(), counts: got.Value.Counts}, err
+	}
+	out = outcome{counts: got.Value.Counts, version: got.Value.Version}
+	done, err := step(ctx, r, "commit", func(ctx context.Context) (committed, error) {
+		c, err := m.commit(ctx, r, row, message(r.Source, addressOf(row), row.Version, out.version, out.counts))
+		if errors.Is(err, errStage) {
+			err = damagedStage(err)
+		}
+		return c, err
+	})
+	if err != nil || done.failed() != nil {
+		out.err = done.failed()
+		return out, err
+	}
+	if n := done.Value.Refused; n > 0 {
+		if out.counts.Skipped == nil {
+			out.counts.Skipped = map[string]int{}
+		}
+		out.counts.Skipped["refused"] += n
+	}
+	out.commit = done.Value.Commit
+	r.step("publish", 0, 0)
+	shown, err := step(ctx, r, "publish", func(ctx context.Context) (string, error) { return "", m.publish(ctx, r, out.commit) })
+	out.err = shown.failed()
+	return out, err
+}
+
+// result is what the engine stores of a step.
+type result[T any] struct {
+	Value  T             `json:"value"`
+	Code   fault.Code    `json:"code,omitempty"`
+	Public string        `json:"public,omitempty"`
+	Retry  time.Duration `json:"retry,omitempty"`
+	Field  string        `json:"field,omitempty"`
+}
+
+func (r result[T]) failed() error {
+	if r.Code == "" {
+		return nil
+	}
+	return &fault.Error{Code: r.Code, Public: r.Public, RetryAfter: r.Retry, Field: r.Field}
+}
+
+// step runs a step, and repeats it while the error can be temporary. err is set only if the
+// process ends.
+func step[T any](ctx dbos.Context, r *run, name string, fn func(context.Context) (T, error)) (result[T], error) {
+	m := r.m
+	tries := 0
+	out, err := dbos.RunAsStep(ctx, func(ctx context.Context) (result[T], error) {
+		tries++
+		stepCtx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()
+		v, err := fn(stepCtx)
+		if err != nil && ctx.Err() != nil {
+			return result[T]{}, err
+		}
+		if err != nil && r.ctx.Err() != nil && name != "end" {
+			err = context.Cause(r.ctx)
+		}
+		if err != nil && temporary(err) && tries <= m.o.Retries && r.ctx.Err() == nil {
+			m.o.Logger.Info("a step of a sync failed; it is tried again", "source", r.Source, "step", name, "error", err)
+			return result[T]{}, err
+		}
+		res := result[T]{Value: v}
+		if err != nil {
+			m.o.Logger.Warn("a sync failed", "source", r.Source, "step", name, "error", err)
+			res.Code, res.Public, res.Field = fault.CodeOf(err), fault.PublicOf(err), fault.FieldOf(err)
+			if f, ok := errors.AsType[*fault.Error](err); ok {
+				res.Retry = f.RetryAfter
+			}
+		}
+		return res, nil
+	}, dbos.WithStepName(name), dbos.WithStepMaxRetries(m.o.Retries+1), dbos.WithStepBaseInterval(m.o.Retry), dbos.WithStepMaxInterval(30*m.o.Retry),
+		dbos.WithStepBackoffFactor(4), dbos.WithStepRetryPredicate(temporary))
+	return out, err
+}
+
+// temporary reports whether the error of a step may go away within seconds.
+func temporary(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code == fault.Unavailable && f.RetryAfter == 0
+}
+
+// check asks upstream for its version.
+func (m *Manager) check(ctx context.Context, r *run, row syncRow) (checked, error) {
+	if r.Reset || r.Confirm || row.Version == "" {
+		return checked{}, nil // everything is fetched
+	}
+	u, env, done, err := m.upstream(row)
+	if err != nil {
+		return checked{}, err
+	}
+	defer done()
+	v, err := u.Check(ctx, env)
+	return checked{string(v), v != "" && string(v) == row.Version}, err
+}
+
+// fetch stages the files of upstream, and compares them with the manifest.
+func (m *Manager) fetch(ctx context.Context, r *run, row syncRow) (fetched, error) {
+	return m.stageUpstream(ctx, row, m.stageDir(r.Run), r.Reset, r.Confirm, func(done, total int) { r.step("fetch", done, total) })
+}
+
+func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fresh, confirm bool, progress func(done, total int)) (fetched, error) {
+	known, err := m.manifest(ctx, row.SourceID)
+	if err != nil {
+		return fetched{}, err
+	}
+	u, env, done, err := m.upstream(row)
+	if err != nil {
+		return fetched{}, err
+	}
+	defer done()
+	s, err := newStage(dir, known, fresh, m.limits(), progress)
+	if err != nil {
+		return fetched{}, err
+	}
+	v, err := u.Fetch(ctx, env, s)
+	if err != nil {
+		return fetched{}, err
+	}
+	out := fetched{Version: string(v), Counts: compare(known, s.list())}
+	out.Counts.Skipped = s.skipped
+	switch {
+	case out.Counts.Files == 0 && len(known) == 0:
+		return out, fault.New(fault.NotFound, "Upstream has no files that this source takes. Check its settings.")
+	case 2*out.Counts.Deleted > len(known) && !confirm:
+		return out, fault.New(fault.Conflict, "Upstream has %d of the %d files of this source. Confirm the sync to remove the others, or correct the settings.",
+			len(known)-out.Counts.Deleted, len(known)).In(fieldShrunk)
+	}
+	if dir == "" {
+		return out, nil
+	}
+	return out, s.save()
+}
+
+// fieldShrunk marks the error of a sync that would remove most files.
+const fieldShrunk = "confirm"
+
+// publish shows a commit, and stores the manifest of what it shows.
+func (m *Manager) publish(ctx context.Context, r *run, at space.CommitID) error {
+	files, err := readStage(m.stageDir(r.Run))
+	if err != nil {
+		return damagedStage(err)
+	}
+	if _, err := m.o.Sources.Switch(ctx, r.Source, at, r.Reset); err != nil {
+		return err
+	}
+	return m.storeManifest(ctx, r.Source, files)
+}
+
+func (m *Manager) limits() limits {
+	return limits{files: m.o.MaxFiles, file: m.o.Env.MaxFileBytes, source: m.o.Env.MaxBytes}
+}
+
+// upstream opens the upstream of a sync. done removes its scratch directory.
+func (m *Manager) upstream(row syncRow) (u upstream.Upstream, env *upstream.Env, done func(), err error) {
+	if u, err = upstream.Open(row.Kind, []byte(row.Settings)); err != nil {
+		return nil, nil, nil, err
+	}
+	e := m.o.Env
+	e.Trusted = nil
+	if row.Trusted {
+		e.Trusted = trustedBy(addresses(row.Settings))
+	}
+	if err := os.MkdirAll(m.o.Dir, 0o700); err != nil {
+		return nil, nil, nil, err
+	}
+	if e.Scratch, err = os.MkdirTemp(m.o.Dir, "scratch-"); err != nil {
+		return nil, nil, nil, err
+	}
+	return u, &e, func() {
+		if err := os.RemoveAll(e.Scratch); err != nil {
+			m.o.Logger.Warn("the files of a sync were not removed", "error", err)
+		}
+	}, nil
+}
+
+// quiet passes warnings on. The engine logs each of its own steps as information.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+}

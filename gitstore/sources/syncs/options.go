@@ -1,0 +1,77 @@
+package syncs
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/upstream"
+	"satchel/internal/database"
+	"satchel/internal/space"
+)
+
+// Store holds the spaces of synced sources; see *gitstore.Store.
+type Store interface {
+	space.Committer
+	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
+	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
+	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
+}
+
+// The defaults of Options, and the limits of a schedule.
+const (
+	DefaultEvery    = 6 * time.Hour
+	MinEvery        = 5 * time.Minute
+	MaxEvery        = 30 * 24 * time.Hour
+	DefaultAtOnce   = 2
+	DefaultRetries  = 2
+	DefaultRetry    = time.Second
+	DefaultMaxFiles = sources.DefaultMaxFiles
+)
+
+// Options configure a Manager. DB, Workflows, Store, Sources, Env and Dir are required.
+type Options struct {
+	DB *database.DB
+	// Workflows is the URL of the database that holds the state of running syncs:
+	// sqlite:PATH or postgres://…
+	Workflows string
+	Store     Store
+	Sources   *sources.Manager
+	// Env is what upstreams use. Scratch and Trusted are set for each sync.
+	Env upstream.Env
+	// Dir is the directory of stages.
+	Dir string
+	// AtOnce limits the syncs that run at the same time.
+	AtOnce int
+	// Retries is how often a step is repeated within a sync if upstream does not answer. Retry
+	// is the delay before the first repetition.
+	Retries int
+	Retry   time.Duration
+	// MaxFiles limits the files of a source.
+	MaxFiles int
+	Now      func() time.Time
+	Logger   *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.AtOnce == 0 {
+		o.AtOnce = DefaultAtOnce
+	}
+	if o.Retries == 0 {
+		o.Retries = DefaultRetries
+	}
+	if o.Retry == 0 {
+		o.Retry = DefaultRetry
+	}
+	if o.MaxFiles == 0 {
+		o.MaxFiles = DefaultMaxFiles
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

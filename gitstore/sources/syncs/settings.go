@@ -1,0 +1,351 @@
+package syncs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/upstream"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Setting says what a source follows, and how often.
+type Setting struct {
+	// Kind and Settings are the upstream. If Kind is empty, URL is an address that a person
+	// pasted, from which they follow.
+	Kind     string          `json:"kind,omitempty"`
+	URL      string          `json:"url,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+	// Every is the interval between syncs in seconds. Nil means the default, and 0 only on
+	// request.
+	Every *int64 `json:"every,omitempty"`
+	// Trusted allows addresses in private networks, and directories of this machine.
+	Trusted bool `json:"-"`
+}
+
+// Resolve returns the setting with its kind, and with settings that have their defaults. The error
+// is a fault.Invalid that names the wrong setting.
+func Resolve(s Setting) (Setting, error) {
+	var u upstream.Upstream
+	var err error
+	if s.Kind == "" {
+		var k upstream.Kind
+		if k, u, err = upstream.Recognize(s.URL); err != nil {
+			return s, err
+		}
+		s.Kind = k.Name
+		if len(s.Settings) > 0 {
+			u, err = merged(s, u)
+		}
+	} else {
+		u, err = upstream.Open(s.Kind, s.Settings)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.URL = ""
+	s.Settings, err = json.Marshal(u)
+	return s, err
+}
+
+// merged returns a recognized upstream with further settings, such as a branch.
+func merged(s Setting, found upstream.Upstream) (upstream.Upstream, error) {
+	all := map[string]json.RawMessage{}
+	for _, from := range []func() ([]byte, error){
+		func() ([]byte, error) { return json.Marshal(found) },
+		func() ([]byte, error) { return s.Settings, nil },
+	} {
+		b, err := from()
+		if err == nil {
+			err = json.Unmarshal(b, &all)
+		}
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "The settings of a source must be an object.")
+		}
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	return upstream.Open(s.Kind, b)
+}
+
+func everyOf(s Setting) (time.Duration, error) {
+	if s.Every == nil {
+		return DefaultEvery, nil
+	}
+	every := time.Duration(*s.Every) * time.Second
+	if every != 0 && (every < MinEvery || every > MaxEvery) {
+		return 0, fault.New(fault.Invalid, "The interval between syncs is 5 minutes to 30 days, or 0 for syncs on request only.").In("every")
+	}
+	return every, nil
+}
+
+// Add publishes a source that follows an upstream into the space src.Space, which must exist.
+// Its first sync is due at once. The errors are those of Resolve and of sources.AddSynced.
+func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.Source, error) {
+	s, err := Resolve(s)
+	if err != nil {
+		return space.Source{}, err
+	}
+	every, err := everyOf(s)
+	if err != nil {
+		return space.Source{}, err
+	}
+	src.Kind = space.SourceKind(s.Kind)
+	row := syncRow{
+		SourceID: src.ID, SpaceID: string(src.Space), Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted,
+		Every: every.Milliseconds(), State: string(space.SyncNew), Next: database.Millis(m.o.Now()),
+	}
+	if err := m.storeNew(ctx, row); err != nil {
+		return space.Source{}, err
+	}
+	if src, err = m.o.Sources.AddSynced(ctx, src); err != nil {
+		return space.Source{}, errors.Join(err, m.deleteRows(context.WithoutCancel(ctx), row.SourceID))
+	}
+	m.mu.Lock()
+	m.entries[row.SourceID] = &entry{row: row}
+	m.owned[src.Space] = true
+	m.mu.Unlock()
+	m.rouse()
+	return src, nil
+}
+
+// Change changes what a source follows, and how often. New settings are fetched at once.
+func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
+	m.mu.Lock()
+	e := m.entries[id]
+	m.mu.Unlock()
+	if e == nil {
+		return sources.NotThere(id)
+	}
+	m.mu.Lock()
+	row := e.row
+	m.mu.Unlock()
+	if s.Every != nil {
+		every, err := everyOf(s)
+		if err != nil {
+			return err
+		}
+		row.Every, row.Next = every.Milliseconds(), 0
+		if every > 0 {
+			row.Next = database.Millis(m.o.Now().Add(every))
+		}
+	}
+	if len(s.Settings) > 0 {
+		s.Kind = row.Kind
+		resolved, err := Resolve(s)
+		if err != nil {
+			return err
+		}
+		if string(resolved.Settings) != row.Settings {
+			row.Settings, row.Trusted = string(resolved.Settings), s.Trusted
+			row.Version, row.Next = "", database.Millis(m.o.Now())
+		}
+	}
+	if err := m.store(ctx, row); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	e.row = row
+	m.mu.Unlock()
+	m.rouse()
+	return nil
+}
+
+// Remove ends the sync of a source, and unpublishes the source. Its space stays.
+func (m *Manager) Remove(ctx context.Context, id string) error {
+	m.mu.Lock()
+	e := m.entries[id]
+	if e == nil {
+		m.mu.Unlock()
+		return sources.NotThere(id)
+	}
+	delete(m.entries, id)
+	r := e.run
+	m.mu.Unlock()
+	if r != nil {
+		r.cancel(errRemoved)
+	}
+	err := m.o.Sources.Remove(ctx, space.SpaceID(e.row.SpaceID), id)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = nil // its publication has ended
+	}
+	return errors.Join(err, m.deleteRows(ctx, id))
+}
+
+// Space returns the space of a source.
+func (m *Manager) Space(id string) (space.SpaceID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[id]
+	if e == nil {
+		return "", sources.NotThere(id)
+	}
+	return space.SpaceID(e.row.SpaceID), nil
+}
+
+// Limits of a preview.
+const (
+	previewFiles  = 200
+	previewTitles = 10
+)
+
+// Preview returns what a source with a setting would contain. It fetches a limited count of files, and
+// keeps none of them.
+func (m *Manager) Preview(ctx context.Context, s Setting) (space.SyncPreview, error) {
+	s, err := Resolve(s)
+	if err != nil {
+		return space.SyncPreview{}, err
+	}
+	u, env, done, err := m.upstream(syncRow{Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted})
+	if err != nil {
+		return space.SyncPreview{}, err
+	}
+	defer done()
+	st, err := newStage("", nil, true, m.limits(), func(int, int) {})
+	if err != nil {
+		return space.SyncPreview{}, err
+	}
+	st.enough = previewFiles
+	_, err = u.Fetch(ctx, env, st)
+	out := space.SyncPreview{Kind: space.SourceKind(s.Kind), Settings: s.Settings, More: errors.Is(err, errEnough), Titles: []string{}}
+	if err != nil && !out.More {
+		return space.SyncPreview{}, err
+	}
+	files := st.list()
+	out.SyncCounts = compare(nil, files)
+	out.Files, out.Skipped = max(len(files), st.total), st.skipped
+	for _, f := range files[:min(previewTitles, len(files))] {
+		title := f.Title
+		if title == "" {
+			title = string(f.Path)
+		}
+		out.Titles = append(out.Titles, title)
+	}
+	return out, nil
+}
+
+// DryRun returns what a sync would change. It changes nothing.
+func (m *Manager) DryRun(ctx context.Context, id string, progress func(space.SyncProgress)) (space.SyncPreview, error) {
+	m.mu.Lock()
+	e := m.entries[id]
+	m.mu.Unlock()
+	if e == nil {
+		return space.SyncPreview{}, sources.NotThere(id)
+	}
+	m.mu.Lock()
+	row := e.row
+	m.mu.Unlock()
+	got, err := m.stageUpstream(ctx, row, "", false, true, func(done, total int) {
+		progress(space.SyncProgress{Step: "fetch", Done: done, Total: total})
+	})
+	if err != nil {
+		return space.SyncPreview{}, err
+	}
+	return space.SyncPreview{Kind: space.SourceKind(row.Kind), Settings: json.RawMessage(row.Settings), SyncCounts: got.Counts, Titles: []string{}}, nil
+}
+
+// addresses returns the addresses in the settings of an upstream, such as
+// https://docs.example.com/guide, and github.com/nuxt/nuxt of the key repo.
+func addresses(settings string) []string {
+	var all any
+	if json.Unmarshal([]byte(settings), &all) != nil {
+		return nil
+	}
+	var out []string
+	host := "github.com"
+	var walk func(key string, v any)
+	walk = func(key string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, x := range v {
+				walk(k, x)
+			}
+		case []any:
+			for _, x := range v {
+				walk(key, x)
+			}
+		case string:
+			switch {
+			case key == "repo":
+				out = append(out, "https://"+host+"/"+v)
+			case strings.Contains(v, "://") || strings.HasPrefix(v, "/") && (key == "path" || key == "url"):
+				out = append(out, v)
+			}
+		}
+	}
+	if top, ok := all.(map[string]any); ok {
+		if h, ok := top["host"].(string); ok && h != "" {
+			host = h
+		}
+	}
+	walk("", all)
+	return out
+}
+
+// addressOf returns the first address of a sync, for commits.
+func addressOf(row syncRow) string {
+	if all := addresses(row.Settings); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// trustedBy returns a function that reports whether an address is on a host, or in a directory, of
+// the settings. A page of a trusted site must not lead to other private hosts.
+func trustedBy(settings []string) func(string) bool {
+	return func(address string) bool {
+		a, err := url.Parse(address)
+		if err != nil {
+			return false
+		}
+		for _, s := range settings {
+			if s == address || strings.HasPrefix(s, "/") && strings.HasPrefix(address, strings.TrimSuffix(s, "/")+"/") {
+				return true
+			}
+			if u, err := url.Parse(s); err == nil && a.Host != "" && u.Scheme == a.Scheme && u.Host == a.Host {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Allowed reports whether every address of the settings is on a list. An entry is a host, or a host
+// with the beginning of a path, such as github.com/nuxt/*.
+func Allowed(list []string, settings json.RawMessage) bool {
+	all := addresses(string(settings))
+	for _, s := range all {
+		u, err := url.Parse(s)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || !allowed(list, u) {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+func allowed(list []string, u *url.URL) bool {
+	path := strings.ToLower(strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git"))
+	if strings.Contains("/"+path+"/", "/../") {
+		return false
+	}
+	for _, entry := range list {
+		host, under, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(entry, "*"), "/")), "/")
+		if host == strings.ToLower(u.Host) && (under == "" || path == under || strings.HasPrefix(path, under+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+func faultOf(err error) *fault.Error {
+	f, _ := errors.AsType[*fault.Error](err)
+	return f
+}

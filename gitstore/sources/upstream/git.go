@@ -1,0 +1,135 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// git is a repository of any git server.
+type git struct {
+	URL string `json:"url"`
+	gitFiles
+}
+
+func gitKind() Kind {
+	return Kind{
+		Name: "git", Title: "Git repository", New: func() Upstream { return &git{} },
+		Recognize: func(u *url.URL) Upstream {
+			if strings.HasSuffix(u.Path, ".git") {
+				return &git{URL: u.String()}
+			}
+			return nil
+		},
+	}
+}
+
+func (g *git) Validate() error {
+	g.URL = strings.TrimSpace(g.URL)
+	if g.URL == "" {
+		return fault.New(fault.Invalid, "A git source needs the URL of a repository.").In("url")
+	}
+	return g.validate()
+}
+
+func (g *git) endpoint(env *Env) transport.Endpoint {
+	return transport.Endpoint{URL: g.URL, Trusted: env.Trusted != nil && env.Trusted(g.URL)}
+}
+
+func (g *git) Check(ctx context.Context, env *Env) (State, error) {
+	return tip(ctx, env, g.endpoint(env), g.Branch)
+}
+
+func (g *git) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
+	return g.fetch(ctx, env, g.endpoint(env), g.permalink, sink)
+}
+
+// permalink returns the address of a file. Most git servers do not share a form, so the
+// address names the repository, the branch and the path.
+func (g *git) permalink(p string) string {
+	u := strings.TrimSuffix(g.URL, ".git") + "#" + p
+	if g.Branch != "" {
+		u = strings.TrimSuffix(g.URL, ".git") + "#" + g.Branch + ":" + p
+	}
+	return u
+}
+
+// tip returns the commit of a remote's branch; an empty branch is the remote's default.
+func tip(ctx context.Context, env *Env, e transport.Endpoint, branch string) (State, error) {
+	refs, err := env.Remotes.List(ctx, e)
+	if err != nil {
+		return "", gitFault(err)
+	}
+	if branch == "" {
+		branch = refs.Default
+	}
+	commit, ok := refs.Heads[branch]
+	if !ok {
+		return "", fault.New(fault.NotFound, "The repository has no branch %q.", branch).In("branch")
+	}
+	return State(commit), nil
+}
+
+// gitFault converts an error of a remote. Its code decides whether the sync tries again.
+func gitFault(err error) error {
+	e, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		return err
+	}
+	to := func(code fault.Code, text string) error {
+		f := fault.Wrap(err, code, "%s", text)
+		f.RetryAfter = e.RetryAfter
+		return f
+	}
+	switch e.Problem {
+	case transport.Auth, transport.Forbidden:
+		return to(fault.Forbidden, "The repository refuses access. Check that it exists, and that Satchel may read it.")
+	case transport.Gone:
+		return to(fault.NotFound, "There is no such repository, or Satchel may not read it.")
+	case transport.Moved:
+		return to(fault.NotFound, "The repository has moved to "+cleanHost(e.Target)+". Change the source's URL.")
+	case transport.NoBranch:
+		return to(fault.NotFound, "The repository has no branch of this name.")
+	case transport.OverLimit, transport.TooLarge:
+		return to(fault.TooLarge, "The repository is larger than a source may be. Name a smaller one.")
+	case transport.RateLimited:
+		return to(fault.Limited, "The git server asks Satchel to wait.")
+	case transport.BlockedAddress, transport.BadURL:
+		return to(fault.Invalid, "This URL cannot be used. Use an https URL of a public host.")
+	case transport.Malformed:
+		return to(fault.Damaged, "The repository's data is damaged or dangerous.")
+	}
+	return to(fault.Unavailable, "The git server cannot be reached, or failed.")
+}
+
+func cleanHost(host string) string {
+	if host == "" {
+		return "another address"
+	}
+	return host
+}
+
+// under returns the path of a file below dir, and false if the file is elsewhere.
+func under(dir, p string) (string, bool) {
+	if dir == "" {
+		return p, true
+	}
+	return strings.CutPrefix(p, dir+"/")
+}
+
+// cleanDir checks a directory of a repository or of a source.
+func cleanDir(dir, setting string) (string, error) {
+	dir = strings.Trim(strings.TrimSpace(dir), "/")
+	if dir == "" || dir == "." {
+		return "", nil
+	}
+	if _, err := space.ParsePath(dir); err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "%s", fault.PublicOf(err)).In(setting)
+	}
+	return dir, nil
+}

@@ -1,0 +1,160 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// gitHub is one or more repositories of a GitHub server. The App's token is used for
+// repositories that it can read; others must be public.
+type gitHub struct {
+	// Host is the server; default github.com. The operator must allow others.
+	Host string `json:"host,omitempty"`
+	gitHubRepository
+	// AdditionalSyncs are further directories or repositories of the same source.
+	AdditionalSyncs []gitHubRepository `json:"additional_syncs,omitempty"`
+}
+
+// gitHubRepository is the part of a repository that a source takes.
+type gitHubRepository struct {
+	// Repo is the repository, as owner/name.
+	Repo string `json:"repo"`
+	gitFiles
+}
+
+const (
+	gitHubHost         = "github.com"
+	maxAdditionalSyncs = 20
+)
+
+var repoForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
+
+func gitHubKind() Kind {
+	return Kind{
+		Name: "github", Title: "GitHub repository", New: func() Upstream { return &gitHub{} },
+		Recognize: recognizeGitHub,
+	}
+}
+
+// recognizeGitHub reads github.com/OWNER/NAME, with /tree/BRANCH/DIRECTORY if there is one.
+// A branch with a slash cannot be told from a directory, so the first word is the branch.
+func recognizeGitHub(u *url.URL) Upstream {
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if u.Host != gitHubHost && u.Host != "www."+gitHubHost || len(parts) < 2 {
+		return nil
+	}
+	g := &gitHub{gitHubRepository: gitHubRepository{Repo: parts[0] + "/" + strings.TrimSuffix(parts[1], ".git")}}
+	if len(parts) >= 4 && parts[2] == "tree" {
+		g.Branch, g.ContentPath = parts[3], strings.Join(parts[4:], "/")
+	}
+	return g
+}
+
+func (g *gitHub) Validate() error {
+	g.Host = cmp.Or(strings.ToLower(strings.TrimSpace(g.Host)), gitHubHost)
+	if strings.ContainsAny(g.Host, "/@? ") {
+		return fault.New(fault.Invalid, "The host is a name such as github.example.com.").In("host")
+	}
+	if len(g.AdditionalSyncs) > maxAdditionalSyncs {
+		return fault.New(fault.Invalid, "A source can have %d additional syncs. Add another source for more.", maxAdditionalSyncs).In("additional_syncs")
+	}
+	for r := range g.all() {
+		if r.Repo = strings.Trim(strings.TrimSpace(r.Repo), "/"); !repoForm.MatchString(r.Repo) {
+			return fault.New(fault.Invalid, "The repository is written owner/name, such as nuxt/nuxt.").In("repo")
+		}
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all yields the repository and the additional ones.
+func (g *gitHub) all() func(yield func(*gitHubRepository) bool) {
+	return func(yield func(*gitHubRepository) bool) {
+		if !yield(&g.gitHubRepository) {
+			return
+		}
+		for i := range g.AdditionalSyncs {
+			if !yield(&g.AdditionalSyncs[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (transport.Endpoint, error) {
+	e := transport.Endpoint{URL: "https://" + g.Host + "/" + r.Repo + ".git"}
+	if env.Token == nil {
+		return e, nil
+	}
+	token, err := env.Token(ctx, g.Host, r.Repo)
+	if err == nil && token != "" {
+		e.Credential = space.Credential{Secret: token}
+	}
+	return e, err
+}
+
+// Check returns the tips of all repositories, separated by spaces.
+func (g *gitHub) Check(ctx context.Context, env *Env) (State, error) {
+	var tips []string
+	for r := range g.all() {
+		e, err := g.endpoint(ctx, env, r)
+		if err != nil {
+			return "", err
+		}
+		t, err := tip(ctx, env, e, r.Branch)
+		if err != nil {
+			return "", err
+		}
+		tips = append(tips, string(t))
+	}
+	return State(strings.Join(tips, " ")), nil
+}
+
+func (g *gitHub) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
+	var tips []string
+	counted := &totals{Sink: sink}
+	for r := range g.all() {
+		e, err := g.endpoint(ctx, env, r)
+		if err != nil {
+			return "", err
+		}
+		t, err := r.fetch(ctx, env, e, func(p string) string { return g.permalink(r, p) }, counted)
+		if err != nil {
+			return "", err
+		}
+		tips = append(tips, string(t))
+	}
+	return State(strings.Join(tips, " ")), nil
+}
+
+func (g *gitHub) permalink(r *gitHubRepository, p string) string {
+	words := strings.Split(p, "/")
+	for i, w := range words {
+		words[i] = url.PathEscape(w)
+	}
+	return "https://" + g.Host + "/" + r.Repo + "/blob/" + cmp.Or(r.Branch, "HEAD") + "/" + strings.Join(words, "/")
+}
+
+// totals adds up the files that the parts of a source expect.
+type totals struct {
+	Sink
+	parts []int
+}
+
+func (t *totals) Expect(files int) {
+	t.parts = append(t.parts, files)
+	sum := 0
+	for _, n := range t.parts {
+		sum += n
+	}
+	t.Sink.Expect(sum)
+}

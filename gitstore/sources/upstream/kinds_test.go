@@ -1,0 +1,54 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"satchel/gitstore/sources/upstream"
+	"satchel/internal/fault"
+)
+
+func TestOpenNamesTheWrongSetting(t *testing.T) {
+	for _, c := range []struct{ kind, settings, field, hint string }{
+		{"gti", `{}`, "kind", "git"},
+		{"git", `{"ulr": "https://a.example/b.git"}`, "ulr", `"url"`},
+		{"git", `{"url": 5}`, "url", ""},
+		{"git", `{}`, "url", ""},
+		{"git", `{"url": "https://a.example/b.git", "content_path": "../x"}`, "content_path", ""},
+		{"git", `[]`, "", ""},
+		{"github", `{"repo": "nuxt"}`, "repo", "owner/name"},
+		{"github", `{"repo": "nuxt/nuxt", "additional_syncs": [{"repo": "x"}]}`, "repo", ""},
+	} {
+		_, err := upstream.Open(c.kind, []byte(c.settings))
+		if fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != c.field || !strings.Contains(fault.PublicOf(err), c.hint) {
+			t.Errorf("%s %s: %v, field %q", c.kind, c.settings, err, fault.FieldOf(err))
+		}
+	}
+}
+
+func TestRecognize(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://github.com/nuxt/nuxt":                  `github {"repo":"nuxt/nuxt"}`,
+		"github.com/nuxt/nuxt.git":                      `github {"repo":"nuxt/nuxt"}`,
+		"https://github.com/nuxt/nuxt/tree/main/docs/a": `github {"branch":"main","content_path":"docs/a","repo":"nuxt/nuxt"}`,
+		"https://git.example/team/handbook.git":         `git {"url":"https://git.example/team/handbook.git"}`,
+	} {
+		k, u, err := upstream.Recognize(address)
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		b, _ := json.Marshal(u)
+		var settings map[string]any
+		json.Unmarshal(b, &settings)
+		delete(settings, "host")
+		b, _ = json.Marshal(settings)
+		if got := k.Name + " " + string(b); got != want {
+			t.Errorf("%s is %s", address, got)
+		}
+	}
+	if _, _, err := upstream.Recognize("::"); fault.CodeOf(err) != fault.Invalid {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,91 @@
+package space
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SyncState says how the last sync of a source ended.
+type SyncState string
+
+// The states of a sync. In every state the source shows the last complete sync.
+const (
+	SyncNew       SyncState = "new"       // there was no complete sync yet
+	SyncReady     SyncState = "ready"     // the source has what upstream has
+	SyncUnchanged SyncState = "unchanged" // of a run: upstream had no changes
+	SyncFailed    SyncState = "failed"    // upstream did not answer, or the sync failed; it is tried again
+	SyncLimited   SyncState = "limited"   // upstream asked to wait; it is tried again
+	SyncGone      SyncState = "gone"      // upstream does not exist any more
+	SyncRefused   SyncState = "refused"   // upstream refuses access, or the settings are wrong
+	SyncStopped   SyncState = "stopped"   // the sync would remove most files; a person must confirm it
+	SyncCanceled  SyncState = "canceled"  // a person canceled the sync
+	SyncRunning   SyncState = "running"   // of a run
+	SyncEnded     SyncState = "ended"     // the source was unpublished, or the person who added it is gone
+)
+
+// Sync describes how a source follows its upstream. The JSON is part of the command line's
+// contract.
+type Sync struct {
+	Source   string          `json:"source"`
+	Space    SpaceID         `json:"space"`
+	Kind     SourceKind      `json:"kind"`
+	Settings json.RawMessage `json:"settings"`
+	// Every is the interval between syncs in seconds. 0 means only on request.
+	Every int64     `json:"every"`
+	State SyncState `json:"state"`
+	// Problem says what is wrong and what to do.
+	Problem string `json:"problem,omitempty"`
+	// Version is the state of upstream that the source shows, such as a commit.
+	Version string    `json:"version,omitempty"`
+	Checked time.Time `json:"checked,omitzero"` // the last successful sync
+	Next    time.Time `json:"next,omitzero"`
+	// Running is the progress of the running sync.
+	Running *SyncProgress `json:"running,omitempty"`
+	// Runs are the last syncs, newest first. Syncs that found no changes are left out.
+	Runs []SyncRun `json:"runs"`
+}
+
+// SyncProgress is the progress of a running sync.
+type SyncProgress struct {
+	Step  string `json:"step"` // check, fetch, commit or publish
+	Done  int    `json:"done"` // files
+	Total int    `json:"total"`
+}
+
+// SyncCounts counts the files of a sync.
+type SyncCounts struct {
+	Files   int   `json:"files"`
+	Bytes   int64 `json:"bytes"`
+	Added   int   `json:"added"`
+	Changed int   `json:"changed"`
+	Deleted int   `json:"deleted"`
+	Renamed int   `json:"renamed"`
+	// Skipped counts the files that upstream has but that could not be fetched, by reason.
+	Skipped map[string]int `json:"skipped,omitempty"`
+}
+
+// Differs reports whether the sync changed any file.
+func (c SyncCounts) Differs() bool { return c.Added+c.Changed+c.Deleted+c.Renamed > 0 }
+
+// SyncRun is one sync of a source.
+type SyncRun struct {
+	ID      string    `json:"id"`
+	Source  string    `json:"source"`
+	State   SyncState `json:"state"`
+	Problem string    `json:"problem,omitempty"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Version string    `json:"version,omitempty"`
+	Commit  CommitID  `json:"commit,omitempty"`
+	SyncCounts
+}
+
+// SyncPreview is what a sync would change, or what a new source would contain.
+type SyncPreview struct {
+	Kind     SourceKind      `json:"kind"`
+	Settings json.RawMessage `json:"settings"`
+	SyncCounts
+	// More reports that upstream has more files than were fetched for the preview.
+	More   bool     `json:"more"`
+	Titles []string `json:"titles"` // of the first files
+}
