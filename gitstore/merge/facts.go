@@ -91,8 +91,8 @@ func (x *merging) mixed(c conflict, merged packfile.TreeEntry) (bool, error) {
 	return says[3] != ours, nil
 }
 
-// stated reports whether the user said our version of a fact, and an AI or an import is the
-// source of theirs.
+// stated reports whether the user said the fact on our side, and an AI or an import wrote the
+// fact on the other side.
 func (x *merging) stated(c conflict) (bool, error) {
 	if _, _, ok := facts.Place(c.path); !ok || !c.ours.IsPlain() || !c.theirs.IsPlain() {
 		return false, nil
