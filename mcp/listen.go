@@ -72,7 +72,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 		return
 	}
 	out.open()
-	s.deliver(ctx, r, p, found.watch, out, nil)
+	s.deliver(ctx, r, p, found.subscriber, out, nil)
 }
 
 // beginStream counts a listening stream until end is called. It calls cancel when the

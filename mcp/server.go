@@ -21,12 +21,12 @@ import (
 // Server is an http.Handler for the MCP endpoint and its RFC 9728 documents. It is safe for
 // concurrent use.
 type Server struct {
-	o        Options
-	inner    http.Handler
-	sessions *sessions
-	watches  *watches
-	limits   *limits
-	own      map[string]method
+	o           Options
+	inner       http.Handler
+	sessions    *sessions
+	subscribers *subscribers
+	limits      *limits
+	own         map[string]method
 	// fixtures are additional tools, resources and prompts for the conformance suite. They
 	// are nil in all other builds.
 	fixtures *fixtures
@@ -46,8 +46,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watches{of: make(map[space.SpaceID]map[*watch]bool)}
-	s := &Server{o: o, sessions: newSessions(o, w), watches: w, limits: newLimits(o), fixtures: newFixtures(),
+	w := &subscribers{of: make(map[space.SpaceID]map[*subscriber]bool)}
+	s := &Server{o: o, sessions: newSessions(o, w), subscribers: w, limits: newLimits(o), fixtures: newFixtures(),
 		callsFinished: make(chan struct{}), allFinished: make(chan struct{})}
 	s.calls, s.endCalls = context.WithCancel(context.Background())
 	s.streams, s.endStreams = context.WithCancel(context.Background())

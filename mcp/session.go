@@ -16,12 +16,12 @@ import (
 // session is the state of a legacy client's initialize handshake: the principal and the
 // client's description of itself. mcp-go does not store it.
 type session struct {
-	id      string
-	user    space.UserID
-	grant   space.GrantID
-	version string
-	client  clientInfo
-	watch   *watch
+	id         string
+	user       space.UserID
+	grant      space.GrantID
+	version    string
+	client     clientInfo
+	subscriber *subscriber
 	// conversation is the state that the tools keep for the session.
 	conversation tools.Conversation
 
@@ -39,16 +39,16 @@ type session struct {
 // sessions holds the legacy sessions. Their number is limited for each user and in total.
 // It needs no goroutine: each call removes the expired sessions at the front of order.
 type sessions struct {
-	o       Options
-	watches *watches
-	mu      sync.Mutex
-	byID    map[string]*session
-	byUser  map[space.UserID]*list.List // of *session, least recently used first
-	order   *list.List                  // likewise, of everyone
+	o           Options
+	subscribers *subscribers
+	mu          sync.Mutex
+	byID        map[string]*session
+	byUser      map[space.UserID]*list.List // of *session, least recently used first
+	order       *list.List                  // likewise, of everyone
 }
 
-func newSessions(o Options, w *watches) *sessions {
-	return &sessions{o: o, watches: w, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
+func newSessions(o Options, w *subscribers) *sessions {
+	return &sessions{o: o, subscribers: w, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
 }
 
 // create creates a session of p's grant. If p's user or the server has too many sessions,
@@ -58,8 +58,8 @@ func (t *sessions) create(p auth.Principal, version string, c clientInfo) *sessi
 	defer t.mu.Unlock()
 	t.expire()
 	s := &session{id: newToken(), user: p.User, grant: p.Grant, version: version, client: c, used: t.o.Now(),
-		watch: newWatch(p.Space, resourcesNotice(), promptsNotice()),
-		calls: make(map[string]context.CancelFunc), ends: make(map[*context.CancelFunc]struct{})}
+		subscriber: newSubscriber(p.Space, resourceListChanged(), promptListChanged()),
+		calls:      make(map[string]context.CancelFunc), ends: make(map[*context.CancelFunc]struct{})}
 	l := t.byUser[p.User]
 	if l == nil {
 		l = list.New()
@@ -67,7 +67,7 @@ func (t *sessions) create(p auth.Principal, version string, c clientInfo) *sessi
 	}
 	s.mine, s.all = l.PushBack(s), t.order.PushBack(s)
 	t.byID[s.id] = s
-	t.watches.add(s.watch)
+	t.subscribers.add(s.subscriber)
 	for l.Len() > t.o.MaxSessions {
 		t.remove(l.Front().Value.(*session))
 	}
@@ -104,7 +104,7 @@ func (t *sessions) remove(s *session) {
 		return
 	}
 	delete(t.byID, s.id)
-	t.watches.remove(s.watch)
+	t.subscribers.remove(s.subscriber)
 	l := t.byUser[s.user]
 	l.Remove(s.mine)
 	if l.Len() == 0 {

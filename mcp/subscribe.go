@@ -24,7 +24,7 @@ func subscribe(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	if err != nil {
 		return nil, rq.resourceFailure(uri, err), true
 	}
-	if most := rq.s.o.MaxSubscriptions; !rq.session.watch.subscribe(uri, p, most) {
+	if most := rq.s.o.MaxSubscriptions; !rq.session.subscriber.subscribe(uri, p, most) {
 		rq.outcome = string(fault.Limited)
 		return nil, errorf(codeServer, "A session can subscribe to at most %d resources. Unsubscribe from one first.", most), true
 	}
@@ -39,7 +39,7 @@ func unsubscribe(_ context.Context, rq *request) (any, *rpcError, bool) {
 	if e != nil {
 		return nil, e, true
 	}
-	rq.session.watch.unsubscribe(uri)
+	rq.session.subscriber.unsubscribe(uri)
 	return struct{}{}, nil, true
 }
 
@@ -63,14 +63,14 @@ func listenTo(ctx context.Context, rq *request) (any, *rpcError, bool) {
 			return nil, errorf(protocol.INVALID_PARAMS, "The notifications to listen for must be an object with the members of the specification."), true
 		}
 	}
-	w := newWatch(rq.p.Space)
+	w := newSubscriber(rq.p.Space)
 	if asked.PromptsListChanged {
 		granted.PromptsListChanged = true
-		w.wanted[promptsNotice()] = ""
+		w.wanted[promptListChanged()] = ""
 	}
 	if asked.ResourcesListChanged {
 		granted.ResourcesListChanged = true
-		w.wanted[resourcesNotice()] = ""
+		w.wanted[resourceListChanged()] = ""
 	}
 	if most := rq.s.o.MaxSubscriptions; len(asked.ResourceSubscriptions) > most {
 		rq.outcome = string(fault.Limited)
@@ -87,8 +87,8 @@ func listenTo(ctx context.Context, rq *request) (any, *rpcError, bool) {
 			return nil, rq.failure(err, protocol.INVALID_PARAMS), true
 		}
 	}
-	rq.s.watches.add(w)
-	defer rq.s.watches.remove(w)
+	rq.s.subscribers.add(w)
+	defer rq.s.subscribers.remove(w)
 	meta := map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}
 	rq.out.notify(protocol.MethodNotificationSubscriptionsAcknowledged, map[string]any{"_meta": meta, "notifications": granted})
 	if !granted.IsEmpty() {

@@ -57,7 +57,7 @@ func factLine(f service.MemoryFact) string {
 	var about []string
 	short := f.Fact
 	short.Client, _, _ = strings.Cut(f.Client, "/") // without its version
-	if text := oneLine(short.Origin(), 60); text != "" {
+	if text := oneLine(short.Attribution(), 60); text != "" {
 		about = append(about, text)
 	}
 	if f.HasSure && f.Source == facts.Inferred {

@@ -44,7 +44,7 @@ func (s *Registry) recent(ctx context.Context, c Caller) (string, error) {
 			shown++
 			message, _, _ := strings.Cut(strings.TrimSpace(k.Message), "\n")
 			by := cmp.Or(client, k.Author.Name, "somebody")
-			if k.Client == "browser" {
+			if k.Client == space.ClientBrowser {
 				by = cmp.Or(k.Author.Name, "a person") + " in the browser"
 			}
 			fmt.Fprintf(&b, "- %s, %s: %s\n", k.Time.UTC().Format("2 January"), oneLine(by, 60), cmp.Or(oneLine(message, 120), "no comment"))

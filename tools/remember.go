@@ -110,7 +110,7 @@ func (s *Registry) rememberedText(f service.RememberedFact) string {
 
 // origin says where a fact comes from, in brackets.
 func origin(f service.MemoryFact) string {
-	about := []string{cmp.Or(oneLine(f.Origin(), 100), "said by the user")}
+	about := []string{cmp.Or(oneLine(f.Attribution(), 100), "said by the user")}
 	if f.Confirmed != "" {
 		about = append(about, f.Confirmed)
 	}

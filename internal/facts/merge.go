@@ -192,17 +192,16 @@ const (
 
 func (o Origin) person() bool { return o.Tool == ToolPages || o.Tool == ToolCommand }
 
-// ByPerson reports whether a person confirmed the fact, on the pages or on the command line.
-// Otherwise an AI or a program says that the user said it.
-func (f Fact) ByPerson() bool {
+// byPerson computes Fact.ByPerson.
+func (f Fact) byPerson() bool {
 	// Older files of facts name no tool.
-	old := f.Tool == "" && (f.Client == "browser" || f.Client == ToolCommand)
+	old := f.Tool == "" && (f.Client == space.ClientBrowser || f.Client == ToolCommand)
 	return f.Source == Explicit && (old || Origin{Tool: f.Tool}.person())
 }
 
-// Origin returns a few words that say where the fact comes from, or "" if the file has neither a
+// Attribution returns a few words that say where the fact comes from, or "" if the file has neither a
 // source nor a client.
-func (f Fact) Origin() string {
+func (f Fact) Attribution() string {
 	with := func(words, preposition string) string {
 		if f.Client == "" {
 			return words
@@ -210,7 +209,7 @@ func (f Fact) Origin() string {
 		return words + " " + preposition + " " + f.Client
 	}
 	switch {
-	case f.ByPerson():
+	case f.ByPerson:
 		return "confirmed by a person"
 	case f.Source == "" && f.Client == "":
 		return ""
@@ -293,7 +292,7 @@ func merge(doc []byte, s Statement, source string, by Origin, now time.Time) ([]
 		return doc, Kept
 	case same && !over:
 		outcome = Confirmed
-		if f.Source != source || !f.HasSure || f.Sure != s.sure() || by.person() && !f.ByPerson() {
+		if f.Source != source || !f.HasSure || f.Sure != s.sure() || by.person() && !f.ByPerson {
 			set = said
 		}
 		if f.Confirmed != day {

@@ -221,8 +221,8 @@ func TestOrigin(t *testing.T) {
 		{"confidence: 1", "", false},
 	} {
 		f := facts.Read([]byte("---\nvalue: v\n" + tt.doc + "\n---\n"))
-		if f.Origin() != tt.origin || f.ByPerson() != tt.person {
-			t.Errorf("%s: %q, %v", tt.doc, f.Origin(), f.ByPerson())
+		if f.Attribution() != tt.origin || f.ByPerson != tt.person {
+			t.Errorf("%s: %q, %v", tt.doc, f.Attribution(), f.ByPerson)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestAPersonConfirms(t *testing.T) {
 	said := facts.Statement{Value: "tea", Explicit: true}
 	doc, _ := facts.Merge(nil, said, facts.Origin{Client: "claude", Tool: "remember"}, day1)
 	doc, outcome := facts.Merge(doc, said, facts.Origin{Client: "browser", Tool: facts.ToolPages}, day1)
-	if f := facts.Read(doc); outcome != facts.Confirmed || !f.ByPerson() || f.Client != "browser" || f.Tool != "web" {
+	if f := facts.Read(doc); outcome != facts.Confirmed || !f.ByPerson || f.Client != "browser" || f.Tool != "web" {
 		t.Errorf("%s: %s", outcome, doc)
 	}
 	again, outcome := facts.Merge(doc, said, facts.Origin{Client: "claude", Tool: "remember"}, day1)
@@ -241,7 +241,7 @@ func TestAPersonConfirms(t *testing.T) {
 		t.Errorf("%s: %s", outcome, again)
 	}
 	other, _ := facts.Merge(doc, facts.Statement{Value: "coffee", Explicit: true}, facts.Origin{Client: "claude", Tool: "remember"}, day1)
-	if f := facts.Read(other); f.ByPerson() || f.Client != "claude" {
+	if f := facts.Read(other); f.ByPerson || f.Client != "claude" {
 		t.Errorf("%s", other)
 	}
 }

@@ -31,6 +31,9 @@ type Fact struct {
 	HasSure bool    `json:"-"`
 	Client  string  `json:"client,omitempty"` // that saved the fact
 	Tool    string  `json:"tool,omitempty"`   // of the client
+	// ByPerson reports that a person confirmed the fact, on the pages or on the command line.
+	// Otherwise an AI or a program says that the user said it.
+	ByPerson bool `json:"confirmed_by_person,omitempty"`
 	// Days, as YYYY-MM-DD. They are empty if the file has none.
 	FirstSeen string `json:"first_seen,omitempty"`
 	Confirmed string `json:"last_confirmed,omitempty"`
@@ -91,6 +94,7 @@ func Of(d frontmatter.Document) Fact {
 	}
 	f.Sure, f.HasSure = d.Number("confidence")
 	f.Confirmed = cmp.Or(Day(d.String("last_confirmed")), f.FirstSeen)
+	f.ByPerson = f.byPerson()
 	return f
 }
 

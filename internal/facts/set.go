@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"satchel/internal/frontmatter"
+	"satchel/internal/space"
 )
 
 // Field is one line of the front matter that is to be.
@@ -42,7 +43,7 @@ func New(fields ...Field) []byte {
 
 // Template returns the file of a fact without a value, for a person to fill in.
 func Template(now time.Time) []byte {
-	doc, _ := Merge(nil, Statement{Explicit: true}, Origin{Client: "browser", Tool: ToolPages}, now)
+	doc, _ := Merge(nil, Statement{Explicit: true}, Origin{Client: space.ClientBrowser, Tool: ToolPages}, now)
 	return doc
 }
 

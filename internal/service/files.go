@@ -101,7 +101,7 @@ func (s *Service) MergeText(ctx context.Context, base, ours, theirs []byte) ([]b
 func (a Actor) commitMeta(tool, message string) space.Meta {
 	m := space.Meta{Author: a.author, Message: message, Tool: tool, Client: a.label}
 	if a.kind == person {
-		m.Client, m.Tool = "browser", space.ToolWeb
+		m.Client, m.Tool = space.ClientBrowser, space.ToolWeb
 		switch tool {
 		case "", "remember", "forget": // the person has seen everything that changes
 		default:

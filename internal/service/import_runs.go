@@ -95,7 +95,7 @@ func (s *Service) StartImport(ctx context.Context, a Actor, in StartImportInput)
 	if s.running.Background == nil {
 		return None{}, fault.New(fault.Unavailable, "Only a running server can import from an address. Start it, or use satchel space import.")
 	}
-	meta := space.Meta{Author: who.author, Tool: ToolImport, Client: "browser", Message: "Import " + oneLine(in.URL)}
+	meta := space.Meta{Author: who.author, Tool: ToolImport, Client: space.ClientBrowser, Message: "Import " + oneLine(in.URL)}
 	return None{}, s.imports.start(s.running.Background, who.user, m.ID, in.URL, meta)
 }
 

@@ -35,8 +35,6 @@ type MemoryFact struct {
 	Key  string     `json:"key,omitempty"`
 	facts.Fact
 	Confidence *float64 `json:"confidence,omitempty"`
-	// PersonConfirmed is ByPerson of the fact.
-	PersonConfirmed bool         `json:"confirmed_by_person,omitempty"`
 	Expired         bool         `json:"expired,omitempty"`
 	Etag            space.BlobID `json:"etag"`
 }
@@ -91,7 +89,6 @@ func (v View) ReadFact(ctx context.Context, e space.Entry) (MemoryFact, error) {
 		out.Confirmed = "" // a wrong day does not put the fact first
 	}
 	out.Expired = out.Over(today)
-	out.PersonConfirmed = out.ByPerson()
 	return out, nil
 }
 

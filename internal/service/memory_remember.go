@@ -257,7 +257,7 @@ func (a Actor) memoryOrigin() facts.Origin {
 	o := facts.Origin{Client: cmp.Or(a.label, a.via), Tool: "remember"}
 	switch a.kind {
 	case person:
-		o = facts.Origin{Client: "browser", Tool: facts.ToolPages}
+		o = facts.Origin{Client: space.ClientBrowser, Tool: facts.ToolPages}
 	case operator:
 		o.Tool = facts.ToolCommand
 	}

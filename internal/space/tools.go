@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// ClientBrowser is the client in commits and facts that a person saves on the pages.
+const ClientBrowser = "browser"
+
 // The tools in commits, besides the tools that AIs call. On the pages, a person sees
 // everything that ToolWeb writes. The other tools of the pages restore or move content that
 // nobody has seen, so they do not confirm what an AI changed.

@@ -29,7 +29,7 @@ type factView struct {
 
 func factOf(f service.MemoryFact) factView {
 	return factView{
-		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client, Tool: f.Tool, ByPerson: f.PersonConfirmed,
+		Path: f.Path, Type: f.Type, Key: f.Key, Value: f.Value, Cut: f.Cut, Source: f.Source, Confidence: f.Confidence, Client: f.Client, Tool: f.Tool, ByPerson: f.ByPerson,
 		FirstSeen: f.FirstSeen, LastConfirmed: f.Confirmed, Expires: f.Expires, Expired: f.Expired, Problem: f.Problem, ETag: f.Etag,
 	}
 }

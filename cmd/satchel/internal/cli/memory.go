@@ -56,7 +56,7 @@ a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 						c.printf("%s\n", f.Advice)
 						for _, x := range f.Facts {
 							origin := ""
-							if text := x.Origin(); text != "" {
+							if text := x.Attribution(); text != "" {
 								origin = " (" + oneLine(text) + ")"
 							}
 							c.printf("  %s: %s%s\n", printable(x.Name()), oneLine(strings.ReplaceAll(cmp.Or(x.Problem, x.Value), "\n", " ")), origin)
@@ -73,7 +73,7 @@ a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 }
 
 func factRow(f service.MemoryFact) string {
-	origin, value := cmp.Or(f.Origin(), "unknown"), f.Value
+	origin, value := cmp.Or(f.Attribution(), "unknown"), f.Value
 	switch {
 	case f.Problem != "":
 		origin, value = "invalid", f.Problem

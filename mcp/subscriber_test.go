@@ -194,7 +194,7 @@ func TestPeopleWithoutAccessAreNotNotified(t *testing.T) {
 	}
 }
 
-// A stream ends when its token cannot be checked. The session's next stream sends what was due.
+// A stream ends when its token cannot be checked. The session's next stream sends what was pending.
 func TestChangesOutliveAnEndedStream(t *testing.T) {
 	v := &revocable{}
 	r := newRig(t, func(o *Options) { o.Verifier = v })
