@@ -8,7 +8,7 @@ import (
 
 // nearest returns the known name that a person most likely means, or "" if none is close.
 func nearest(unknown string, known []string) string {
-	if found := editdistance.Nearest(unknown, known); found != "" || len(unknown) > 100 {
+	if found := editdistance.Nearest(unknown, known); found != "" {
 		return found
 	}
 	// The name may be correct but in the wrong section.

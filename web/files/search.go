@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/service"
@@ -204,7 +205,7 @@ func meant(word string, words []string) bool {
 // factOf returns the value of a memory fact, which is in its front matter. It returns ""
 // for any other file.
 func factOf(path, text string) string {
-	if !strings.HasPrefix(path, "memory/") {
+	if !strings.HasPrefix(path, facts.Dir+"/") {
 		return ""
 	}
 	d, err := frontmatter.Parse([]byte(text))
