@@ -58,7 +58,7 @@ func For(mcp string) ([]Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []Client{claudeCode(mcp), claude(), chatGPT(), codex(mcp), cursor(mcp), vscode(mcp), gemini(mcp), other()}
+	all := []Client{claudeCode(mcp), claude(), chatGPT(), codex(mcp), cursor(mcp), vscode(mcp), gemini(mcp), openCode(mcp), qwen(mcp), copilot(mcp), other()}
 	for i := range all {
 		all[i].Files = append(all[i].Files, File{"README.md", all[i].readme(mcp)})
 	}

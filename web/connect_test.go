@@ -48,6 +48,8 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 		{"a key", "Visual Studio Code/1.104", []string{"vscode", "key", "other", ""}},
 		{"a key", "codex-mcp-client/0.169.0", []string{"codex", "key", "other", ""}},
 		{"a key", "gemini-cli-mcp-client/0.61.0", []string{"gemini-cli", "key", "other", ""}},
+		{"a key", "opencode/1.18.33", []string{"opencode", "key", "other", ""}},
+		{"a key", "qwen-code-mcp-client/0.9", []string{"qwen-code", "key", "other", ""}},
 		{"a key", "mcp-sdk/1", []string{"key", "other", ""}},
 		{"Claude Code", "mcp-sdk/1", []string{"key", "other", ""}}, // what it calls itself counts
 		{"Cursor at work", "", []string{"cursor", "key", "other", ""}},
@@ -60,7 +62,7 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 			since := strconv.FormatInt(h.clock().UnixMilli(), 10)
 			h.pass(time.Second)
 			h.keyCalls(c, h.ada, h.space.ID, tt.key, tt.as)
-			for _, slug := range []string{"claude-code", "claude", "claude-desktop", "chatgpt", "cursor", "vscode", "codex", "gemini-cli", "other", "key", ""} {
+			for _, slug := range []string{"claude-code", "claude", "claude-desktop", "chatgpt", "cursor", "vscode", "codex", "gemini-cli", "opencode", "qwen-code", "copilot-cli", "other", "key", ""} {
 				ticks := slices.Contains(tt.ticked, slug)
 				var got struct {
 					Clients []struct {

@@ -227,6 +227,8 @@ func TestConnectPages(t *testing.T) {
 		"claude-code": "claude mcp add --transport http --scope user satchel", "claude": "Add custom connector", "claude-desktop": "claude_desktop_config.json", "chatgpt": "Developer mode",
 		"cursor": `href="cursor://anysphere.cursor-deeplink/mcp/install?config=`, "vscode": "code --add-mcp", "other": "streamable HTTP", "key": "Bearer YOUR_KEY",
 		"codex": "codex mcp add satchel --url", "gemini-cli": "gemini mcp add --transport http --scope user satchel",
+		"opencode": "opencode mcp auth satchel", "qwen-code": "qwen mcp add --transport http satchel", "copilot-cli": "copilot mcp add --transport http satchel",
+		"mcp-remote": "npx", "code": "SATCHEL_KEY",
 	} {
 		if !strings.Contains(index.body, `href="/connect/`+slug+`"`) {
 			t.Errorf("%s is not in the list", slug)
@@ -249,7 +251,8 @@ func TestIntegrationsOnConnectPages(t *testing.T) {
 	b := h.as(h.eve)
 	for slug, id := range map[string]string{
 		"claude-code": "install", "gemini-cli": "install", "claude": "instructions", "claude-desktop": "instructions", "chatgpt": "instructions",
-		"codex": "instructions", "cursor": "instructions", "vscode": "instructions", "other": "instructions", "key": "",
+		"codex": "instructions", "cursor": "instructions", "vscode": "instructions", "opencode": "instructions", "qwen-code": "instructions", "copilot-cli": "instructions",
+		"mcp-remote": "", "code": "", "other": "instructions", "key": "",
 	} {
 		a := b.get("/connect/" + slug)
 		for _, x := range []string{"install", "instructions"} {

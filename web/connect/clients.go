@@ -22,6 +22,8 @@ type client struct {
 	Open     template.URL // opens the program with everything filled in
 	OpenWhat string
 
+	Samples []sample // programs that use the server
+
 	Install     string // installs the integration, in a shell
 	Text, Place string // the instructions to paste, and where
 }
@@ -33,6 +35,10 @@ func (c client) Called() string {
 		return "another client"
 	case "key":
 		return "a program with a key"
+	case "code":
+		return "your own agent"
+	case "mcp-remote":
+		return "a client through mcp-remote"
 	}
 	return c.Name
 }
@@ -58,11 +64,17 @@ func isClient(slug string, g service.Grant, name string) bool {
 		return says("cursor")
 	case "vscode":
 		return says("visualstudiocode", "vscode") && !says("cursor")
+	case "copilot-cli":
+		return says("copilot") && !says("visualstudiocode", "vscode")
+	case "opencode", "qwen-code":
+		return says(strings.TrimSuffix(slug, "-code"))
+	case "mcp-remote": // calls itself as the client that starts it does, with a suffix
+		return says("mcpremote", "mcpcliproxy")
 	case "codex":
 		return says("codex")
 	case "gemini-cli":
 		return says("gemini")
-	case "key":
+	case "key", "code":
 		return g.Kind == "key" && !g.Stdio()
 	}
 	return true // the page is not about a certain client
@@ -90,6 +102,12 @@ func (s *pages) clients() []client {
 		{Slug: "cursor", Name: "Cursor", About: "a link that fills everything in", OpenWhat: "Add it to Cursor"},
 		{Slug: "vscode", Name: "VS Code", About: "one command, or a file in the workspace"},
 		{Slug: "gemini-cli", Name: "Gemini CLI", About: "one command in a terminal"},
+		{Slug: "opencode", Name: "opencode", About: "two commands in a terminal"},
+		{Slug: "qwen-code", Name: "Qwen Code", About: "one command in a terminal"},
+		{Slug: "copilot-cli", Name: "Copilot CLI", About: "one command in a terminal"},
+		{Slug: "mcp-remote", Name: "A client of local servers", About: "through the program mcp-remote",
+			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "npx", "args": []string{"-y", "mcp-remote", mcp}}}})},
+		{Slug: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api/sandbox/search"))},
 		{Slug: "other", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp}}})},
 		{Slug: "key", Name: "Any other, with a key", About: "for programs that cannot sign in",

@@ -1,0 +1,79 @@
+package connect
+
+import "strings"
+
+// sample is a short program that uses the server with a key in SATCHEL_KEY.
+type sample struct {
+	ID, Title string
+	Needs     string // installs what the program needs; empty for nothing
+	Code      string
+}
+
+// Lines returns how many lines the program has.
+func (s sample) Lines() int { return strings.Count(s.Code, "\n") }
+
+// samples returns the programs for an MCP address and the address of the search.
+func samples(mcp, search string) []sample {
+	fill := strings.NewReplacer("{MCP}", mcp, "{SEARCH}", search)
+	all := []sample{
+		{"ai-sdk", "AI SDK", "npm install ai @ai-sdk/mcp", sampleAISDK},
+		{"typescript", "TypeScript SDK", "npm install @modelcontextprotocol/sdk", sampleTypeScript},
+		{"langchain", "LangChain", "npm install @langchain/mcp-adapters @langchain/core", sampleLangChain},
+		{"python", "Python, without a library", "", samplePython},
+	}
+	for i := range all {
+		all[i].Code = fill.Replace(all[i].Code)
+	}
+	return all
+}
+
+const sampleAISDK = `import { createMCPClient } from '@ai-sdk/mcp'
+
+const client = await createMCPClient({
+  transport: {
+    type: 'http',
+    url: '{MCP}',
+    headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_KEY}`" + ` },
+  },
+})
+const tools = await client.tools() // for generateText({ model, tools, … })
+console.log(Object.keys(tools))
+await client.close()
+`
+
+const sampleTypeScript = `import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+
+const client = new Client({ name: 'my-agent', version: '1.0.0' })
+await client.connect(new StreamableHTTPClientTransport(new URL('{MCP}'), {
+  requestInit: { headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_KEY}`" + ` } },
+}))
+const answer = await client.callTool({ name: 'instructions', arguments: {} })
+console.log(answer.content[0].text)
+await client.close()
+`
+
+const sampleLangChain = `import { MultiServerMCPClient } from '@langchain/mcp-adapters'
+
+const client = new MultiServerMCPClient({
+  satchel: {
+    transport: 'http',
+    url: '{MCP}',
+    headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_KEY}`" + ` },
+  },
+})
+const tools = await client.getTools() // for createAgent({ model, tools })
+console.log(tools.map((tool) => tool.name))
+await client.close()
+`
+
+const samplePython = `import json, os, urllib.request
+
+request = urllib.request.Request(
+    "{SEARCH}",
+    data=json.dumps({"query": "tea"}).encode(),
+    headers={"Authorization": "Bearer " + os.environ["SATCHEL_KEY"], "Content-Type": "application/json"},
+)
+for page in json.load(urllib.request.urlopen(request))["results"]:
+    print(page["path"], page["title"])
+`
