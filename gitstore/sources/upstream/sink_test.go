@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"testing"
@@ -41,6 +42,8 @@ func (s *sink) Known(url string) (upstream.File, bool) {
 	f, ok := s.known[url]
 	return f, ok
 }
+
+func (s *sink) Files() iter.Seq[upstream.File] { return maps.Values(s.known) }
 
 func (s *sink) Keep(_ context.Context, f upstream.File) error {
 	s.kept++
