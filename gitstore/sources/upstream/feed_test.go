@@ -1,27 +1,18 @@
 package upstream_test
 
 import (
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 )
 
 // A source has the newest entries of RSS, Atom and JSON feeds, and keeps those that the feed drops.
 func TestFeedKeepsWhatTheFeedDrops(t *testing.T) {
 	var body string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }))
-	t.Cleanup(server.Close)
-	env, s := newEnv(t), &sink{}
-	env.HTTP, env.Now = server.Client(), time.Now
-	u := open(t, "feed", fmt.Sprintf(`{"url": %q, "max_entries": 3}`, server.URL+"/blog/feed.xml"))
+	env, u, address := newDocument(t, "feed", `, "max_entries": 3`, &body)
+	s, site := &sink{}, strings.TrimSuffix(address, "/v1/document")
 	rss := `<rss version="2.0"><channel><item><title>A</title><link>/a</link><pubDate>Mon, 02 Nov 2026 10:00:00 GMT</pubDate><description>` +
 		`&lt;p&gt;See &lt;a href="b"&gt;B&lt;/a&gt;.&lt;/p&gt;</description></item><item><title>Old</title><link>/old</link><pubDate>Sun, 01 Nov 2026 10:00:00 GMT</pubDate></item></channel></rss>`
 	for i, step := range []struct {
@@ -44,13 +35,13 @@ func TestFeedKeepsWhatTheFeedDrops(t *testing.T) {
 		if got := s.paths(); !slices.EqualFunc(got, step.paths, strings.HasPrefix) || s.put != step.put || s.kept != step.kept {
 			t.Errorf("step %d: %q, %d new, %d kept", i, got, s.put, s.kept)
 		}
-		want := "---\ntitle: \"A\"\ndate: \"2026-11-02T10:00:00Z\"\nurl: \"" + server.URL + "/a\"\n---\n\n# A\n\nSee [B](" + server.URL + "/b).\n"
+		want := "---\ntitle: \"A\"\ndate: \"2026-11-02T10:00:00Z\"\nurl: \"" + site + "/a\"\n---\n\n# A\n\nSee [B](" + site + "/b).\n"
 		if got := s.content["2026-11-02-a.md"]; i < 2 && got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	for _, body = range []string{"<html><body>no</body></html>", "", "<rss><channel>" + strings.Repeat("<a:b>", 200)} {
-		if _, err := u.Fetch(t.Context(), env, upstream.Sink(s)); fault.CodeOf(err) != fault.Invalid {
+		if _, err := u.Fetch(t.Context(), env, s); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%.30q gives %v", body, err)
 		}
 	}

@@ -109,7 +109,7 @@ func (v *video) url() string { return youTubeSite + "/watch?v=" + v.id }
 type transcriber interface {
 	// transcript returns the cues of a video. The error is a *videoError if the video, or
 	// YouTube, is the cause.
-	transcript(ctx context.Context, v *video) ([]cue, error)
+	transcript(ctx context.Context, v *video) ([]caption, error)
 }
 
 // videoError says why a video has no transcript.
@@ -154,7 +154,7 @@ func (y *youTube) Fetch(ctx context.Context, env *Env, sink Sink) (State, error)
 		return "", err
 	}
 	old, taken := oldFiles(sink)
-	t := transcripts{ways: []transcriber{&captions{client: client, languages: y.Languages}}, stopped: map[transcriber]*videoError{}}
+	t := transcripts{ways: []transcriber{&webCaptions{client: client, languages: y.Languages}}, stopped: map[transcriber]*videoError{}}
 	if env.YtDlp != "" {
 		t.ways = append(t.ways, &ytDlp{program: env.YtDlp, languages: y.Languages, scratch: env.Scratch})
 	}
@@ -227,7 +227,7 @@ type transcripts struct {
 	stopped map[transcriber]*videoError
 }
 
-func (t *transcripts) get(ctx context.Context, v *video) ([]cue, error) {
+func (t *transcripts) get(ctx context.Context, v *video) ([]caption, error) {
 	var first *videoError
 	for _, way := range t.ways {
 		e := t.stopped[way]
@@ -277,7 +277,7 @@ func readVideoTag(s string) videoTag {
 	return videoTag{settings, n}
 }
 
-func lengthOf(cues []cue) (n int) {
+func lengthOf(cues []caption) (n int) {
 	for _, c := range cues {
 		n += len(c.text)
 	}
@@ -285,11 +285,11 @@ func lengthOf(cues []cue) (n int) {
 }
 
 // page returns the page of a video.
-func (v *video) page(cues []cue) []byte {
-	title := cmp.Or(oneLine(v.title), v.id)
+func (v *video) page(cues []caption) []byte {
+	title := cmp.Or(singleLine(v.title), v.id)
 	length := ""
 	if v.length > 0 {
-		length = clock(v.length)
+		length = playTime(v.length)
 	}
 	return slices.Concat(
 		frontMatter([2]string{"title", title}, [2]string{"channel", v.channel}, [2]string{"published", dateText(v.published)},

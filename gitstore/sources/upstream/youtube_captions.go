@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// captions gets the captions of a video as YouTube's own player does.
-type captions struct {
+// webCaptions gets the captions of a video as YouTube's own player does.
+type webCaptions struct {
 	client    *youTubeClient
 	languages []string
 }
@@ -28,7 +28,7 @@ type track struct {
 }
 
 // transcript implements transcriber.
-func (c *captions) transcript(ctx context.Context, v *video) ([]cue, error) {
+func (c *webCaptions) transcript(ctx context.Context, v *video) ([]caption, error) {
 	page, err := c.client.request(ctx, "/watch?hl=en&v="+v.id, nil)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (c *captions) transcript(ctx context.Context, v *video) ([]cue, error) {
 }
 
 // read reads a track. Empty captions have no cues.
-func (c *captions) read(ctx context.Context, t *track) ([]cue, error) {
+func (c *webCaptions) read(ctx context.Context, t *track) ([]caption, error) {
 	u, err := url.Parse(t.address)
 	if err != nil {
 		return nil, failed("the captions have no address")
@@ -87,7 +87,7 @@ func (c *captions) read(ctx context.Context, t *track) ([]cue, error) {
 	if err != nil {
 		return nil, err
 	}
-	cues, err := parseCues(content)
+	cues, err := parseCaptions(content)
 	if err != nil {
 		return nil, failed("%s", err)
 	}
@@ -174,7 +174,7 @@ const (
 )
 
 // transcript implements transcriber.
-func (y *ytDlp) transcript(ctx context.Context, v *video) ([]cue, error) {
+func (y *ytDlp) transcript(ctx context.Context, v *video) ([]caption, error) {
 	dir, err := os.MkdirTemp(y.scratch, "yt-dlp-")
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (y *ytDlp) transcript(ctx context.Context, v *video) ([]cue, error) {
 }
 
 // read reads the captions that yt-dlp wrote, in the first language that has some.
-func (y *ytDlp) read(dir string) ([]cue, error) {
+func (y *ytDlp) read(dir string) ([]caption, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "captions.*"))
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (y *ytDlp) read(dir string) ([]cue, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cues, err := parseCues(content); err == nil && len(cues) > 0 {
+		if cues, err := parseCaptions(content); err == nil && len(cues) > 0 {
 			return cues, nil
 		}
 	}

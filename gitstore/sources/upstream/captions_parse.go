@@ -14,40 +14,40 @@ import (
 	"time"
 )
 
-// cue is what a recording says from a time on.
-type cue struct {
+// caption is what a recording says from a time on.
+type caption struct {
 	start time.Duration
 	text  string
 }
 
-// maxCues is more than ten hours of captions have.
-const maxCues = 50_000
+// maxCaptions is more than ten hours of captions have.
+const maxCaptions = 50_000
 
-var errCues = errors.New("the captions are not WebVTT, SubRip, or in a format of YouTube")
+var errCaptions = errors.New("the captions are not WebVTT, SubRip, or in a format of YouTube")
 
-// parseCues parses captions: WebVTT, SubRip, and YouTube's formats json3, srv3 and srv1.
-func parseCues(content []byte) (cues []cue, err error) {
+// parseCaptions parses captions: WebVTT, SubRip, and YouTube's formats json3, srv3 and srv1.
+func parseCaptions(content []byte) (cues []caption, err error) {
 	content = bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))
 	switch {
 	case len(content) == 0:
 		return nil, nil
 	case content[0] == '{':
-		cues, err = jsonCues(content)
+		cues, err = jsonCaptions(content)
 	case content[0] == '<':
-		cues, err = xmlCues(content)
+		cues, err = xmlCaptions(content)
 	default:
-		cues, err = textCues(strings.ToValidUTF8(string(content), "\ufffd"))
+		cues, err = textCaptions(strings.ToValidUTF8(string(content), "\ufffd"))
 	}
 	return cues, err
 }
 
-// add adds a cue, unless it has no text or repeats the one before.
-func addCue(cues []cue, start time.Duration, text string) []cue {
-	text = oneLine(html.UnescapeString(captionTag.ReplaceAllString(text, "")))
-	if text == "" || start < 0 || len(cues) >= maxCues || len(cues) > 0 && cues[len(cues)-1].text == text {
+// addCaption adds a caption, unless it has no text or repeats the one before.
+func addCaption(cues []caption, start time.Duration, text string) []caption {
+	text = singleLine(html.UnescapeString(captionTag.ReplaceAllString(text, "")))
+	if text == "" || start < 0 || len(cues) >= maxCaptions || len(cues) > 0 && cues[len(cues)-1].text == text {
 		return cues
 	}
-	return append(cues, cue{start, text})
+	return append(cues, caption{start, text})
 }
 
 var (
@@ -55,10 +55,10 @@ var (
 	captionTime = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s+-->`)
 )
 
-// textCues parses WebVTT and SubRip, which differ in the mark of the decimals. Captions that roll
+// textCaptions parses WebVTT and SubRip, which differ in the mark of the decimals. Captions that roll
 // repeat the line above the new one, so a line that the last cue has does not count again.
-func textCues(text string) ([]cue, error) {
-	var cues []cue
+func textCaptions(text string) ([]caption, error) {
+	var cues []caption
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
 	last := map[string]bool{}
 	found := false
@@ -74,22 +74,22 @@ func textCues(text string) ([]cue, error) {
 		var fresh []string
 		for i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != "" {
 			i++
-			line := oneLine(captionTag.ReplaceAllString(lines[i], ""))
+			line := singleLine(captionTag.ReplaceAllString(lines[i], ""))
 			if !last[line] {
 				fresh = append(fresh, line)
 			}
 			now[line] = true
 		}
 		last = now
-		cues = addCue(cues, start, strings.Join(fresh, " "))
+		cues = addCaption(cues, start, strings.Join(fresh, " "))
 	}
 	if !found {
-		return nil, errCues
+		return nil, errCaptions
 	}
 	return cues, nil
 }
 
-func jsonCues(content []byte) ([]cue, error) {
+func jsonCaptions(content []byte) ([]caption, error) {
 	var doc struct {
 		Events []struct {
 			Start int64 `json:"tStartMs"`
@@ -99,24 +99,24 @@ func jsonCues(content []byte) ([]cue, error) {
 		} `json:"events"`
 	}
 	if err := json.Unmarshal(content, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", errCues, err)
+		return nil, fmt.Errorf("%w: %w", errCaptions, err)
 	}
-	var cues []cue
+	var cues []caption
 	for _, e := range doc.Events {
 		var text strings.Builder
 		for _, s := range e.Segs {
 			text.WriteString(s.Text)
 		}
-		cues = addCue(cues, time.Duration(e.Start)*time.Millisecond, text.String())
+		cues = addCaption(cues, time.Duration(e.Start)*time.Millisecond, text.String())
 	}
 	return cues, nil
 }
 
-// xmlCues parses srv3, which has <p t="milliseconds">, and srv1, which has <text start="seconds">.
-func xmlCues(content []byte) ([]cue, error) {
+// xmlCaptions parses srv3, which has <p t="milliseconds">, and srv1, which has <text start="seconds">.
+func xmlCaptions(content []byte) ([]caption, error) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.Strict = false
-	var cues []cue
+	var cues []caption
 	var text strings.Builder
 	var start time.Duration
 	in, known := "", false
@@ -126,7 +126,7 @@ func xmlCues(content []byte) ([]cue, error) {
 			return cues, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errCues, err)
+			return nil, fmt.Errorf("%w: %w", errCaptions, err)
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -151,7 +151,7 @@ func xmlCues(content []byte) ([]cue, error) {
 			}
 		case xml.EndElement:
 			if t.Name.Local == in {
-				cues = addCue(cues, start, text.String())
+				cues = addCaption(cues, start, text.String())
 				in = ""
 			}
 		}
@@ -166,7 +166,7 @@ const (
 
 // transcriptText returns cues as paragraphs of Markdown. Each begins with its time, as a link to the
 // address that link returns. A nil link returns times only.
-func transcriptText(cues []cue, link func(time.Duration) string) []byte {
+func transcriptText(cues []caption, link func(time.Duration) string) []byte {
 	var out bytes.Buffer
 	begin, length := time.Duration(0), 0
 	for i, c := range cues {
@@ -183,9 +183,9 @@ func transcriptText(cues []cue, link func(time.Duration) string) []byte {
 		if length == 0 {
 			begin = c.start
 			if link == nil {
-				out.WriteString(clock(begin) + " ")
+				out.WriteString(playTime(begin) + " ")
 			} else {
-				out.WriteString("[" + clock(begin) + "](" + link(begin) + ") ")
+				out.WriteString("[" + playTime(begin) + "](" + link(begin) + ") ")
 			}
 		}
 		out.WriteString(c.text)
@@ -197,8 +197,8 @@ func transcriptText(cues []cue, link func(time.Duration) string) []byte {
 	return out.Bytes()
 }
 
-// clock writes a duration as players do, such as 1:02:03.
-func clock(d time.Duration) string {
+// playTime writes a duration as players do, such as 1:02:03.
+func playTime(d time.Duration) string {
 	s := int(d / time.Second)
 	if s >= 3600 {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
