@@ -28,7 +28,7 @@ type stagedFile struct {
 // stage is the upstream.Sink of a sync. It keeps what it gets in a directory: each new content in
 // a file named by its blob, and the list of files in listName. It can be made again at any time.
 type stage struct {
-	dir      string // empty for a stage without contents
+	dir      string                // empty for a stage without contents
 	known    map[string]stagedFile // the manifest by URL
 	fresh    bool
 	has      map[space.BlobID]bool // contents that the space has
