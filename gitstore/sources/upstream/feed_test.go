@@ -40,7 +40,7 @@ func TestFeedKeepsWhatTheFeedDrops(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for _, body = range []string{"<html><body>no</body></html>", "", "<rss><channel>" + strings.Repeat("<a:b>", 200)} {
+	for _, body = range []string{"<html><body>no</body></html>", "", "<rss><channel>" + strings.Repeat("<a:b>", 200) + strings.Repeat("</a:b>", 200) + "</channel></rss>"} {
 		if _, err := u.Fetch(t.Context(), env, s); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%.30q gives %v", body, err)
 		}

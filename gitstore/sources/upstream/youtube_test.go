@@ -70,7 +70,12 @@ func (y *fakeYouTube) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://consent.youtube.com/m?continue=x", http.StatusFound)
 		return
 	}
-	var body struct{ Continuation, VideoID string }
+	var body struct {
+		Continuation, VideoID string
+		Context               struct {
+			Client struct{ ClientName, ClientVersion string }
+		}
+	}
 	if r.Method == http.MethodPost && json.NewDecoder(r.Body).Decode(&body) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -86,6 +91,10 @@ func (y *fakeYouTube) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/playlist":
 		script("ytInitialData", map[string]any{"contents": y.page(0)})
 	case "/youtubei/v1/browse":
+		if body.Context.Client.ClientVersion != "2.1" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
 		var from int
 		_, _ = fmt.Sscanf(body.Continuation, "from%d", &from)
 		_, _ = io.WriteString(w, asJSON(map[string]any{"onResponseReceivedActions": y.page(from)}))
@@ -96,7 +105,7 @@ func (y *fakeYouTube) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		script("ytInitialPlayerResponse", y.player(y.videos[i], ""))
 	case "/youtubei/v1/player":
-		_, _ = io.WriteString(w, asJSON(y.player(y.videos[i], "&c=ANDROID")))
+		_, _ = io.WriteString(w, asJSON(y.player(y.videos[i], "&c="+body.Context.Client.ClientName)))
 	case "/api/timedtext":
 		v := y.videos[i]
 		if v.empty || v.needsApp && r.URL.Query().Get("c") != "ANDROID" {
