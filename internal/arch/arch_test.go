@@ -76,6 +76,7 @@ var only = map[string][]string{
 	"github.com/tiktoken-go/tokenizer":         {"internal/tokenizer"},
 	"codeberg.org/readeck/go-readability":      {"gitstore/sources/htmlmark"},
 	"github.com/JohannesKaufmann":              {"gitstore/sources/htmlmark"},
+	"github.com/mmcdole/gofeed":                {"gitstore/sources/upstream"},
 	"github.com/temoto/robotstxt":              {"gitstore/sources/upstream"},
 	"github.com/dbos-inc/dbos-transact-golang": {"gitstore/sources/syncs"},
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -32,12 +33,22 @@ func (c *Core) openSources(ctx context.Context) error {
 		DB: c.DB, Workflows: workflowsURL(c.Config), Store: c.Git, Sources: c.sources, Dir: filepath.Join(c.Config.DataDir, "run", "syncs"),
 		Env: upstream.Env{
 			HTTP: c.egress.HTTPClient(), Remotes: c.transport, Git: gitcmd.Runner{Program: "git", Memory: c.Config.Remotes.GitMemory},
+			YtDlp:        ytDlp(),
 			MaxFileBytes: c.Config.Space.MaxFile, MaxBytes: min(c.Config.Space.MaxSize, sources.DefaultMaxBytes),
 			Now: time.Now, Logger: c.Log.With("part", "upstream"),
 		},
 		Logger: c.Log.With("part", "syncs"),
 	})
 	return c.syncs.Load(ctx)
+}
+
+// ytDlp returns the program yt-dlp, or "" if it is not installed.
+func ytDlp() string {
+	program, err := exec.LookPath("yt-dlp")
+	if err != nil {
+		return ""
+	}
+	return program
 }
 
 // workflowsURL returns the database of running syncs. A SQLite file has one writer, so workflows

@@ -253,7 +253,8 @@ func (m *Manager) DryRun(ctx context.Context, id string, progress func(space.Syn
 }
 
 // addresses returns the addresses in the settings of an upstream, such as
-// https://docs.example.com/guide, and github.com/nuxt/nuxt of the key repo.
+// https://docs.example.com/guide, github.com/nuxt/nuxt of the key repo, and www.youtube.com/@golang of
+// the key handle.
 func addresses(settings string) []string {
 	var all any
 	if json.Unmarshal([]byte(settings), &all) != nil {
@@ -276,6 +277,12 @@ func addresses(settings string) []string {
 			switch {
 			case key == "repo":
 				out = append(out, "https://"+host+"/"+v)
+			case key == "channel_id":
+				out = append(out, "https://www.youtube.com/channel/"+v)
+			case key == "handle":
+				out = append(out, "https://www.youtube.com/@"+v)
+			case key == "playlist":
+				out = append(out, "https://www.youtube.com/playlist?list="+v)
 			case strings.Contains(v, "://") || strings.HasPrefix(v, "/") && (key == "path" || key == "url"):
 				out = append(out, v)
 			}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,8 +28,9 @@ type stagedFile struct {
 // stage is the upstream.Sink of a sync. It keeps what it gets in a directory: each new content in
 // a file named by its blob, and the list of files in listName. It can be made again at any time.
 type stage struct {
-	dir      string // empty for a stage without contents
-	known    map[string]stagedFile
+	dir      string                // empty for a stage without contents
+	known    map[string]stagedFile // the manifest by URL
+	fresh    bool
 	has      map[space.BlobID]bool // contents that the space has
 	files    map[space.Path]stagedFile
 	skipped  map[string]int
@@ -49,18 +51,16 @@ const listName = "files.json"
 // errEnough ends the fetch of a preview.
 var errEnough = errors.New("the preview has enough files")
 
-// newStage returns a stage in a new directory. known is the manifest. If fresh is set, upstream
-// does not learn what the last sync got, and every file is fetched again.
+// newStage returns a stage in a new directory. known is the manifest. If fresh is set, Known
+// returns no file, so every file that upstream has is fetched again.
 func newStage(dir string, known []stagedFile, fresh bool, l limits, progress func(done, total int)) (*stage, error) {
 	s := &stage{
-		dir: dir, known: map[string]stagedFile{}, has: map[space.BlobID]bool{}, files: map[space.Path]stagedFile{},
+		dir: dir, known: map[string]stagedFile{}, fresh: fresh, has: map[space.BlobID]bool{}, files: map[space.Path]stagedFile{},
 		skipped: map[string]int{}, limits: l, progress: progress,
 	}
 	for _, f := range known {
 		s.has[f.Blob] = true
-		if !fresh {
-			s.known[f.URL] = f
-		}
+		s.known[f.URL] = f
 	}
 	if dir == "" {
 		return s, nil
@@ -79,7 +79,18 @@ func (s *stage) Expect(files int) {
 // Known implements upstream.Sink.
 func (s *stage) Known(url string) (upstream.File, bool) {
 	f, ok := s.known[url]
-	return f.File, ok
+	return f.File, ok && !s.fresh
+}
+
+// Files implements upstream.Sink.
+func (s *stage) Files() iter.Seq[upstream.File] {
+	return func(yield func(upstream.File) bool) {
+		for _, f := range s.known {
+			if !yield(f.File) {
+				return
+			}
+		}
+	}
 }
 
 // Keep implements upstream.Sink.

@@ -241,7 +241,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestAllowed(t *testing.T) {
-	list := []string{"docs.example.com", "github.com/nuxt/*", "git.example/team/docs"}
+	list := []string{"docs.example.com", "github.com/nuxt/*", "git.example/team/docs", "www.youtube.com/@golang"}
 	for settings, want := range map[string]bool{
 		`{"url": "https://docs.example.com/x.git"}`:                               true,
 		`{"url": "https://DOCS.example.com/x.git"}`:                               true,
@@ -256,6 +256,10 @@ func TestAllowed(t *testing.T) {
 		`{"repo": "nuxt/nuxt", "additional_syncs": [{"repo": "evil/x"}]}`:         false,
 		`{"repo": "nuxt/nuxt", "host": "ghe.example"}`:                            false,
 		`{"repo": "nuxtx/nuxt"}`:                                                  false,
+		`{"handle": "GoLang"}`:                                                    true,
+		`{"handle": "other"}`:                                                     false,
+		`{"channel_id": "UC0123456789abcdefghijkl"}`:                              false,
+		`{"playlist": "PL0123456789"}`:                                            false,
 		`{"url": "/srv/docs"}`:                                                    false,
 		`{}`:                                                                      false,
 		`{"urls": ["https://docs.example.com/a", "https://other.example.com/b"]}`: false,

@@ -18,6 +18,9 @@ func Kinds() []Kind {
 	return []Kind{
 		gitHubKind(),
 		gitKind(),
+		{Name: "youtube", Title: "YouTube channel or playlist", New: func() Upstream { return &youTube{} }, Recognize: recognizeYouTube},
+		{Name: "openapi", Title: "OpenAPI document", New: func() Upstream { return &openAPI{} }, Recognize: recognizeOpenAPI},
+		{Name: "feed", Title: "Feed", New: func() Upstream { return &feed{} }, Recognize: recognizeFeed},
 		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
 	}
 }

@@ -29,10 +29,17 @@ func TestOpenNamesTheWrongSetting(t *testing.T) {
 
 func TestRecognize(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://github.com/nuxt/nuxt":                  `github {"repo":"nuxt/nuxt"}`,
-		"github.com/nuxt/nuxt.git":                      `github {"repo":"nuxt/nuxt"}`,
-		"https://github.com/nuxt/nuxt/tree/main/docs/a": `github {"branch":"main","content_path":"docs/a","repo":"nuxt/nuxt"}`,
-		"https://git.example/team/handbook.git":         `git {"url":"https://git.example/team/handbook.git"}`,
+		"https://github.com/nuxt/nuxt":                    `github {"repo":"nuxt/nuxt"}`,
+		"github.com/nuxt/nuxt.git":                        `github {"repo":"nuxt/nuxt"}`,
+		"https://github.com/nuxt/nuxt/tree/main/docs/a":   `github {"branch":"main","content_path":"docs/a","repo":"nuxt/nuxt"}`,
+		"https://git.example/team/handbook.git":           `git {"url":"https://git.example/team/handbook.git"}`,
+		"https://api.example/v1/openapi.json":             `openapi {"url":"https://api.example/v1/openapi.json"}`,
+		"https://api.example/swagger.yaml":                `openapi {"url":"https://api.example/swagger.yaml"}`,
+		"https://blog.example/feed/":                      `feed {"max_entries":500,"url":"https://blog.example/feed/"}`,
+		"https://blog.example/rss.xml":                    `feed {"max_entries":500,"url":"https://blog.example/rss.xml"}`,
+		"https://www.youtube.com/@golang/videos":          `youtube {"handle":"golang","max_videos":50}`,
+		"youtube.com/channel/UC_x5XG1OV2P6uZZ5FSM9Ttw":    `youtube {"channel_id":"UC_x5XG1OV2P6uZZ5FSM9Ttw","max_videos":50}`,
+		"https://youtu.be/dQw4w9WgXcQ?list=PL0123456789A": `youtube {"max_videos":50,"playlist":"PL0123456789A"}`,
 	} {
 		k, u, err := upstream.Recognize(address)
 		if err != nil {
@@ -48,7 +55,9 @@ func TestRecognize(t *testing.T) {
 			t.Errorf("%s is %s", address, got)
 		}
 	}
-	if _, _, err := upstream.Recognize("::"); fault.CodeOf(err) != fault.Invalid {
-		t.Error(err)
+	for _, address := range []string{"::", "https://www.youtube.com/watch?v=dQw4w9WgXcQ"} {
+		if _, _, err := upstream.Recognize(address); fault.CodeOf(err) != fault.Invalid {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }

@@ -2,9 +2,15 @@ package upstream_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"iter"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/sources/upstream"
@@ -41,6 +47,8 @@ func (s *sink) Known(url string) (upstream.File, bool) {
 	f, ok := s.known[url]
 	return f, ok
 }
+
+func (s *sink) Files() iter.Seq[upstream.File] { return maps.Values(s.known) }
 
 func (s *sink) Keep(_ context.Context, f upstream.File) error {
 	s.kept++
@@ -92,4 +100,16 @@ func open(t *testing.T, kind, settings string) upstream.Upstream {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// newDocument serves a document at the path /v1/document. It returns a source that reads the document,
+// with further settings, and its address.
+func newDocument(t *testing.T, kind, settings string, body *string) (*upstream.Env, upstream.Upstream, string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, *body) }))
+	t.Cleanup(server.Close)
+	env := newEnv(t)
+	env.HTTP, env.Now = server.Client(), time.Now
+	address := server.URL + "/v1/document"
+	return env, open(t, kind, fmt.Sprintf(`{"url": %q%s}`, address, settings)), address
 }

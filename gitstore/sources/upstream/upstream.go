@@ -12,6 +12,7 @@ package upstream
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -74,13 +75,16 @@ type Sink interface {
 	Expect(files int)
 	// Known returns the file that the last complete sync got from a URL.
 	Known(url string) (File, bool)
-	// Keep keeps the content of a known file.
+	// Files returns all files of the last complete sync, also those that Known does not
+	// return because the sync fetches every file again.
+	Files() iter.Seq[File]
+	// Keep keeps the content of a file of the last complete sync.
 	Keep(ctx context.Context, f File) error
 	// Put takes a new or changed file. The error is a fault.TooLarge for a file or a source
 	// over its limit, and a fault.Conflict for a second file with the path.
 	Put(ctx context.Context, f File, content []byte) error
-	// Skip reports a file that upstream has but that could not be fetched. A known file of
-	// the URL stays as it is.
+	// Skip reports a file that upstream has but that could not be fetched. A file that the last
+	// complete sync got from the URL stays as it is.
 	Skip(ctx context.Context, url string, r Reason) error
 }
 
@@ -114,6 +118,8 @@ type Env struct {
 	// Convert returns the Markdown of a document, such as a PDF. The name's extension is
 	// its format. It is nil where documents cannot be converted.
 	Convert func(ctx context.Context, name string, content []byte) ([]byte, error)
+	// YtDlp is the program yt-dlp, or "" where it is not installed.
+	YtDlp string
 	// Trusted reports whether the operator trusts an address. Only trusted addresses may be on
 	// this machine or its network, use http or be a directory. Nil trusts none.
 	Trusted func(address string) bool

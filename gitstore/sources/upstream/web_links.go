@@ -3,7 +3,6 @@ package upstream
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"regexp"
@@ -81,34 +80,20 @@ func (c *crawl) find(u *url.URL) *webPage {
 // withFrontMatter adds the title and the address to the front matter of a page.
 func withFrontMatter(text []byte, title, address string) []byte {
 	var out bytes.Buffer
-	line := func(name, value string) {
-		var quoted bytes.Buffer
-		e := json.NewEncoder(&quoted) // a JSON text is a YAML text too
-		e.SetEscapeHTML(false)
-		if e.Encode(value) == nil {
-			out.WriteString(name + ": " + quoted.String())
-		}
-	}
 	out.WriteString("---\n")
 	d, err := frontmatter.Parse(text)
 	if err == nil && d.Fields != nil {
 		if d.String("title") == "" && title != "" {
-			line("title", title)
+			frontMatterLine(&out, "title", title)
 		}
 		if _, ok := d.Fields["url"]; !ok {
-			line("url", address)
+			frontMatterLine(&out, "url", address)
 		}
 		_, rest, _ := bytes.Cut(text, []byte("\n"))
 		out.Write(rest)
 		return out.Bytes()
 	}
-	if title != "" {
-		line("title", title)
-	}
-	line("url", address)
-	out.WriteString("---\n\n")
-	out.Write(d.Body)
-	return out.Bytes()
+	return append(frontMatter([2]string{"title", title}, [2]string{"url", address}), d.Body...)
 }
 
 var (

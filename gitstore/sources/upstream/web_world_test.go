@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,6 +32,7 @@ type webSink struct {
 
 func (s *webSink) Expect(n int)                { s.expect = n }
 func (s *webSink) Known(u string) (File, bool) { f, ok := s.known[u]; return f, ok }
+func (s *webSink) Files() iter.Seq[File]       { return maps.Values(s.known) }
 func (s *webSink) Keep(_ context.Context, f File) error {
 	s.kept = append(s.kept, f.URL)
 	s.files[f.URL] = f
