@@ -18,6 +18,8 @@ func Kinds() []Kind {
 	return []Kind{
 		gitHubKind(),
 		gitKind(),
+		uploadKind(),
+		directoryKind(),
 		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
 	}
 }
