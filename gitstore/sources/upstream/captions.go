@@ -77,7 +77,7 @@ func captions(name string, content []byte) ([]byte, error) {
 	var b, text strings.Builder
 	start := cues[0].start
 	flush := func() {
-		fmt.Fprintf(&b, "\\[%s\\] %s\n\n", clock(start), plainLine(text.String()))
+		fmt.Fprintf(&b, "[%s] %s\n\n", clock(start), plainLine(text.String()))
 		text.Reset()
 	}
 	for i, c := range cues {

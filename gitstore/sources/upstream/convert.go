@@ -28,7 +28,7 @@ func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte,
 	if len(content) > maxDocument {
 		return nil, refuse(TooLarge, "The document %s is larger than the %d MB that a document may have.", name, maxDocument>>20)
 	}
-	switch ext := extension(name); {
+	switch ext := formatOf(name); {
 	case isNotebook(ext):
 		return notebook(name, content)
 	case isCaptions(ext):
@@ -118,6 +118,10 @@ function Link(el)
   return el
 end
 function Header(el) el.attr = pandoc.Attr() return el end
+function CodeBlock(el)
+  el.attr = pandoc.Attr('', el.classes:filter(function(c) return c ~= 'sourceCode' end))
+  return el
+end
 function Meta(m) return {title = m.title, author = m.author, date = m.date} end
 `
 

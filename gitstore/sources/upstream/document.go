@@ -45,7 +45,7 @@ type page struct {
 // Markdown, and .md is added to their names. The error is a *Refusal if the file must be left out.
 func pageOf(ctx context.Context, env *Env, name string, content []byte) (page, error) {
 	p := page{path: name, content: content}
-	switch ext := extension(name); {
+	switch ext := formatOf(name); {
 	case isHTML(ext):
 		var err error
 		if p.content, p.title, err = htmlPage(name, content); err != nil {
@@ -82,13 +82,14 @@ func pageOf(ctx context.Context, env *Env, name string, content []byte) (page, e
 
 // limitOf returns how many bytes of a file are read.
 func (env *Env) limitOf(name string) int64 {
-	if isDocument(extension(name)) {
+	if isDocument(formatOf(name)) {
 		return maxDocument
 	}
 	return env.MaxFileBytes
 }
 
-func extension(name string) string { return strings.ToLower(path.Ext(name)) }
+// formatOf returns the extension of a name in lower case.
+func formatOf(name string) string { return strings.ToLower(path.Ext(name)) }
 
 func isHTML(ext string) bool { return ext == ".html" || ext == ".htm" || ext == ".xhtml" }
 
@@ -132,11 +133,11 @@ func htmlPage(name string, content []byte) (markdown []byte, title string, err e
 		if u.Host != localHost {
 			return u.String()
 		}
-		if isImage(extension(u.Path)) {
+		if isImage(formatOf(u.Path)) {
 			return "" // it is not in the source
 		}
 		to := relative(space.Path(name), space.Path(strings.TrimPrefix(path.Clean(u.Path), "/")))
-		if ext := extension(u.Path); isHTML(ext) || isDocument(ext) {
+		if ext := formatOf(u.Path); isHTML(ext) || isDocument(ext) {
 			to += ".md"
 		}
 		if u.Fragment != "" {

@@ -85,7 +85,7 @@ func Receive(ctx context.Context, env *Env, name string, r io.Reader, sink Sink,
 	return err
 }
 
-func isZip(name string) bool { return extension(name) == ".zip" }
+func isZip(name string) bool { return formatOf(name) == ".zip" }
 
 // listReader limits what zip.NewReader reads, which is the list of files.
 type listReader struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,11 @@ func (f settingFlags) setting(url string) (syncs.Setting, error) {
 	s := syncs.Setting{Kind: *f.kind, URL: url}
 	settings := map[string]any{}
 	if s.Kind == upstream.Directory && url != "" {
-		settings["path"] = url
+		path, err := filepath.Abs(url)
+		if err != nil {
+			return s, err
+		}
+		settings["path"] = path
 	} else if s.Kind != "" && url != "" {
 		settings["url"] = url
 	}

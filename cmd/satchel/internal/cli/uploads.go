@@ -74,7 +74,7 @@ func upload(ctx context.Context, s admin.Service, id, name, under string, create
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return service.UploadedToSource{}, fault.New(fault.Invalid, "%q is a directory. Pack it as a .zip archive, or follow it: satchel source add --kind directory --set path=%s.", name, name)
+		return service.UploadedToSource{}, fault.New(fault.Invalid, "%q is a directory. Pack it as a .zip archive, or follow it: satchel source add --kind directory %s.", name, name)
 	}
 	to := filepath.Base(name)
 	if under != "" {
