@@ -20,6 +20,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
+	"satchel/sandbox/protocol"
 )
 
 // converting returns a core that can convert documents, and its settings.
@@ -183,7 +184,7 @@ func TestAttackAConversionIsAlone(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := run(t.Context(), "cat document; id -u"); !strings.HasPrefix(got, "text") || strings.HasSuffix(got, "\n0\n") {
+	if got := run(t.Context(), "cat document; echo; id -u; ls -A"); got != fmt.Sprintf("text\n%d\ndocument\nout\n", protocol.CommandUID) {
 		t.Errorf("it sees %q", got)
 	}
 	if got := run(t.Context(), "cat '"+secret+"'; ls '"+cfg.DataDir+"'; cat /etc/shadow; ls /library"); strings.Contains(got, "quixotic") || strings.Contains(got, "spaces") || strings.Contains(got, "root:") {
@@ -191,9 +192,6 @@ func TestAttackAConversionIsAlone(t *testing.T) {
 	}
 	if got := run(t.Context(), "for i in 127.0.0.1/22 1.1.1.1/53; do (exec 3<>/dev/tcp/$i) && echo connected; done; cat /proc/net/dev | tail -n +3 | grep -v lo:"); strings.Contains(got, "connected") || strings.Contains(got, "eth") {
 		t.Errorf("attack: it has a network: %q", got)
-	}
-	if got := run(t.Context(), "ls /tmp; ls -A"); strings.Contains(got, "out2") {
-		t.Errorf("it sees files of others: %q", got)
 	}
 }
 

@@ -29,17 +29,22 @@ type Upload struct {
 // Receive converts an uploaded file, or the files of a .zip archive, to pages. The error is a fault if
 // the upload as a whole is refused. note reports each file.
 func (m *Manager) Receive(ctx context.Context, name string, r io.Reader, note func(file string, done, total int)) (*Upload, error) {
-	select {
-	case m.desk <- struct{}{}:
-		defer func() { <-m.desk }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 	env, done, err := m.env()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	file, size, err := upstream.Spool(ctx, env, name, r)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	select {
+	case m.desk <- struct{}{}: // after the file has arrived, which a client can delay
+		defer func() { <-m.desk }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	dir, err := os.MkdirTemp(m.o.Dir, "upload-")
 	if err != nil {
 		return nil, err
@@ -48,7 +53,7 @@ func (m *Manager) Receive(ctx context.Context, name string, r io.Reader, note fu
 	if u.stage, err = newStage(dir, nil, true, m.limits(), func(int, int) {}); err != nil {
 		return nil, err
 	}
-	err = upstream.Receive(ctx, env, name, r, u, func(name string, why *upstream.Refusal) {
+	err = upstream.Receive(ctx, env, name, file, size, u, func(name string, why *upstream.Refusal) {
 		u.add(space.UploadedFile{Name: name, Reason: string(why.Reason), Problem: fault.PublicOf(why)})
 	})
 	if err != nil {

@@ -41,38 +41,44 @@ const (
 	maxDirectory = 8 << 20 // bytes of an archive's list of files, of which memory holds several times as much
 )
 
-// Receive gives the pages of an uploaded file to a sink. A .zip archive gives the pages of its files.
-// Each file that is left out is reported to refused. An error means that the upload as a whole is
-// refused.
-func Receive(ctx context.Context, env *Env, name string, r io.Reader, sink Sink, refused func(name string, why *Refusal)) error {
-	name = strings.TrimPrefix(name, "./")
+// Spool stores an upload in a file of env.Scratch, because the list of an archive's files is at its end.
+// It checks the name and the size.
+func Spool(ctx context.Context, env *Env, name string, r io.Reader) (_ *os.File, size int64, err error) {
 	if _, err := space.ParsePath(name); err != nil {
-		return fault.Wrap(err, fault.Invalid, "%s", fault.PublicOf(err)).In("name")
+		return nil, 0, fault.Wrap(err, fault.Invalid, "%s", fault.PublicOf(err)).In("name")
 	}
 	f, err := os.CreateTemp(env.Scratch, "upload-")
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	defer func() {
-		f.Close()
-		os.Remove(f.Name())
-	}()
 	limit := int64(MaxUpload)
 	if !isZip(name) {
 		limit = min(limit, env.limitOf(name))
 	}
-	size, err := io.Copy(f, io.LimitReader(r, limit+1))
+	size, err = io.Copy(f, io.LimitReader(r, limit+1))
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	case err != nil:
-		return fault.Wrap(err, fault.Unavailable, "The file did not arrive completely. Send it again.")
+		err = fault.Wrap(err, fault.Unavailable, "The file did not arrive completely. Send it again.")
 	case size > limit:
-		return fault.New(fault.TooLarge, "The file is larger than the %s that such a file may have.", bytesize.Text(limit))
-	case isZip(name):
-		return unzip(ctx, env, f, size, sink, refused)
+		err = fault.New(fault.TooLarge, "The file is larger than the %s that such a file may have.", bytesize.Text(limit))
 	}
-	content, err := io.ReadAll(io.NewSectionReader(f, 0, size))
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, size, nil
+}
+
+// Receive gives the pages of a spooled file to a sink. A .zip archive gives the pages of its files.
+// Each file that is left out is reported to refused. An error means that the upload as a whole is
+// refused.
+func Receive(ctx context.Context, env *Env, name string, r io.ReaderAt, size int64, sink Sink, refused func(name string, why *Refusal)) error {
+	if isZip(name) {
+		return unzip(ctx, env, r, size, sink, refused)
+	}
+	content, err := io.ReadAll(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -42,10 +41,12 @@ func receive(t *testing.T, env *upstream.Env, name string, content []byte) (page
 	s := &sink{}
 	s.next()
 	out = map[string]upstream.Reason{}
-	err = upstream.Receive(t.Context(), env, name, bytes.NewReader(content), s, func(name string, why *upstream.Refusal) { out[name] = why.Reason })
-	if left, dirErr := os.ReadDir(env.Scratch); dirErr != nil || len(left) > 0 {
-		t.Errorf("%d files are left over, %v", len(left), dirErr)
+	f, size, err := upstream.Spool(t.Context(), env, name, bytes.NewReader(content))
+	if err != nil {
+		return nil, nil, err
 	}
+	defer f.Close()
+	err = upstream.Receive(t.Context(), env, name, f, size, s, func(name string, why *upstream.Refusal) { out[name] = why.Reason })
 	return s.content, out, err
 }
 
