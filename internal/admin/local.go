@@ -56,3 +56,14 @@ func (l *Local) ImportMemory(ctx context.Context, in service.ImportMemoryInput) 
 	}
 	return out, err
 }
+
+// UploadToSource adds a file to a source.
+func (l *Local) UploadToSource(ctx context.Context, in service.UploadToSourceInput) (service.UploadedToSource, error) {
+	body := &watched{r: in.Stream}
+	in.Stream = body
+	out, err := l.Service.UploadToSource(ctx, service.Operator(), in)
+	if failed := body.failure(); err != nil && failed != nil {
+		return service.UploadedToSource{}, failed
+	}
+	return out, err
+}

@@ -112,6 +112,19 @@ func (c *Remote) ImportMemory(ctx context.Context, in service.ImportMemoryInput)
 	return send[service.ImportedMemory](ctx, c, "import-memory", q, in.Stream)
 }
 
+// UploadToSource sends a stream to the server, as Import does.
+func (c *Remote) UploadToSource(ctx context.Context, in service.UploadToSourceInput) (service.UploadedToSource, error) {
+	q := url.Values{"id": {in.ID}, "name": {in.Name}}
+	if in.Create != nil {
+		b, err := json.Marshal(in.Create)
+		if err != nil {
+			return service.UploadedToSource{}, err
+		}
+		q.Set("create", string(b))
+	}
+	return send[service.UploadedToSource](ctx, c, "upload-to-source", q, in.Stream)
+}
+
 // send calls an operation with a stream.
 func send[Out any](ctx context.Context, c *Remote, op string, q url.Values, stream io.Reader) (Out, error) {
 	var none Out
@@ -131,7 +144,7 @@ func send[Out any](ctx context.Context, c *Remote, op string, q url.Values, stre
 	case err != nil && failed != nil:
 		return none, failed
 	case errors.Is(err, errCut):
-		return none, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Run satchel space list to see whether the import was done.")
+		return none, fault.Wrap(err, fault.Unavailable, "The running server ended before it had taken the whole file. Look whether the content is there, and try again.")
 	}
 	return out, err
 }

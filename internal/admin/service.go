@@ -22,6 +22,9 @@ type Service interface {
 	// ImportMemory performs service.ImportMemory. If reading the stream fails, the error is
 	// the stream's.
 	ImportMemory(ctx context.Context, in service.ImportMemoryInput) (service.ImportedMemory, error)
+	// UploadToSource performs service.UploadToSource. If reading the stream fails, the error is
+	// the stream's.
+	UploadToSource(ctx context.Context, in service.UploadToSourceInput) (service.UploadedToSource, error)
 }
 
 // Info describes the running server.

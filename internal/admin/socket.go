@@ -125,6 +125,20 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 		})
 		_, _ = io.Copy(io.Discard, r.Body) // as above
 	})
+	m.HandleFunc("POST /upload-to-source", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		in := service.UploadToSourceInput{ID: q.Get("id"), Name: q.Get("name"), Stream: r.Body}
+		if create := q.Get("create"); create != "" {
+			if err := decode(json.RawMessage(create), &in.Create); err != nil {
+				writeError(w, log, "upload-to-source", err)
+				return
+			}
+		}
+		answerLines(w, log, "upload-to-source", func(progress func(string)) (service.UploadedToSource, error) {
+			return s.UploadToSource(service.WithProgress(r.Context(), progress), in)
+		})
+		_, _ = io.Copy(io.Discard, r.Body) // as above
+	})
 	return m
 }
 

@@ -45,7 +45,7 @@ func TestFrontsCallOperationsAsTheirRightsSay(t *testing.T) {
 			switch {
 			case f.clients && o.Right.Scope == "":
 				t.Errorf("%s: no client may call %s", file, name)
-			case f.commands && !o.HasJSON() && !slices.Contains([]string{"ImportSpace", "ImportMemory"}, name):
+			case f.commands && !o.HasJSON() && !slices.Contains([]string{"ImportSpace", "ImportMemory", "UploadToSource"}, name):
 				t.Errorf("%s: a running server cannot be asked for %s", file, name)
 			case f.tree == "web" && o.Right.Admin:
 				t.Errorf("%s: %s is for admins, whose pages are in web/admin", file, name)

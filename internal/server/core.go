@@ -45,6 +45,7 @@ type Core struct {
 	Admin    *admin.Local
 
 	links
+	runtime   Runtime // of sandboxes; nil if the configuration switches them off
 	sources   *sources.Manager
 	syncs     *syncs.Manager
 	reviews   *reviews.Reviews
@@ -139,6 +140,9 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, SessionLifetime: a.SessionLifetime,
 		Logger: log.With("part", "accounts"),
 	})
+	if c.runtime, err = NewRuntime(cfg, filepath.Join(run, "sandboxes"), ProgramsDir(cfg), cfg.Sandbox.Spare, log); err != nil {
+		return nil, err
+	}
 	if err = c.openSources(ctx); err != nil {
 		return nil, err
 	}
@@ -246,6 +250,9 @@ func (c *Core) Close() error {
 	errs := []error{c.closeRemotes()}
 	if c.syncs != nil {
 		errs = append(errs, c.syncs.Close())
+	}
+	if c.runtime != nil { // after the syncs, which convert documents in it
+		errs = append(errs, c.runtime.Close())
 	}
 	if c.sources != nil {
 		c.sources.Close()

@@ -29,11 +29,16 @@ func (c *Core) openSources(ctx context.Context) error {
 	if err := c.sources.Load(ctx); err != nil {
 		return err
 	}
+	documents, err := newDocuments(c.runtime, c.Config.DataDir, limitsOf(c.Config), c.Config.Space.MaxFile)
+	if err != nil {
+		return err
+	}
 	c.syncs = syncs.New(syncs.Options{
 		DB: c.DB, Workflows: workflowsURL(c.Config), Store: c.Git, Sources: c.sources, Dir: filepath.Join(c.Config.DataDir, "run", "syncs"),
 		Env: upstream.Env{
 			HTTP: c.egress.HTTPClient(), Remotes: c.transport, Git: gitcmd.Runner{Program: "git", Memory: c.Config.Remotes.GitMemory},
 			YtDlp:        ytDlp(),
+			Convert: documents.convert, DataDir: c.Config.DataDir,
 			MaxFileBytes: c.Config.Space.MaxFile, MaxBytes: min(c.Config.Space.MaxSize, sources.DefaultMaxBytes),
 			Now: time.Now, Logger: c.Log.With("part", "upstream"),
 		},

@@ -110,7 +110,7 @@ func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Until then everything but bash works; satchel doctor on the server's machine says more."}
 	}
 	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
-	c := good(name, "%s: %d of %d are up, %d busy, with %s.", h.s.bash.runtime.Name(), p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
+	c := good(name, "%s: %d of %d are up, %d busy, with %s.", h.s.runtime.Name(), p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
 	switch {
 	case p.Queued > 0:
 		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d wait for room. Raise sandbox.max or sandbox.total_memory where the machine has more.", p.Queued)

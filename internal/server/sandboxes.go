@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -56,11 +55,10 @@ func limitsOf(cfg *config.Config) space.Limits {
 	return limits
 }
 
-// bash runs commands: it is the pool over a runtime. It is nil if the configuration
-// switches bash off.
+// bash runs commands: it is the pool over the runtime of the core. It is nil if the
+// configuration switches bash off.
 type bash struct {
-	runtime Runtime
-	pool    *sandbox.Pool
+	pool *sandbox.Pool
 
 	closeOnce sync.Once
 	closeErr  error
@@ -69,10 +67,9 @@ type bash struct {
 // libraryOf creates the directory that a user's sandboxes see as /library.
 type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 
-func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
-	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), ProgramsDir(cfg), cfg.Sandbox.Spare, log)
-	if err != nil || rt == nil {
-		return nil, err
+func openBash(cfg *config.Config, rt Runtime, git *libraries, library libraryOf, kept *pending.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
+	if rt == nil {
+		return nil, nil
 	}
 	s := cfg.Sandbox
 	pool, err := sandbox.New(sandbox.Options{
@@ -85,9 +82,9 @@ func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *pendi
 		Logger:  log.With("part", "sandbox"),
 	})
 	if err != nil {
-		return nil, errors.Join(err, rt.Close())
+		return nil, err
 	}
-	return &bash{runtime: rt, pool: pool}, nil
+	return &bash{pool: pool}, nil
 }
 
 // reap removes leftovers of an earlier process, even if no sandbox can start.
@@ -110,6 +107,6 @@ func (b *bash) check(ctx context.Context, log *slog.Logger) {
 // close gives running commands time to end, commits their changes and stops every sandbox.
 // Later calls return the result of the first.
 func (b *bash) close(ctx context.Context) error {
-	b.closeOnce.Do(func() { b.closeErr = errors.Join(b.pool.Close(ctx), b.runtime.Close()) })
+	b.closeOnce.Do(func() { b.closeErr = b.pool.Close(ctx) })
 	return b.closeErr
 }

@@ -93,7 +93,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.libraries, err = newLibraries(s.Git, cfg.DataDir); err != nil {
 		return nil, err
 	}
-	if s.bash, err = openBash(cfg, s.libraries, s.sources.Library, s.held, s.signals.sandbox, log); err != nil {
+	if s.bash, err = openBash(cfg, s.runtime, s.libraries, s.sources.Library, s.held, s.signals.sandbox, log); err != nil {
 		return nil, err
 	}
 	if s.bash != nil {

@@ -3,11 +3,13 @@ package service
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"satchel/auth/store"
 	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/syncs"
+	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -31,6 +33,17 @@ func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 		return in, err
 	}
 	in.Trusted = a.kind == operator
+	if in.Kind == upstream.Upload {
+		return in, nil // its files come from the person and not from an address
+	}
+	if in.Kind == upstream.Directory && a.kind != operator {
+		return in, fault.New(fault.Forbidden, "Only the operator of this server can add a directory, with satchel source add.").In("kind")
+	}
+	for _, p := range syncs.LocalPaths(in.Settings) {
+		if upstream.Overlap(p, filepath.Dir(s.o.SpacesDir)) {
+			return in, fault.New(fault.Invalid, "A source may neither be in the data directory of this server nor contain it.").In("path")
+		}
+	}
 	if a.kind != operator && !a.admin && !syncs.Allowed(s.o.AllowSources, in.Settings) {
 		return in, fault.New(fault.Forbidden, "You may not add sources from this address. An admin of this server can add the source, or allow the address in the configuration (library.allow_sources).").In("url")
 	}

@@ -53,6 +53,8 @@ func Operations() []Operation {
 		operation((*Service).AddSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ChangeSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).RemoveSyncedSource, Right{Scope: space.ScopeWrite}),
+		inProcess("UploadToSource", Right{Scope: space.ScopeWrite}),
+		operation((*Service).RemoveFromSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).CancelSync, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ListSyncRuns, Right{Scope: space.ScopeRead}),
 

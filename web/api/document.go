@@ -2,8 +2,10 @@ package api
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,7 +80,7 @@ func allFailures() []failure {
 		{"MethodNotAllowed", http.StatusMethodNotAllowed, "The path does not accept this method.", "Allow", true, ""},
 		{name: "RequestTimeout", status: http.StatusRequestTimeout, description: "The request did not arrive within server.body_timeout."},
 		{name: "TooLarge", status: http.StatusRequestEntityTooLarge, description: "The request is over a limit."},
-		{name: "UnsupportedMediaType", status: http.StatusUnsupportedMediaType, description: "The body is not uncompressed JSON in UTF-8."},
+		{name: "UnsupportedMediaType", status: http.StatusUnsupportedMediaType, description: "The body has another media type than the request says, or is compressed."},
 		{"TooManyRequests", http.StatusTooManyRequests, "Too many requests, or too many at a time.", "Retry-After", true, "Seconds."},
 		{name: "InternalError", status: http.StatusInternalServerError, description: "The server failed. Its log has the details."},
 		{"Unavailable", http.StatusServiceUnavailable, "A part of the server is unavailable, such as the sandbox.", "Retry-After", false, ""},
@@ -108,9 +110,9 @@ func failures() object {
 func (r route) fails(status int) bool {
 	switch status {
 	case http.StatusBadRequest:
-		return r.in != nil || r.ifMatch
+		return r.in != nil || r.ifMatch || r.query != nil
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
-		return r.in != nil
+		return r.in != nil || r.media != ""
 	case http.StatusNotFound:
 		return r.notFound
 	case http.StatusConflict:
@@ -152,8 +154,14 @@ func (g *generator) operation(r route) object {
 	if r.ifMatch {
 		params = append(params, object{"name": "If-Match", "in": "header", "description": "The etag that the current version must have. Default: any version.", "schema": object{"type": "string"}})
 	}
+	for _, name := range slices.Sorted(maps.Keys(r.query)) {
+		params = append(params, object{"name": name, "in": "query", "required": true, "description": r.query[name], "schema": object{"type": "string"}})
+	}
 	if params != nil {
 		op["parameters"] = params
+	}
+	if r.media != "" {
+		op["requestBody"] = object{"required": true, "content": object{r.media: object{"schema": object{"type": "string", "format": "binary"}}}}
 	}
 	if r.in != nil {
 		body := object{"schema": g.schema(r.in, true)}

@@ -82,6 +82,8 @@ type about struct {
 	conflict            bool   // the route can answer 409
 	ifMatch             bool   // the route reads the header If-Match
 	optionalBody        bool
+	media               string            // of a body that is not JSON
+	query               map[string]string // required parameters, with their descriptions
 }
 
 // on makes a route from a function on the types of the request and the answer.
@@ -154,7 +156,7 @@ func (s *Server) allRoutes() []route {
 			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
 				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
 		}, s.shell),
-	}, s.syncRoutes())
+	}, s.syncRoutes(), s.uploadRoutes())
 }
 
 // Handler serves /api and everything under it.

@@ -292,6 +292,9 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 	if err != nil {
 		return fetched{}, err
 	}
+	if row.Kind == upstream.Upload {
+		return stageUploaded(known, dir)
+	}
 	u, env, done, err := m.upstream(row)
 	if err != nil {
 		return fetched{}, err
@@ -344,18 +347,26 @@ func (m *Manager) upstream(row syncRow) (u upstream.Upstream, env *upstream.Env,
 	if u, err = upstream.Open(row.Kind, []byte(row.Settings)); err != nil {
 		return nil, nil, nil, err
 	}
+	if env, done, err = m.env(); err != nil {
+		return nil, nil, nil, err
+	}
+	if row.Trusted {
+		env.Trusted = trustedBy(addresses(row.Settings))
+	}
+	return u, env, done, nil
+}
+
+// env returns an environment that trusts no address. done removes its scratch directory.
+func (m *Manager) env() (env *upstream.Env, done func(), err error) {
 	e := m.o.Env
 	e.Trusted = nil
-	if row.Trusted {
-		e.Trusted = trustedBy(addresses(row.Settings))
-	}
 	if err := os.MkdirAll(m.o.Dir, 0o700); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if e.Scratch, err = os.MkdirTemp(m.o.Dir, "scratch-"); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return u, &e, func() {
+	return &e, func() {
 		if err := os.RemoveAll(e.Scratch); err != nil {
 			m.o.Logger.Warn("the files of a sync were not removed", "error", err)
 		}

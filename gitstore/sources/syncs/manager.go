@@ -28,6 +28,7 @@ type Manager struct {
 	work   sync.WaitGroup
 	wake   chan struct{}
 	places chan struct{} // limits the runs at a time
+	desk   chan struct{} // limits the uploads that are converted at a time
 
 	opening sync.Mutex // held while the engine is opened or closed
 
@@ -47,7 +48,7 @@ type entry struct {
 // New returns a Manager. Call Load before every other method, and Close at the end.
 func New(o Options) *Manager {
 	o = o.withDefaults()
-	m := &Manager{o: o, wake: make(chan struct{}, 1), places: make(chan struct{}, o.AtOnce), entries: map[string]*entry{}, owned: map[space.SpaceID]bool{}}
+	m := &Manager{o: o, wake: make(chan struct{}, 1), places: make(chan struct{}, o.AtOnce), desk: make(chan struct{}, o.AtOnce), entries: map[string]*entry{}, owned: map[space.SpaceID]bool{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
 }
@@ -212,18 +213,31 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 		_, err := m.open() // it may be a run of an earlier process
 		return r, err
 	}
-	j.Run = string(space.NewSpaceID())
-	r := m.newRun(j)
-	e.run = r
+	r := m.take(e, j)
 	m.mu.Unlock()
-	err := m.begin(ctx, r)
-	if err != nil {
-		m.mu.Lock()
-		e.run = nil
-		m.mu.Unlock()
+	if err := m.begin(ctx, r); err != nil {
+		m.giveUp(e, r, err)
 		return nil, err
 	}
 	return r, nil
+}
+
+// take makes a new run the one of an entry. The caller holds m.mu.
+func (m *Manager) take(e *entry, j job) *run {
+	j.Run = string(space.NewSpaceID())
+	e.run = m.newRun(j)
+	return e.run
+}
+
+// giveUp ends a run that could not begin.
+func (m *Manager) giveUp(e *entry, r *run, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.run == r {
+		e.run = nil
+		r.result = space.SyncRun{ID: r.Run, Source: r.Source, State: stateOf(why), Problem: fault.PublicOf(why)}
+		close(r.done)
+	}
 }
 
 func (m *Manager) begin(ctx context.Context, r *run) error {
@@ -377,6 +391,11 @@ func (m *Manager) Sync(ctx context.Context, id string, reset, confirm bool, prog
 	if err != nil {
 		return space.SyncRun{}, err
 	}
+	return m.wait(ctx, r, progress)
+}
+
+// wait returns how a run ended.
+func (m *Manager) wait(ctx context.Context, r *run, progress func(space.SyncProgress)) (space.SyncRun, error) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {

@@ -23,6 +23,7 @@ type Store interface {
 const (
 	DefaultEvery    = 6 * time.Hour
 	MinEvery        = 5 * time.Minute
+	WatchEvery      = time.Minute // of a directory, whose check reads no file
 	MaxEvery        = 30 * 24 * time.Hour
 	DefaultAtOnce   = 2
 	DefaultRetries  = 2

@@ -77,12 +77,22 @@ func merged(s Setting, found upstream.Upstream) (upstream.Upstream, error) {
 }
 
 func everyOf(s Setting) (time.Duration, error) {
+	standard, least := DefaultEvery, MinEvery
+	switch s.Kind {
+	case upstream.Directory:
+		standard, least = WatchEvery, WatchEvery
+	case upstream.Upload:
+		if s.Every != nil && *s.Every != 0 {
+			return 0, fault.New(fault.Invalid, "The files of this source are uploaded, so it has no interval.").In("every")
+		}
+		return 0, nil
+	}
 	if s.Every == nil {
-		return DefaultEvery, nil
+		return standard, nil
 	}
 	every := time.Duration(*s.Every) * time.Second
-	if every != 0 && (every < MinEvery || every > MaxEvery) {
-		return 0, fault.New(fault.Invalid, "The interval between syncs is 5 minutes to 30 days, or 0 for syncs on request only.").In("every")
+	if every != 0 && (every < least || every > MaxEvery) {
+		return 0, fault.New(fault.Invalid, "The interval between syncs is %d minutes to 30 days, or 0 for syncs on request only.", least/time.Minute).In("every")
 	}
 	return every, nil
 }
@@ -102,6 +112,9 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 	row := syncRow{
 		SourceID: src.ID, SpaceID: string(src.Space), Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted,
 		Every: every.Milliseconds(), State: string(space.SyncNew), Next: database.Millis(m.o.Now()),
+	}
+	if s.Kind == upstream.Upload {
+		row.Next = 0 // its first run comes with its first file
 	}
 	if err := m.storeNew(ctx, row); err != nil {
 		return space.Source{}, err
@@ -128,6 +141,7 @@ func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 	m.mu.Lock()
 	row := e.row
 	m.mu.Unlock()
+	s.Kind = row.Kind
 	if s.Every != nil {
 		every, err := everyOf(s)
 		if err != nil {
@@ -139,7 +153,6 @@ func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 		}
 	}
 	if len(s.Settings) > 0 {
-		s.Kind = row.Kind
 		resolved, err := Resolve(s)
 		if err != nil {
 			return err
@@ -294,6 +307,17 @@ func addresses(settings string) []string {
 		}
 	}
 	walk("", all)
+	return out
+}
+
+// LocalPaths returns the directories of this machine in the settings of an upstream.
+func LocalPaths(settings json.RawMessage) []string {
+	var out []string
+	for _, a := range addresses(string(settings)) {
+		if p := strings.TrimPrefix(a, "file://"); strings.HasPrefix(p, "/") {
+			out = append(out, p)
+		}
+	}
 	return out
 }
 

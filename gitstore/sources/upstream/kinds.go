@@ -21,6 +21,8 @@ func Kinds() []Kind {
 		{Name: "youtube", Title: "YouTube channel or playlist", New: func() Upstream { return &youTube{} }, Recognize: recognizeYouTube},
 		{Name: "openapi", Title: "OpenAPI document", New: func() Upstream { return &openAPI{} }, Recognize: recognizeOpenAPI},
 		{Name: "feed", Title: "Feed", New: func() Upstream { return &feed{} }, Recognize: recognizeFeed},
+		uploadKind(),
+		directoryKind(),
 		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
 	}
 }

@@ -102,6 +102,12 @@ const (
 	Disallowed  Reason = "disallowed"   // the upstream's robots.txt disallows it
 	Failed      Reason = "failed"       // upstream answered with an error
 	TooMany     Reason = "too_many"     // over the limit of files in the settings
+	BadName     Reason = "bad_name"     // the name of the file cannot be used
+	Duplicate   Reason = "duplicate"    // another file has the name
+	TooSlow     Reason = "too_slow"     // the conversion takes too long or too much memory
+	// A document needs a program that is not installed: needs_ and the Debian package with the
+	// program, such as needs_pandoc.
+	NeedsSandbox Reason = "needs_sandbox" // a document needs a sandbox, and none can start
 )
 
 // Env is what upstreams use of the server.
@@ -116,13 +122,16 @@ type Env struct {
 	// Token returns the access token for a repository of a GitHub server, or "" for none.
 	Token func(ctx context.Context, host, repository string) (string, error)
 	// Convert returns the Markdown of a document, such as a PDF. The name's extension is
-	// its format. It is nil where documents cannot be converted.
+	// its format. The error is a *Refusal if the document cannot be converted. Convert is nil
+	// where no sandbox can run.
 	Convert func(ctx context.Context, name string, content []byte) ([]byte, error)
 	// YtDlp is the program yt-dlp, or "" where it is not installed.
 	YtDlp string
 	// Trusted reports whether the operator trusts an address. Only trusted addresses may be on
 	// this machine or its network, use http or be a directory. Nil trusts none.
 	Trusted func(address string) bool
+	// DataDir is the server's own directory, which is no source.
+	DataDir string
 	// MaxFileBytes limits a file, and MaxBytes what one sync may fetch.
 	MaxFileBytes, MaxBytes int64
 	Now                    func() time.Time

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -72,16 +73,20 @@ func (c *crawl) accept(ctx context.Context, j job, a *answer, start bool) error 
 	}
 	p.URL = p.url.String()
 	content, canonical, links, err := c.convert(ctx, p, a)
+	reason := Unreadable
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		c.env.Logger.DebugContext(ctx, "a page cannot be converted", "url", p.URL, "error", err)
 		content = nil
+		if r, ok := errors.AsType[*Refusal](err); ok {
+			reason = r.Reason
+		}
 	}
 	extra := c.enqueueLinks(j, links, start)
 	if content == nil {
-		return c.skip(ctx, p.url, Unreadable)
+		return c.skip(ctx, p.url, reason)
 	}
 	if !c.w.scope.has(p.url) {
 		return nil // a start page that the patterns exclude

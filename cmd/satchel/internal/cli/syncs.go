@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/gitstore/sources/syncs"
+	"satchel/gitstore/sources/upstream"
 	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
@@ -38,7 +40,13 @@ func addSettingFlags(fs *pflag.FlagSet) settingFlags {
 func (f settingFlags) setting(url string) (syncs.Setting, error) {
 	s := syncs.Setting{Kind: *f.kind, URL: url}
 	settings := map[string]any{}
-	if s.Kind != "" && url != "" {
+	if s.Kind == upstream.Directory && url != "" {
+		path, err := filepath.Abs(url)
+		if err != nil {
+			return s, err
+		}
+		settings["path"] = path
+	} else if s.Kind != "" && url != "" {
 		settings["url"] = url
 	}
 	for _, pair := range *f.set {

@@ -1,0 +1,219 @@
+package syncs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"satchel/gitstore/sources"
+	"satchel/gitstore/sources/upstream"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Upload holds the pages of uploaded files, which belong to no source yet. Call Discard at the end.
+type Upload struct {
+	// Files are the uploaded files with the pages that they became.
+	Files []space.UploadedFile
+
+	*stage
+	m    *Manager
+	note func(file string, done, total int)
+}
+
+// Receive converts an uploaded file, or the files of a .zip archive, to pages. The error is a fault if
+// the upload as a whole is refused. note reports each file.
+func (m *Manager) Receive(ctx context.Context, name string, r io.Reader, note func(file string, done, total int)) (*Upload, error) {
+	env, done, err := m.env()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	file, size, err := upstream.Spool(ctx, env, name, r)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	select {
+	case m.desk <- struct{}{}: // after the file has arrived, which a client can delay
+		defer func() { <-m.desk }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	dir, err := os.MkdirTemp(m.o.Dir, "upload-")
+	if err != nil {
+		return nil, err
+	}
+	u := &Upload{m: m, note: note}
+	if u.stage, err = newStage(dir, nil, true, m.limits(), func(int, int) {}); err != nil {
+		return nil, err
+	}
+	err = upstream.Receive(ctx, env, name, file, size, u, func(name string, why *upstream.Refusal) {
+		u.add(space.UploadedFile{Name: name, Reason: string(why.Reason), Problem: fault.PublicOf(why)})
+	})
+	if err != nil {
+		u.Discard()
+		return nil, err
+	}
+	return u, nil
+}
+
+// Put implements upstream.Sink.
+func (u *Upload) Put(ctx context.Context, f upstream.File, content []byte) error {
+	err := u.stage.Put(ctx, f, content)
+	if err == nil {
+		u.add(space.UploadedFile{Name: f.URL, Path: f.Path})
+	}
+	return err
+}
+
+func (u *Upload) add(f space.UploadedFile) {
+	u.Files = append(u.Files, f)
+	u.note(f.Name, len(u.Files), u.total)
+}
+
+// Pages returns the count of pages.
+func (u *Upload) Pages() int { return len(u.files) }
+
+// Discard removes the pages that no source has taken.
+func (u *Upload) Discard() {
+	if err := os.RemoveAll(u.dir); err != nil {
+		u.m.o.Logger.Warn("the files of an upload were not removed", "error", err)
+	}
+}
+
+// Store adds the pages of an upload to a source, and replaces those with the same paths.
+func (m *Manager) Store(ctx context.Context, id string, u *Upload) (space.SyncRun, error) {
+	return m.rewrite(ctx, id, func(known []stagedFile, dir string) ([]stagedFile, error) {
+		if err := os.Rename(u.dir, dir); err != nil {
+			return nil, err
+		}
+		files := slices.DeleteFunc(known, func(f stagedFile) bool { _, replaced := u.files[f.Path]; return replaced })
+		return append(files, u.list()...), nil
+	})
+}
+
+// Take removes pages from a source. A name is the path of a page or the name of the uploaded file.
+func (m *Manager) Take(ctx context.Context, id string, names []string) (space.SyncRun, error) {
+	return m.rewrite(ctx, id, func(known []stagedFile, dir string) ([]stagedFile, error) {
+		for _, n := range names {
+			rest := slices.DeleteFunc(slices.Clone(known), func(f stagedFile) bool { return string(f.Path) == n || f.URL == n })
+			if len(rest) == len(known) {
+				return nil, fault.New(fault.NotFound, "The source %s has no file %q.", id, n).In("path")
+			}
+			known = rest
+		}
+		return known, os.MkdirAll(dir, 0o700)
+	})
+}
+
+// rewrite runs a sync of an uploaded source whose stage change makes from the manifest. It waits for
+// the run that is in progress.
+func (m *Manager) rewrite(ctx context.Context, id string, change func(known []stagedFile, dir string) ([]stagedFile, error)) (space.SyncRun, error) {
+	e, r, err := m.turn(ctx, id)
+	if err != nil {
+		return space.SyncRun{}, err
+	}
+	err = func() error {
+		known, err := m.manifest(ctx, id)
+		if err != nil {
+			return err
+		}
+		dir := m.stageDir(r.Run)
+		files, err := change(known, dir)
+		if err == nil {
+			err = saveUploaded(dir, files, m.limits())
+		}
+		if err == nil {
+			err = m.begin(ctx, r)
+		}
+		return err
+	}()
+	if err != nil {
+		m.giveUp(e, r, err)
+		return space.SyncRun{}, errors.Join(err, os.RemoveAll(m.stageDir(r.Run)))
+	}
+	return m.wait(ctx, r, func(space.SyncProgress) {})
+}
+
+// turn returns a new run of an uploaded source, when no other runs.
+func (m *Manager) turn(ctx context.Context, id string) (*entry, *run, error) {
+	for {
+		m.mu.Lock()
+		e := m.entries[id]
+		switch {
+		case e == nil:
+			m.mu.Unlock()
+			return nil, nil, sources.NotThere(id)
+		case e.row.Kind != upstream.Upload:
+			m.mu.Unlock()
+			return nil, nil, fault.New(fault.Invalid, "The source %s follows an upstream, so it takes no uploaded files.", id)
+		case e.run == nil:
+			r := m.take(e, job{Source: id})
+			m.mu.Unlock()
+			return e, r, nil
+		}
+		other := e.run
+		m.mu.Unlock()
+		if _, err := m.open(); err != nil { // it may be a run of an earlier process
+			return nil, nil, err
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		case <-m.ctx.Done():
+			return nil, nil, fault.New(fault.Unavailable, "The server is shutting down.")
+		}
+	}
+}
+
+// saveUploaded completes a stage with a list of files.
+func saveUploaded(dir string, files []stagedFile, l limits) error {
+	var bytes int64
+	for _, f := range files {
+		bytes += f.Size
+	}
+	switch {
+	case len(files) > l.files:
+		return fault.New(fault.TooLarge, "The source would have %d files, and %d are allowed.", len(files), l.files)
+	case bytes > l.source:
+		return fault.New(fault.TooLarge, "The source would have %d MB, and %d are allowed.", bytes>>20, l.source>>20)
+	}
+	slices.SortFunc(files, func(a, b stagedFile) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	b, err := json.Marshal(files)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, listName), b, 0o600)
+}
+
+// stageUploaded is the fetch of an uploaded source. The stage is complete already if the run was
+// started by rewrite. Any other run stages what the source has.
+func stageUploaded(known []stagedFile, dir string) (fetched, error) {
+	files := known
+	if dir != "" {
+		staged, err := readStage(dir)
+		switch {
+		case err == nil:
+			files = staged
+		case !errors.Is(err, os.ErrNotExist):
+			return fetched{}, damagedStage(err)
+		case len(known) == 0:
+			return fetched{}, fault.New(fault.NotFound, "This source has no files yet. Upload some, for example with satchel source upload ID FILE.")
+		default:
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return fetched{}, err
+			}
+			if err := saveUploaded(dir, files, limits{files: len(files), source: 1 << 62}); err != nil {
+				return fetched{}, err
+			}
+		}
+	}
+	return fetched{Counts: compare(known, files)}, nil
+}
