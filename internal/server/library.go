@@ -20,9 +20,15 @@ import (
 )
 
 // openSources opens the manager of published sources. Nothing follows them yet.
-func (c *Core) openSources(ctx context.Context) error {
+func (c *Core) openSources(ctx context.Context, synced func(space.SyncRun)) error {
 	c.sources = sources.New(sources.Options{
 		DB: c.DB, Store: c.Git, Owned: ownedBy(c.Accounts), Dir: filepath.Join(c.Config.DataDir, "run", "library"),
+		Ended: func(ctx context.Context, s space.Source) error {
+			if !s.Upstream() {
+				return nil
+			}
+			return c.syncs.EndSource(ctx, s.ID)
+		},
 		Logger: c.Log.With("part", "sources"),
 	})
 	if err := c.sources.Load(ctx); err != nil {
@@ -33,8 +39,10 @@ func (c *Core) openSources(ctx context.Context) error {
 		Env: upstream.Env{
 			HTTP: c.egress.HTTPClient(), Remotes: c.transport, Git: gitcmd.Runner{Program: "git", Memory: c.Config.Remotes.GitMemory},
 			MaxFileBytes: c.Config.Space.MaxFile, MaxBytes: min(c.Config.Space.MaxSize, sources.DefaultMaxBytes),
-			Now: time.Now, Logger: c.Log.With("part", "upstream"),
+			GitHub: c.Config.Auth.GitHub.URL,
+			Now:    time.Now, Logger: c.Log.With("part", "upstream"),
 		},
+		Token: c.readToken, Ended: synced,
 		Logger: c.Log.With("part", "syncs"),
 	})
 	return c.syncs.Load(ctx)

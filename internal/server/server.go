@@ -41,6 +41,7 @@ type Server struct {
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals
+	file      *sourcesFile
 	live      *web.Live // streams of open pages, and downloads
 
 	unwritable writeProbe
@@ -71,13 +72,15 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		}
 	}()
 	s.signals = newSignals(version, log)
-	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes); err != nil {
+	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes, s.signals.synced); err != nil {
 		return nil, err
 	}
 	if err = s.listen(ctx); err != nil {
 		return nil, err
 	}
 	s.signals.watchRemotes(s.remotes)
+	s.signals.watchSyncs(s.Core)
+	s.file = newSourcesFile(cfg)
 	if s.secure != nil {
 		s.signals.watchCertificate(s.secure.manager)
 	}
@@ -269,6 +272,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	s.work.Go(func() { s.upkeep.run(s.ctx) })
 	s.work.Go(func() { s.watchRights(s.ctx) })
 	s.work.Go(func() { s.watchGitHub(s.ctx) })
+	s.work.Go(func() { s.followFile(s.ctx) })
 	if s.bash != nil {
 		// Reap before the first request, which may start a sandbox. Connections wait until
 		// then.

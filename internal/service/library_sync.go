@@ -30,7 +30,7 @@ func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 	if err != nil {
 		return in, err
 	}
-	in.Trusted = a.kind == operator
+	in.Trusted, in.By = a.kind == operator, a.user
 	if a.kind != operator && !a.admin && !syncs.Allowed(s.o.AllowSources, in.Settings) {
 		return in, fault.New(fault.Forbidden, "You may not add sources from this address. An admin of this server can add the source, or allow the address in the configuration (library.allow_sources).").In("url")
 	}
@@ -171,6 +171,9 @@ type ChangeSyncedSourceInput struct {
 // ChangeSyncedSource changes the texts, the readers, the settings or the schedule of a source.
 func (s *Service) ChangeSyncedSource(ctx context.Context, a Actor, in ChangeSyncedSourceInput) (space.Source, error) {
 	src, err := s.managed(ctx, a, "ChangeSyncedSource", in.ID)
+	if err == nil {
+		err = s.fromFile(in.ID)
+	}
 	if err != nil {
 		return space.Source{}, err
 	}
@@ -214,6 +217,9 @@ type RemoveSyncedSourceInput struct {
 // RemoveSyncedSource ends a synced source, and deletes its files and their history.
 func (s *Service) RemoveSyncedSource(ctx context.Context, a Actor, in RemoveSyncedSourceInput) (None, error) {
 	src, err := s.managed(ctx, a, "RemoveSyncedSource", in.ID)
+	if err == nil {
+		err = s.fromFile(in.ID)
+	}
 	if err != nil {
 		return None{}, err
 	}

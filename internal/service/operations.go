@@ -53,6 +53,7 @@ func Operations() []Operation {
 		operation((*Service).AddSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ChangeSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).RemoveSyncedSource, Right{Scope: space.ScopeWrite}),
+		inProcess("ConfigureSources", Right{Admin: true}), // only the operator's configuration file
 		operation((*Service).CancelSync, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ListSyncRuns, Right{Scope: space.ScopeRead}),
 

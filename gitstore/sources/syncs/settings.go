@@ -57,6 +57,15 @@ func Resolve(s Setting) (Setting, error) {
 	return s, err
 }
 
+// Check checks a setting without using it. The error is that of Resolve.
+func Check(s Setting) error {
+	if _, err := everyOf(s); err != nil {
+		return err
+	}
+	_, err := Resolve(s)
+	return err
+}
+
 // merged returns a recognized upstream with further settings, such as a branch.
 func merged(s Setting, found upstream.Upstream) (upstream.Upstream, error) {
 	all := map[string]json.RawMessage{}
