@@ -45,6 +45,7 @@ func (c *Core) openSources(ctx context.Context, synced func(space.SyncRun)) erro
 		Token: c.readToken, Ended: synced,
 		Logger: c.Log.With("part", "syncs"),
 	})
+	c.syncs.Reserve(service.SnapshotSpace) // it has the same files as the sources, which are indexed
 	return c.syncs.Load(ctx)
 }
 

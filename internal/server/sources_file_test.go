@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,19 +20,23 @@ import (
 	"satchel/internal/testenv"
 )
 
-// configured is a server with a configuration file, beside a git repository.
-type configured struct {
+// withFile is a server with a configuration file, beside a git repository.
+type withFile struct {
 	*running
+	git              *remotetest.Server
 	file, repository string
 }
 
-func startConfigured(t *testing.T) *configured {
+func startConfigured(t *testing.T, change ...func(*config.Config, *remotetest.Server)) *withFile {
 	t.Helper()
 	git := remotetest.New(t, remotetest.Options{})
 	git.Create("docs")
 	git.Push("docs", "main", map[string]string{"a.md": "# Alpha"})
-	c := &configured{repository: git.URL("docs")}
+	c := &withFile{git: git, repository: git.URL("docs")}
 	cfg := settings(t)
+	for _, f := range change {
+		f(cfg, git)
+	}
 	c.file = filepath.Join(t.TempDir(), "satchel.yaml")
 	cfg.File = c.file
 	c.write(t, c.entry("handbook"))
@@ -43,18 +48,18 @@ func startConfigured(t *testing.T) *configured {
 	return c
 }
 
-func (c *configured) entry(id string) string {
+func (c *withFile) entry(id string) string {
 	return fmt.Sprintf("  - {id: %s, kind: git, url: %q}\n", id, c.repository)
 }
 
-func (c *configured) write(t *testing.T, entries string) {
+func (c *withFile) write(t *testing.T, entries string) {
 	t.Helper()
 	if err := os.WriteFile(c.file, []byte("sources:\n"+entries), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *configured) health() service.HealthCheck {
+func (c *withFile) health() service.HealthCheck {
 	c.t.Helper()
 	h, err := c.Service.GetHealth(c.t.Context(), service.Operator(), service.None{})
 	if err != nil {
@@ -69,7 +74,7 @@ func (c *configured) health() service.HealthCheck {
 	return service.HealthCheck{}
 }
 
-func (c *configured) origin(id string) (space.SyncOrigin, bool) {
+func (c *withFile) origin(id string) (space.SyncOrigin, bool) {
 	s, ok := c.syncs.Get(id)
 	return s.Origin, ok
 }
@@ -209,5 +214,39 @@ func TestAPushAtGitHubStartsASync(t *testing.T) {
 	}
 	if after, _ := c.syncs.Get("wiki"); !after.Next.Before(before.Next) {
 		t.Errorf("the next sync stays at %v", after.Next)
+	}
+}
+
+// The files of the sources for everybody are pushed to one repository, with what changed and why.
+// Other files of the repository stay.
+func TestTheSnapshotRepositoryHasTheSources(t *testing.T) {
+	c := startConfigured(t, func(cfg *config.Config, git *remotetest.Server) {
+		git.Create("snapshot")
+		git.Push("snapshot", "main", map[string]string{"README.md": "# Ours"})
+		cfg.Snapshot = config.Snapshot{Repo: git.URL("snapshot"), Branch: "main", Token: "secret"}
+	})
+	c.write(t, c.entry("handbook")+strings.Replace(c.entry("restricted"), "}", ", audience: [ann]}", 1))
+	c.ReloadSources()
+	testenv.WaitFor(t, "both are synced", func() bool {
+		s, err := c.sources.Find("restricted")
+		return err == nil && s.Files == 1
+	})
+	has := func(path string) bool { return slices.Contains(c.git.Files("snapshot", "main"), path) }
+	testenv.WaitFor(t, "the source is pushed", func() bool { return has("docs/handbook/a.md") && has("README.md") })
+	if has("docs/restricted/a.md") {
+		t.Error("attack: a source for ann is in the repository")
+	}
+	version := c.git.Push("docs", "main", map[string]string{"a.md": "# Changed", "b.md": "# New"})
+	if _, err := c.Service.SyncSource(t.Context(), service.Operator(), service.SyncSourceInput{ID: "handbook"}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.WaitFor(t, "the change is pushed", func() bool { return has("docs/handbook/b.md") })
+	head, err := c.Git.Head(t.Context(), service.SnapshotSpace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, err := c.Git.Show(t.Context(), service.SnapshotSpace, head)
+	if err != nil || !strings.HasPrefix(commit.Message, "Sync handbook: 1 added, 1 changed") || !strings.Contains(commit.Message, version) || !strings.Contains(commit.Message, c.repository) {
+		t.Errorf("%q, %v", commit.Message, err)
 	}
 }

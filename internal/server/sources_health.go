@@ -16,7 +16,7 @@ const maxListed = 5
 func (h *health) sources(context.Context) service.HealthCheck {
 	const name = "Sources"
 	st, unapplied := h.s.syncs.Stats(), h.s.file.unapplied()
-	if st.Syncs == 0 && len(unapplied) == 0 {
+	if st.Syncs == 0 && len(unapplied) == 0 && h.s.snapshot.trouble() == "" {
 		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "None follows an upstream.", Remedy: "satchel source add adds one; so does an entry of the configuration file."}
 	}
 	c := good(name, "%d follow an upstream, %d are being synced.", st.Syncs, st.Running)
@@ -40,6 +40,11 @@ func (h *health) sources(context.Context) service.HealthCheck {
 	}
 	if len(unapplied) > 0 {
 		remedies = append(remedies, "Correct the sources in the configuration file. The server reads them again when the file changes.")
+	}
+	if problem := h.s.snapshot.trouble(); problem != "" {
+		c.State = service.HealthBad
+		c.Detail += " The snapshot repository is not up to date: " + problem
+		remedies = append(remedies, "Correct the section snapshot of the configuration, and restart the server.")
 	}
 	c.Remedy = strings.Join(remedies, " ")
 	return c

@@ -53,7 +53,9 @@ func Operations() []Operation {
 		operation((*Service).AddSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ChangeSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).RemoveSyncedSource, Right{Scope: space.ScopeWrite}),
-		inProcess("ConfigureSources", Right{Admin: true}), // only the operator's configuration file
+		// Only the operator's configuration file.
+		inProcess("ConfigureSources", Right{Admin: true}),
+		inProcess("ConfigureSnapshot", Right{Admin: true}),
 		operation((*Service).CancelSync, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ListSyncRuns, Right{Scope: space.ScopeRead}),
 
