@@ -101,11 +101,7 @@ func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space
 func (s *Server) followSources(ctx context.Context) error {
 	s.shared = s.index.Follow(s.sources)
 	dropped := func(ctx context.Context, collection space.SpaceID) error { return s.dropFrom(ctx, s.index, collection) }
-	if err := s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped}); err != nil {
-		return err
-	}
-	s.syncs.Start()
-	return nil
+	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped})
 }
 
 // library lets the tools read the published sources.

@@ -293,6 +293,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		s.Log.Error("end the remotes of spaces that were given away", "err", err)
 	}
 	ids := s.catchUp()
+	s.syncs.Start() // once there is the GitHub App, whose tokens private repositories need
 	serve(public, s.listener)
 	if s.secure != nil {
 		for _, at := range s.secure.servers(s.bodies, s.signals, routes) {

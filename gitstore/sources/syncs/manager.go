@@ -84,6 +84,7 @@ func (m *Manager) Load(ctx context.Context) error {
 // Call it once, after Load and after sources.Manager.Start.
 func (m *Manager) Start() {
 	m.removeStages()
+	m.endOrphans()
 	m.mu.Lock()
 	some := len(m.entries) > 0
 	m.mu.Unlock()

@@ -56,6 +56,18 @@ func (m *Manager) EndSource(ctx context.Context, id string) error {
 	return err
 }
 
+// endOrphans ends the syncs whose publication ended although the process stopped before EndSource.
+func (m *Manager) endOrphans() {
+	for _, s := range m.All() {
+		if _, err := m.o.Sources.Find(s.Source); err == nil || s.State == space.SyncEnded {
+			continue
+		}
+		if err := m.EndSource(m.ctx, s.Source); err != nil {
+			m.o.Logger.Error("end the sync of a source that has ended", "source", s.Source, "error", err)
+		}
+	}
+}
+
 // alter changes the row of a sync.
 func (m *Manager) alter(ctx context.Context, id string, change func(*syncRow)) error {
 	m.mu.Lock()

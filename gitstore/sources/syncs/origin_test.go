@@ -87,9 +87,26 @@ func TestASourceEndsWithItsPerson(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	must(t, b.EndSource(b.ctx, "other"))
+	must(t, b.SetOrigin(b.ctx, "handbook", space.OriginFile))
+	if !b.next().IsZero() {
+		t.Error("an ended source is synced")
+	}
 	must(t, b.Remove(b.ctx, "handbook"))
 	if _, ok := b.Get("handbook"); ok {
 		t.Error("it is still there")
+	}
+}
+
+// The start ends a sync whose publication ended while the process stopped.
+func TestASyncWithoutItsSourceEndsAtTheStart(t *testing.T) {
+	b := newBench(t)
+	b.server.Push("docs", "main", pages(2, "one"))
+	b.add()
+	b.sync()
+	must(t, b.sources.Remove(b.ctx, b.space, "handbook"))
+	b.Start()
+	if s, _ := b.Get("handbook"); s.State != space.SyncEnded || !s.Next.IsZero() {
+		t.Errorf("%+v", s)
 	}
 }
 

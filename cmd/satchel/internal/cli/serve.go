@@ -36,7 +36,7 @@ func (c *call) serveCommand() *cobra.Command {
 Without a configuration the server keeps everything in the data directory, creates
 a first admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It
 shuts down cleanly on SIGTERM and SIGINT. It reads the sources of the configuration
-file again when the file changes, and on SIGHUP.`}, func(fs *pflag.FlagSet) runner {
+file again when the file changes, and on SIGHUP unless it runs in a terminal.`}, func(fs *pflag.FlagSet) runner {
 		config.AddServerFlags(fs)
 		return c.serve
 	})
@@ -73,7 +73,9 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 	if err != nil {
 		return errors.Join(err, s.Close(ctx))
 	}
-	defer reloadOnHangup(s)()
+	if !c.Terminal { // the end of a terminal ends the server
+		defer reloadOnHangup(s)()
+	}
 	return s.Serve(ctx, func() {
 		c.greet(s, key)
 	})
