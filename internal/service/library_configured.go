@@ -32,7 +32,7 @@ type ConfiguredSources struct {
 
 // ConfigureSources makes the sources of the configuration file agree with their entries. An entry
 // takes over a source with its ID that the operator added by a command. A source whose entry has
-// left the file stays, and is not synced any more. An entry that cannot be applied changes nothing;
+// left the file stays, and is synced on request only. An entry that cannot be applied changes nothing;
 // the result names it.
 func (s *Service) ConfigureSources(ctx context.Context, a Actor, in ConfigureSourcesInput) (ConfiguredSources, error) {
 	var out ConfiguredSources

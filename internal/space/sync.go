@@ -30,7 +30,7 @@ type SyncOrigin string
 const (
 	OriginPerson SyncOrigin = ""     // a person or a command
 	OriginFile   SyncOrigin = "file" // an entry of the configuration file
-	OriginLeft   SyncOrigin = "left" // an entry that is no longer in the file; the source is not synced
+	OriginLeft   SyncOrigin = "left" // an entry that is no longer in the file; the source is synced on request only
 )
 
 // Sync describes how a source follows its upstream. The JSON is part of the command line's

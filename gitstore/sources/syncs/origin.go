@@ -22,7 +22,7 @@ func (m *Manager) Get(id string) (space.Sync, bool) {
 }
 
 // SetOrigin records where the settings of a source come from. A source that left the configuration
-// file is not synced any more. If its entry returns, it is synced at once.
+// file is synced on request only. If its entry returns, it is synced at once.
 func (m *Manager) SetOrigin(ctx context.Context, id string, origin space.SyncOrigin) error {
 	return m.alter(ctx, id, func(row *syncRow) {
 		row.Origin = string(origin)
