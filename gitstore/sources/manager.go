@@ -258,8 +258,12 @@ func (m *Manager) Look(ctx context.Context) {
 		} else if !ok {
 			m.o.Logger.Info("a source ends, since its publisher does not own the space any more", "source", s.ID, "space", s.Space)
 			m.changing.Lock()
-			m.logFailure(e, m.end(ctx, e))
+			err := m.end(ctx, e)
 			m.changing.Unlock()
+			if err == nil && m.o.Ended != nil {
+				err = m.o.Ended(ctx, s)
+			}
+			m.logFailure(e, err)
 		}
 	}
 	m.Refresh(ctx)

@@ -33,6 +33,9 @@ type Options struct {
 	// Owned returns the spaces that a user owns; none after the user was removed from the
 	// server.
 	Owned func(ctx context.Context, user space.UserID) ([]space.SpaceID, error)
+	// Ended is called after a source ended because its publisher no longer owns the space. It may
+	// be nil.
+	Ended func(ctx context.Context, s space.Source) error
 	// Dir is the directory in which the trees for sandboxes are made; empty means no
 	// trees.
 	Dir string

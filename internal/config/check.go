@@ -331,6 +331,8 @@ func (c *Config) relations() []relation {
 		{"space.max_file", "space.max_size", c.Space.MaxFile > c.Space.MaxSize, "it may not be more than space.max_size"},
 		{"remotes.ssh_key", "remotes.ssh_known_hosts", r.SSHKey != "" && r.SSHKnownHosts == "",
 			"it needs remotes.ssh_known_hosts, without which any host could pretend to be another"},
+		{"snapshot.repo", "snapshot.token", c.Snapshot.Repo != "" && c.Snapshot.Token == "" && !strings.HasPrefix(c.Snapshot.Repo, "ssh://"),
+			"it needs snapshot.token, or an ssh:// URL"},
 		{"search.embeddings.url", "search.embeddings.model", m.Embeddings.URL != "" && m.Embeddings.Name == "", "it needs search.embeddings.model"},
 		{"search.embeddings.model", "search.embeddings.url", m.Embeddings.URL == "" && absolute(m.Embeddings.Name) != "",
 			"without search.embeddings.url it must be the absolute path of a directory"},

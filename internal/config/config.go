@@ -26,7 +26,12 @@ type Config struct {
 	Space    Space
 	Remotes  Remotes
 	Library  Library
+	Snapshot Snapshot
 	Search   Search
+
+	// Sources are the sources of the file. The server reads them again when the file changes; see
+	// LoadSources.
+	Sources []SyncedSource
 }
 
 // Server is the section server.
@@ -173,6 +178,14 @@ type Remotes struct {
 type Library struct {
 	// AllowSources lists hosts, and repositories as host/path, from which everyone can add sources.
 	AllowSources []string
+}
+
+// Snapshot is the section snapshot.
+type Snapshot struct {
+	Repo       string // owner/name at auth.github.url, or a URL; empty for none
+	Branch     string
+	Token      Secret
+	Restricted bool // sources with named readers go there too
 }
 
 // Search is the section search.

@@ -82,7 +82,7 @@ func TestDefaults(t *testing.T) {
 	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs",
 		"Server.Domain", "Server.ACMEEmail", "Server.ACMECAFile", "Server.TrustedProxies",
 		"Auth.AllowEmails", "Auth.AllowDomains", "Auth.AllowGitHubUsers", "Auth.AllowGitHubOrgs", "Auth.Mail",
-		"Remotes.AllowNetworks", "Remotes.CAFile", "Remotes.SSHKey", "Remotes.SSHKnownHosts", "Library.AllowSources", "Search.Rerank", "Search.Expand"}
+		"Remotes.AllowNetworks", "Remotes.CAFile", "Remotes.SSHKey", "Remotes.SSHKnownHosts", "Library.AllowSources", "Snapshot.Repo", "Snapshot.Token", "Snapshot.Restricted", "Sources", "Search.Rerank", "Search.Expand"}
 	v := reflect.ValueOf(*c)
 	check := func(name string, f reflect.Value) {
 		if f.IsZero() != slices.Contains(empty, name) {

@@ -46,6 +46,7 @@ These variables are not keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCH
 			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` `--%s` | %s |\n", k.path, k.kind, def, k.env(), k.flag, k.doc)
 		}
 	}
+	b.WriteString(documentSources())
 	return b.String()
 }
 
@@ -77,6 +78,7 @@ func SampleFile() string {
 			fmt.Fprintf(&b, "#%s  # %s\n#%s  %s: %s\n", in, k.doc, in, name, k.example())
 		}
 	}
+	b.WriteString(sampleSources)
 	return b.String()
 }
 
@@ -98,3 +100,21 @@ func (k *key) example() string {
 // parent returns a path without its last word, or "" at the top. last returns that word.
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 func last(path string) string   { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// documentSources returns the reference of the entries.
+func documentSources() string {
+	var b strings.Builder
+	b.WriteString("\n## sources\n\nA list of sources that follow an upstream, in the file only. The server reads the list again when the file changes. " +
+		"The further keys of an entry are the settings of its kind. See [sources.md](sources.md).\n\n| key | value | default | |\n| --- | --- | --- | --- |\n")
+	for _, k := range entryKeys() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.name, k.value, k.def, k.doc)
+	}
+	return b.String()
+}
+
+// sampleSources is the part of the sample file about sources.
+const sampleSources = `
+# Sources that follow an upstream. An entry is such as
+# {id: nuxt, kind: github, repo: nuxt/nuxt, content_path: docs, title: Nuxt, audience: everyone, every: 6h}
+#sources: []
+`

@@ -172,6 +172,11 @@ func keys(c *Config) []key {
 
 		row("library.allow_sources", &c.Library.AllowSources, list, nil, "Hosts and repositories from which people who are not admins can add synced sources, such as docs.example.com or github.com/nuxt/*. Without entries only admins can, and the operator."),
 
+		row("snapshot.repo", &c.Snapshot.Repo, str, "", "Repository to which the files of synced sources are pushed, as owner/name at auth.github.url or as a URL; empty for none. It needs snapshot.token, or an ssh URL.", short),
+		row("snapshot.branch", &c.Snapshot.Branch, str, "main", "Branch of the repository.", required, short),
+		secretRow("snapshot.token", &c.Snapshot.Token, "Token that may push there."),
+		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read go there too."),
+
 		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long searches wait for an index, counted from when it fell behind its space. Later searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
 		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all models below together; a fifth of it for its query's vector.", durations(5*time.Millisecond, time.Minute)),
 
@@ -212,6 +217,7 @@ func sections() []section {
 		{"space", "Limits of a space."},
 		{"remotes", "How spaces are kept in step with repositories elsewhere."},
 		{"library", "Sources that people share."},
+		{"snapshot", "A repository that has the files of all synced sources, as `docs/SOURCE/…`. Off without a repository. See docs/sources.md."},
 		{"search", "How long a search waits, and which models it uses."},
 		{"search.embeddings", "An embedding model, which finds pages that say the same in other words. Off without a URL and a model."},
 		{"search.rerank", "A model that reranks the best results. Off without a URL."},

@@ -36,6 +36,10 @@ type Source struct {
 	SystemFile string
 	// WorkDir is the base of a relative --data or --config. Empty means the current directory.
 	WorkDir string
+	// CheckSource checks an entry of sources. known are the settings of its kind; nil if there is
+	// no such kind. The error is a fault that names the wrong key. If CheckSource is nil, the
+	// settings of kinds are not checked.
+	CheckSource func(SyncedSource) (known []string, err error)
 }
 
 // Mistake is one mistake in a configuration.

@@ -81,6 +81,10 @@ func (l *loader) mapping(name, in string, m *yaml.Node) {
 			continue
 		}
 		seen[path] = k.Line
+		if path == sourcesKey {
+			l.sources(name, v)
+			continue
+		}
 		if j := slices.IndexFunc(l.keys, func(x key) bool { return x.path == path }); j >= 0 {
 			l.value(name, &l.keys[j], v)
 			continue
@@ -106,6 +110,7 @@ func (l *loader) unknownKey(where, path string, v *yaml.Node) {
 			known = append(known, s.name)
 		}
 	}
+	known = append(known, sourcesKey)
 	for i := range l.keys {
 		known = append(known, l.keys[i].path)
 	}

@@ -71,10 +71,10 @@ func SocketPath(dataDir string) string { return filepath.Join(dataDir, "run", "a
 // OpenCore opens the data directory, creates it if it is missing, and migrates its
 // database. It returns a fault.Conflict if another process uses the directory.
 func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Core, error) {
-	return openCore(ctx, cfg, version, log, remotes.Metrics{})
+	return openCore(ctx, cfg, version, log, remotes.Metrics{}, nil)
 }
 
-func openCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger, m remotes.Metrics) (_ *Core, err error) {
+func openCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger, m remotes.Metrics, synced func(space.SyncRun)) (_ *Core, err error) {
 	c := &Core{Config: cfg, Log: log, events: &relay{}}
 	defer func() {
 		if err != nil {
@@ -143,7 +143,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if c.runtime, err = NewRuntime(cfg, filepath.Join(run, "sandboxes"), ProgramsDir(cfg), cfg.Sandbox.Spare, log); err != nil {
 		return nil, err
 	}
-	if err = c.openSources(ctx); err != nil {
+	if err = c.openSources(ctx, synced); err != nil {
 		return nil, err
 	}
 	if c.reviews, err = reviews.New(reviews.Options{DB: c.DB, Git: c.Git, Logger: log.With("part", "reviews")}); err != nil {

@@ -21,9 +21,15 @@ import (
 )
 
 // openSources opens the manager of published sources. Nothing follows them yet.
-func (c *Core) openSources(ctx context.Context) error {
+func (c *Core) openSources(ctx context.Context, synced func(space.SyncRun)) error {
 	c.sources = sources.New(sources.Options{
 		DB: c.DB, Store: c.Git, Owned: ownedBy(c.Accounts), Dir: filepath.Join(c.Config.DataDir, "run", "library"),
+		Ended: func(ctx context.Context, s space.Source) error {
+			if !s.Upstream() {
+				return nil
+			}
+			return c.syncs.EndSource(ctx, s.ID)
+		},
 		Logger: c.Log.With("part", "sources"),
 	})
 	if err := c.sources.Load(ctx); err != nil {
@@ -37,13 +43,16 @@ func (c *Core) openSources(ctx context.Context) error {
 		DB: c.DB, Workflows: workflowsURL(c.Config), Store: c.Git, Sources: c.sources, Dir: filepath.Join(c.Config.DataDir, "run", "syncs"),
 		Env: upstream.Env{
 			HTTP: c.egress.HTTPClient(), Remotes: c.transport, Git: gitcmd.Runner{Program: "git", Memory: c.Config.Remotes.GitMemory},
-			YtDlp:        ytDlp(),
+			YtDlp:   ytDlp(),
 			Convert: documents.convert, DataDir: c.Config.DataDir,
 			MaxFileBytes: c.Config.Space.MaxFile, MaxBytes: min(c.Config.Space.MaxSize, sources.DefaultMaxBytes),
-			Now: time.Now, Logger: c.Log.With("part", "upstream"),
+			GitHub: c.Config.Auth.GitHub.URL,
+			Now:    time.Now, Logger: c.Log.With("part", "upstream"),
 		},
+		Token: c.readToken, Ended: synced,
 		Logger: c.Log.With("part", "syncs"),
 	})
+	c.syncs.Reserve(service.SnapshotSpace) // it has the same files as the sources, which are indexed
 	return c.syncs.Load(ctx)
 }
 
@@ -108,11 +117,7 @@ func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space
 func (s *Server) followSources(ctx context.Context) error {
 	s.shared = s.index.Follow(s.sources)
 	dropped := func(ctx context.Context, collection space.SpaceID) error { return s.dropFrom(ctx, s.index, collection) }
-	if err := s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped}); err != nil {
-		return err
-	}
-	s.syncs.Start()
-	return nil
+	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped})
 }
 
 // library lets the tools read the published sources.

@@ -14,6 +14,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/github/app"
 	"satchel/gitstore/secretscan"
+	"satchel/gitstore/sources/upstream"
 	"satchel/internal/clientaddr"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -52,7 +53,10 @@ func (s *Server) addGitHub(o *web.Options) error {
 		Before:  func(ctx context.Context, l auth.RepositoryLink) error { return s.reviewSecrets(ctx, l) },
 		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.settleLink(ctx, l.Space) },
 		OnPush:  s.remotes.Notify,
-		Logger:  s.Log.With("part", "github app"),
+		OnBranch: func(repository, branch string, standard bool) {
+			s.syncs.Pushed(upstream.Push{Repository: repository, Branch: branch, Default: standard})
+		},
+		Logger: s.Log.With("part", "github app"),
 	})
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func accessOf(cfg *config.Config) service.Access {
 func (h *health) Report(ctx context.Context) (service.Health, error) {
 	r := service.Health{Started: h.started}
 	for _, look := range []func(context.Context) service.HealthCheck{
-		h.database, h.sandboxes, h.search, h.remotes, h.certificate, h.disk, h.git, h.github,
+		h.database, h.sandboxes, h.search, h.sources, h.remotes, h.certificate, h.disk, h.git, h.github,
 	} {
 		r.Checks = append(r.Checks, look(ctx))
 	}

@@ -23,7 +23,7 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]service.HealthState{
-		"Database": service.HealthGood, "Sandboxes": service.HealthOff, "Search": service.HealthGood, "Remotes": service.HealthOff,
+		"Database": service.HealthGood, "Sandboxes": service.HealthOff, "Search": service.HealthGood, "Sources": service.HealthOff, "Remotes": service.HealthOff,
 		"Certificate": service.HealthOff, "git": service.HealthGood, "GitHub App": service.HealthOff,
 	}
 	for _, c := range report.Checks {

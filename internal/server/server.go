@@ -41,6 +41,8 @@ type Server struct {
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals
+	file      *sourcesFile
+	snapshot  snapshotRepository
 	live      *web.Live // streams of open pages, and downloads
 
 	unwritable writeProbe
@@ -63,7 +65,7 @@ type Server struct {
 
 // OpenServer opens everything and listens, but answers nothing yet.
 func OpenServer(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (_ *Server, err error) {
-	s := &Server{version: version, bodies: newBodies(cfg.Server.BodyTimeout)}
+	s := &Server{version: version, bodies: newBodies(cfg.Server.BodyTimeout), snapshot: snapshotRepository{changed: make(chan struct{}, 1)}}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -71,13 +73,15 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		}
 	}()
 	s.signals = newSignals(version, log)
-	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes); err != nil {
+	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes, s.sourceSynced); err != nil {
 		return nil, err
 	}
 	if err = s.listen(ctx); err != nil {
 		return nil, err
 	}
 	s.signals.watchRemotes(s.remotes)
+	s.signals.watchSyncs(s.Core)
+	s.file = newSourcesFile(cfg)
 	if s.secure != nil {
 		s.signals.watchCertificate(s.secure.manager)
 	}
@@ -111,6 +115,12 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		return nil, err
 	}
 	return s, s.applyAllowList(ctx)
+}
+
+// sourceSynced is called after each sync of a source.
+func (s *Server) sourceSynced(r space.SyncRun) {
+	s.signals.synced(r)
+	s.snapshot.sourceSynced()
 }
 
 // attach gives the service the parts that only a running server has.
@@ -269,6 +279,8 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	s.work.Go(func() { s.upkeep.run(s.ctx) })
 	s.work.Go(func() { s.watchRights(s.ctx) })
 	s.work.Go(func() { s.watchGitHub(s.ctx) })
+	s.work.Go(func() { s.followFile(s.ctx) })
+	s.work.Go(func() { s.followSnapshot(s.ctx) })
 	if s.bash != nil {
 		// Reap before the first request, which may start a sandbox. Connections wait until
 		// then.
@@ -281,6 +293,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		s.Log.Error("end the remotes of spaces that were given away", "err", err)
 	}
 	ids := s.catchUp()
+	s.syncs.Start() // once there is the GitHub App, whose tokens private repositories need
 	serve(public, s.listener)
 	if s.secure != nil {
 		for _, at := range s.secure.servers(s.bodies, s.signals, routes) {

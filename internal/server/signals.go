@@ -8,6 +8,7 @@ import (
 
 	"satchel/gitstore/remotes"
 	"satchel/internal/acme"
+	"satchel/internal/space"
 	"satchel/internal/telemetry"
 	"satchel/mcp"
 	"satchel/sandbox"
@@ -22,6 +23,7 @@ type signals struct {
 	mcp     mcp.Observer
 	sandbox sandbox.Metrics
 	remotes remotes.Metrics
+	synced  func(space.SyncRun)
 	called  *called
 	// limited counts requests without a key from addresses over the rate limit.
 	limited telemetry.Counter
@@ -71,7 +73,39 @@ func newSignals(version string, log *slog.Logger) *signals {
 		Step:   func(step, result string, d time.Duration) { steps.Observe(d.Seconds(), step, result) },
 		Synced: func(result string, d time.Duration) { syncs.Observe(d.Seconds(), result) },
 	}
+
+	runs := m.Histogram("source_sync_seconds", "Syncs of sources by how they ended.", telemetry.LatencyBuckets(), "state")
+	files := m.Counter("source_sync_files_total", "Files that syncs of sources changed, by change.", "change")
+	g.synced = func(r space.SyncRun) {
+		runs.Observe(r.Ended.Sub(r.Started).Seconds(), string(r.State))
+		if r.State != space.SyncReady {
+			return
+		}
+		files.Add(float64(r.Added), "added")
+		files.Add(float64(r.Changed), "changed")
+		files.Add(float64(r.Renamed), "renamed")
+		files.Add(float64(r.Deleted), "deleted")
+	}
 	return g
+}
+
+// watchSyncs adds the gauges of synced sources.
+func (g *signals) watchSyncs(c *Core) {
+	g.metrics.GaugeFunc("sources_synced", "Sources that follow an upstream.", func() float64 { return float64(c.syncs.Stats().Syncs) })
+	g.metrics.GaugeFunc("sources_failing", "Synced sources whose last sync did not succeed.", func() float64 { return float64(len(c.syncs.Stats().Failing)) })
+	g.metrics.GaugeFunc("source_syncs", "Syncs of sources that run.", func() float64 { return float64(c.syncs.Stats().Running) })
+	g.metrics.GaugeFunc("source_oldest_sync_seconds", "The longest time since the last successful sync of a source with a schedule.", func() float64 {
+		return c.syncs.Stats().Oldest.Seconds()
+	})
+	g.metrics.GaugeFunc("source_files", "Files that synced sources show.", func() float64 {
+		n := 0
+		for _, s := range c.sources.All() {
+			if s.Upstream() {
+				n += s.Files
+			}
+		}
+		return float64(n)
+	})
 }
 
 // watchRemotes adds the gauges of remotes.

@@ -37,6 +37,9 @@ const (
 // Operator returns the actor at the server's command line, who can do everything.
 func Operator() Actor { return Actor{kind: operator, via: "command line"} }
 
+// Configuration returns the operator who changes the configuration file.
+func Configuration() Actor { return Actor{kind: operator, via: "configuration"} }
+
 // Person returns the actor for a user who is signed in on the pages.
 func Person(u store.User) Actor {
 	return Actor{kind: person, user: u.ID, author: authorOf(u), admin: u.Admin, via: "web"}

@@ -32,7 +32,7 @@ func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 	if err != nil {
 		return in, err
 	}
-	in.Trusted = a.kind == operator
+	in.Trusted, in.By = a.kind == operator, a.user
 	if in.Kind == upstream.Upload {
 		return in, nil // its files come from the person and not from an address
 	}
@@ -184,6 +184,9 @@ type ChangeSyncedSourceInput struct {
 // ChangeSyncedSource changes the texts, the readers, the settings or the schedule of a source.
 func (s *Service) ChangeSyncedSource(ctx context.Context, a Actor, in ChangeSyncedSourceInput) (space.Source, error) {
 	src, err := s.managed(ctx, a, "ChangeSyncedSource", in.ID)
+	if err == nil {
+		err = s.fromFile(in.ID)
+	}
 	if err != nil {
 		return space.Source{}, err
 	}
@@ -227,6 +230,9 @@ type RemoveSyncedSourceInput struct {
 // RemoveSyncedSource ends a synced source, and deletes its files and their history.
 func (s *Service) RemoveSyncedSource(ctx context.Context, a Actor, in RemoveSyncedSourceInput) (None, error) {
 	src, err := s.managed(ctx, a, "RemoveSyncedSource", in.ID)
+	if err == nil {
+		err = s.fromFile(in.ID)
+	}
 	if err != nil {
 		return None{}, err
 	}

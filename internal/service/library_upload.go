@@ -60,10 +60,10 @@ func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSource
 	}
 	defer up.Discard()
 	switch {
-	case len(up.Files) == 0:
+	case len(up.Received) == 0:
 		return UploadedToSource{}, fault.New(fault.Invalid, "The archive has no files.")
 	case up.Pages() == 0:
-		first := up.Files[0]
+		first := up.Received[0]
 		return UploadedToSource{}, fault.New(fault.Invalid, "No page can be made of this upload. %s", first.Problem).In("name")
 	}
 	if create {
@@ -78,7 +78,7 @@ func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSource
 		return UploadedToSource{}, err
 	}
 	s.record(ctx, a, "source.upload", in.ID, map[string]any{"name": in.Name, "pages": up.Pages()})
-	return s.uploaded(ctx, in.ID, run, up.Files)
+	return s.uploaded(ctx, in.ID, run, up.Received)
 }
 
 // RemoveFromSourceInput names files of an uploaded source.

@@ -23,6 +23,16 @@ const (
 	SyncEnded     SyncState = "ended"     // the source was unpublished, or the person who added it is gone
 )
 
+// SyncOrigin says where the settings of a synced source come from.
+type SyncOrigin string
+
+// The origins of settings.
+const (
+	OriginPerson SyncOrigin = ""     // a person or a command
+	OriginFile   SyncOrigin = "file" // an entry of the configuration file
+	OriginLeft   SyncOrigin = "left" // an entry that is no longer in the file; the source is synced on request only
+)
+
 // Sync describes how a source follows its upstream. The JSON is part of the command line's
 // contract.
 type Sync struct {
@@ -30,6 +40,7 @@ type Sync struct {
 	Space    SpaceID         `json:"space"`
 	Kind     SourceKind      `json:"kind"`
 	Settings json.RawMessage `json:"settings"`
+	Origin   SyncOrigin      `json:"origin,omitempty"`
 	// Every is the interval between syncs in seconds. 0 means only on request.
 	Every int64     `json:"every"`
 	State SyncState `json:"state"`

@@ -80,6 +80,10 @@ type Options struct {
 	OnState func(ctx context.Context, l auth.RepositoryLink) error
 	// OnPush is called when GitHub reports a push to a space's repository. It may be nil.
 	OnPush func(id space.SpaceID)
+	// OnBranch is called when GitHub reports a push to a branch of any repository on which the
+	// App is installed. repository is the address of the repository. standard reports whether the
+	// branch is its default branch. OnBranch must not block. It may be nil.
+	OnBranch func(repository, branch string, standard bool)
 
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -148,6 +152,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.OnPush == nil {
 		o.OnPush = func(space.SpaceID) {}
+	}
+	if o.OnBranch == nil {
+		o.OnBranch = func(string, string, bool) {}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

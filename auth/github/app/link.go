@@ -296,54 +296,63 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 		return l, c.failure("look at a repository", errors.New("github: the answer is about another repository, or its name is none"))
 	}
 	l.FullName = repo.FullName
-	var user struct {
-		ID    int64  `json:"id"`
-		Login string `json:"login"`
-	}
-	_, err = c.call(ctx, token, http.MethodGet, fmt.Sprintf("/user/%d", l.GitHubUser), nil, &user)
-	switch {
-	case statusOf(err) == http.StatusNotFound:
+	login, err := c.login(ctx, token, l.GitHubUser)
+	if err != nil || login == "" {
 		l.State = auth.LinkLost // the account was deleted
-		return l, nil
-	case err != nil:
-		return l, c.failure("look at a person", err)
-	case user.ID != l.GitHubUser || !loginForm().MatchString(user.Login):
-		return l, c.failure("look at a person", errors.New("github: the answer is about another person, or their login is none"))
+		return l, err
 	}
-	l.GitHubLogin = user.Login
-	push, err := c.mayPush(ctx, token, l)
+	l.GitHubLogin = login
+	permission, err := c.permission(ctx, token, l.FullName, login, l.GitHubUser)
 	if err != nil {
 		return l, err
 	}
 	l.State = auth.LinkLost
-	if push {
+	if permission == "admin" || permission == "write" {
 		l.State, l.Checked = auth.LinkConnected, c.o.Now()
 	}
 	return l, nil
 }
 
-// mayPush asks GitHub whether the person may push to the repository. The request names the
-// person by login. mayPush also compares the ID in the answer, because somebody else may
-// have taken the login.
-func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLink) (bool, error) {
-	owner, name, _ := strings.Cut(l.FullName, "/")
-	path := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/collaborators/" + url.PathEscape(l.GitHubLogin) + "/permission"
+// login returns the login of an account; "" if the account does not exist any more.
+func (c *Client) login(ctx context.Context, token string, account int64) (string, error) {
+	var user struct {
+		ID    int64  `json:"id"`
+		Login string `json:"login"`
+	}
+	_, err := c.call(ctx, token, http.MethodGet, fmt.Sprintf("/user/%d", account), nil, &user)
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		return "", nil
+	case err != nil:
+		return "", c.failure("look at a person", err)
+	case user.ID != account || !loginForm().MatchString(user.Login):
+		return "", c.failure("look at a person", errors.New("github: the answer is about another person, or their login is none"))
+	}
+	return user.Login, nil
+}
+
+// permission asks GitHub what an account may do with a repository: admin, write, read or "".
+// GitHub counts maintain as write, and triage as read. The request names the account by login.
+// permission also compares the ID in the answer, because somebody else may have taken the login.
+func (c *Client) permission(ctx context.Context, token, fullName, login string, account int64) (string, error) {
+	owner, name, _ := strings.Cut(fullName, "/")
+	path := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/collaborators/" + url.PathEscape(login) + "/permission"
 	var answer struct {
-		Permission string `json:"permission"` // admin, write, read or none; maintain counts as write, triage as read
+		Permission string `json:"permission"`
 		User       struct {
 			ID int64 `json:"id"`
 		} `json:"user"`
 	}
 	_, err := c.call(ctx, token, http.MethodGet, path, nil, &answer)
 	switch {
-	case statusOf(err) == http.StatusNotFound: // the person is not a collaborator
-		return false, nil
+	case statusOf(err) == http.StatusNotFound: // not a collaborator
+		return "", nil
 	case err != nil:
-		return false, c.failure("ask what a person may do", err)
-	case answer.User.ID != l.GitHubUser:
-		return false, nil
+		return "", c.failure("ask what a person may do", err)
+	case answer.User.ID != account || answer.Permission == "none":
+		return "", nil
 	}
-	return answer.Permission == "admin" || answer.Permission == "write", nil
+	return answer.Permission, nil
 }
 
 // AskApproval records that a person asked the owner of an organisation to install the App,

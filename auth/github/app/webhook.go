@@ -25,8 +25,9 @@ import (
 // they only cause requests to GitHub.
 type event struct {
 	Action       string     `json:"action"`
+	Ref          string     `json:"ref"` // of a push
 	Installation numbered   `json:"installation"`
-	Repository   numbered   `json:"repository"`
+	Repository   named      `json:"repository"`
 	Sender       numbered   `json:"sender"`
 	Added        []numbered `json:"repositories_added"`
 	Removed      []numbered `json:"repositories_removed"`
@@ -34,6 +35,12 @@ type event struct {
 
 type numbered struct {
 	ID int64 `json:"id"`
+}
+
+type named struct {
+	numbered
+	FullName      string `json:"full_name"`
+	DefaultBranch string `json:"default_branch"`
 }
 
 // Webhook returns the handler for GitHub's events at PathWebhook. It accepts only signed
@@ -194,8 +201,11 @@ func signed(body []byte, signature, secret string) bool {
 	return hmac.Equal(got, mac.Sum(nil))
 }
 
-// handle checks the spaces that an event concerns.
+// handle checks the spaces that an event concerns, and reports pushes.
 func (c *Client) handle(ctx context.Context, name string, e event) error {
+	if branch, ok := strings.CutPrefix(e.Ref, "refs/heads/"); ok && name == "push" && goodName(e.Repository.FullName) {
+		c.o.OnBranch(c.o.URL+"/"+e.Repository.FullName, branch, branch == e.Repository.DefaultBranch)
+	}
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
 		return err

@@ -89,6 +89,7 @@ func (s *Server) endpoints() []endpoint {
 		{"POST /app-manifests/{code}/conversions", "", s.convert},
 		{"GET /app", "app", func(c *call) answer { return ok(s.appBody(c.w, c.app)) }},
 		{"GET /app/installations/{id}", "app", s.getInstallation},
+		{"GET /repos/{owner}/{repo}/installation", "app", s.repositoryInstallation},
 		{"POST /app/installations/{id}/access_tokens", "app", s.mint},
 		{"DELETE /applications/{client}/token", "client", s.revoke},
 		{"GET /user", "user", func(c *call) answer { return ok(s.publicUser(c.tok.person)) }},
@@ -278,6 +279,19 @@ func (s *Server) getInstallation(c *call) answer {
 	return ok(s.installationBody(i))
 }
 
+// repositoryInstallation returns the app's installation that includes a repository.
+func (s *Server) repositoryInstallation(c *call) answer {
+	r := c.w.repo(c.PathValue("owner") + "/" + c.PathValue("repo"))
+	if r == nil {
+		return notFound
+	}
+	i := c.w.installed(c.app, r.owner)
+	if i == nil || !slices.Contains(c.w.repositories(i), r) {
+		return notFound
+	}
+	return ok(s.installationBody(i))
+}
+
 // mint creates an installation token.
 func (s *Server) mint(c *call) answer {
 	i := c.installation()
@@ -289,10 +303,18 @@ func (s *Server) mint(c *call) answer {
 	}
 	var in struct {
 		IDs         []int64           `json:"repository_ids"`
+		Names       []string          `json:"repositories"`
 		Permissions map[string]string `json:"permissions"`
 	}
 	if len(c.body) > 0 && json.Unmarshal(c.body, &in) != nil {
 		return badJSON
+	}
+	for _, name := range in.Names {
+		id := int64(0) // of no repository
+		if r := c.w.repo(i.account.login + "/" + name); r != nil {
+			id = r.id
+		}
+		in.IDs = append(in.IDs, id)
 	}
 	t := &token{app: i.app, installation: i, permissions: maps.Clone(i.permissions), repos: in.IDs, expires: s.now().Add(installationLife)}
 	v := object{"repository_selection": i.selection()}

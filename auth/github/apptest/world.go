@@ -229,6 +229,11 @@ func (s *Server) AddPerson(login string) int64 {
 	})
 }
 
+// ID returns the id of a person or an organisation.
+func (s *Server) ID(login string) int64 {
+	return read(s, func(w *world) int64 { return must(w.account(login), login).id })
+}
+
 // AddOrg creates an organisation with its members by login: "admin" (an owner) or "member".
 // base is the members' permission for its repositories.
 func (s *Server) AddOrg(login, base string, members map[string]string) int64 {

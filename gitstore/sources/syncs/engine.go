@@ -32,6 +32,7 @@ type job struct {
 // run is a sync that runs.
 type run struct {
 	job
+	began  time.Time
 	ctx    context.Context //nolint:containedctx // ends when a person cancels the run
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed after result is set
@@ -43,10 +44,11 @@ type run struct {
 var (
 	errCanceled = fault.New(fault.Canceled, "The sync was canceled.")
 	errRemoved  = fault.New(fault.Canceled, "The source was removed.")
+	errEnded    = fault.New(fault.Canceled, "The person who added the source has left this server.")
 )
 
 func (m *Manager) newRun(j job) *run {
-	r := &run{job: j, done: make(chan struct{}), m: m}
+	r := &run{job: j, began: m.o.Now(), done: make(chan struct{}), m: m}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -353,6 +355,7 @@ func (m *Manager) upstream(row syncRow) (u upstream.Upstream, env *upstream.Env,
 	if row.Trusted {
 		env.Trusted = trustedBy(addresses(row.Settings))
 	}
+	env.Token = m.tokenFor(row)
 	return u, env, done, nil
 }
 

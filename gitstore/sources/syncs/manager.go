@@ -43,6 +43,8 @@ type Manager struct {
 type entry struct {
 	row syncRow
 	run *run // nil if none runs
+	// pushed reports that upstream has changed since the run began.
+	pushed bool
 }
 
 // New returns a Manager. Call Load before every other method, and Close at the end.
@@ -83,6 +85,7 @@ func (m *Manager) Load(ctx context.Context) error {
 // Call it once, after Load and after sources.Manager.Start.
 func (m *Manager) Start() {
 	m.removeStages()
+	m.endOrphans()
 	m.mu.Lock()
 	some := len(m.entries) > 0
 	m.mu.Unlock()
@@ -277,7 +280,7 @@ const (
 // end stores how a run ended, and plans the next one.
 func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	now := m.o.Now()
-	res := space.SyncRun{ID: r.Run, Source: r.Source, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
+	res := space.SyncRun{ID: r.Run, Source: r.Source, Started: r.began, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
 	m.mu.Lock()
 	e := m.entries[r.Source]
 	if e == nil || e.run != r {
@@ -289,6 +292,8 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	every := row.every()
 	next := every - time.Duration(rand.Int64N(int64(every)/10+1)) // so that not all sources come at once
 	switch code := fault.CodeOf(out.err); {
+	case row.State == string(space.SyncEnded):
+		res.State = space.SyncCanceled
 	case out.err == nil:
 		row.State, row.Problem, row.Failures = string(space.SyncReady), "", 0
 		row.Version, row.CommitID, row.Checked = out.version, string(out.commit), database.Millis(now)
@@ -325,12 +330,19 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 		if cur.row.Settings == row.Settings {
 			cur.row.Version, cur.row.CommitID, cur.row.Next = row.Version, row.CommitID, row.Next
 		}
+		if cur.row.every() == 0 {
+			cur.row.Next = 0
+		} else if cur.pushed {
+			m.hurry(cur)
+		}
+		cur.pushed = false
 		cur.row.State, cur.row.Problem, cur.row.Checked, cur.row.Failures = row.State, row.Problem, row.Checked, row.Failures
 		cur.run = nil
 	}
 	r.result = res
 	close(r.done)
 	m.mu.Unlock()
+	m.o.Ended(res)
 	m.rouse()
 	m.forget(r.Run)
 }

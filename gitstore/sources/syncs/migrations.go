@@ -18,6 +18,7 @@ CREATE TABLE syncs (
 	kind TEXT NOT NULL,
 	settings TEXT NOT NULL,
 	trusted BOOLEAN NOT NULL,
+	origin TEXT NOT NULL,
 	every BIGINT NOT NULL,
 	state TEXT NOT NULL,
 	problem TEXT NOT NULL,

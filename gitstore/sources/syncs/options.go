@@ -39,8 +39,13 @@ type Options struct {
 	Workflows string
 	Store     Store
 	Sources   *sources.Manager
-	// Env is what upstreams use. Scratch and Trusted are set for each sync.
+	// Env is what upstreams use. Scratch, Trusted and Token are set for each sync.
 	Env upstream.Env
+	// Token returns the token with which a repository of a GitHub server is read, or "" for none.
+	// by is the person who added the source; it is empty for the operator. Nil means no tokens.
+	Token func(ctx context.Context, by space.UserID, host, repository string) (string, error)
+	// Ended is called after each run. It must not block. It may be nil.
+	Ended func(r space.SyncRun)
 	// Dir is the directory of stages.
 	Dir string
 	// AtOnce limits the syncs that run at the same time.
@@ -67,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxFiles == 0 {
 		o.MaxFiles = DefaultMaxFiles
+	}
+	if o.Ended == nil {
+		o.Ended = func(space.SyncRun) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -21,6 +21,7 @@ type syncRow struct {
 	Kind     string
 	Settings string // JSON
 	Trusted  bool   // the operator added it
+	Origin   string // a space.SyncOrigin
 	Every    int64  // milliseconds
 	State    string
 	Problem  string
@@ -29,6 +30,8 @@ type syncRow struct {
 	Checked  int64
 	Next     int64
 	Failures int // in a row
+
+	by space.UserID // of a preview; see tokenFor
 }
 
 func (syncRow) TableName() string { return "syncs" }
@@ -36,12 +39,18 @@ func (syncRow) TableName() string { return "syncs" }
 func (r syncRow) sync() space.Sync {
 	return space.Sync{
 		Source: r.SourceID, Space: space.SpaceID(r.SpaceID), Kind: space.SourceKind(r.Kind), Settings: json.RawMessage(r.Settings),
-		Every: r.Every / 1000, State: space.SyncState(r.State), Problem: r.Problem, Version: r.Version,
+		Origin: space.SyncOrigin(r.Origin), Every: r.Every / 1000, State: space.SyncState(r.State), Problem: r.Problem, Version: r.Version,
 		Checked: database.Time(r.Checked), Next: database.Time(r.Next), Runs: []space.SyncRun{},
 	}
 }
 
-func (r syncRow) every() time.Duration { return time.Duration(r.Every) * time.Millisecond }
+// every returns the interval of the schedule; 0 if the source has none.
+func (r syncRow) every() time.Duration {
+	if r.Origin == string(space.OriginLeft) || r.State == string(space.SyncEnded) {
+		return 0
+	}
+	return time.Duration(r.Every) * time.Millisecond
+}
 
 // fileRow is a file of the manifest: the files of the last complete sync.
 type fileRow struct {

@@ -26,7 +26,10 @@ type Setting struct {
 	// request.
 	Every *int64 `json:"every,omitempty"`
 	// Trusted allows addresses in private networks, and directories of this machine.
-	Trusted bool `json:"-"`
+	Trusted bool             `json:"-"`
+	Origin  space.SyncOrigin `json:"-"`
+	// By is the person for whom Preview reads private repositories; it is empty for the operator.
+	By space.UserID `json:"-"`
 }
 
 // Resolve returns the setting with its kind, and with settings that have their defaults. The error
@@ -52,6 +55,15 @@ func Resolve(s Setting) (Setting, error) {
 	s.URL = ""
 	s.Settings, err = json.Marshal(u)
 	return s, err
+}
+
+// Check checks a setting without using it. The error is that of Resolve.
+func Check(s Setting) error {
+	if _, err := everyOf(s); err != nil {
+		return err
+	}
+	_, err := Resolve(s)
+	return err
 }
 
 // merged returns a recognized upstream with further settings, such as a branch.
@@ -110,7 +122,7 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 	}
 	src.Kind = space.SourceKind(s.Kind)
 	row := syncRow{
-		SourceID: src.ID, SpaceID: string(src.Space), Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted,
+		SourceID: src.ID, SpaceID: string(src.Space), Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted, Origin: string(s.Origin),
 		Every: every.Milliseconds(), State: string(space.SyncNew), Next: database.Millis(m.o.Now()),
 	}
 	if s.Kind == upstream.Upload {
@@ -147,9 +159,11 @@ func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 		if err != nil {
 			return err
 		}
-		row.Every, row.Next = every.Milliseconds(), 0
-		if every > 0 {
-			row.Next = database.Millis(m.o.Now().Add(every))
+		if row.Every != every.Milliseconds() {
+			row.Every, row.Next = every.Milliseconds(), 0
+			if row.every() > 0 {
+				row.Next = database.Millis(m.o.Now().Add(every))
+			}
 		}
 	}
 	if len(s.Settings) > 0 {
@@ -217,7 +231,7 @@ func (m *Manager) Preview(ctx context.Context, s Setting) (space.SyncPreview, er
 	if err != nil {
 		return space.SyncPreview{}, err
 	}
-	u, env, done, err := m.upstream(syncRow{Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted})
+	u, env, done, err := m.upstream(syncRow{Kind: s.Kind, Settings: string(s.Settings), Trusted: s.Trusted, by: s.By})
 	if err != nil {
 		return space.SyncPreview{}, err
 	}

@@ -18,8 +18,8 @@ import (
 
 // Upload holds the pages of uploaded files, which belong to no source yet. Call Discard at the end.
 type Upload struct {
-	// Files are the uploaded files with the pages that they became.
-	Files []space.UploadedFile
+	// Received are the uploaded files with the pages that they became.
+	Received []space.UploadedFile
 
 	*stage
 	m    *Manager
@@ -73,8 +73,8 @@ func (u *Upload) Put(ctx context.Context, f upstream.File, content []byte) error
 }
 
 func (u *Upload) add(f space.UploadedFile) {
-	u.Files = append(u.Files, f)
-	u.note(f.Name, len(u.Files), u.total)
+	u.Received = append(u.Received, f)
+	u.note(f.Name, len(u.Received), u.total)
 }
 
 // Pages returns the count of pages.

@@ -90,8 +90,19 @@ func (g *gitHub) all() func(yield func(*gitHubRepository) bool) {
 	}
 }
 
+// origin returns the address of the server. The configured one may be on another port, or in a
+// private network.
+func (g *gitHub) origin(env *Env) (origin string, configured bool) {
+	if u, err := url.Parse(env.GitHub); err == nil && u.Host != "" && strings.EqualFold(u.Host, g.Host) {
+		return u.Scheme + "://" + u.Host, g.Host != gitHubHost
+	}
+	return "https://" + g.Host, false
+}
+
 func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (transport.Endpoint, error) {
-	e := transport.Endpoint{URL: "https://" + g.Host + "/" + r.Repo + ".git"}
+	origin, configured := g.origin(env)
+	e := transport.Endpoint{URL: origin + "/" + r.Repo + ".git"}
+	e.Trusted = configured || env.Trusted != nil && env.Trusted(e.URL)
 	if env.Token == nil {
 		return e, nil
 	}
@@ -100,6 +111,15 @@ func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (t
 		e.Credential = space.Credential{Secret: token}
 	}
 	return e, err
+}
+
+// unreadable converts the refusal of a repository. GitHub answers in the same way if there is no
+// such repository, and this must not differ here either.
+func (g *gitHub) unreadable(r *gitHubRepository, err error) error {
+	if fault.CodeOf(err) != fault.Forbidden {
+		return err
+	}
+	return fault.Wrap(err, fault.Forbidden, "%s at %s does not exist, or is private. Correct its name, or let this server read it: the GitHub App of this server must be installed on it, and the person who added the source must sign in with a GitHub account that may read it.", r.Repo, g.Host)
 }
 
 // Check returns the tips of all repositories, separated by spaces.
@@ -112,7 +132,7 @@ func (g *gitHub) Check(ctx context.Context, env *Env) (State, error) {
 		}
 		t, err := tip(ctx, env, e, r.Branch)
 		if err != nil {
-			return "", err
+			return "", g.unreadable(r, err)
 		}
 		tips = append(tips, string(t))
 	}
@@ -129,7 +149,7 @@ func (g *gitHub) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) 
 		}
 		t, err := r.fetch(ctx, env, e, func(p string) string { return g.permalink(r, p) }, counted)
 		if err != nil {
-			return "", err
+			return "", g.unreadable(r, err)
 		}
 		tips = append(tips, string(t))
 	}

@@ -119,7 +119,11 @@ type Env struct {
 	Git     gitcmd.Runner
 	// Scratch is a directory for this run's temporary files. The caller removes it.
 	Scratch string
-	// Token returns the access token for a repository of a GitHub server, or "" for none.
+	// GitHub is the origin of the configured GitHub server, such as https://github.example.com.
+	// The operator trusts this server.
+	GitHub string
+	// Token returns the access token for a repository of a GitHub server, or "" for none. Nil
+	// returns none.
 	Token func(ctx context.Context, host, repository string) (string, error)
 	// Convert returns the Markdown of a document, such as a PDF. The name's extension is
 	// its format. The error is a *Refusal if the document cannot be converted. Convert is nil

@@ -13,6 +13,7 @@ import (
 
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 )
 
 // Exit statuses.
@@ -108,7 +109,7 @@ type call struct {
 
 // load reads the configuration with the flags that were given.
 func (c *call) load() (*config.Config, error) {
-	return config.Load(config.Source{Flags: c.flags, Environ: c.Environ, SystemFile: config.SystemFile})
+	return config.Load(config.Source{Flags: c.flags, Environ: c.Environ, SystemFile: config.SystemFile, CheckSource: server.CheckSource})
 }
 
 func (c *call) printf(format string, args ...any) {

@@ -22,6 +22,7 @@ import (
 	"satchel/internal/database"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -85,7 +86,9 @@ func (c *call) doctor(ctx context.Context, _ []string) error {
 	}
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
-	r.add(runningServer(ctx, cfg.DataDir))
+	for _, f := range runningServer(ctx, cfg.DataDir) {
+		r.add(f)
+	}
 	if server.Initialised(cfg.DataDir) {
 		c.data(ctx, cfg, &r)
 	} else if strings.HasPrefix(cfg.Database.URL, "postgres") {
@@ -199,21 +202,29 @@ func dataDirectory(dir string) finding {
 	return f
 }
 
-// runningServer reports whether a server runs.
-func runningServer(ctx context.Context, dataDir string) finding {
+// runningServer reports whether a server runs, and whether its sources need a person.
+func runningServer(ctx context.Context, dataDir string) []finding {
 	f := finding{Name: "server", Optional: true, Detail: "none runs on the data directory"}
 	remote, err := admin.Dial(ctx, server.SocketPath(dataDir))
 	if err != nil {
-		return f
+		return []finding{f}
 	}
 	defer remote.Close()
 	info, err := remote.Info(ctx)
 	if err != nil {
 		f.Detail, f.Remedy = operatorText(err), "Restart it if it stays so."
-		return f
+		return []finding{f}
 	}
 	f.OK, f.Detail = true, fmt.Sprintf("version %s at %s", info.Version, info.URL)
-	return f
+	out := []finding{f}
+	if h, err := admin.Do(ctx, remote, (*service.Service).GetHealth, service.None{}); err == nil {
+		for _, c := range h.Checks {
+			if c.Name == "Sources" && (c.State == service.HealthBad || c.State == service.HealthNote) {
+				out = append(out, finding{Name: "sources", Optional: true, Detail: printable(c.Detail), Remedy: c.Remedy})
+			}
+		}
+	}
+	return out
 }
 
 // reachable looks whether the configured database answers.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,7 +35,8 @@ func (c *call) serveCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "serve", Args: cobra.NoArgs, Short: "run the server", Long: `
 Without a configuration the server keeps everything in the data directory, creates
 a first admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It
-shuts down cleanly on SIGTERM and SIGINT.`}, func(fs *pflag.FlagSet) runner {
+shuts down cleanly on SIGTERM and SIGINT. It reads the sources of the configuration
+file again when the file changes, and on SIGHUP unless it runs in a terminal.`}, func(fs *pflag.FlagSet) runner {
 		config.AddServerFlags(fs)
 		return c.serve
 	})
@@ -70,9 +73,31 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 	if err != nil {
 		return errors.Join(err, s.Close(ctx))
 	}
+	if !c.Terminal { // the end of a terminal ends the server
+		defer reloadOnHangup(s)()
+	}
 	return s.Serve(ctx, func() {
 		c.greet(s, key)
 	})
+}
+
+// reloadOnHangup reads the sources of the configuration file again on SIGHUP, until the returned
+// function is called.
+func reloadOnHangup(s *server.Server) (stop func()) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range hangup {
+			s.ReloadSources()
+		}
+	}()
+	return func() {
+		signal.Stop(hangup)
+		close(hangup)
+		<-done
+	}
 }
 
 // returnMemory returns memory whenever this process becomes idle, until ctx ends.

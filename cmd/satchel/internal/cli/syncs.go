@@ -193,6 +193,12 @@ func (c *call) sourceStatus() *cobra.Command {
 				}
 				return c.answer(x, func() {
 					c.printf("%s is %s. Its space is %s.\n", x.Source, x.State, x.Space)
+					switch x.Origin {
+					case space.OriginFile:
+						c.printf("Its settings come from the configuration file.\n")
+					case space.OriginLeft:
+						c.printf("Its entry is no longer in the configuration file, so it is synced on request only. To remove it: satchel source remove %s\n", x.Source)
+					}
 					if x.Problem != "" {
 						c.printf("%s\n", printable(x.Problem))
 					}

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+
+	"satchel/gitstore/remotes"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// SnapshotSpace is the space with the files of all synced sources. Its remote is the snapshot
+// repository of the configuration.
+const SnapshotSpace space.SpaceID = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// snapshotName is the name of the space. No source can have it, since IDs have no spaces.
+const snapshotName = "snapshot repository"
+
+// ConfigureSnapshotInput is the snapshot repository. An empty URL means none.
+type ConfigureSnapshotInput struct {
+	URL    string `json:"url"`
+	Branch string `json:"branch"`
+	Token  string `json:"token"`
+}
+
+// ConfigureSnapshot makes the space of the snapshot repository, and sets its remote. Without a URL,
+// it removes the remote; the repository stays as it is.
+func (s *Service) ConfigureSnapshot(ctx context.Context, a Actor, in ConfigureSnapshotInput) (None, error) {
+	if err := s.authorize(a, "ConfigureSnapshot"); err != nil {
+		return None{}, err
+	}
+	if a.kind != operator {
+		return None{}, fault.New(fault.Forbidden, "Only the operator of this server may do that.")
+	}
+	exists := s.git.Exists(SnapshotSpace)
+	if in.URL == "" {
+		if !exists {
+			return None{}, nil
+		}
+		return None{}, s.remotes.Remove(ctx, SnapshotSpace)
+	}
+	if !exists {
+		meta := space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Start the snapshot repository", Tool: "sync"}
+		if _, err := s.git.Create(ctx, SnapshotSpace, space.ChangeSet{}, meta); err != nil {
+			return None{}, err
+		}
+	}
+	if _, err := s.accounts.Space(ctx, SnapshotSpace); fault.CodeOf(err) == fault.NotFound {
+		owner, err := s.custodian(ctx)
+		if err == nil {
+			err = s.accounts.CreateSourceSpace(ctx, a.audit(), owner, SnapshotSpace, snapshotName)
+		}
+		if err != nil {
+			return None{}, err
+		}
+	} else if err != nil {
+		return None{}, err
+	}
+	r := remotes.SetRequest{Space: SnapshotSpace, URL: in.URL, Branch: in.Branch, Secret: in.Token, Trusted: true}
+	if in.Token != "" {
+		r.Kind = space.KindToken
+	}
+	return None{}, s.remotes.Set(ctx, r)
+}
