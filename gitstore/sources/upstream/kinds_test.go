@@ -17,6 +17,12 @@ func TestOpenNamesTheWrongSetting(t *testing.T) {
 		{"git", `{}`, "url", ""},
 		{"git", `{"url": "https://a.example/b.git", "content_path": "../x"}`, "content_path", ""},
 		{"git", `[]`, "", ""},
+		{"youtube", `{"handle": "a/../b"}`, "handle", "@golang"},
+		{"youtube", `{"channel_id": "golang"}`, "channel_id", "UC"},
+		{"youtube", `{"playlist": "PL0123456789", "handle": "golang"}`, "channel_id", "one channel"},
+		{"youtube", `{"handle": "golang", "languages": ["--exec"]}`, "languages", "en"},
+		{"feed", `{"url": "ftp://a.example/"}`, "url", "https://"},
+		{"openapi", `{"url": "https://me:secret@a.example/"}`, "url", "password"},
 		{"github", `{"repo": "nuxt"}`, "repo", "owner/name"},
 		{"github", `{"repo": "nuxt/nuxt", "additional_syncs": [{"repo": "x"}]}`, "repo", ""},
 	} {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"satchel/internal/fault"
 )
@@ -35,10 +36,7 @@ type youTube struct {
 const youTubeSite = "https://www.youtube.com"
 
 var (
-	channelForm  = regexp.MustCompile(`^UC[A-Za-z0-9_-]{22}$`)
-	handleForm   = regexp.MustCompile(`^[\p{L}\p{M}\p{N}._·-]{3,60}$`)
-	playlistForm = regexp.MustCompile(`^[A-Za-z0-9_-]{2,64}$`)
-	videoForm    = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
+	idForm       = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	languageForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}$`)
 )
 
@@ -72,11 +70,11 @@ func (y *youTube) Validate() error {
 	switch {
 	case len(given) != 1:
 		return invalid("channel_id", "Enter one channel or playlist: its channel_id, handle or playlist, or its address.")
-	case y.ChannelID != "" && !channelForm.MatchString(y.ChannelID):
+	case y.ChannelID != "" && !(strings.HasPrefix(y.ChannelID, "UC") && isID(y.ChannelID, 24, 24)):
 		return invalid("channel_id", "The ID of a channel begins with UC and has 24 characters. Enter the handle if you do not know the ID.")
-	case y.Handle != "" && !handleForm.MatchString(y.Handle):
+	case y.Handle != "" && !isHandle(y.Handle):
 		return invalid("handle", "Enter the handle of the channel, such as @golang.")
-	case y.Playlist != "" && !playlistForm.MatchString(y.Playlist):
+	case y.Playlist != "" && !isID(y.Playlist, 2, 64):
 		return invalid("playlist", "Enter the ID of the playlist, which follows list= in its address.")
 	case len(y.Languages) > 10:
 		return invalid("languages", "Enter 10 languages at most.")
@@ -91,6 +89,18 @@ func (y *youTube) Validate() error {
 		y.wait = pause
 	}
 	return count(&y.MaxVideos, "max_videos", 50, 5000)
+}
+
+// isID reports whether a text has the form of an ID of YouTube with min to max characters.
+func isID(s string, min, max int) bool {
+	return len(s) >= min && len(s) <= max && idForm.MatchString(s)
+}
+
+// isHandle reports whether a text has the form of a handle, which can be in any language.
+func isHandle(s string) bool {
+	return len(s) >= 3 && len(s) <= 120 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._·-", r)
+	})
 }
 
 // Check returns no state: a list that has not changed can have videos whose captions are new.

@@ -164,7 +164,7 @@ func dataOf(page []byte, variable string) *tree {
 
 var (
 	channelOf = regexp.MustCompile(`(?:"externalId":"|"channelId" content="|youtube\.com/channel/)(UC[A-Za-z0-9_-]{22})"`)
-	versionOf = regexp.MustCompile(`"INNERTUBE_CLIENT_VERSION":"([0-9.]{1,40})"`)
+	versionOf = regexp.MustCompile(`"INNERTUBE_CLIENT_VERSION":"([0-9.]+)"`)
 )
 
 // list returns the videos of the source. whole is false if there can be more, because only the feed
@@ -244,7 +244,7 @@ func (y *youTube) playlist(ctx context.Context, c *youTubeClient, id string) ([]
 // appendVideos adds the videos in a part of a page. YouTube has two forms of them.
 func appendVideos(videos []video, seen map[string]bool, data *tree) []video {
 	add := func(v video) {
-		if videoForm.MatchString(v.id) && !seen[v.id] {
+		if isID(v.id, 11, 11) && !seen[v.id] {
 			seen[v.id] = true
 			videos = append(videos, v)
 		}
@@ -288,7 +288,7 @@ func feedVideos(ctx context.Context, c *youTubeClient, playlist string) ([]video
 		if len(e.Authors) > 0 {
 			v.channel = e.Authors[0].Name
 		}
-		if videoForm.MatchString(v.id) {
+		if isID(v.id, 11, 11) {
 			videos = append(videos, v)
 		}
 	}
