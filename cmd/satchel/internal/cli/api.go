@@ -19,7 +19,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/server"
-	"satchel/web/client"
+	apiclient "satchel/web/client"
 )
 
 // apiFlags are how a server and a key are named.
@@ -38,12 +38,12 @@ func (c *call) apiCommand() *cobra.Command {
 	return group("api", "search, read and run commands over a server's library, by its REST API",
 		c.overAPI(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "search the library", Long: `
 QUERY can be several words, without quotes around all of them.`}, func(fs *pflag.FlagSet) apiRunner {
-			var q client.Query
+			var q apiclient.Query
 			fs.IntVar(&q.Limit, "limit", 0, "at most `N` results")
 			fs.StringVar(&q.Source, "source", "", "only from this `SOURCE`")
 			fs.StringVar(&q.Since, "since", "", "only pages that changed since the `DAY`, such as 2026-01-31")
 			fs.StringSliceVar(&q.Paths, "path", nil, "only at or under this `PATH` of the library (may be repeated)")
-			return func(ctx context.Context, api *client.Client, args []string) error {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				q.Query = strings.Join(args, " ")
 				found, err := api.Search(ctx, q)
 				if err != nil {
@@ -55,13 +55,13 @@ QUERY can be several words, without quotes around all of them.`}, func(fs *pflag
 		c.overAPI(&cobra.Command{Use: "read PATH…", Args: cobra.MinimumNArgs(1), Short: "print files of the library, or list its directories", Long: `
 PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
 (…md#heading), a directory (docs/nuxt/) or a glob (docs/**/*.md).`}, func(*pflag.FlagSet) apiRunner {
-			return func(ctx context.Context, api *client.Client, args []string) error {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				files, err := api.Read(ctx, args...)
 				if err != nil {
 					return err
 				}
 				if err := c.answer(struct {
-					Files []client.File `json:"files"`
+					Files []apiclient.File `json:"files"`
 				}{files}, func() { printRead(c, files) }); err != nil {
 					return err
 				}
@@ -78,7 +78,7 @@ Each COMMAND is a bash script; several run in order. The library is read-only. /
 stays between calls as long as the sandbox does: see --session. The command exits
 with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 			session := fs.String("session", "", "the `NAME` of a sandbox to keep; it ends 30 minutes after its last command")
-			return func(ctx context.Context, api *client.Client, args []string) error {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				r, err := api.InSession(*session).Shell(ctx, args...)
 				if err != nil {
 					return err
@@ -90,30 +90,30 @@ with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 			}
 		}),
 		c.overAPI(&cobra.Command{Use: "sources", Args: cobra.NoArgs, Short: "list the sources of the library"}, func(*pflag.FlagSet) apiRunner {
-			return func(ctx context.Context, api *client.Client, _ []string) error {
+			return func(ctx context.Context, api *apiclient.Client, _ []string) error {
 				list, err := api.Sources(ctx)
 				if err != nil {
 					return err
 				}
 				return c.answer(struct {
-					Sources []client.Source `json:"sources"`
+					Sources []apiclient.Source `json:"sources"`
 				}{list}, func() { printSources(c, list) })
 			}
 		}),
 		c.overAPI(&cobra.Command{Use: "sync [SOURCE]", Args: cobra.MaximumNArgs(1), Short: "update a source of the library, or all of them"}, func(*pflag.FlagSet) apiRunner {
-			return func(ctx context.Context, api *client.Client, args []string) error {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				source := ""
 				if len(args) > 0 {
 					if source = args[0]; source == "" {
 						return usage("the name of the source is empty")
 					}
 				}
-				runs, err := api.Sync(ctx, source, client.SyncOptions{})
+				runs, err := api.Sync(ctx, source, apiclient.SyncOptions{})
 				if err != nil {
 					return err
 				}
 				if err := c.answer(struct {
-					Runs []client.Run `json:"runs"`
+					Runs []apiclient.Run `json:"runs"`
 				}{runs}, func() {
 					for _, r := range runs {
 						c.printf("%-24s %s  %s\n", oneLine(r.Source), oneLine(r.State), oneLine(r.Problem))
@@ -132,7 +132,7 @@ with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 	)
 }
 
-type apiRunner func(ctx context.Context, api *client.Client, args []string) error
+type apiRunner func(ctx context.Context, api *apiclient.Client, args []string) error
 
 // overAPI is a command that runs with a client of the REST API.
 func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunner) *cobra.Command {
@@ -154,13 +154,13 @@ func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunn
 
 // apiError returns an error of the client as one of the server, which has the same codes.
 func apiError(err error) error {
-	e, ok := errors.AsType[*client.Error](err)
+	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok {
 		return err
 	}
 	code := fault.Code(e.Code)
 	switch e.Code {
-	case client.CodeNetwork:
+	case apiclient.CodeNetwork:
 		code = fault.Unavailable
 	case "method_not_allowed", "unsupported_media_type", "request_timeout":
 		code = fault.Invalid
@@ -174,7 +174,7 @@ func apiError(err error) error {
 // organisations reach some thousand.
 const maxKeyFile = 32 << 10
 
-func (f *apiFlags) client(ctx context.Context, c *call) (*client.Client, error) {
+func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, error) {
 	cfg, err := c.load()
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*client.Client, error) 
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "The key cannot be read (%s).", err)
 	}
-	api, err := client.New(client.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
+	api, err := apiclient.New(apiclient.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
 	return api, apiError(err)
 }
 
@@ -220,7 +220,7 @@ func running(ctx context.Context, cfg *config.Config) string {
 	return info.URL
 }
 
-func printResults(w io.Writer, found client.Results) {
+func printResults(w io.Writer, found apiclient.Results) {
 	for _, r := range found.Results {
 		place := printable(r.Path)
 		if r.Lines != "" {
@@ -242,7 +242,7 @@ func printResults(w io.Writer, found client.Results) {
 	}
 }
 
-func printRead(c *call, files []client.File) {
+func printRead(c *call, files []apiclient.File) {
 	for _, f := range files {
 		if len(files) > 1 && f.Error == nil {
 			c.printf("== %s\n", oneLine(f.Path))
@@ -271,7 +271,7 @@ func printableText(s string) string {
 	}, s)
 }
 
-func printRan(c *call, r client.ShellResults) {
+func printRan(c *call, r apiclient.ShellResults) {
 	for _, ran := range r.Results {
 		c.printf("%s", printableText(ran.Stdout))
 		c.note("%s", printableText(ran.Stderr))
@@ -282,7 +282,7 @@ func printRan(c *call, r client.ShellResults) {
 }
 
 // ranError says which command failed.
-func ranError(r client.ShellResults) error {
+func ranError(r apiclient.ShellResults) error {
 	if r.Error != nil {
 		return errors.New(oneLine(r.Error.Message))
 	}
@@ -297,7 +297,7 @@ func ranError(r client.ShellResults) error {
 	return nil
 }
 
-func printSources(c *call, list []client.Source) {
+func printSources(c *call, list []apiclient.Source) {
 	for _, s := range list {
 		age := "nothing yet"
 		files := "files"

@@ -12,7 +12,7 @@ import (
 	"satchel/cmd/satchel/internal/pathlist"
 	"satchel/internal/fault"
 	"satchel/internal/service"
-	"satchel/web/client"
+	apiclient "satchel/web/client"
 )
 
 func TestMarker(t *testing.T) {
@@ -46,7 +46,7 @@ func TestMarker(t *testing.T) {
 
 func TestSourcesArePrinted(t *testing.T) {
 	var out bytes.Buffer
-	printSources(&call{Env: Env{Stdout: &out}}, []client.Source{{ID: "one", State: "ready", Files: 1}, {ID: "two", State: "ready", Files: 2}})
+	printSources(&call{Env: Env{Stdout: &out}}, []apiclient.Source{{ID: "one", State: "ready", Files: 1}, {ID: "two", State: "ready", Files: 2}})
 	if got := strings.Fields(out.String()); !strings.Contains(strings.Join(got, " "), "ready 1 file, ") || !strings.Contains(strings.Join(got, " "), "ready 2 files, ") {
 		t.Errorf("%s", &out)
 	}
