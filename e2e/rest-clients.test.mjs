@@ -14,13 +14,15 @@ const question = 'Who may call the zeppelin captain?';
 
 describe('clients of the REST API', () => {
   const later = cleanup();
+  let packed; // what npm would publish
   let s;
   let keyFile;
   const run = (program, args, options = {}) => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
   const npm = (...args) => run('npm', ['run', '--silent', ...args], { cwd: typescript });
 
   before(async () => {
-    npm('build');
+    // This also builds it.
+    [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--silent'], { cwd: typescript }));
     s = await serve(later, { env: { SATCHEL_SANDBOX_RUNTIME: 'gvisor' } });
     keyFile = join(s.data, 'agent-key');
     writeFileSync(keyFile, s.server.firstKey());
@@ -42,8 +44,7 @@ describe('clients of the REST API', () => {
   });
 
   test('the package has what a program needs', () => {
-    const [{ files }] = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--silent'], { cwd: typescript }));
-    const paths = files.map((f) => f.path);
+    const paths = packed.files.map((f) => f.path);
     for (const path of ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'dist/tools.js', 'dist/tools.d.ts']) assert.ok(paths.includes(path), path);
     assert.ok(paths.every((p) => /^(dist\/|LICENSE$|README\.md$|package\.json$)/.test(p)), String(paths));
   });
@@ -59,7 +60,7 @@ describe('clients of the REST API', () => {
     assert.equal((await c.sources()).space.sources[0].id, 'handbook');
     assert.equal((await c.sync('handbook')).runs[0].state, 'done');
     const session = c.sessionId;
-    assert.deepEqual((await c.bashBatch(['cd docs/handbook && ls', 'echo here > /tmp/note'])).results.map((r) => r.stdout), ['deploy.md\n', '']);
+    assert.deepEqual((await c.bashBatch(['ls docs/handbook/deploy.md', 'echo here > /tmp/note'])).results.map((r) => r.stdout), ['docs/handbook/deploy.md\n', '']);
     assert.equal((await c.bash('cat /tmp/note')).stdout, 'here\n');
     assert.equal(c.sessionId, session);
     const [saved] = await c.remember([{ type: 'preference', key: 'seat', value: 'Window', explicit: true }]);
