@@ -118,7 +118,7 @@ func TestTheWholeAPI(t *testing.T) {
 			t.Errorf("sync %q: %+v", id, v)
 		}
 	}
-	if v, err := c.Search(ctx, client.Query{Query: "quokka", Limit: 5, Paths: []string{"docs"}}); err != nil || v.Total != 1 || v.Truncated || v.Results[0].Path != "docs/aa/x.md" || len(v.Matches) != 1 || v.Matches[0].Line != 3 {
+	if v, err := c.Search(ctx, client.Query{Query: "quokka", Limit: 5, Paths: []string{"docs"}}); err != nil || v.Total != 1 || v.Truncated || v.Results[0].Path != "docs/aa/x.md" || len(v.Matches) != 1 || v.Matches[0].Line != 3 || !slices.Equal(v.Paths, []string{"docs/aa/x.md"}) {
 		t.Errorf("%+v %v", v, err)
 	}
 	if v, err := c.Read(ctx, "docs/a.md", "docs/none"); err != nil || len(v) != 2 || v[0].Content != "# A\n" || v[1].Error.Code != "not_found" {

@@ -45,6 +45,7 @@ type Query struct {
 
 // Results are what was found, the best first.
 type Results struct {
+	Paths       []string `json:"files"` // of the results, each once
 	Matches     []Match  `json:"matches"`
 	Results     []Result `json:"results"`
 	Total       int      `json:"total"`
