@@ -50,7 +50,7 @@ describe('clients of the REST API', () => {
   });
 
   test('the example agent in TypeScript', () => {
-    const out = run(process.execPath, ['examples/agent.mjs', question], { cwd: typescript, env: { ...process.env, SATCHEL_URL: s.issuer, SATCHEL_KEY_FILE: keyFile } });
+    const out = run(process.execPath, ['examples/agent.mjs', question], { cwd: typescript, env: { ...process.env, SATCHEL_URL: s.issuer, SATCHEL_TOKEN: s.server.firstKey() } });
     assert.match(out, /^Only the mayor may call the zeppelin captain\.\n\nFrom docs\/handbook\/deploy\.md$/m);
   });
 

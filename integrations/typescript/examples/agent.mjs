@@ -1,11 +1,10 @@
 // An agent that answers a question from the library, with the tools for the AI SDK.
 //
-//   SATCHEL_URL=https://satchel.example.com SATCHEL_KEY_FILE=key node examples/agent.mjs QUESTION
+//   SATCHEL_URL=https://satchel.example.com SATCHEL_TOKEN=KEY node examples/agent.mjs QUESTION
 //
 // It runs without the key of a model: a stand-in takes the place of the model, searches for the
 // question, and answers with the best page. Replace standIn() with a model, such as
 // openai('gpt-5') of @ai-sdk/openai.
-import { readFileSync } from 'node:fs';
 import { generateText, stepCountIs } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { Satchel, UnauthorizedError } from 'satchel-client';
@@ -13,7 +12,7 @@ import { tools } from 'satchel-client/tools';
 
 const satchel = new Satchel({
   url: process.env.SATCHEL_URL ?? 'http://localhost:8080',
-  key: readFileSync(process.env.SATCHEL_KEY_FILE ?? 'key', 'utf8'),
+  key: process.env.SATCHEL_TOKEN ?? '',
 });
 
 try {
