@@ -44,6 +44,9 @@ var layers = []struct {
 	{"cmd/satchel-agent", []string{"=sandbox/agent"}},
 	{"tools/...", []string{"tools", "internal"}},
 	{"web/...", []string{"web", "auth", "tools", "integrations", "internal"}},
+	// Other modules copy the client.
+	{"web/client", nil},
+	{"web/client/agent", []string{"=web/client"}},
 	{"internal/service/...", []string{"internal", "auth", "gitstore", "sandbox", "tools/index"}},
 	{"internal/admin/...", []string{"internal", "auth", "gitstore", "sandbox", "tools"}},
 	{"internal/server/...", []string{"internal", "mcp", "auth", "sandbox", "gitstore", "tools", "web"}},

@@ -22,8 +22,12 @@ const (
 	libraryWallTime = 2 * time.Minute  // limit of a command
 )
 
+// DefaultSession names the sandbox that all commands of a grant without a session share. Clients
+// that repeat the name in later calls stay in that sandbox.
+const DefaultSession = "default"
+
 // RunLibraryCommandInput is a command in /library. Session is the client's name for the
-// sandbox. All commands of a grant without a session share one sandbox.
+// sandbox; empty means DefaultSession.
 type RunLibraryCommandInput struct{ Session, Command string }
 
 // RunLibraryCommand runs a command in a sandbox that contains only the library, read-only.
@@ -35,6 +39,9 @@ func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryC
 	}
 	if why := s.NoCommands(); why != "" {
 		return CommandResult{}, fault.New(fault.Unavailable, "%s", why)
+	}
+	if in.Session == DefaultSession {
+		in.Session = ""
 	}
 	id := librarySpace(a.user, a.grant, in.Session)
 	for {

@@ -78,7 +78,7 @@ func TestSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a := w.ask("GET", "/api/sources", "ann", nil); strings.TrimSpace(string(a.body)) != `{"sources":[]}` {
+	if a := w.ask("GET", "/api/sources", "ann", nil); strings.TrimSpace(string(a.body)) != `{"github":{"count":0,"sources":[]},"sources":[],"total":0,"youtube":{"count":0,"sources":[]}}` {
 		t.Errorf("none: %s", a.body)
 	}
 }
@@ -99,6 +99,9 @@ func TestSync(t *testing.T) {
 		{"a name that leads elsewhere", "/api/sync/..%2fnuxt", nil, 404, "not_found", nil},
 		{"a long name", "/api/sync/" + strings.Repeat("x", 5000), nil, 404, "not_found", nil},
 		{"a field that there is not", "/api/sync", `{"force": true}`, 400, "invalid", nil},
+		{"one, by a filter", "/api/sync", `{"sourceFilter": "vue"}`, 202, "", []string{"vue"}},
+		{"a filter that there is not", "/api/sync", `{"sourceFilter": "nope"}`, 404, "not_found", nil},
+		{"two different sources", "/api/sync/vue", `{"sourceFilter": "nuxt"}`, 400, "invalid", nil},
 		{"as clients of Savoir do", "/api/sync/vue", `{"reset": false, "push": true, "sessionId": "s-1"}`, 202, "", []string{"vue"}},
 	} {
 		a := w.ask("POST", c.path, "ann", c.body)
@@ -133,6 +136,7 @@ func TestEveryCallTakesASession(t *testing.T) {
 		"/api/sandbox/read":            `"paths": ["docs/nuxt/guide.md"], `,
 		"/api/sandbox/search-and-read": `"query": "useAsyncData", `,
 		"/api/sandbox/shell":           `"command": "echo x", `,
+		"/api/sandbox/snapshot":        "",
 		"/api/sync":                    "",
 		"/api/sync/vue":                `"reset": false, "push": true, `,
 	} {
@@ -142,7 +146,7 @@ func TestEveryCallTakesASession(t *testing.T) {
 		if a.StatusCode >= 300 || v.SessionID != "s_1.a:b-c" {
 			t.Errorf("%s: %d, session %q: %s", path, a.StatusCode, v.SessionID, a.body)
 		}
-		if a := w.ask("POST", path, "ann", `{`+args+`"sessionId": ""}`); a.StatusCode >= 300 || strings.Contains(string(a.body), "sessionId") {
+		if a := w.ask("POST", path, "ann", `{`+args+`"sessionId": ""}`); a.StatusCode >= 300 || !strings.Contains(string(a.body), `"sessionId":"default"`) {
 			t.Errorf("%s without a session: %d %s", path, a.StatusCode, a.body)
 		}
 		for _, bad := range []string{strings.Repeat("x", 129), "a b", "ü"} {
@@ -248,6 +252,11 @@ func TestShell(t *testing.T) {
 		t.Errorf("%q, want %q", w.shells.ran[0], want)
 	}
 	want(t, "one", w.ask("POST", "/api/sandbox/shell", "ann-reads", `{"command": "echo x"}`), 200, "")
+	// The name of an answer without a session leads to the same sandbox.
+	w.ask("POST", "/api/sandbox/shell", "ann-reads", `{"command": "echo y", "sessionId": "default"}`)
+	if n := len(w.shells.ran); w.shells.ran[n-1] != "2: echo y" {
+		t.Errorf("ran %q, want it in the second sandbox", w.shells.ran[n-1])
+	}
 
 	t.Run("a later command that cannot run", func(t *testing.T) {
 		w := newWorld(t)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,7 +169,12 @@ func (c *call) write(status int, body []byte) {
 // session is the caller's name for a sandbox. Clients send it with every call, and the
 // answer repeats it. Only shell uses a sandbox.
 type session struct {
-	SessionID string `json:"sessionId,omitempty" doc:"Names a sandbox of shell. Every answer repeats it." api:"maxLength=$session,pattern=^[A-Za-z0-9._:-]*$"`
+	SessionID string `json:"sessionId" doc:"Names a sandbox of shell. Every answer repeats it. Without it, the name is default." api:"maxLength=$session,pattern=^[A-Za-z0-9._:-]*$"`
+}
+
+// named returns the session of an answer, which always has a name.
+func (s session) named() session {
+	return session{cmp.Or(s.SessionID, service.DefaultSession)}
 }
 
 // maxSessionID limits the name of a session, in characters.

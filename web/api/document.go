@@ -19,7 +19,8 @@ import (
 // Besides its json tag, a field has these tags: doc is its description, api lists rules such
 // as "required,minimum=0,maximum=$results", and each lists rules for the elements of a list or
 // a map. A name after $ is a limit of the server. A field of an answer is required unless it
-// has omitempty. A field of a request is required if api says so.
+// has omitempty. A field of a request is required if api says so. A map named Others holds fields
+// that are only known when the answer is made.
 func document(origin string, routes []route, l Limits) ([]byte, error) {
 	g := generator{schemas: object{}, types: map[string]reflect.Type{}, limits: map[string]int{
 		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
@@ -217,6 +218,9 @@ func (g *generator) schema(t reflect.Type, request bool) object {
 			if len(required) > 0 {
 				s["required"] = required
 			}
+			if f, ok := t.FieldByName("Others"); ok {
+				s["additionalProperties"] = g.schema(f.Type.Elem(), request)
+			}
 		}
 		return reference(name)
 	}
@@ -232,6 +236,9 @@ func (g *generator) fields(t reflect.Type, request bool, properties object, requ
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		s := g.schema(f.Type, request)
 		if doc := f.Tag.Get("doc"); doc != "" {
 			if s["$ref"] != nil { // OpenAPI 3.0 ignores a description beside $ref

@@ -45,6 +45,9 @@ func names(t reflect.Type) (list []string) {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			name = "…"
+		}
 		form, of := "%s", f.Type
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 			if of.Kind() == reflect.Slice {
@@ -52,10 +55,19 @@ func names(t reflect.Type) (list []string) {
 			}
 			of = of.Elem()
 		}
-		if of.Kind() == reflect.Struct {
+		if of.Kind() == reflect.Struct && name != "…" {
 			name += ": " + fmt.Sprintf(form, outline(of))
 		}
 		list = append(list, name)
 	}
 	return list
+}
+
+// MatchesOf returns the matches of a result as "LINE CONTENT".
+func MatchesOf(query, lines, snippet string) []string {
+	var out []string
+	for _, m := range wordsOf(query).matches(resultView{Lines: lines, Snippet: snippet}) {
+		out = append(out, fmt.Sprintf("%d %s", m.Line, m.Content))
+	}
+	return out
 }

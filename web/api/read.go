@@ -16,10 +16,12 @@ type fileView struct {
 	Title     string       `json:"title,omitempty"`
 	Content   string       `json:"content" doc:"The text, or the names in a directory or the matches of a glob."`
 	Lines     int          `json:"lines,omitempty" doc:"Of the whole file." api:"minimum=0"`
+	Total     int          `json:"totalLines" doc:"The same number; 0 if it is unknown, as for a list or a binary file." api:"minimum=0"`
 	ETag      string       `json:"etag,omitempty"`
 	Truncated bool         `json:"truncated"`
 	Next      string       `json:"next,omitempty" doc:"The path to read next, for the rest."`
 	Error     *errorDetail `json:"error,omitempty"`
+	Matches   int          `json:"matchCount,omitempty" doc:"Of search-and-read: the lines of content that have most of the query's words, and at least 1." api:"minimum=1"`
 }
 
 type readRequest struct {
@@ -44,7 +46,7 @@ func (s *Server) read(c *call, a readRequest) (filesView, error) {
 	if err != nil {
 		return filesView{}, err
 	}
-	return filesView{a.session, files}, nil
+	return filesView{a.session.named(), files}, nil
 }
 
 func (c *call) files(ctx context.Context, paths []string) ([]fileView, error) {
@@ -110,6 +112,7 @@ func (c *call) fetch(ctx context.Context, p string) (fileView, error) {
 	}
 	out := fileView{Path: rel, Kind: "file", Title: f.Title, Content: f.Text, ETag: f.Metadata["etag"], Truncated: f.Metadata["truncated"] == "true"}
 	out.Lines, _ = strconv.Atoi(f.Metadata["lines"]) // 0 for a binary file
+	out.Total = out.Lines
 	if out.Next, ok = fromLibrary(libraryPath(f.Metadata["next"])); !ok {
 		out.Next = ""
 	}

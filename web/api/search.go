@@ -17,16 +17,23 @@ type searchRequest struct {
 	Source    string   `json:"source" doc:"ID of a source; searches only this source."`
 	Since     string   `json:"since" doc:"Only pages that changed on or after this date, such as 2026-01-31."`
 	Paths     []string `json:"paths" doc:"Searches only files at or under these paths of the library; * and ** are patterns." api:"maxItems=$searchPaths"`
-	MaxTokens int      `json:"maxTokens" doc:"Budget of the whole answer, in tokens." api:"minimum=0"`
+	MaxTokens int      `json:"maxTokens" doc:"Budget of the results, in tokens." api:"minimum=0"`
 }
 
-type resultsView struct {
+// foundView is what search and search-and-read have in common.
+type foundView struct {
 	session
+	Matches     []matchView  `json:"matches" doc:"The lines of the results that have most of the query's words, in the order of the results."`
 	Results     []resultView `json:"results"`
 	Total       int          `json:"total" doc:"The number of documents that match." api:"minimum=0"`
 	Truncated   bool         `json:"truncated" doc:"Whether there are more matches than results."`
 	Notes       []string     `json:"notes,omitempty"`
 	Suggestions []string     `json:"suggestions,omitempty"`
+}
+
+type resultsView struct {
+	foundView
+	Files []string `json:"files" doc:"The paths of the results, the best first."`
 }
 
 type resultView struct {
@@ -54,11 +61,23 @@ const maxSearchPaths = 8
 
 // search is POST /api/sandbox/search.
 func (s *Server) search(c *call, a searchRequest) (resultsView, error) {
-	return c.find(c.r.Context(), a)
+	found, err := c.find(c.r.Context(), a)
+	return resultsView{found, found.paths(len(found.Results))}, err
 }
 
-func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
-	found := resultsView{session: a.session}
+// paths returns the paths of the best results, at most n, each once.
+func (f foundView) paths(n int) []string {
+	paths := []string{} // [] and not null
+	for _, r := range f.Results {
+		if len(paths) < n && !slices.Contains(paths, r.Path) {
+			paths = append(paths, r.Path)
+		}
+	}
+	return paths
+}
+
+func (c *call) find(ctx context.Context, a searchRequest) (foundView, error) {
+	found := foundView{session: a.session.named()}
 	l := c.s.o.Limits
 	switch {
 	case strings.TrimSpace(a.Query) == "":
@@ -86,7 +105,8 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 	if err != nil {
 		return found, err
 	}
-	found.Results = []resultView{} // [] and not null
+	found.Results, found.Matches = []resultView{}, []matchView{} // [] and not null
+	words := wordsOf(a.Query)
 	for _, x := range r.Results {
 		v := resultView{
 			ID: x.ID, Title: x.Title, URL: x.URL, Path: x.Path, Lines: x.Lines, Heading: x.Heading, Description: x.Description, Snippet: x.Snippet,
@@ -94,6 +114,7 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 		}
 		if v.relative() {
 			found.Results = append(found.Results, v)
+			found.Matches = append(found.Matches, words.matches(v)...)
 		}
 	}
 	found.Total, found.Truncated, found.Notes, found.Suggestions = r.Total, r.Truncated, r.Notes, r.Suggestions
@@ -149,7 +170,8 @@ type searchAndReadRequest struct {
 }
 
 type resultsAndFilesView struct {
-	resultsView
+	Query string `json:"query"`
+	foundView
 	Files []fileView `json:"files"`
 }
 
@@ -168,15 +190,13 @@ func (s *Server) searchAndRead(c *call, a searchAndReadRequest) (resultsAndFiles
 	if err != nil {
 		return resultsAndFilesView{}, err
 	}
-	var paths []string
-	for _, r := range found.Results {
-		if len(paths) < a.Read && !slices.Contains(paths, r.Path) {
-			paths = append(paths, r.Path)
-		}
-	}
-	files, err := c.files(c.r.Context(), paths)
+	files, err := c.files(c.r.Context(), found.paths(a.Read))
 	if err != nil {
 		return resultsAndFilesView{}, err
 	}
-	return resultsAndFilesView{found, files}, nil
+	words := wordsOf(a.Query)
+	for i := range files {
+		files[i].Matches = max(1, len(words.lines(files[i].Content)))
+	}
+	return resultsAndFilesView{a.Query, found, files}, nil
 }

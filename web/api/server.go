@@ -126,8 +126,8 @@ func (s *Server) allRoutes() []route {
 			method: get, path: "/api/openapi.json", handle: s.openAPI,
 			about: about{id: "document", summary: "The OpenAPI document", answer: "The document.", status: http.StatusOK},
 		},
-		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "Sorted by label."}, s.listSources),
-		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "One run for each source.", status: http.StatusAccepted, optionalBody: true}, s.sync),
+		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "All sources, and those of each kind."}, s.listSources),
+		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "A run for each source.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
 		on(post, "/api/sync/{source}", write, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
 		on(get, "/api/memory", read, about{id: "memory", summary: "The facts of your space", detail: "Includes the files under memory/ that are not valid facts, with their problems.", answer: "Sorted by path."}, s.listFacts),
 		on(put, "/api/memory", write, about{
@@ -156,6 +156,10 @@ func (s *Server) allRoutes() []route {
 			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
 				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
 		}, s.shell),
+		on(post, "/api/sandbox/snapshot", write, about{
+			id: "snapshot", summary: "Make the snapshots of all sources again", detail: "Uses the commits that the server has, and asks no upstream.",
+			answer: "The snapshots are made.", status: http.StatusAccepted, optionalBody: true,
+		}, s.snapshot),
 	}, s.syncRoutes(), s.uploadRoutes())
 }
 

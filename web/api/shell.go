@@ -32,6 +32,10 @@ type ranView struct {
 
 type shellResultsView struct {
 	session
+	Stdout   *string `json:"stdout,omitempty" doc:"Of the command, if the request has one command."`
+	Stderr   *string `json:"stderr,omitempty" doc:"Like stdout."`
+	ExitCode *int    `json:"exitCode,omitempty" doc:"Like stdout."`
+
 	Results []ranView    `json:"results"`
 	Fresh   bool         `json:"fresh" doc:"The sandbox was started for this call, so it has nothing from earlier calls."`
 	Error   *errorDetail `json:"error,omitempty" doc:"Why the commands after those of results were not run."`
@@ -65,7 +69,7 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 	}
 	ctx, end := s.whileAllowed(c)
 	defer end()
-	body := shellResultsView{session: a.session, Results: []ranView{}}
+	body := shellResultsView{session: a.session.named(), Results: []ranView{}}
 	for i, cmd := range commands {
 		r, err := s.o.Service.RunLibraryCommand(ctx, c.actor(), service.RunLibraryCommandInput{Session: a.SessionID, Command: cmd})
 		if ctx.Err() != nil && c.r.Context().Err() == nil {
@@ -94,7 +98,25 @@ func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err erro
 			break
 		}
 	}
+	if len(commands) == 1 && len(body.Results) == 1 {
+		r := &body.Results[0]
+		body.Stdout, body.Stderr, body.ExitCode = &r.Stdout, &r.Stderr, &r.ExitCode
+	}
 	return body, nil
+}
+
+type startedView struct {
+	session
+	Status  string `json:"status" api:"enum=started"`
+	Message string `json:"message" doc:"What was started, for people."`
+}
+
+type snapshotRequest struct{ session }
+
+// snapshot is POST /api/sandbox/snapshot. It needs no body.
+func (s *Server) snapshot(c *call, a snapshotRequest) (startedView, error) {
+	all, err := s.o.Service.RebuildSnapshots(c.r.Context(), c.actor(), service.None{})
+	return startedView{a.session.named(), started, fmt.Sprintf("The snapshots of %s were made again.", count(len(all)))}, err
 }
 
 // whileAllowed returns a context that is canceled when the caller's token is no longer

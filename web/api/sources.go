@@ -1,7 +1,11 @@
 package api
 
 import (
+	"cmp"
+	"encoding/json"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,22 +52,84 @@ func stateOf(x space.Source) string {
 	return "ready"
 }
 
-type sourcesView struct {
+// gitHubSourceView and youTubeSourceView have the names of Savoir's API for what a source follows.
+type gitHubSourceView struct {
+	sourceView
+	Type        string `json:"type" api:"enum=github"`
+	Repo        string `json:"repo" doc:"Owner and name."`
+	Branch      string `json:"branch" doc:"Empty for the default branch."`
+	ContentPath string `json:"contentPath" doc:"The directory of the repository; empty for all."`
+	OutputPath  string `json:"outputPath" doc:"The directory of the files, under docs/."`
+	ReadmeOnly  bool   `json:"readmeOnly"`
+}
+
+type youTubeSourceView struct {
+	sourceView
+	Type       string `json:"type" api:"enum=youtube"`
+	ChannelID  string `json:"channelId"`
+	Handle     string `json:"handle"`
+	MaxVideos  int    `json:"maxVideos" doc:"0 for the default." api:"minimum=0"`
+	OutputPath string `json:"outputPath" doc:"The directory of the files, under docs/."`
+}
+
+// gitHubGroupView, youTubeGroupView and groupView hold the sources of one kind.
+type gitHubGroupView struct {
+	Count   int                `json:"count" api:"minimum=0"`
+	Sources []gitHubSourceView `json:"sources"`
+}
+
+type youTubeGroupView struct {
+	Count   int                 `json:"count" api:"minimum=0"`
+	Sources []youTubeSourceView `json:"sources"`
+}
+
+type groupView struct {
+	Count   int          `json:"count" api:"minimum=0"`
 	Sources []sourceView `json:"sources"`
+}
+
+type sourcesView struct {
+	Total   int              `json:"total" api:"minimum=0"`
+	Sources []sourceView     `json:"sources" doc:"All sources, sorted by label."`
+	GitHub  gitHubGroupView  `json:"github"`
+	YouTube youTubeGroupView `json:"youtube"`
+	// Others holds the other kinds that have sources. In JSON they are fields of their own.
+	Others map[string]groupView `json:"-"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v sourcesView) MarshalJSON() ([]byte, error) {
+	fields := map[string]any{"total": v.Total, "sources": v.Sources, "github": v.GitHub, "youtube": v.YouTube}
+	for kind, g := range v.Others {
+		fields[kind] = g
+	}
+	return json.Marshal(fields)
 }
 
 // listSources is GET /api/sources.
 func (s *Server) listSources(c *call, _ noBody) (sourcesView, error) {
-	all, err := s.o.Service.ListSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
+	all, err := s.o.Service.DescribeSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
 	if err != nil {
 		return sourcesView{}, err
 	}
-	slices.SortStableFunc(all, func(a, b space.Source) int { return strings.Compare(a.Title, b.Title) })
+	slices.SortStableFunc(all, func(a, b service.DescribedSource) int { return strings.Compare(a.Title, b.Title) })
 	list := make([]sourceView, len(all))
+	gitHub, youTube, others := []gitHubSourceView{}, []youTubeSourceView{}, map[string]groupView{}
 	for i, x := range all {
-		list[i] = s.viewOf(x)
+		of, o := s.viewOf(x.Source), x.Origin
+		list[i] = of
+		output := path.Join(x.ID, o.OutputPath)
+		switch kind := string(x.Kind); kind {
+		case "github":
+			gitHub = append(gitHub, gitHubSourceView{of, kind, o.Repo, o.Branch, o.ContentPath, output, o.ReadmeOnly})
+		case "youtube":
+			youTube = append(youTube, youTubeSourceView{of, kind, o.ChannelID, o.Handle, o.MaxVideos, output})
+		default:
+			g := others[kind].Sources
+			others[kind] = groupView{len(g) + 1, append(g, of)}
+		}
 	}
-	return sourcesView{list}, nil
+	return sourcesView{len(all), list, gitHubGroupView{len(gitHub), gitHub}, youTubeGroupView{len(youTube), youTube}, others}, nil
 }
 
 type runView struct {
@@ -74,44 +140,57 @@ type runView struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-type runsView struct {
-	session
-	Runs []runView `json:"runs"`
+type syncStartedView struct {
+	startedView
+	Options syncOptions `json:"options" doc:"As the server understood them."`
+	Source  string      `json:"source,omitempty" doc:"ID of the source, if the request names one."`
+	Runs    []runView   `json:"runs"`
+}
+
+type syncOptions struct {
+	Reset  bool   `json:"reset"`
+	Push   bool   `json:"push"`
+	Filter string `json:"sourceFilter,omitempty" doc:"ID of the source, if the request names one."`
 }
 
 type syncRequest struct {
 	session
-	Reset   bool `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date. Fetches every file of a synced source again."`
-	Confirm bool `json:"confirm" doc:"Lets the sync of a synced source remove most of its files."`
-	Push    bool `json:"push" doc:"Accepted without effect: the remote of a space is pushed by itself."`
+	Reset   bool   `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date. Fetches every file of a synced source again."`
+	Confirm bool   `json:"confirm" doc:"Lets the sync of a synced source remove most of its files."`
+	Push    *bool  `json:"push" doc:"Accepted without effect: the remote of a space is pushed by itself. The default is true."`
+	Filter  string `json:"sourceFilter" doc:"Syncs only the source with this ID."`
 }
 
-// maxSourceID limits the ID of a source in a request, in bytes.
-const maxSourceID = 200
+const (
+	// maxSourceID limits the ID of a source in a request, in bytes.
+	maxSourceID = 200
+	// started is the status of what a request has started.
+	started = "started"
+)
 
 // sync is POST /api/sync and /api/sync/{source}. Neither needs a body.
-func (s *Server) sync(c *call, a syncRequest) (runsView, error) {
-	ids := []string{c.r.PathValue("source")}
-	if len(ids[0]) > maxSourceID {
-		return runsView{}, fault.New(fault.NotFound, "There is no source %s.", quoted(ids[0]))
+func (s *Server) sync(c *call, a syncRequest) (syncStartedView, error) {
+	id := cmp.Or(c.r.PathValue("source"), a.Filter)
+	switch {
+	case len(id) > maxSourceID:
+		return syncStartedView{}, fault.New(fault.NotFound, "There is no source %s.", quoted(id))
+	case a.Filter != "" && a.Filter != id:
+		return syncStartedView{}, fault.New(fault.Invalid, "sourceFilter and the address name different sources.")
 	}
-	if ids[0] == "" {
-		all, err := s.o.Service.ListSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
-		if err != nil {
-			return runsView{}, err
-		}
-		ids = nil
-		for _, x := range all {
-			ids = append(ids, x.ID)
-		}
+	began := time.Now()
+	synced, what := make([]service.SyncedSource, 1), quoted(id)
+	var err error
+	if id != "" {
+		synced[0], err = s.o.Service.SyncSource(c.r.Context(), c.actor(), service.SyncSourceInput{ID: id, Reset: a.Reset, Confirm: a.Confirm, Background: true})
+	} else {
+		synced, err = s.o.Service.SyncSources(c.r.Context(), c.actor(), service.SyncSourcesInput{Reset: a.Reset, Confirm: a.Confirm, Background: true})
+		what = count(len(synced))
+	}
+	if err != nil {
+		return syncStartedView{}, err
 	}
 	runs := []runView{}
-	for _, id := range ids {
-		began := time.Now()
-		x, err := s.o.Service.SyncSource(c.r.Context(), c.actor(), service.SyncSourceInput{ID: id, Reset: a.Reset, Confirm: a.Confirm, Background: true})
-		if err != nil {
-			return runsView{}, err
-		}
+	for _, x := range synced {
 		r := runView{ID: x.ID + "-" + x.Commit.Short(), Source: x.ID, State: "done", Started: stamp(began), Problem: x.Problem}
 		if x.State == space.SourceFailed {
 			r.State = "failed"
@@ -121,5 +200,16 @@ func (s *Server) sync(c *call, a syncRequest) (runsView, error) {
 		}
 		runs = append(runs, r)
 	}
-	return runsView{a.session, runs}, nil
+	return syncStartedView{
+		startedView{a.session.named(), started, "The sync of " + what + " has started."},
+		syncOptions{a.Reset, a.Push == nil || *a.Push, id}, id, runs,
+	}, nil
+}
+
+// count returns a number of sources in words.
+func count(n int) string {
+	if n == 1 {
+		return "1 source"
+	}
+	return strconv.Itoa(n) + " sources"
 }

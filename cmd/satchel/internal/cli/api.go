@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/internal/admin"
-	"satchel/internal/apiclient"
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/server"
+	apiclient "satchel/web/client"
 )
 
 // apiFlags are how a server and a key are named.
@@ -79,7 +79,7 @@ stays between calls as long as the sandbox does: see --session. The command exit
 with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 			session := fs.String("session", "", "the `NAME` of a sandbox to keep; it ends 30 minutes after its last command")
 			return func(ctx context.Context, api *apiclient.Client, args []string) error {
-				r, err := api.Shell(ctx, *session, args...)
+				r, err := api.InSession(*session).Shell(ctx, args...)
 				if err != nil {
 					return err
 				}
@@ -108,7 +108,7 @@ with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 						return usage("the name of the source is empty")
 					}
 				}
-				runs, err := api.Sync(ctx, source)
+				runs, err := api.Sync(ctx, source, apiclient.SyncOptions{})
 				if err != nil {
 					return err
 				}
@@ -147,9 +147,27 @@ func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunn
 				return err
 			}
 			defer api.Close()
-			return run(ctx, api, args)
+			return apiError(run(ctx, api, args))
 		}
 	})
+}
+
+// apiError returns an error of the client as one of the server, which has the same codes.
+func apiError(err error) error {
+	e, ok := errors.AsType[*apiclient.Error](err)
+	if !ok {
+		return err
+	}
+	code := fault.Code(e.Code)
+	switch e.Code {
+	case apiclient.CodeNetwork:
+		code = fault.Unavailable
+	case "method_not_allowed", "unsupported_media_type", "request_timeout":
+		code = fault.Invalid
+	}
+	f := fault.Wrap(err, code, "%s", e.Message)
+	f.RetryAfter = e.RetryAfter
+	return f
 }
 
 // maxKeyFile bounds what is read as a key, in bytes: signed tokens of large
@@ -184,7 +202,8 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, erro
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "The key cannot be read (%s).", err)
 	}
-	return apiclient.New(apiclient.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
+	api, err := apiclient.New(apiclient.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
+	return api, apiError(err)
 }
 
 // running returns the address of the server that runs on a data directory. Its flags or

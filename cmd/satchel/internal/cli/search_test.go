@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"satchel/cmd/satchel/internal/pathlist"
-	"satchel/internal/apiclient"
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	apiclient "satchel/web/client"
 )
 
 func TestMarker(t *testing.T) {

@@ -1,4 +1,4 @@
-package apiclient
+package client
 
 import "time"
 
@@ -25,6 +25,14 @@ type Run struct {
 	Problem string    `json:"problem,omitempty"`
 }
 
+// SyncOptions say how sources are synced.
+type SyncOptions struct {
+	// Reset makes the snapshot again, and fetches every file of a synced source again.
+	Reset bool `json:"reset,omitempty"`
+	// Confirm lets the sync of a synced source remove most of its files.
+	Confirm bool `json:"confirm,omitempty"`
+}
+
 // Query is a search. The server chooses the values of zero fields.
 type Query struct {
 	Query     string   `json:"query"`
@@ -37,11 +45,26 @@ type Query struct {
 
 // Results are what was found, the best first.
 type Results struct {
+	Paths       []string `json:"files"` // of the results, each once
+	Matches     []Match  `json:"matches"`
 	Results     []Result `json:"results"`
 	Total       int      `json:"total"`
 	Truncated   bool     `json:"truncated"`
 	Notes       []string `json:"notes,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+// ResultsAndFiles are results, and the files of the best.
+type ResultsAndFiles struct {
+	Results
+	Files []File `json:"files"`
+}
+
+// Match is a line that shows why a page was found.
+type Match struct {
+	Path    string `json:"path"`
+	Line    int    `json:"lineNumber"`
+	Content string `json:"content"`
 }
 
 // Result is one page that was found. Its paths are relative to the library.
@@ -74,7 +97,8 @@ type File struct {
 	Lines     int      `json:"lines,omitempty"`
 	ETag      string   `json:"etag,omitempty"`
 	Truncated bool     `json:"truncated"`
-	Next      string   `json:"next,omitempty"` // what to read to go on
+	Next      string   `json:"next,omitempty"`       // what to read to go on
+	Matches   int      `json:"matchCount,omitempty"` // of SearchAndRead: the lines that match
 	Error     *Problem `json:"error,omitempty"`
 }
 
@@ -103,4 +127,44 @@ type ShellResults struct {
 	Fresh     bool     `json:"fresh"` // nothing of earlier calls was in the sandbox
 	SessionID string   `json:"sessionId,omitempty"`
 	Error     *Problem `json:"error,omitempty"` // why the others did not run
+}
+
+// Fact is a fact of a space.
+type Fact struct {
+	Path          string   `json:"path"`
+	Type          string   `json:"type,omitempty"`
+	Key           string   `json:"key,omitempty"`
+	Value         string   `json:"value,omitempty"`
+	Cut           bool     `json:"cut,omitempty"` // Value is only the beginning
+	Source        string   `json:"source,omitempty"`
+	Confidence    *float64 `json:"confidence,omitempty"`
+	ByPerson      bool     `json:"confirmedByPerson"`
+	FirstSeen     string   `json:"firstSeen,omitempty"`
+	LastConfirmed string   `json:"lastConfirmed,omitempty"`
+	Expires       string   `json:"expires,omitempty"`
+	Expired       bool     `json:"expired"`
+	Problem       string   `json:"problem,omitempty"` // why the file is not a valid fact
+	ETag          string   `json:"etag"`
+}
+
+// Statement is a fact to save.
+type Statement struct {
+	Type       string   `json:"type"`
+	Key        string   `json:"key"`
+	Value      string   `json:"value"`
+	Confidence *float64 `json:"confidence,omitempty"` // default: 1 if Explicit, otherwise 0.7
+	Explicit   bool     `json:"explicit,omitempty"`   // the user said it
+	Expires    string   `json:"expires,omitempty"`    // the last day, such as 2027-01-31
+	// BaseETag is the version that the fact must have; "none" if it must not exist.
+	BaseETag string `json:"baseEtag,omitempty"`
+}
+
+// Remembered says what became of a statement.
+type Remembered struct {
+	Type    string `json:"type"`
+	Key     string `json:"key"`
+	Outcome string `json:"outcome"` // added, replaced, confirmed, unchanged, kept, invalid, refused or stale
+	Before  *Fact  `json:"before,omitempty"`
+	Why     string `json:"why,omitempty"`
+	Alike   []Fact `json:"alike,omitempty"`
 }
