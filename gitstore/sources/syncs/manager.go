@@ -58,7 +58,7 @@ func (m *Manager) Load(ctx context.Context) error {
 	var left []runRow
 	err := m.o.DB.Read(ctx).Find(&rows).Error
 	if err == nil {
-		err = m.o.DB.Read(ctx).Where("ended = 0").Find(&left).Error
+		err = m.o.DB.Read(ctx).Where("ended = 0").Order("started DESC, id DESC").Find(&left).Error
 	}
 	if err != nil {
 		return fmt.Errorf("load syncs: %w", err)
@@ -185,7 +185,8 @@ func (m *Manager) due(wait *time.Duration) []string {
 		if e.run != nil || e.row.Next == 0 || e.row.State == string(space.SyncEnded) {
 			continue
 		}
-		if left := database.Time(e.row.Next).Sub(now); left <= 0 {
+		left := database.Time(e.row.Next).Sub(now)
+		if left <= 0 || left > max(e.row.every(), longestLimit) { // the clock was set back
 			out = append(out, id)
 		} else {
 			*wait = min(*wait, left)
@@ -235,6 +236,7 @@ func (m *Manager) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	if _, err := dbos.RunWorkflow(c, m.workflow, r.job, dbos.WithWorkflowID(r.Run)); err != nil {
+		m.discard(c, err)
 		err = fmt.Errorf("start a sync: %w", err)
 		m.end(context.WithoutCancel(ctx), r, outcome{err: err})
 		return err
@@ -321,26 +323,6 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	m.forget(r.Run)
 }
 
-// forget removes the engine's rows of a run that has ended.
-func (m *Manager) forget(id string) {
-	m.mu.Lock()
-	c := m.engine
-	m.mu.Unlock()
-	if c == nil || m.ctx.Err() != nil {
-		return
-	}
-	m.work.Go(func() {
-		h, err := dbos.RetrieveWorkflow[string](c, id)
-		if err == nil {
-			_, _ = h.GetResult(dbos.WithHandleTimeout(shutdownGrace)) // an error of the workflow is in the log already
-			err = dbos.DeleteWorkflows(c, []string{id})
-		}
-		if err != nil && m.ctx.Err() == nil {
-			m.o.Logger.Debug("the workflow of a sync was not removed", "error", err)
-		}
-	})
-}
-
 func stateOf(err error) space.SyncState {
 	switch code := fault.CodeOf(err); {
 	case fault.FieldOf(err) == fieldShrunk && code == fault.Conflict:
@@ -349,7 +331,7 @@ func stateOf(err error) space.SyncState {
 		return space.SyncLimited
 	case code == fault.NotFound:
 		return space.SyncGone
-	case code == fault.Forbidden || code == fault.Unauthenticated || code == fault.Invalid:
+	case code == fault.Forbidden || code == fault.Unauthenticated || code == fault.Invalid || code == fault.TooLarge || code == fault.Conflict:
 		return space.SyncRefused
 	}
 	return space.SyncFailed

@@ -193,6 +193,12 @@ func (m *Manager) endRun(ctx context.Context, row syncRow, r space.SyncRun) erro
 			}).Error
 		}
 		if err == nil {
+			// One run of a source runs at a time, so the end of every other one was not stored.
+			err = tx.Model(&runRow{}).Where("source_id = ? AND ended = 0 AND id <> ?", r.Source, r.ID).Updates(map[string]any{
+				"ended": database.Millis(r.Ended), "state": string(space.SyncFailed), "problem": fault.PublicOf(errInterrupted),
+			}).Error
+		}
+		if err == nil {
 			err = tx.Exec(`DELETE FROM syncs_runs WHERE source_id = ? AND ended <> 0 AND id NOT IN
 				(SELECT id FROM syncs_runs WHERE source_id = ? ORDER BY started DESC, id DESC LIMIT ?)`, r.Source, r.Source, maxRuns).Error
 		}

@@ -57,9 +57,8 @@ func newStage(dir string, known []stagedFile, fresh bool, l limits, progress fun
 		skipped: map[string]int{}, limits: l, progress: progress,
 	}
 	for _, f := range known {
-		s.has[f.Blob] = true
 		if !fresh {
-			s.known[f.URL] = f
+			s.has[f.Blob], s.known[f.URL] = true, f
 		}
 	}
 	if dir == "" {
@@ -125,7 +124,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 		return err
 	}
 	if _, ok := s.files[f.Path]; ok {
-		return fault.New(fault.Conflict, "Upstream has two files %s.", f.Path)
+		return fault.New(fault.Conflict, "Upstream has two files %s. Give the parts of the source directories of their own (output_path).", f.Path)
 	}
 	s.files[f.Path] = f
 	s.bytes += f.Size

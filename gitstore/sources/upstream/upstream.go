@@ -98,6 +98,7 @@ const (
 	Disallowed  Reason = "disallowed"   // the upstream's robots.txt disallows it
 	Failed      Reason = "failed"       // upstream answered with an error
 	TooMany     Reason = "too_many"     // over the limit of files in the settings
+	LFS         Reason = "lfs"          // the content is in Git LFS, outside of the repository
 )
 
 // Env is what upstreams use of the server.
