@@ -94,9 +94,12 @@ func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 
 // fetchLimited runs a fetch that brings at most limit bytes.
 func (c *Client) fetchLimited(ctx context.Context, e Endpoint, gitDir, branch string, limit int64, cmd gitcmd.Cmd, specs ...string) error {
-	sized, stop := c.limitSize(ctx, gitDir, limit)
+	sized, over, stop := c.limitSize(ctx, gitDir, limit)
 	defer stop()
 	err := c.transfer(sized, e, "fetch", branch, gitDir, cmd, specs...)
+	if err == nil && over() { // it ended before the first look
+		err = errOverLimit
+	}
 	if errors.Is(err, errOverLimit) && ctx.Err() == nil {
 		p, _ := c.policy(e).check(e.URL)
 		return &Error{Problem: OverLimit, Op: "fetch", Host: p.host, Branch: branch, Err: fmt.Errorf("more than %d bytes came", limit)}
@@ -258,14 +261,15 @@ func progressOf(line string) string {
 
 var errOverLimit = errors.New("the repository is larger than its limit")
 
-// limitSize ends a fetch that brings more than limit.
-func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (context.Context, func()) {
+// limitSize ends a fetch that brings more than limit. over reports whether it did.
+func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (sized context.Context, over func() bool, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if limit <= 0 {
-		return ctx, func() { cancel(nil) }
+		return ctx, func() bool { return false }, func() { cancel(nil) }
 	}
 	objects := filepath.Join(gitDir, "objects")
 	before := sizeOf(objects)
+	over = func() bool { return sizeOf(objects)-before > limit }
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -277,13 +281,13 @@ func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (con
 				return
 			case <-tick.C:
 			}
-			if sizeOf(objects)-before > limit {
+			if over() {
 				cancel(errOverLimit)
 				return
 			}
 		}
 	}()
-	return ctx, func() { cancel(nil); <-done }
+	return ctx, over, func() { cancel(nil); <-done }
 }
 
 // sizeOf adds up the sizes of the files below a directory. It ignores files that vanish

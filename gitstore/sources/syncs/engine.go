@@ -31,12 +31,13 @@ type job struct {
 // run is a sync that runs.
 type run struct {
 	job
-	ctx    context.Context //nolint:containedctx // ends when a person cancels the run
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed after result is set
-	result space.SyncRun
-	m      *Manager
-	at     space.SyncProgress // under Manager.mu
+	started time.Time
+	ctx     context.Context //nolint:containedctx // ends when a person cancels the run
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed after result is set
+	result  space.SyncRun
+	m       *Manager
+	at      space.SyncProgress // under Manager.mu
 }
 
 var (
@@ -46,8 +47,8 @@ var (
 	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts anew.")
 )
 
-func (m *Manager) newRun(j job) *run {
-	r := &run{job: j, done: make(chan struct{}), m: m}
+func (m *Manager) newRun(j job, started time.Time) *run {
+	r := &run{job: j, started: started, done: make(chan struct{}), m: m}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -81,7 +82,10 @@ func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 	}
 	got, err := m.steps(ctx, r, row)
 	if err != nil {
-		m.o.Logger.Error("a sync was interrupted", "source", r.Source, "error", err)
+		if ctx.Err() == nil {
+			m.o.Logger.Error("a sync was interrupted", "source", r.Source, "error", err)
+			m.discard()
+		}
 		return "", err
 	}
 	out = got

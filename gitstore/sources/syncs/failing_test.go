@@ -16,9 +16,9 @@ import (
 )
 
 // random returns n bytes that cannot be compressed.
-func random(n int) string {
+func random(seed byte, n int) string {
 	b := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(b)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
 	return string(b)
 }
 
@@ -61,9 +61,9 @@ func TestTroublesOfAGitServer(t *testing.T) {
 		{"a later time", answer(remotetest.RateLimited("3600")), space.SyncLimited, 50 * time.Minute},
 		{"a web site instead of a repository", answer(remotetest.Status(200, "Welcome")), space.SyncFailed, 0},
 		{"a moved repository", answer(remotetest.Redirect(301, "https://elsewhere.example/docs.git/info/refs?service=git-upload-pack")), space.SyncGone, time.Hour},
-		{"a pack that ends early", inPack(remotetest.Trouble{After: 900, Truncate: true}), space.SyncFailed, 0},
-		{"a connection that breaks", inPack(remotetest.Trouble{After: 900, Cut: true, Reset: true}), space.SyncFailed, 0},
-		{"a damaged pack", inPack(remotetest.Trouble{After: 900, Corrupt: true}), space.SyncFailed, 0},
+		{"a pack that ends early", inPack(remotetest.Trouble{After: 20_000, Truncate: true}), space.SyncFailed, 0},
+		{"a connection that breaks", inPack(remotetest.Trouble{After: 20_000, Cut: true, Reset: true}), space.SyncFailed, 0},
+		{"a damaged pack", inPack(remotetest.Trouble{After: 20_000, Corrupt: true}), space.SyncFailed, 0},
 		{"a deleted branch", func() func() {
 			at := b.server.Head("docs", "main")
 			b.server.Git("docs", "update-ref", "refs/heads/other", at)
@@ -82,7 +82,7 @@ func TestTroublesOfAGitServer(t *testing.T) {
 		}, space.SyncGone, time.Hour},
 		{"a repository over the limit", func() func() {
 			at := b.server.Head("docs", "main")
-			b.server.Push("docs", "main", map[string]string{"large": random(3 << 20)})
+			b.server.Push("docs", "main", map[string]string{"large": random(99, 3<<20)})
 			return func() { b.server.Git("docs", "update-ref", "refs/heads/main", at) }
 		}, space.SyncRefused, time.Hour},
 		{"a branch without files", func() func() {
@@ -94,7 +94,9 @@ func TestTroublesOfAGitServer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			good, err := b.shown(b.ctx)
 			must(t, err)
-			b.server.Push("docs", "main", pages(30, fmt.Sprint("revision ", i)))
+			change := pages(30, fmt.Sprint("revision ", i))
+			change["picture"] = random(byte(i), 50_000)
+			b.server.Push("docs", "main", change)
 			heal := c.harm()
 			began := time.Now()
 			r, err := b.Sync(b.ctx, "handbook", false, false, func(space.SyncProgress) {})
@@ -102,7 +104,6 @@ func TestTroublesOfAGitServer(t *testing.T) {
 			if r.State != c.state || r.Problem == "" {
 				t.Errorf("%s: %s", r.State, r.Problem)
 			}
-			t.Log(r.Problem)
 			st, err := b.Status(b.ctx, "handbook")
 			must(t, err)
 			if st.State != c.state || st.Problem != r.Problem || st.Next.Before(began.Add(c.wait)) {
@@ -124,7 +125,7 @@ func TestUnusualFilesOfARepository(t *testing.T) {
 	b := newBenchWith(t, func(o *syncs.Options) { o.Env.MaxFileBytes = 10_000 })
 	b.server.Push("docs", "main", map[string]string{
 		"a.md": "a", "Case.md": "upper", "case.md": "lower", "crlf.md": "a\r\nb\r\n", "no-end.md": "x", "ünï.md": "ü", "bytes.bin": "\x00\xff",
-		"large.md": random(20_000), ".hidden": "h",
+		"large.md": random(0, 20_000), ".hidden": "h",
 		"lfs.png":        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n",
 		"bad\x01name.md": "control", ".gitmodules": "[submodule \"sub\"]\n\tpath = sub\n\turl = https://example.com/sub.git\n",
 	})

@@ -33,6 +33,7 @@ type Manager struct {
 
 	mu      sync.Mutex
 	engine  dbos.Context      // nil before the first run
+	broken  dbos.Context      // an engine that failed, until it is closed
 	entries map[string]*entry // by source
 	owned   map[space.SpaceID]bool
 	left    []*run // of an earlier process, until the engine is open
@@ -71,7 +72,7 @@ func (m *Manager) Load(ctx context.Context) error {
 	}
 	for _, l := range left {
 		if e := m.entries[l.SourceID]; e != nil && e.run == nil {
-			e.run = m.newRun(job{Run: l.ID, Source: l.SourceID, Reset: l.ResetAll, Confirm: l.Confirmed})
+			e.run = m.newRun(job{Run: l.ID, Source: l.SourceID, Reset: l.ResetAll, Confirm: l.Confirmed}, database.Time(l.Started))
 			m.left = append(m.left, e.run)
 		}
 	}
@@ -118,11 +119,14 @@ func (m *Manager) Close() error {
 	m.stop()
 	m.opening.Lock()
 	m.mu.Lock()
-	c := m.engine
+	c, broken := m.engine, m.broken
 	m.mu.Unlock()
 	var err error
 	if c != nil {
 		err = dbos.Shutdown(c, shutdownGrace)
+	}
+	if broken != nil {
+		m.shutdown(broken)
 	}
 	m.opening.Unlock()
 	m.work.Wait()
@@ -214,7 +218,7 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 		return r, err
 	}
 	j.Run = string(space.NewSpaceID())
-	r := m.newRun(j)
+	r := m.newRun(j, m.o.Now())
 	e.run = r
 	m.mu.Unlock()
 	err := m.begin(ctx, r)
@@ -232,11 +236,11 @@ func (m *Manager) begin(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := m.beginRun(ctx, r.job); err != nil {
+	if err := m.beginRun(ctx, r); err != nil {
 		return err
 	}
 	if _, err := dbos.RunWorkflow(c, m.workflow, r.job, dbos.WithWorkflowID(r.Run)); err != nil {
-		m.discard(c, err)
+		m.discard()
 		err = fmt.Errorf("start a sync: %w", err)
 		m.end(context.WithoutCancel(ctx), r, outcome{err: err})
 		return err
@@ -265,7 +269,7 @@ const (
 // end stores how a run ended, and plans the next one.
 func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	now := m.o.Now()
-	res := space.SyncRun{ID: r.Run, Source: r.Source, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
+	res := space.SyncRun{ID: r.Run, Source: r.Source, Started: r.started, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
 	m.mu.Lock()
 	e := m.entries[r.Source]
 	if e == nil || e.run != r {
@@ -304,6 +308,7 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	if err := m.endRun(ctx, row, res); err != nil {
 		m.o.Logger.Error("store the end of a sync", "source", r.Source, "error", err)
 	}
+	m.o.Logger.Info("a sync ended", "source", r.Source, "state", res.State, "files", res.Files)
 	if err := os.RemoveAll(m.stageDir(r.Run)); err != nil {
 		m.o.Logger.Warn("the files of a sync were not removed", "source", r.Source, "error", err)
 	}

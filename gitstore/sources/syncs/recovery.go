@@ -12,7 +12,6 @@ import (
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 	_ "github.com/dbos-inc/dbos-transact-golang/dbos/driver/sqlite" // for workflows in a SQLite file
 
-	"satchel/internal/database"
 	"satchel/internal/fault"
 )
 
@@ -29,7 +28,8 @@ func (m *Manager) open() (dbos.Context, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
 	m.mu.Lock()
-	open := m.engine
+	open, broken := m.engine, m.broken
+	m.broken = nil
 	m.mu.Unlock()
 	if open != nil {
 		return open, nil
@@ -37,19 +37,21 @@ func (m *Manager) open() (dbos.Context, error) {
 	if m.ctx.Err() != nil {
 		return nil, fault.New(fault.Unavailable, "The server is shutting down.")
 	}
-	c, err := m.launch()
-	if file, ok := strings.CutPrefix(m.o.Workflows, "sqlite:"); ok && database.IsDamaged(err) {
-		// Its runs begin again, so nothing else is lost.
-		m.o.Logger.Warn("the database of running syncs is damaged; it is made again", "error", err)
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			if err := os.Remove(file + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return nil, fmt.Errorf("remove a damaged database of workflows: %w", err)
-			}
-		}
+	var c dbos.Context
+	err := errors.New("it failed before")
+	if broken != nil {
+		m.shutdown(broken)
+	} else {
 		c, err = m.launch()
 	}
 	if err != nil {
-		return nil, err
+		// Whatever a file holds can be lost: its runs begin again.
+		if err := m.removeFile(err); err != nil {
+			return nil, err
+		}
+		if c, err = m.launch(); err != nil {
+			return nil, err
+		}
 	}
 	m.mu.Lock()
 	m.engine = c
@@ -61,6 +63,36 @@ func (m *Manager) open() (dbos.Context, error) {
 		m.resume(c, r)
 	}
 	return c, nil
+}
+
+// removeFile removes the file of running syncs, if it is one.
+func (m *Manager) removeFile(why error) error {
+	file, ok := strings.CutPrefix(m.o.Workflows, "sqlite:")
+	if !ok {
+		return nil
+	}
+	m.o.Logger.Warn("the database of running syncs cannot be used; it is made again", "error", why)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(file + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the database of workflows: %w", err)
+		}
+	}
+	return nil
+}
+
+// discard takes an engine that fails out of use. The next run opens another one.
+func (m *Manager) discard() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.engine != nil {
+		m.engine, m.broken = nil, m.engine
+	}
+}
+
+func (m *Manager) shutdown(c dbos.Context) {
+	if err := dbos.Shutdown(c, shutdownGrace); err != nil {
+		m.o.Logger.Warn("the workflow engine did not end well", "error", err)
+	}
 }
 
 func (m *Manager) launch() (dbos.Context, error) {
@@ -133,26 +165,6 @@ func (m *Manager) forgetOthers(c dbos.Context, left []*run) {
 	}
 	if err != nil {
 		m.o.Logger.Warn("the workflows of old syncs were not removed", "error", err)
-	}
-}
-
-// discard closes the engine if its database is damaged, so that the next run makes another one.
-func (m *Manager) discard(c dbos.Context, err error) {
-	if !database.IsDamaged(err) {
-		return
-	}
-	m.opening.Lock()
-	defer m.opening.Unlock()
-	m.mu.Lock()
-	mine := m.engine == c
-	if mine {
-		m.engine = nil
-	}
-	m.mu.Unlock()
-	if mine {
-		if err := dbos.Shutdown(c, shutdownGrace); err != nil {
-			m.o.Logger.Warn("the workflow engine did not end well", "error", err)
-		}
 	}
 }
 

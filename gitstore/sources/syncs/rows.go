@@ -165,8 +165,8 @@ func (m *Manager) deleteRows(ctx context.Context, id string) error {
 const maxRuns = 50
 
 // beginRun stores a run that has begun.
-func (m *Manager) beginRun(ctx context.Context, j job) error {
-	row := runRow{ID: j.Run, SourceID: j.Source, ResetAll: j.Reset, Confirmed: j.Confirm, Started: database.Millis(m.o.Now()), State: string(space.SyncRunning), Counts: "{}"}
+func (m *Manager) beginRun(ctx context.Context, r *run) error {
+	row := runRow{ID: r.Run, SourceID: r.Source, ResetAll: r.Reset, Confirmed: r.Confirm, Started: database.Millis(r.started), State: string(space.SyncRunning), Counts: "{}"}
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("store a run: %w", err)

@@ -36,6 +36,7 @@ type stage struct {
 	limits   limits
 	progress func(done, total int)
 	total    int
+	fetched  int
 	enough   int // ends the fetch after this many files; 0 for never
 }
 
@@ -72,7 +73,13 @@ var _ upstream.Sink = (*stage)(nil)
 // Expect implements upstream.Sink.
 func (s *stage) Expect(files int) {
 	s.total = files
-	s.progress(len(s.files), s.total)
+	s.Progress(len(s.files))
+}
+
+// Progress implements upstream.Sink.
+func (s *stage) Progress(files int) {
+	s.fetched = max(s.fetched, files)
+	s.progress(s.fetched, s.total)
 }
 
 // Known implements upstream.Sink.
@@ -136,7 +143,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 	case s.enough > 0 && len(s.files) >= s.enough:
 		return errEnough
 	}
-	s.progress(len(s.files), s.total)
+	s.Progress(len(s.files))
 	return nil
 }
 

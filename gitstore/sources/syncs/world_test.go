@@ -32,6 +32,7 @@ type world struct {
 	git     *gitstore.Store
 	sources *sources.Manager
 	remotes *transport.Client
+	shows   func() // called when readers see another version; may be nil
 }
 
 // openWorld opens a data directory, as a start of the server does.
@@ -58,7 +59,11 @@ func openWorld(ctx context.Context, dir, url, workflows, git string, change func
 	if err := w.sources.Load(ctx); err != nil {
 		return nil, err
 	}
-	err = w.sources.Start(ctx, sources.Index{Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil }})
+	err = w.sources.Start(ctx, sources.Index{Changed: func(space.SpaceID) {
+		if w.shows != nil {
+			w.shows()
+		}
+	}, Dropped: func(context.Context, space.SpaceID) error { return nil }})
 	if err != nil {
 		return nil, err
 	}

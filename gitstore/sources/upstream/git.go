@@ -108,7 +108,7 @@ func gitFault(err error) error {
 	case transport.BlockedAddress, transport.BadURL:
 		return to(fault.Invalid, "This URL cannot be used. Use an https URL of a public host.")
 	case transport.Malformed:
-		return to(fault.Damaged, "The git server sent damaged or dangerous data. Check the repository with git fsck.")
+		return to(fault.Damaged, "The address does not answer like a git repository, or the repository is damaged. Check the address.")
 	case transport.DiskFull:
 		return to(fault.Unavailable, "The disk of this server or of the git server is full.")
 	case transport.TLS:

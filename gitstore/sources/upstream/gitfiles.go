@@ -63,10 +63,16 @@ func newScratchRepo(ctx context.Context, env *Env) (*scratchRepo, error) {
 		return nil, err
 	}
 	r := &scratchRepo{dir, env}
-	if _, err = r.git(ctx, "init", "--quiet", "--bare", "--template=", dir); err != nil {
-		return nil, errors.Join(err, r.remove())
+	return r, r.clear(ctx)
+}
+
+// clear makes the repository empty.
+func (r *scratchRepo) clear(ctx context.Context) error {
+	if err := r.remove(); err != nil {
+		return err
 	}
-	return r, nil
+	_, err := r.git(ctx, "init", "--quiet", "--bare", "--template=", r.dir)
+	return err
 }
 
 func (r *scratchRepo) remove() error { return os.RemoveAll(r.dir) }
@@ -79,10 +85,12 @@ func (r *scratchRepo) git(ctx context.Context, args ...string) ([]byte, error) {
 // where the server supports that, the contents that the source does not take or already has.
 func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, address func(string) string, sink Sink) (State, error) {
 	r, err := newScratchRepo(ctx, env)
+	if r != nil {
+		defer func() { _ = r.remove() }() // the caller removes all of env.Scratch
+	}
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = r.remove() }() // the caller removes the rest of env.Scratch
 	whole, err := env.Remotes.FetchTrees(ctx, e, r.dir, g.Branch, fetchedRef, env.MaxBytes)
 	if err != nil {
 		return "", gitFault(err)
@@ -102,7 +110,7 @@ func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, ad
 		return state, err
 	}
 	if !whole {
-		if r, err = g.fetchContents(ctx, r, e, changed, state); err != nil {
+		if err := g.fetchContents(ctx, r, e, changed, state); err != nil {
 			return "", err
 		}
 	}
@@ -155,8 +163,8 @@ func (g *gitFiles) keep(ctx context.Context, blobs []gitBlob, address func(strin
 }
 
 // fetchContents fetches the contents of files whose trees r has. If the server does not send single
-// contents, it fetches the whole tip into another repository, which it returns.
-func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transport.Endpoint, files []gitBlob, tip State) (*scratchRepo, error) {
+// contents, it fetches the whole tip.
+func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transport.Endpoint, files []gitBlob, tip State) error {
 	var blobs []space.BlobID
 	seen := map[string]bool{}
 	for _, b := range files {
@@ -167,18 +175,18 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 	}
 	err := r.env.Remotes.FetchBlobs(ctx, e, r.dir, blobs, r.env.MaxBytes)
 	if problem, ok := errors.AsType[*transport.Error](err); !ok || problem.Problem != transport.Unknown && problem.Problem != transport.Malformed {
-		return r, gitFault(err)
+		return gitFault(err)
 	}
-	if r, err = newScratchRepo(ctx, r.env); err != nil {
-		return nil, err
+	if err := r.clear(ctx); err != nil {
+		return err
 	}
-	if err = r.env.Remotes.FetchTip(ctx, e, r.dir, g.Branch, fetchedRef, r.env.MaxBytes); err != nil {
-		return nil, gitFault(err)
+	if err := r.env.Remotes.FetchTip(ctx, e, r.dir, g.Branch, fetchedRef, r.env.MaxBytes); err != nil {
+		return gitFault(err)
 	}
 	if out, err := r.git(ctx, "rev-parse", fetchedRef); err != nil || State(bytes.TrimSpace(out)) != tip {
-		return nil, errors.Join(err, fault.New(fault.Unavailable, "The repository changed during the sync."))
+		return errors.Join(err, fault.New(fault.Unavailable, "The repository changed during the sync."))
 	}
-	return r, nil
+	return nil
 }
 
 func (g *gitFiles) file(b gitBlob, address func(string) string) File {

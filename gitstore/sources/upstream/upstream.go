@@ -72,6 +72,9 @@ type File struct {
 type Sink interface {
 	// Expect sets the count of files that will follow, for progress. It may be called again.
 	Expect(files int)
+	// Progress sets how many of these are fetched, for a kind that gives its files to the sink at the
+	// end.
+	Progress(files int)
 	// Known returns the file that the last complete sync got from a URL.
 	Known(url string) (File, bool)
 	// Keep keeps the content of a known file.

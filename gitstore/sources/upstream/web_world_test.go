@@ -26,9 +26,11 @@ type webSink struct {
 	put     []string
 	skipped map[string]Reason
 	expect  int
+	done    int // of these
 }
 
 func (s *webSink) Expect(n int)                { s.expect = n }
+func (s *webSink) Progress(n int)              { s.done = n }
 func (s *webSink) Known(u string) (File, bool) { f, ok := s.known[u]; return f, ok }
 func (s *webSink) Keep(_ context.Context, f File) error {
 	s.kept = append(s.kept, f.URL)
