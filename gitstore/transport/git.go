@@ -22,25 +22,30 @@ import (
 // limit bytes; 0 means no limit. It calls progress, which may be nil, with git's progress
 // lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
 func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
-	return c.fetch(ctx, e, gitDir, branch, into, limit, progress, func(string) {})
+	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Progress: c.onlyProgress(e, gitDir, progress)})
 }
 
-// FetchTip is Fetch without the history: the tip has no parents in gitDir.
+// FetchTip is Fetch without the history: the tip has no parents in gitDir. It is for temporary
+// repositories, so git does not sync the files to disk.
 func (c *Client) FetchTip(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64) error {
-	return c.fetch(ctx, e, gitDir, branch, into, limit, nil, func(string) {}, "--depth=1")
+	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Config: []string{temporary}, Args: []string{onlyTip}, Progress: func(string) {}})
 }
 
 // FetchTrees is FetchTip without the contents of files, which FetchBlobs fetches. Servers that do
 // not support this send the contents too; whole is then true.
 func (c *Client) FetchTrees(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64) (whole bool, err error) {
-	err = c.fetch(ctx, e, gitDir, branch, into, limit, nil, func(line string) {
-		whole = whole || strings.HasPrefix(line, "warning: filtering not recognized")
-	}, "--depth=1", noBlobs)
+	err = c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{
+		Config: []string{temporary}, Args: []string{onlyTip, noBlobs},
+		Progress: func(line string) { whole = whole || strings.HasPrefix(line, "warning: filtering not recognized") },
+	})
 	return whole, err
 }
 
-// noBlobs leaves the contents of files out of a fetch.
-const noBlobs = "--filter=blob:none"
+const (
+	onlyTip   = "--depth=1"
+	noBlobs   = "--filter=blob:none"
+	temporary = "core.fsync=none" // for a repository that need not outlive a crash
+)
 
 // FetchBlobs fetches contents of files that FetchTrees left out. limit is as in Fetch. Some servers
 // that leave contents out do not send single ones, and FetchBlobs fails.
@@ -50,19 +55,12 @@ func (c *Client) FetchBlobs(ctx context.Context, e Endpoint, gitDir string, blob
 		names.WriteString(string(b) + "\n")
 	}
 	return c.fetchLimited(ctx, e, gitDir, "", limit, gitcmd.Cmd{
-		Config:   append(gitcmd.FsckConfig("fetch.fsck"), "fetch.negotiationAlgorithm=noop"),
-		Args:     append(fetchArgs(), noBlobs, "--stdin"),
-		Stdin:    strings.NewReader(names.String()),
-		Progress: func(string) {},
+		Config: []string{temporary, "fetch.negotiationAlgorithm=noop"}, Args: []string{noBlobs, "--stdin"},
+		Stdin: strings.NewReader(names.String()), Progress: func(string) {},
 	})
 }
 
-func fetchArgs() []string {
-	return []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--no-show-forced-updates"}
-}
-
-// fetch calls heard with each line that git prints.
-func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress, heard func(string), more ...string) error {
+func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, cmd gitcmd.Cmd) error {
 	from := "HEAD"
 	if branch != "" {
 		if err := CheckBranch(branch); err != nil {
@@ -74,17 +72,12 @@ func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 		return fmt.Errorf("fetch into %q, which is no ref", into)
 	}
 	// git reports success if it left out the branch of a shallow remote.
-	leftOut, forward := false, c.onlyProgress(e, gitDir, progress)
-	watch := func(line string) {
+	leftOut, heard := false, cmd.Progress
+	cmd.Progress = func(line string) {
 		leftOut = leftOut || strings.HasPrefix(line, "warning: rejected refs/")
 		heard(line)
-		forward(line)
 	}
-	err := c.fetchLimited(ctx, e, gitDir, branch, limit, gitcmd.Cmd{
-		Config:   gitcmd.FsckConfig("fetch.fsck"),
-		Args:     append(fetchArgs(), more...),
-		Progress: watch,
-	}, "+"+from+":"+into)
+	err := c.fetchLimited(ctx, e, gitDir, branch, limit, cmd, "+"+from+":"+into)
 	if err == nil && leftOut {
 		p, _ := c.policy(e).check(e.URL)
 		return &Error{Problem: Shallow, Op: "fetch", Host: p.host, Branch: branch}
@@ -94,6 +87,10 @@ func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 
 // fetchLimited runs a fetch that brings at most limit bytes.
 func (c *Client) fetchLimited(ctx context.Context, e Endpoint, gitDir, branch string, limit int64, cmd gitcmd.Cmd, specs ...string) error {
+	cmd.Config = append(gitcmd.FsckConfig("fetch.fsck"), cmd.Config...)
+	cmd.Args = append([]string{
+		"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--no-show-forced-updates",
+	}, cmd.Args...)
 	sized, over, stop := c.limitSize(ctx, gitDir, limit)
 	defer stop()
 	err := c.transfer(sized, e, "fetch", branch, gitDir, cmd, specs...)

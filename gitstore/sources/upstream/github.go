@@ -92,6 +92,8 @@ func (g *gitHub) all() func(yield func(*gitHubRepository) bool) {
 
 func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (transport.Endpoint, error) {
 	e := transport.Endpoint{URL: "https://" + g.Host + "/" + r.Repo + ".git"}
+	// A company's own server may be in its network.
+	e.Trusted = g.Host != gitHubHost && env.Trusted != nil && env.Trusted(e.URL)
 	if env.Token == nil {
 		return e, nil
 	}
