@@ -24,13 +24,13 @@ import (
 	"satchel/tools/index"
 )
 
-// counted is the library as the index reads it. It counts the files.
-type counted struct {
+// countedLibrary is the library as the index reads it. It counts the files.
+type countedLibrary struct {
 	*sources.Manager
 	reads atomic.Int64
 }
 
-func (c *counted) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+func (c *countedLibrary) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	c.reads.Add(1)
 	return c.Manager.ReadBlob(ctx, id, b)
 }
@@ -49,7 +49,7 @@ func TestSyncedDocumentation(t *testing.T) {
 	t.Cleanup(func() { x.Close() })
 	for name, under := range map[string]string{"nuxt": "docs", "shadcn": "apps/v4/content/docs", "astro": "", "flask": "docs"} {
 		t.Run(name, func(t *testing.T) {
-			d := &documentation{t: t, name: name, under: under, server: server, files: map[string]string{}, library: &counted{Manager: c.sources}}
+			d := &documentation{t: t, name: name, under: under, server: server, files: map[string]string{}, library: &countedLibrary{Manager: c.sources}}
 			server.Create(name)
 			if name == "nuxt" || name == "astro" {
 				server.Git(name, "config", "uploadpack.allowFilter", "true")
@@ -78,7 +78,7 @@ type documentation struct {
 	server      *remotetest.Server
 	files       map[string]string // upstream, by path
 	shown       map[string]string
-	library     *counted
+	library     *countedLibrary
 }
 
 // push makes a revision. The first is the real documentation, of which tests take a slice.

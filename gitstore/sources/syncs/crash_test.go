@@ -136,12 +136,12 @@ func TestKilledSyncs(t *testing.T) {
 		}
 		server.Push("docs", "main", change)
 		want := upstreamFiles(server)
-		// Each event is the last one of a server, and then random moments after it.
+		// First each event but one is the last of a server, and then random moments after each.
 		spins := 0
-		if i > lastEvent {
+		if i >= eventsOfSync {
 			spins = random.IntN(200_000)
 		}
-		at := killSync(t, server, dir, git, (i-1)*7%lastEvent, spins)
+		at := killSync(t, server, dir, git, (3+7*i)%eventsOfSync, spins)
 		places[at]++
 		within(func(w *world) {
 			seen := func() bool {
@@ -186,8 +186,8 @@ func TestKilledSyncs(t *testing.T) {
 	}
 }
 
-// lastEvent is about how many events a sync has.
-const lastEvent = 12
+// eventsOfSync is how many events a sync has: 6 requests, 4 calls of the store or by it, and its end.
+const eventsOfSync = 11
 
 // killSync starts a server, and kills it some moments after an event of its sync: a request to
 // upstream, a call of the store, or a change that readers see. It returns the step in which the server

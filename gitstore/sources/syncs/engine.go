@@ -17,7 +17,7 @@ import (
 )
 
 // workflowVersion identifies the steps of a sync. A process continues only workflows of its own
-// version, so a change of the steps needs a new one.
+// version and begins the others again, so a change of the steps needs a new one.
 const workflowVersion = "1"
 
 // job is the input of a workflow.
@@ -239,6 +239,7 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 		return fetched{}, err
 	}
 	defer done()
+	env.First = fresh || len(known) == 0
 	s, err := newStage(dir, known, fresh, m.limits(), progress)
 	if err != nil {
 		return fetched{}, err

@@ -136,15 +136,20 @@ func TestUnusualFilesOfARepository(t *testing.T) {
 	want["run.sh"] = "a" // which may be executed upstream
 	blob, commit := b.server.Git("docs", "rev-parse", "main:a.md"), b.server.Head("docs", "main")
 	list := b.server.Git("docs", "ls-tree", "-z", "main") + "120000 blob " + blob + "\tlink\x00160000 commit " + commit + "\tsub\x00100755 blob " + blob + "\trun.sh\x00"
-	mktree := testenv.Git(t, b.server.Dir("docs"), "mktree", "-z")
-	mktree.Stdin = strings.NewReader(list)
-	tree, err := mktree.Output()
-	must(t, err)
-	b.server.Git("docs", "update-ref", "refs/heads/main", b.server.Git("docs", "commit-tree", string(tree[:40]), "-p", commit, "-m", "Unusual files"))
+	mktree := func(list string) string {
+		cmd := testenv.Git(t, b.server.Dir("docs"), "mktree", "-z")
+		cmd.Stdin = strings.NewReader(list)
+		tree, err := cmd.Output()
+		must(t, err)
+		return strings.TrimSpace(string(tree))
+	}
+	tree := mktree("040000 tree " + mktree(list) + "\tin\x00")
+	b.server.Git("docs", "update-ref", "refs/heads/main", b.server.Git("docs", "commit-tree", tree, "-p", commit, "-m", "Unusual files"))
 	for _, filter := range []string{"false", "true"} {
 		b.server.Git("docs", "config", "uploadpack.allowFilter", filter)
 		if b.space == "" {
 			b.add()
+			must(t, b.Change(b.ctx, "handbook", syncs.Setting{Settings: fmt.Appendf(nil, `{"url": %q, "content_path": "in"}`, b.server.URL("docs")), Trusted: true}))
 		}
 		r := b.sync("reset")
 		if r.State != space.SyncReady || r.Skipped["too_large"] != 1 || r.Skipped["lfs"] != 1 || r.Skipped["unreadable"] != 1 {

@@ -91,7 +91,12 @@ func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, ad
 	if err != nil {
 		return "", err
 	}
-	whole, err := env.Remotes.FetchTrees(ctx, e, r.dir, g.Branch, fetchedRef, env.MaxBytes)
+	whole := env.First && g.ContentPath == "" && !g.ReadmeOnly
+	if whole {
+		err = env.Remotes.FetchTip(ctx, e, r.dir, g.Branch, fetchedRef, env.MaxBytes)
+	} else {
+		whole, err = env.Remotes.FetchTrees(ctx, e, r.dir, g.Branch, fetchedRef, env.MaxBytes)
+	}
 	if err != nil {
 		return "", gitFault(err)
 	}

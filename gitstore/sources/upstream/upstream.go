@@ -111,6 +111,8 @@ type Env struct {
 	// Remotes fetches git repositories, and Git reads what it fetched.
 	Remotes *transport.Client
 	Git     gitcmd.Runner
+	// First means that the sink knows no files, so that every file is new.
+	First bool
 	// Scratch is a directory for this run's temporary files. The caller removes it.
 	Scratch string
 	// Token returns the access token for a repository of a GitHub server, or "" for none.
