@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,34 +58,40 @@ type scratchRepo struct {
 	env *Env
 }
 
-func newScratchRepo(ctx context.Context, env *Env) (*scratchRepo, error) {
+func newScratchRepo(env *Env) (*scratchRepo, error) {
 	dir, err := os.MkdirTemp(env.Scratch, "git-")
 	if err != nil {
 		return nil, err
 	}
 	r := &scratchRepo{dir, env}
-	return r, r.clear(ctx)
+	return r, r.clear()
 }
 
-// clear makes the repository empty.
-func (r *scratchRepo) clear(ctx context.Context) error {
+// clear makes the repository empty. It does without a process, since a first sync of a small
+// repository consists of little else.
+func (r *scratchRepo) clear() error {
 	if err := r.remove(); err != nil {
 		return err
 	}
-	_, err := r.git(ctx, "init", "--quiet", "--bare", "--template=", r.dir)
-	return err
+	return errors.Join(
+		os.MkdirAll(filepath.Join(r.dir, "objects"), 0o700), os.MkdirAll(filepath.Join(r.dir, "refs"), 0o700),
+		os.WriteFile(filepath.Join(r.dir, "HEAD"), []byte("ref: "+fetchedRef+"\n"), 0o600),
+		os.WriteFile(filepath.Join(r.dir, "config"), []byte("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"), 0o600),
+	)
+}
+
+// tip returns the fetched commit.
+func (r *scratchRepo) tip() (State, error) {
+	b, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(fetchedRef)))
+	return State(bytes.TrimSpace(b)), err
 }
 
 func (r *scratchRepo) remove() error { return os.RemoveAll(r.dir) }
 
-func (r *scratchRepo) git(ctx context.Context, args ...string) ([]byte, error) {
-	return r.env.Git.Run(ctx, gitcmd.Cmd{GitDir: r.dir, Args: args})
-}
-
 // fetch gives the files at the tip of the branch to the sink. It fetches neither the history nor,
 // where the server supports that, the contents that the source does not take or already has.
 func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, address func(string) string, sink Sink) (State, error) {
-	r, err := newScratchRepo(ctx, env)
+	r, err := newScratchRepo(env)
 	if r != nil {
 		defer func() { _ = r.remove() }() // the caller removes all of env.Scratch
 	}
@@ -100,11 +107,10 @@ func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, ad
 	if err != nil {
 		return "", gitFault(err)
 	}
-	out, err := r.git(ctx, "rev-parse", fetchedRef)
+	state, err := r.tip()
 	if err != nil {
 		return "", err
 	}
-	state := State(bytes.TrimSpace(out))
 	blobs, err := g.list(ctx, r)
 	if err != nil {
 		return "", err
@@ -140,7 +146,7 @@ func (g *gitFiles) list(ctx context.Context, r *scratchRepo) ([]gitBlob, error) 
 	if g.ContentPath != "" {
 		args = append(args, "--", g.ContentPath)
 	}
-	out, err := r.git(ctx, args...)
+	out, err := r.env.Git.Run(ctx, gitcmd.Cmd{GitDir: r.dir, Args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -182,13 +188,13 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 	if problem, ok := errors.AsType[*transport.Error](err); !ok || problem.Problem != transport.Unknown && problem.Problem != transport.Malformed {
 		return gitFault(err)
 	}
-	if err := r.clear(ctx); err != nil {
+	if err := r.clear(); err != nil {
 		return err
 	}
 	if err := r.env.Remotes.FetchTip(ctx, e, r.dir, g.Branch, fetchedRef, r.env.MaxBytes); err != nil {
 		return gitFault(err)
 	}
-	if out, err := r.git(ctx, "rev-parse", fetchedRef); err != nil || State(bytes.TrimSpace(out)) != tip {
+	if now, err := r.tip(); err != nil || now != tip {
 		return errors.Join(err, fault.New(fault.Unavailable, "The repository changed during the sync."))
 	}
 	return nil
