@@ -165,15 +165,18 @@ func (d *documentation) check(c *Core, x *index.Index, n int) {
 	}
 	t.Logf("revision %d: %d files, %d changed", n, len(got), changed)
 	for word, page := range map[string]int{fmt.Sprintf("wombatometer%d", n): n, fmt.Sprintf("wombatometer%d", n-1): n - 1} {
-		r, err := c.Service.Search(ctx, service.Operator(), service.SearchInput{Query: word, Source: d.name})
-		if err != nil {
-			t.Fatal(err)
-		}
 		at := fmt.Sprintf("/library/docs/%s/new/%d.md", d.name, page)
-		found := slices.ContainsFunc(r.Results, func(r service.SearchResult) bool { return r.Path == at })
-		if found != (page == n) {
-			t.Errorf("revision %d: a search for %s finds %+v", n, word, r.Results)
-		}
+		testenv.WaitFor(t, fmt.Sprintf("the answer for %s in revision %d", word, n), func() bool {
+			r, err := c.Service.Search(ctx, service.Operator(), service.SearchInput{Query: word, Source: d.name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := slices.ContainsFunc(r.Results, func(r service.SearchResult) bool { return r.Path == at })
+			if found != (page == n) && len(r.Notes) == 0 {
+				t.Fatalf("revision %d: a search for %s finds %+v", n, word, r.Results)
+			}
+			return found == (page == n)
+		})
 	}
 }
 
