@@ -93,6 +93,9 @@ func (d *documentation) push(n int) {
 		change[path.Join(d.under, fmt.Sprintf("new/%d.md", n-1))] = remotetest.Gone
 	}
 	for i, p := range all {
+		if change[p] != "" {
+			continue // it is deleted already
+		}
 		switch text := d.files[p]; (i + n) % 12 {
 		case 0:
 			change[p] = remotetest.Gone
