@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 )
 
 // gitServer serves bare repositories by git's own http-backend, on loopback.
@@ -21,6 +22,19 @@ type gitServer struct {
 	root string
 	addr string
 	http *http.Server
+	sent atomic.Int64 // bytes of the answers
+}
+
+// counted is an answer whose bytes are counted.
+type counted struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
 }
 
 func serveGit(root string) (*gitServer, error) {
@@ -47,7 +61,7 @@ func serveGit(root string) (*gitServer, error) {
 			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=bench", "GIT_CONFIG_NOSYSTEM=1",
 			"GIT_CONFIG_GLOBAL=/dev/null", "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"),
 		}}
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(counted{w, &s.sent}, r)
 	})}
 	go func() { _ = s.http.Serve(l) }()
 	return s, nil

@@ -33,6 +33,8 @@ type Options struct {
 	// localhost and Names.
 	TLS   bool
 	Names []string
+	// OldProtocol speaks only protocol 0 of git.
+	OldProtocol bool
 }
 
 // Server is a git remote. Its methods are safe for concurrent use.
@@ -44,6 +46,7 @@ type Server struct {
 	scheme  string
 	host    string
 	caFile  string
+	old     bool
 	server  *http.Server
 	served  chan struct{} // closed when the listener's loop has ended
 	closing chan struct{}
@@ -77,7 +80,7 @@ func New(t testing.TB, o Options) *Server {
 	}
 	s := &Server{
 		t: t, dir: o.Dir, git: git, backend: backend, scheme: "http", host: ln.Addr().String(),
-		user: o.Username, pass: o.Password, served: make(chan struct{}), closing: make(chan struct{}),
+		user: o.Username, pass: o.Password, old: o.OldProtocol, served: make(chan struct{}), closing: make(chan struct{}),
 	}
 	s.ended = sync.NewCond(&s.mu)
 	s.server = &http.Server{
@@ -238,7 +241,7 @@ func (s *Server) cgi(w http.ResponseWriter, r *http.Request, body *faultyBody) {
 		Env: slices.Concat([]string{
 			"GIT_PROJECT_ROOT=" + s.dir,
 			"GIT_HTTP_EXPORT_ALL=1",
-			"GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"),
+			"GIT_PROTOCOL=" + s.protocol(r),
 		}, testenv.GitEnv(), configEnv("http.receivepack=true", "gc.auto=0", "receive.autogc=false", "core.fsync=none", "safe.directory=*")),
 		InheritEnv: []string{"PATH"},
 		Logger:     log.New(logs, "", 0),
@@ -254,6 +257,14 @@ func (s *Server) cgi(w http.ResponseWriter, r *http.Request, body *faultyBody) {
 		r.Header.Del("Content-Length")
 	}
 	h.ServeHTTP(w, r)
+}
+
+// protocol returns the version of git's protocol that a client asks for.
+func (s *Server) protocol(r *http.Request) string {
+	if s.old {
+		return ""
+	}
+	return r.Header.Get("Git-Protocol")
 }
 
 func configEnv(kv ...string) []string {

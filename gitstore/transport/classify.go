@@ -102,7 +102,7 @@ func classifyHTTP(resp *http.Response, body string, now time.Time, scrub scrubbe
 		}
 		out.Said = saidIn(said)
 	}
-	if resp.StatusCode == http.StatusForbidden && (out.RetryAfter > 0 || classifyWords(body) == RateLimited) {
+	if resp.StatusCode == http.StatusForbidden && (out.RetryAfter > 0 || outOfRequests(resp.Header) || classifyWords(body) == RateLimited) {
 		out.Problem = RateLimited
 	}
 	if out.Problem == TooLarge { // the request had no body

@@ -22,15 +22,45 @@ import (
 // limit bytes; 0 means no limit. It calls progress, which may be nil, with git's progress
 // lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
 func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
-	return c.fetch(ctx, e, gitDir, branch, into, limit, progress)
+	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Progress: c.onlyProgress(e, gitDir, progress)})
 }
 
-// FetchTip is Fetch without the history: the tip has no parents in gitDir.
-func (c *Client) FetchTip(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
-	return c.fetch(ctx, e, gitDir, branch, into, limit, progress, "--depth=1")
+// FetchTip is Fetch without the history: the tip has no parents in gitDir. It is for temporary
+// repositories, so git does not sync the files to disk.
+func (c *Client) FetchTip(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64) error {
+	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Config: []string{temporary}, Args: []string{onlyTip}, Progress: func(string) {}})
 }
 
-func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string), more ...string) error {
+// FetchTrees is FetchTip without the contents of files, which FetchBlobs fetches. Servers that do
+// not support this send the contents too; whole is then true.
+func (c *Client) FetchTrees(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64) (whole bool, err error) {
+	err = c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{
+		Config: []string{temporary}, Args: []string{onlyTip, noBlobs},
+		Progress: func(line string) { whole = whole || strings.HasPrefix(line, "warning: filtering not recognized") },
+	})
+	return whole, err
+}
+
+const (
+	onlyTip   = "--depth=1"
+	noBlobs   = "--filter=blob:none"
+	temporary = "core.fsync=none" // for a repository that need not outlive a crash
+)
+
+// FetchBlobs fetches contents of files that FetchTrees left out. limit is as in Fetch. Some servers
+// that leave contents out do not send single ones, and FetchBlobs fails.
+func (c *Client) FetchBlobs(ctx context.Context, e Endpoint, gitDir string, blobs []space.BlobID, limit int64) error {
+	var names strings.Builder
+	for _, b := range blobs {
+		names.WriteString(string(b) + "\n")
+	}
+	return c.fetchLimited(ctx, e, gitDir, "", limit, gitcmd.Cmd{
+		Config: []string{temporary, "fetch.negotiationAlgorithm=noop"}, Args: []string{noBlobs, "--stdin"},
+		Stdin: strings.NewReader(names.String()), Progress: func(string) {},
+	})
+}
+
+func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, cmd gitcmd.Cmd) error {
 	from := "HEAD"
 	if branch != "" {
 		if err := CheckBranch(branch); err != nil {
@@ -42,25 +72,34 @@ func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 		return fmt.Errorf("fetch into %q, which is no ref", into)
 	}
 	// git reports success if it left out the branch of a shallow remote.
-	leftOut, forward := false, c.onlyProgress(e, gitDir, progress)
-	watch := func(line string) {
+	leftOut, heard := false, cmd.Progress
+	cmd.Progress = func(line string) {
 		leftOut = leftOut || strings.HasPrefix(line, "warning: rejected refs/")
-		forward(line)
+		heard(line)
 	}
-	sized, stop := c.limitSize(ctx, gitDir, limit)
-	defer stop()
-	err := c.transfer(sized, e, "fetch", branch, gitDir, gitcmd.Cmd{
-		Config: gitcmd.FsckConfig("fetch.fsck"),
-		Args: append([]string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
-			"--no-auto-maintenance", "--no-show-forced-updates"}, more...),
-		Progress: watch,
-	}, "+"+from+":"+into)
-	p, _ := c.policy(e).check(e.URL)
-	switch {
-	case errors.Is(err, errOverLimit) && ctx.Err() == nil:
-		return &Error{Problem: OverLimit, Op: "fetch", Host: p.host, Branch: branch, Err: fmt.Errorf("more than %d bytes came", limit)}
-	case err == nil && leftOut:
+	err := c.fetchLimited(ctx, e, gitDir, branch, limit, cmd, "+"+from+":"+into)
+	if err == nil && leftOut {
+		p, _ := c.policy(e).check(e.URL)
 		return &Error{Problem: Shallow, Op: "fetch", Host: p.host, Branch: branch}
+	}
+	return err
+}
+
+// fetchLimited runs a fetch that brings at most limit bytes.
+func (c *Client) fetchLimited(ctx context.Context, e Endpoint, gitDir, branch string, limit int64, cmd gitcmd.Cmd, specs ...string) error {
+	cmd.Config = append(gitcmd.FsckConfig("fetch.fsck"), cmd.Config...)
+	cmd.Args = append([]string{
+		"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--no-show-forced-updates",
+	}, cmd.Args...)
+	sized, over, stop := c.limitSize(ctx, gitDir, limit)
+	defer stop()
+	err := c.transfer(sized, e, "fetch", branch, gitDir, cmd, specs...)
+	if err == nil && over() { // it ended before the first look
+		err = errOverLimit
+	}
+	if errors.Is(err, errOverLimit) && ctx.Err() == nil {
+		p, _ := c.policy(e).check(e.URL)
+		return &Error{Problem: OverLimit, Op: "fetch", Host: p.host, Branch: branch, Err: fmt.Errorf("more than %d bytes came", limit)}
 	}
 	return err
 }
@@ -84,7 +123,7 @@ func (c *Client) Push(ctx context.Context, e Endpoint, gitDir string, commit spa
 }
 
 // transfer runs one git process that talks to a remote.
-func (c *Client) transfer(ctx context.Context, e Endpoint, op, branch, gitDir string, cmd gitcmd.Cmd, spec string) error {
+func (c *Client) transfer(ctx context.Context, e Endpoint, op, branch, gitDir string, cmd gitcmd.Cmd, specs ...string) error {
 	p, err := c.policy(e).check(e.URL)
 	if err != nil {
 		return &Error{Problem: BadURL, Op: op, Host: "the remote", Branch: branch, Err: err}
@@ -94,7 +133,7 @@ func (c *Client) transfer(ctx context.Context, e Endpoint, op, branch, gitDir st
 		cmd.Dir, cmd.GitDir, cmd.Protocols = gitDir, gitDir, p.protocol
 		cmd.Env = append(cmd.Env, env...)
 		cmd.Config = append(c.config(), cmd.Config...)
-		cmd.Args = append(cmd.Args, "--end-of-options", p.url, spec)
+		cmd.Args = append(append(cmd.Args, "--end-of-options", p.url), specs...)
 		alive, stop := c.watchStall(ctx, &cmd)
 		_, err = c.git(c.o.TransferTimeout).Run(alive, cmd)
 		stop()
@@ -219,14 +258,15 @@ func progressOf(line string) string {
 
 var errOverLimit = errors.New("the repository is larger than its limit")
 
-// limitSize ends a fetch that brings more than limit.
-func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (context.Context, func()) {
+// limitSize ends a fetch that brings more than limit. over reports whether it did.
+func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (sized context.Context, over func() bool, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if limit <= 0 {
-		return ctx, func() { cancel(nil) }
+		return ctx, func() bool { return false }, func() { cancel(nil) }
 	}
 	objects := filepath.Join(gitDir, "objects")
 	before := sizeOf(objects)
+	over = func() bool { return sizeOf(objects)-before > limit }
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -238,13 +278,13 @@ func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (con
 				return
 			case <-tick.C:
 			}
-			if sizeOf(objects)-before > limit {
+			if over() {
 				cancel(errOverLimit)
 				return
 			}
 		}
 	}()
-	return ctx, func() { cancel(nil); <-done }
+	return ctx, over, func() { cancel(nil); <-done }
 }
 
 // sizeOf adds up the sizes of the files below a directory. It ignores files that vanish

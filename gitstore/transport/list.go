@@ -279,6 +279,9 @@ func isShallow(dir string) bool {
 	return false
 }
 
+// outOfRequests reports whether GitHub's limit of requests is used up.
+func outOfRequests(h http.Header) bool { return h.Get("X-RateLimit-Remaining") == "0" }
+
 // retryAfter returns how long a server asks us to wait: Retry-After in both of its forms,
 // or GitHub's X-RateLimit-Reset.
 func retryAfter(h http.Header, now time.Time) time.Duration {
@@ -292,7 +295,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 			return clamp(t.Sub(now))
 		}
 	}
-	if h.Get("X-RateLimit-Remaining") == "0" {
+	if outOfRequests(h) {
 		if n, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil {
 			return clamp(time.Unix(n, 0).Sub(now))
 		}

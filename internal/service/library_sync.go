@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"satchel/auth/store"
 	"satchel/gitstore/sources"
@@ -291,6 +292,9 @@ func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (
 	return SyncedSource{Source: src}, err
 }
 
+// barWidth is the width of a sync's progress bar, in characters.
+const barWidth = 30
+
 func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, in SyncSourceInput) (SyncedSource, error) {
 	if _, err := s.readable(ctx, a, src.ID); err != nil {
 		return SyncedSource{}, err
@@ -309,7 +313,8 @@ func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, i
 		case p.Step == "":
 			say("Waiting")
 		case p.Total > 0:
-			say(fmt.Sprintf("%s: %d of %d files", p.Step, p.Done, p.Total))
+			filled := min(p.Done, p.Total) * barWidth / p.Total
+			say(fmt.Sprintf("%-7s [%s%s] %d of %d files", p.Step, strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), p.Done, p.Total))
 		case p.Done > 0:
 			say(fmt.Sprintf("%s: %d files", p.Step, p.Done))
 		default:

@@ -76,6 +76,10 @@ func (m *Manager) commit(ctx context.Context, r *run, row syncRow, message strin
 		var staged bool
 		if c.Content, staged, err = content(dir, f); err == nil && !staged {
 			c.Content, err = m.o.Store.ReadBlob(ctx, id, f.Blob)
+			if fault.CodeOf(err) == fault.NotFound { // an earlier commit refused the file, or its content was purged
+				out.Refused++
+				continue
+			}
 		}
 		if err == nil {
 			err = b.add(ctx, c)

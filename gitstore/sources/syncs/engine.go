@@ -3,14 +3,13 @@ package syncs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
-	_ "github.com/dbos-inc/dbos-transact-golang/dbos/driver/sqlite" // for workflows in a SQLite file
 
 	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
@@ -18,7 +17,7 @@ import (
 )
 
 // workflowVersion identifies the steps of a sync. A process continues only workflows of its own
-// version, so a change of the steps needs a new one.
+// version and begins the others again, so a change of the steps needs a new one.
 const workflowVersion = "1"
 
 // job is the input of a workflow.
@@ -32,23 +31,25 @@ type job struct {
 // run is a sync that runs.
 type run struct {
 	job
-	began  time.Time
-	ctx    context.Context //nolint:containedctx // ends when a person cancels the run
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed after result is set
-	result space.SyncRun
-	m      *Manager
-	at     space.SyncProgress // under Manager.mu
+	started time.Time
+	ctx     context.Context //nolint:containedctx // ends when a person cancels the run
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed after result is set
+	result  space.SyncRun
+	m       *Manager
+	at      space.SyncProgress // under Manager.mu
 }
 
 var (
 	errCanceled = fault.New(fault.Canceled, "The sync was canceled.")
 	errRemoved  = fault.New(fault.Canceled, "The source was removed.")
 	errEnded    = fault.New(fault.Canceled, "The person who added the source has left this server.")
+
+	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts anew.")
 )
 
-func (m *Manager) newRun(j job) *run {
-	r := &run{job: j, began: m.o.Now(), done: make(chan struct{}), m: m}
+func (m *Manager) newRun(j job, started time.Time) *run {
+	r := &run{job: j, started: started, done: make(chan struct{}), m: m}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -59,97 +60,37 @@ func (r *run) step(name string, done, total int) {
 	r.at = space.SyncProgress{Step: name, Done: done, Total: total}
 }
 
-// open starts the workflow engine once, and continues the runs that an earlier process left.
-func (m *Manager) open() (dbos.Context, error) {
-	m.opening.Lock()
-	defer m.opening.Unlock()
-	m.mu.Lock()
-	open := m.engine
-	m.mu.Unlock()
-	if open != nil {
-		return open, nil
-	}
-	if m.ctx.Err() != nil {
-		return nil, fault.New(fault.Unavailable, "The server is shutting down.")
-	}
-	if file, ok := strings.CutPrefix(m.o.Workflows, "sqlite:"); ok {
-		f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("open the database of workflows: %w", err)
-		}
-		f.Close()
-	}
-	// The engine distinguishes its own shutdown from the end of a context, so it gets one that
-	// never ends.
-	c, err := dbos.NewContext(context.Background(), dbos.Config{
-		AppName: "satchel", DatabaseURL: m.o.Workflows, ApplicationVersion: workflowVersion, ExecutorID: "satchel",
-		Logger: slog.New(quiet{m.o.Logger.Handler()}),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open the workflow engine: %w", err)
-	}
-	dbos.RegisterWorkflow(c, m.workflow, dbos.WithWorkflowName("sync"), dbos.WithMaxRecoveryAttempts(maxRecoveries))
-	if err := dbos.Launch(c); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the workflow engine: %w", err), dbos.Shutdown(c, shutdownGrace))
-	}
-	m.mu.Lock()
-	m.engine = c
-	left := m.left
-	m.left = nil
-	m.mu.Unlock()
-	for _, r := range left {
-		m.resume(c, r)
-	}
-	return c, nil
-}
-
-const (
-	// maxRecoveries is how many starts of the server continue the same run.
-	maxRecoveries = 100
-	shutdownGrace = 5 * time.Second
-)
-
-// resume continues a run of an earlier process. The engine already continues the runs that it knows.
-func (m *Manager) resume(c dbos.Context, r *run) {
-	h, err := dbos.RetrieveWorkflow[string](c, r.Run)
-	if errors.Is(err, dbos.ErrNonExistentWorkflow) {
-		_, err = dbos.RunWorkflow(c, m.workflow, r.job, dbos.WithWorkflowID(r.Run))
-	} else if err == nil {
-		var st dbos.WorkflowStatus
-		if st, err = h.GetStatus(); err == nil {
-			live := st.Status == dbos.WorkflowStatusPending || st.Status == dbos.WorkflowStatusEnqueued
-			if !live || st.ApplicationVersion != workflowVersion {
-				err = errors.New("the workflow cannot continue")
-			}
-		}
-	}
-	if err != nil {
-		m.o.Logger.Warn("a sync of an earlier process cannot continue; the next one starts anew", "source", r.Source, "error", err)
-		m.end(context.Background(), r, outcome{err: fault.Wrap(err, fault.Unavailable, "The sync was interrupted. The next one starts anew.")})
-	}
-}
-
 // workflow is a sync. Its steps return faults as results, since the engine keeps only the texts of
 // errors.
-func (m *Manager) workflow(ctx dbos.Context, j job) (string, error) {
+func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 	r, row, ok := m.enter(j)
 	if !ok {
-		return "", nil // the source was removed
+		return "", nil // it has ended, or the source was removed
 	}
+	// The engine recovers from panics, and ends workflows whose steps it cannot store. A run without
+	// an end would be the last one of its source.
+	out := outcome{err: errInterrupted}
+	defer func() {
+		if err == nil || m.ctx.Err() == nil {
+			m.end(context.WithoutCancel(ctx), r, out)
+		}
+	}()
 	select {
 	case m.places <- struct{}{}:
 		defer func() { <-m.places }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	out, err := m.steps(ctx, r, row)
-	if err == nil {
-		_, err = step(ctx, r, "end", func(ctx context.Context) (string, error) {
-			m.end(context.WithoutCancel(ctx), r, out)
-			return "", nil
-		})
+	got, err := m.steps(ctx, r, row)
+	if err != nil {
+		if ctx.Err() == nil {
+			m.o.Logger.Error("a sync was interrupted", "source", r.Source, "error", err)
+			m.discard()
+		}
+		return "", err
 	}
-	return r.Run, err // an error means that the process is ending
+	out = got
+	return r.Run, nil
 }
 
 // outcome is the end of a run.
@@ -173,7 +114,7 @@ type fetched struct {
 	Counts  space.SyncCounts `json:"counts"`
 }
 
-// steps runs the steps of a sync. err is set only if the process ends.
+// steps runs the steps of a sync. err is set only if the engine fails, or the process ends.
 func (m *Manager) steps(ctx dbos.Context, r *run, row syncRow) (out outcome, err error) {
 	r.step("check", 0, 0)
 	now, err := step(ctx, r, "check", func(ctx context.Context) (checked, error) { return m.check(ctx, r, row) })
@@ -230,7 +171,7 @@ func (r result[T]) failed() error {
 }
 
 // step runs a step, and repeats it while the error can be temporary. err is set only if the
-// process ends.
+// engine fails, or the process ends.
 func step[T any](ctx dbos.Context, r *run, name string, fn func(context.Context) (T, error)) (result[T], error) {
 	m := r.m
 	tries := 0
@@ -240,10 +181,11 @@ func step[T any](ctx dbos.Context, r *run, name string, fn func(context.Context)
 		defer cancel(nil)
 		defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()
 		v, err := fn(stepCtx)
+		err = explainDisk(err)
 		if err != nil && ctx.Err() != nil {
 			return result[T]{}, err
 		}
-		if err != nil && r.ctx.Err() != nil && name != "end" {
+		if err != nil && r.ctx.Err() != nil {
 			err = context.Cause(r.ctx)
 		}
 		if err != nil && temporary(err) && tries <= m.o.Retries && r.ctx.Err() == nil {
@@ -270,18 +212,17 @@ func temporary(err error) bool {
 	return ok && f.Code == fault.Unavailable && f.RetryAfter == 0
 }
 
-// check asks upstream for its version.
+// check asks upstream for its version. The answer also says why upstream cannot be fetched, more
+// precisely than a failed fetch does.
 func (m *Manager) check(ctx context.Context, r *run, row syncRow) (checked, error) {
-	if r.Reset || r.Confirm || row.Version == "" {
-		return checked{}, nil // everything is fetched
-	}
 	u, env, done, err := m.upstream(row)
 	if err != nil {
 		return checked{}, err
 	}
 	defer done()
 	v, err := u.Check(ctx, env)
-	return checked{string(v), v != "" && string(v) == row.Version}, err
+	all := r.Reset || r.Confirm // the files are fetched in any case
+	return checked{string(v), v != "" && string(v) == row.Version && !all}, err
 }
 
 // fetch stages the files of upstream, and compares them with the manifest.
@@ -302,6 +243,7 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 		return fetched{}, err
 	}
 	defer done()
+	env.First = fresh || len(known) == 0
 	s, err := newStage(dir, known, fresh, m.limits(), progress)
 	if err != nil {
 		return fetched{}, err
@@ -374,6 +316,21 @@ func (m *Manager) env() (env *upstream.Env, done func(), err error) {
 			m.o.Logger.Warn("the files of a sync were not removed", "error", err)
 		}
 	}, nil
+}
+
+// explainDisk converts the error of a full disk for people.
+func explainDisk(err error) error {
+	if err == nil || fault.CodeOf(err) != fault.Internal {
+		return err
+	}
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	for _, words := range []string{"No space left on device", "disk is full", "Disk quota exceeded"} { // of git and of SQLite
+		full = full || strings.Contains(err.Error(), words)
+	}
+	if full {
+		return fault.Wrap(err, fault.Unavailable, "The server's disk is full. The sync is tried again; make room on the disk.")
+	}
+	return err
 }
 
 // quiet passes warnings on. The engine logs each of its own steps as information.

@@ -34,6 +34,7 @@ type Manager struct {
 
 	mu      sync.Mutex
 	engine  dbos.Context      // nil before the first run
+	broken  dbos.Context      // an engine that failed, until it is closed
 	entries map[string]*entry // by source
 	owned   map[space.SpaceID]bool
 	left    []*run // of an earlier process, until the engine is open
@@ -61,7 +62,7 @@ func (m *Manager) Load(ctx context.Context) error {
 	var left []runRow
 	err := m.o.DB.Read(ctx).Find(&rows).Error
 	if err == nil {
-		err = m.o.DB.Read(ctx).Where("ended = 0").Find(&left).Error
+		err = m.o.DB.Read(ctx).Where("ended = 0").Order("started DESC, id DESC").Find(&left).Error
 	}
 	if err != nil {
 		return fmt.Errorf("load syncs: %w", err)
@@ -74,7 +75,7 @@ func (m *Manager) Load(ctx context.Context) error {
 	}
 	for _, l := range left {
 		if e := m.entries[l.SourceID]; e != nil && e.run == nil {
-			e.run = m.newRun(job{Run: l.ID, Source: l.SourceID, Reset: l.ResetAll, Confirm: l.Confirmed})
+			e.run = m.newRun(job{Run: l.ID, Source: l.SourceID, Reset: l.ResetAll, Confirm: l.Confirmed}, database.Time(l.Started))
 			m.left = append(m.left, e.run)
 		}
 	}
@@ -122,11 +123,14 @@ func (m *Manager) Close() error {
 	m.stop()
 	m.opening.Lock()
 	m.mu.Lock()
-	c := m.engine
+	c, broken := m.engine, m.broken
 	m.mu.Unlock()
 	var err error
 	if c != nil {
 		err = dbos.Shutdown(c, shutdownGrace)
+	}
+	if broken != nil {
+		m.shutdown(broken)
 	}
 	m.opening.Unlock()
 	m.work.Wait()
@@ -189,7 +193,8 @@ func (m *Manager) due(wait *time.Duration) []string {
 		if e.run != nil || e.row.Next == 0 || e.row.State == string(space.SyncEnded) {
 			continue
 		}
-		if left := database.Time(e.row.Next).Sub(now); left <= 0 {
+		left := database.Time(e.row.Next).Sub(now)
+		if left <= 0 || left > max(e.row.every(), longestLimit) { // the clock was set back
 			out = append(out, id)
 		} else {
 			*wait = min(*wait, left)
@@ -228,7 +233,7 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 // take makes a new run the one of an entry. The caller holds m.mu.
 func (m *Manager) take(e *entry, j job) *run {
 	j.Run = string(space.NewSpaceID())
-	e.run = m.newRun(j)
+	e.run = m.newRun(j, m.o.Now())
 	return e.run
 }
 
@@ -248,10 +253,11 @@ func (m *Manager) begin(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := m.beginRun(ctx, r.job); err != nil {
+	if err := m.beginRun(ctx, r); err != nil {
 		return err
 	}
 	if _, err := dbos.RunWorkflow(c, m.workflow, r.job, dbos.WithWorkflowID(r.Run)); err != nil {
+		m.discard()
 		err = fmt.Errorf("start a sync: %w", err)
 		m.end(context.WithoutCancel(ctx), r, outcome{err: err})
 		return err
@@ -280,7 +286,7 @@ const (
 // end stores how a run ended, and plans the next one.
 func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	now := m.o.Now()
-	res := space.SyncRun{ID: r.Run, Source: r.Source, Started: r.began, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
+	res := space.SyncRun{ID: r.Run, Source: r.Source, Started: r.started, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
 	m.mu.Lock()
 	e := m.entries[r.Source]
 	if e == nil || e.run != r {
@@ -321,6 +327,7 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	if err := m.endRun(ctx, row, res); err != nil {
 		m.o.Logger.Error("store the end of a sync", "source", r.Source, "error", err)
 	}
+	m.o.Logger.Info("a sync ended", "source", r.Source, "state", res.State, "files", res.Files)
 	if err := os.RemoveAll(m.stageDir(r.Run)); err != nil {
 		m.o.Logger.Warn("the files of a sync were not removed", "source", r.Source, "error", err)
 	}
@@ -347,26 +354,6 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	m.forget(r.Run)
 }
 
-// forget removes the engine's rows of a run that has ended.
-func (m *Manager) forget(id string) {
-	m.mu.Lock()
-	c := m.engine
-	m.mu.Unlock()
-	if c == nil || m.ctx.Err() != nil {
-		return
-	}
-	m.work.Go(func() {
-		h, err := dbos.RetrieveWorkflow[string](c, id)
-		if err == nil {
-			_, _ = h.GetResult(dbos.WithHandleTimeout(shutdownGrace)) // an error of the workflow is in the log already
-			err = dbos.DeleteWorkflows(c, []string{id})
-		}
-		if err != nil && m.ctx.Err() == nil {
-			m.o.Logger.Debug("the workflow of a sync was not removed", "error", err)
-		}
-	})
-}
-
 func stateOf(err error) space.SyncState {
 	switch code := fault.CodeOf(err); {
 	case fault.FieldOf(err) == fieldShrunk && code == fault.Conflict:
@@ -375,7 +362,7 @@ func stateOf(err error) space.SyncState {
 		return space.SyncLimited
 	case code == fault.NotFound:
 		return space.SyncGone
-	case code == fault.Forbidden || code == fault.Unauthenticated || code == fault.Invalid:
+	case code == fault.Forbidden || code == fault.Unauthenticated || code == fault.Invalid || code == fault.TooLarge || code == fault.Conflict:
 		return space.SyncRefused
 	}
 	return space.SyncFailed

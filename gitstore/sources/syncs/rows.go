@@ -174,8 +174,8 @@ func (m *Manager) deleteRows(ctx context.Context, id string) error {
 const maxRuns = 50
 
 // beginRun stores a run that has begun.
-func (m *Manager) beginRun(ctx context.Context, j job) error {
-	row := runRow{ID: j.Run, SourceID: j.Source, ResetAll: j.Reset, Confirmed: j.Confirm, Started: database.Millis(m.o.Now()), State: string(space.SyncRunning), Counts: "{}"}
+func (m *Manager) beginRun(ctx context.Context, r *run) error {
+	row := runRow{ID: r.Run, SourceID: r.Source, ResetAll: r.Reset, Confirmed: r.Confirm, Started: database.Millis(r.started), State: string(space.SyncRunning), Counts: "{}"}
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("store a run: %w", err)
@@ -199,6 +199,12 @@ func (m *Manager) endRun(ctx context.Context, row syncRow, r space.SyncRun) erro
 			err = of.Updates(map[string]any{
 				"ended": database.Millis(r.Ended), "state": string(r.State), "problem": r.Problem, "version": r.Version,
 				"commit_id": string(r.Commit), "counts": string(counts),
+			}).Error
+		}
+		if err == nil {
+			// One run of a source runs at a time, so the end of every other one was not stored.
+			err = tx.Model(&runRow{}).Where("source_id = ? AND ended = 0 AND id <> ?", r.Source, r.ID).Updates(map[string]any{
+				"ended": database.Millis(r.Ended), "state": string(space.SyncFailed), "problem": fault.PublicOf(errInterrupted),
 			}).Error
 		}
 		if err == nil {

@@ -38,6 +38,7 @@ type stage struct {
 	limits   limits
 	progress func(done, total int)
 	total    int
+	fetched  int
 	enough   int // ends the fetch after this many files; 0 for never
 }
 
@@ -59,8 +60,10 @@ func newStage(dir string, known []stagedFile, fresh bool, l limits, progress fun
 		skipped: map[string]int{}, limits: l, progress: progress,
 	}
 	for _, f := range known {
-		s.has[f.Blob] = true
 		s.known[f.URL] = f
+		if !fresh {
+			s.has[f.Blob] = true
+		}
 	}
 	if dir == "" {
 		return s, nil
@@ -73,7 +76,13 @@ var _ upstream.Sink = (*stage)(nil)
 // Expect implements upstream.Sink.
 func (s *stage) Expect(files int) {
 	s.total = files
-	s.progress(len(s.files), s.total)
+	s.Progress(len(s.files))
+}
+
+// Progress implements upstream.Sink.
+func (s *stage) Progress(files int) {
+	s.fetched = max(s.fetched, files)
+	s.progress(s.fetched, s.total)
 }
 
 // Known implements upstream.Sink.
@@ -136,7 +145,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 		return err
 	}
 	if _, ok := s.files[f.Path]; ok {
-		return fault.New(fault.Conflict, "Upstream has two files %s.", f.Path)
+		return fault.New(fault.Conflict, "Upstream has two files %s. Give the parts of the source directories of their own (output_path).", f.Path)
 	}
 	s.files[f.Path] = f
 	s.bytes += f.Size
@@ -148,7 +157,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 	case s.enough > 0 && len(s.files) >= s.enough:
 		return errEnough
 	}
-	s.progress(len(s.files), s.total)
+	s.Progress(len(s.files))
 	return nil
 }
 

@@ -32,13 +32,18 @@ type world struct {
 	git     *gitstore.Store
 	sources *sources.Manager
 	remotes *transport.Client
+	shows   func() // called when readers see another version; may be nil
 }
 
 // openWorld opens a data directory, as a start of the server does.
-func openWorld(ctx context.Context, dir, url, workflows, git string, change func(*syncs.Options)) (*world, error) {
+func openWorld(ctx context.Context, dir, url, workflows, git string, change func(*syncs.Options), store ...func(*gitstore.Options)) (*world, error) {
 	w := &world{}
 	var err error
-	if w.git, err = gitstore.Open(gitstore.Options{Dir: filepath.Join(dir, "spaces")}); err != nil {
+	so := gitstore.Options{Dir: filepath.Join(dir, "spaces")}
+	for _, f := range store {
+		f(&so)
+	}
+	if w.git, err = gitstore.Open(so); err != nil {
 		return nil, err
 	}
 	if w.db, err = database.Open(ctx, database.Options{URL: url}); err != nil {
@@ -54,7 +59,11 @@ func openWorld(ctx context.Context, dir, url, workflows, git string, change func
 	if err := w.sources.Load(ctx); err != nil {
 		return nil, err
 	}
-	err = w.sources.Start(ctx, sources.Index{Changed: func(space.SpaceID) {}, Dropped: func(context.Context, space.SpaceID) error { return nil }})
+	err = w.sources.Start(ctx, sources.Index{Changed: func(space.SpaceID) {
+		if w.shows != nil {
+			w.shows()
+		}
+	}, Dropped: func(context.Context, space.SpaceID) error { return nil }})
 	if err != nil {
 		return nil, err
 	}
@@ -88,13 +97,22 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	dir := t.TempDir()
-	return newBenchIn(t, dir, "sqlite:"+filepath.Join(dir, "x.db"), "sqlite:"+filepath.Join(dir, "workflows.db"))
+	return newBenchWith(t, func(*syncs.Options) {})
 }
 
-func newBenchIn(t *testing.T, dir, url, workflows string) *bench {
+func newBenchWith(t *testing.T, change func(*syncs.Options)) *bench {
 	t.Helper()
-	w, err := openWorld(t.Context(), dir, url, workflows, testenv.NeedProgram(t, "git"), nil)
+	dir := t.TempDir()
+	return newBenchIn(t, dir, "sqlite:"+filepath.Join(dir, "x.db"), "sqlite:"+filepath.Join(dir, "workflows.db"), change)
+}
+
+func newBenchIn(t *testing.T, dir, url, workflows string, change ...func(*syncs.Options)) *bench {
+	t.Helper()
+	w, err := openWorld(t.Context(), dir, url, workflows, testenv.NeedProgram(t, "git"), func(o *syncs.Options) {
+		for _, f := range change {
+			f(o)
+		}
+	})
 	must(t, err)
 	t.Cleanup(func() { must(t, w.close()) })
 	b := &bench{world: w, t: t, ctx: t.Context(), server: remotetest.New(t, remotetest.Options{})}

@@ -65,12 +65,18 @@ func tip(ctx context.Context, env *Env, e transport.Endpoint, branch string) (St
 	if err != nil {
 		return "", gitFault(err)
 	}
+	if refs.Empty {
+		return "", fault.New(fault.NotFound, "The repository is empty. The sync fetches it after the first push.")
+	}
 	if branch == "" {
 		branch = refs.Default
 	}
+	if branch == "" {
+		return "", fault.New(fault.NotFound, "The repository does not say which branch is its default. Name a branch in the settings.").In("branch")
+	}
 	commit, ok := refs.Heads[branch]
 	if !ok {
-		return "", fault.New(fault.NotFound, "The repository has no branch %q.", branch).In("branch")
+		return "", fault.New(fault.NotFound, "The repository has no branch %q. Name another branch in the settings.", branch).In("branch")
 	}
 	return State(commit), nil
 }
@@ -90,19 +96,29 @@ func gitFault(err error) error {
 	case transport.Auth, transport.Forbidden:
 		return to(fault.Forbidden, "The repository refuses access. Check that it exists, and that Satchel may read it.")
 	case transport.Gone:
-		return to(fault.NotFound, "There is no such repository, or Satchel may not read it.")
+		return to(fault.NotFound, "There is no such repository, or Satchel may not read it. Correct the settings, or remove the source.")
 	case transport.Moved:
-		return to(fault.NotFound, "The repository has moved to "+cleanHost(e.Target)+". Change the source's URL.")
+		return to(fault.NotFound, "The repository has moved to "+cleanHost(e.Target)+". Correct the settings.")
 	case transport.NoBranch:
-		return to(fault.NotFound, "The repository has no branch of this name.")
+		return to(fault.NotFound, "The repository has no branch of this name. Name another branch in the settings.")
 	case transport.OverLimit, transport.TooLarge:
-		return to(fault.TooLarge, "The repository is larger than a source may be. Name a smaller one.")
+		return to(fault.TooLarge, "The repository is larger than a source may be. Name a smaller one, or only a directory of it (content_path).")
 	case transport.RateLimited:
 		return to(fault.Limited, "The git server asks Satchel to wait.")
 	case transport.BlockedAddress, transport.BadURL:
 		return to(fault.Invalid, "This URL cannot be used. Use an https URL of a public host.")
 	case transport.Malformed:
-		return to(fault.Damaged, "The repository's data is damaged or dangerous.")
+		return to(fault.Damaged, "The address does not answer like a git repository, or the repository is damaged. Check the address.")
+	case transport.DiskFull:
+		return to(fault.Unavailable, "The disk of this server or of the git server is full.")
+	case transport.TLS:
+		return to(fault.Unavailable, "The git server's certificate is not accepted.")
+	case transport.DNS:
+		return to(fault.Unavailable, "The git server's name is unknown. Check the address.")
+	case transport.Timeout:
+		return to(fault.Unavailable, "The git server is too slow.")
+	case transport.NoGit:
+		return to(fault.Unavailable, "The git program is not installed on this server. Install it (version 2.39 or later).")
 	}
 	return to(fault.Unavailable, "The git server cannot be reached, or failed.")
 }

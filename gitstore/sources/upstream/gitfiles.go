@@ -4,16 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/transport"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -47,72 +50,154 @@ func (g *gitFiles) validate() (err error) {
 const fetchedRef = "refs/heads/fetched"
 
 // gitBlob is a regular file of a tree.
-type gitBlob struct {
-	path, hash string
-	size       int64
+type gitBlob struct{ path, hash string }
+
+// scratchRepo is a repository for one fetch.
+type scratchRepo struct {
+	dir string
+	env *Env
 }
 
-// fetch fetches the tip of the branch without its history, and gives its files to the sink. A
-// file with the hash of the last sync is kept without being read.
-func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, address func(string) string, sink Sink) (State, error) {
+func newScratchRepo(env *Env) (*scratchRepo, error) {
 	dir, err := os.MkdirTemp(env.Scratch, "git-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	git := func(c gitcmd.Cmd) ([]byte, error) {
-		c.GitDir = dir
-		return env.Git.Run(ctx, c)
+	r := &scratchRepo{dir, env}
+	return r, r.clear()
+}
+
+// clear makes the repository empty. It does without a process, since a first sync of a small
+// repository consists of little else.
+func (r *scratchRepo) clear() error {
+	if err := r.remove(); err != nil {
+		return err
 	}
-	if _, err := git(gitcmd.Cmd{Args: []string{"init", "--quiet", "--bare", dir}}); err != nil {
-		return "", err
+	return errors.Join(
+		os.MkdirAll(filepath.Join(r.dir, "objects"), 0o700), os.MkdirAll(filepath.Join(r.dir, "refs"), 0o700),
+		os.WriteFile(filepath.Join(r.dir, "HEAD"), []byte("ref: "+fetchedRef+"\n"), 0o600),
+		os.WriteFile(filepath.Join(r.dir, "config"), []byte("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"), 0o600),
+	)
+}
+
+// tip returns the fetched commit.
+func (r *scratchRepo) tip() (State, error) {
+	b, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(fetchedRef)))
+	return State(bytes.TrimSpace(b)), err
+}
+
+func (r *scratchRepo) remove() error { return os.RemoveAll(r.dir) }
+
+// fetch gives the files at the tip of the branch to the sink. It fetches neither the history nor,
+// where the server supports that, the contents that the source does not take or already has.
+func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, address func(string) string, sink Sink) (State, error) {
+	r, err := newScratchRepo(env)
+	if r != nil {
+		defer func() { _ = r.remove() }() // the caller removes all of env.Scratch
 	}
-	if err := env.Remotes.FetchTip(ctx, e, dir, g.Branch, fetchedRef, env.MaxBytes, nil); err != nil {
-		return "", gitFault(err)
-	}
-	out, err := git(gitcmd.Cmd{Args: []string{"rev-parse", fetchedRef}})
 	if err != nil {
 		return "", err
 	}
-	state := State(bytes.TrimSpace(out))
-	args := []string{"ls-tree", "-r", "-l", "-z", "--full-tree", fetchedRef}
-	if g.ContentPath != "" {
-		args = append(args, "--", g.ContentPath)
+	whole := env.First && g.ContentPath == "" && !g.ReadmeOnly
+	if whole {
+		err = env.Remotes.FetchTip(ctx, e, r.dir, g.Branch, fetchedRef, env.MaxBytes)
+	} else {
+		whole, err = env.Remotes.FetchTrees(ctx, e, r.dir, g.Branch, fetchedRef, env.MaxBytes)
 	}
-	if out, err = git(gitcmd.Cmd{Args: args}); err != nil {
+	if err != nil {
+		return "", gitFault(err)
+	}
+	state, err := r.tip()
+	if err != nil {
 		return "", err
 	}
-	blobs, err := g.choose(out)
+	blobs, err := g.list(ctx, r)
 	if err != nil {
 		return "", err
 	}
 	sink.Expect(len(blobs))
-	var changed []gitBlob
+	changed, err := g.keep(ctx, blobs, address, sink)
+	if err != nil || len(changed) == 0 {
+		return state, err
+	}
+	if !whole {
+		if err := g.fetchContents(ctx, r, e, changed, state); err != nil {
+			return "", err
+		}
+	}
+	return state, r.read(ctx, changed, func(b gitBlob, content []byte, large bool) error {
+		f := g.file(b, address)
+		switch {
+		case large:
+			return sink.Skip(ctx, f.URL, TooLarge)
+		case bytes.HasPrefix(content, []byte(lfsPointer)):
+			return sink.Skip(ctx, f.URL, LFS)
+		}
+		return sink.Put(ctx, f, content)
+	})
+}
+
+// lfsPointer begins a file whose content is in Git LFS, outside of the repository.
+const lfsPointer = "version https://git-lfs.github.com/spec/v1\n"
+
+// list returns the files of the branch that the source takes.
+func (g *gitFiles) list(ctx context.Context, r *scratchRepo) ([]gitBlob, error) {
+	args := []string{"ls-tree", "-r", "-z", "--full-tree", fetchedRef}
+	if g.ContentPath != "" {
+		args = append(args, "--", g.ContentPath)
+	}
+	out, err := r.env.Git.Run(ctx, gitcmd.Cmd{GitDir: r.dir, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	return g.choose(out)
+}
+
+// keep keeps the files that the last sync had, and returns the others.
+func (g *gitFiles) keep(ctx context.Context, blobs []gitBlob, address func(string) string, sink Sink) (changed []gitBlob, err error) {
 	for _, b := range blobs {
 		f := g.file(b, address)
-		if _, err := space.ParsePath(string(f.Path)); err != nil {
-			if err := sink.Skip(ctx, f.URL, Unreadable); err != nil {
-				return "", err
-			}
-			continue
+		old, known := sink.Known(f.URL)
+		switch _, invalid := space.ParsePath(string(f.Path)); {
+		case invalid != nil:
+			err = sink.Skip(ctx, f.URL, Unreadable)
+		case known && old.Tag == b.hash && old.Path == f.Path:
+			err = sink.Keep(ctx, old)
+		default:
+			changed = append(changed, b)
 		}
-		if b.size > env.MaxFileBytes {
-			if err := sink.Skip(ctx, f.URL, TooLarge); err != nil {
-				return "", err
-			}
-			continue
+		if err != nil {
+			return nil, err
 		}
-		if old, ok := sink.Known(f.URL); ok && old.Tag == b.hash && old.Path == f.Path {
-			if err := sink.Keep(ctx, old); err != nil {
-				return "", err
-			}
-			continue
-		}
-		changed = append(changed, b)
 	}
-	return state, g.read(ctx, env, dir, changed, func(b gitBlob, content []byte) error {
-		return sink.Put(ctx, g.file(b, address), content)
-	})
+	return changed, nil
+}
+
+// fetchContents fetches the contents of files whose trees r has. If the server does not send single
+// contents, it fetches the whole tip.
+func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transport.Endpoint, files []gitBlob, tip State) error {
+	var blobs []space.BlobID
+	seen := map[string]bool{}
+	for _, b := range files {
+		if !seen[b.hash] {
+			seen[b.hash] = true
+			blobs = append(blobs, space.BlobID(b.hash))
+		}
+	}
+	err := r.env.Remotes.FetchBlobs(ctx, e, r.dir, blobs, r.env.MaxBytes)
+	if problem, ok := errors.AsType[*transport.Error](err); !ok || problem.Problem != transport.Unknown && problem.Problem != transport.Malformed {
+		return gitFault(err)
+	}
+	if err := r.clear(); err != nil {
+		return err
+	}
+	if err := r.env.Remotes.FetchTip(ctx, e, r.dir, g.Branch, fetchedRef, r.env.MaxBytes); err != nil {
+		return gitFault(err)
+	}
+	if now, err := r.tip(); err != nil || now != tip {
+		return errors.Join(err, fault.New(fault.Unavailable, "The repository changed during the sync."))
+	}
+	return nil
 }
 
 func (g *gitFiles) file(b gitBlob, address func(string) string) File {
@@ -129,21 +214,17 @@ func (g *gitFiles) choose(out []byte) ([]gitBlob, error) {
 		}
 		head, name, ok := strings.Cut(string(row), "\t")
 		fields := strings.Fields(head)
-		if !ok || len(fields) != 4 {
+		if !ok || len(fields) != 3 {
 			return nil, fmt.Errorf("unexpected output of git ls-tree: %q", row)
 		}
 		if mode := fields[0]; mode != "100644" && mode != "100755" {
-			continue // links could lead out of the source
+			continue // a submodule is another repository, and a link could lead out of the source
 		}
 		rest, ok := under(g.ContentPath, name)
 		if !ok || g.ReadmeOnly && !isReadme(rest) {
 			continue
 		}
-		size, err := strconv.ParseInt(fields[3], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("unexpected output of git ls-tree: %q", row)
-		}
-		blobs = append(blobs, gitBlob{path: name, hash: fields[2], size: size})
+		blobs = append(blobs, gitBlob{path: name, hash: fields[2]})
 	}
 	return blobs, nil
 }
@@ -152,29 +233,27 @@ func isReadme(p string) bool {
 	return slices.Contains([]string{"readme", "readme.md", "readme.mdx", "readme.markdown", "readme.rst", "readme.txt", "readme.adoc"}, strings.ToLower(p))
 }
 
-// read calls put with the content of each blob.
-func (g *gitFiles) read(ctx context.Context, env *Env, dir string, blobs []gitBlob, put func(gitBlob, []byte) error) error {
-	if len(blobs) == 0 {
-		return nil
-	}
+// read calls put with the content of each blob, or without it if the content is too large for a
+// file.
+func (r *scratchRepo) read(ctx context.Context, blobs []gitBlob, put func(b gitBlob, content []byte, large bool) error) error {
 	var names strings.Builder
 	for _, b := range blobs {
 		names.WriteString(b.hash + "\n")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, w := io.Pipe()
+	in, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := env.Git.Run(ctx, gitcmd.Cmd{GitDir: dir, Args: []string{"cat-file", "--batch"}, Stdin: strings.NewReader(names.String()), Stdout: w})
+		_, err := r.env.Git.Run(ctx, gitcmd.Cmd{GitDir: r.dir, Args: []string{"cat-file", "--batch"}, Stdin: strings.NewReader(names.String()), Stdout: w})
 		w.CloseWithError(err)
 		done <- err
 	}()
-	err := readBatch(bufio.NewReader(r), blobs, put)
+	err := readBatch(bufio.NewReader(in), blobs, r.env.MaxFileBytes, put)
 	if err != nil {
 		cancel(err)
 	}
-	r.CloseWithError(err)
+	in.CloseWithError(err)
 	if ran := <-done; err == nil {
 		err = ran
 	}
@@ -182,20 +261,30 @@ func (g *gitFiles) read(ctx context.Context, env *Env, dir string, blobs []gitBl
 }
 
 // readBatch reads the output of git cat-file --batch for blobs, in their order.
-func readBatch(r *bufio.Reader, blobs []gitBlob, put func(gitBlob, []byte) error) error {
+func readBatch(r *bufio.Reader, blobs []gitBlob, limit int64, put func(b gitBlob, content []byte, large bool) error) error {
 	for _, b := range blobs {
 		head, err := r.ReadString('\n')
 		if err != nil {
 			return fmt.Errorf("read git cat-file: %w", err)
 		}
-		if want := fmt.Sprintf("%s blob %d\n", b.hash, b.size); head != want {
-			return fmt.Errorf("git cat-file answered %q instead of %q", head, want)
+		text, ok := strings.CutPrefix(head, b.hash+" blob ")
+		size, err := strconv.ParseInt(strings.TrimSuffix(text, "\n"), 10, 64)
+		if !ok || err != nil {
+			return fmt.Errorf("git cat-file answered %q for %s", head, b.hash)
 		}
-		content := make([]byte, b.size+1)
-		if _, err := io.ReadFull(r, content); err != nil {
+		var content []byte
+		large := size > limit
+		if large {
+			_, err = io.CopyN(io.Discard, r, size+1)
+		} else {
+			content = make([]byte, size+1)
+			_, err = io.ReadFull(r, content)
+			content = content[:size]
+		}
+		if err != nil {
 			return fmt.Errorf("read git cat-file: %w", err)
 		}
-		if err := put(b, content[:b.size]); err != nil {
+		if err := put(b, content, large); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,8 @@ func (s *sink) next() {
 
 func (s *sink) Expect(files int) { s.expected = files }
 
+func (s *sink) Progress(int) {}
+
 func (s *sink) Known(url string) (upstream.File, bool) {
 	f, ok := s.known[url]
 	return f, ok

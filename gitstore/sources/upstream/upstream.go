@@ -73,6 +73,9 @@ type File struct {
 type Sink interface {
 	// Expect sets the count of files that will follow, for progress. It may be called again.
 	Expect(files int)
+	// Progress sets how many of these are fetched, for a kind that gives its files to the sink at the
+	// end.
+	Progress(files int)
 	// Known returns the file that the last complete sync got from a URL.
 	Known(url string) (File, bool)
 	// Files returns all files of the last complete sync, also those that Known does not
@@ -102,6 +105,7 @@ const (
 	Disallowed  Reason = "disallowed"   // the upstream's robots.txt disallows it
 	Failed      Reason = "failed"       // upstream answered with an error
 	TooMany     Reason = "too_many"     // over the limit of files in the settings
+	LFS         Reason = "lfs"          // the content is in Git LFS, outside of the repository
 	BadName     Reason = "bad_name"     // the name of the file cannot be used
 	Duplicate   Reason = "duplicate"    // another file has the name
 	TooSlow     Reason = "too_slow"     // the conversion takes too long or too much memory
@@ -117,6 +121,8 @@ type Env struct {
 	// Remotes fetches git repositories, and Git reads what it fetched.
 	Remotes *transport.Client
 	Git     gitcmd.Runner
+	// First means that the sink knows no files, so that every file is new.
+	First bool
 	// Scratch is a directory for this run's temporary files. The caller removes it.
 	Scratch string
 	// GitHub is the origin of the configured GitHub server, such as https://github.example.com.

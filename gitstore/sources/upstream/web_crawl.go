@@ -133,6 +133,7 @@ func (c *crawl) run(ctx context.Context) error {
 		if len(c.queue) != before {
 			c.expect()
 		}
+		c.sink.Progress(i + 1)
 	}
 	if c.fresh == 0 {
 		c.pages = nil

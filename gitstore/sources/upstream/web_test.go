@@ -40,6 +40,9 @@ func TestWebFollowsLinks(t *testing.T) {
 	if got, want := w.sink.skipped, map[string]Reason{w.site.URL + "/guide/gone": Missing}; !maps.Equal(got, want) {
 		t.Errorf("skipped %v, want %v", got, want)
 	}
+	if w.sink.done < len(w.sink.files) {
+		t.Errorf("the progress ends at %d of %d pages", w.sink.done, len(w.sink.files))
+	}
 	for path, want := range map[string]string{
 		"guide.md":         "Begin here, and [install](guide/install.md#steps).",
 		"guide/install.md": "How to install, or [use](use.md#more) it.",

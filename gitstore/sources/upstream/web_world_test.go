@@ -28,9 +28,11 @@ type webSink struct {
 	put     []string
 	skipped map[string]Reason
 	expect  int
+	done    int // of these
 }
 
 func (s *webSink) Expect(n int)                { s.expect = n }
+func (s *webSink) Progress(n int)              { s.done = n }
 func (s *webSink) Known(u string) (File, bool) { f, ok := s.known[u]; return f, ok }
 func (s *webSink) Files() iter.Seq[File]       { return maps.Values(s.known) }
 func (s *webSink) Keep(_ context.Context, f File) error {
