@@ -55,6 +55,11 @@ func Operations() []Operation {
 		operation((*Service).RemoveSyncedSource, Right{Scope: space.ScopeWrite}),
 		operation((*Service).CancelSync, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ListSyncRuns, Right{Scope: space.ScopeRead}),
+		operation((*Service).ListSyncs, Right{Scope: space.ScopeRead}),
+		operation((*Service).ListSourceKinds, Right{Scope: space.ScopeRead}),
+		operation((*Service).CountFailedSyncs, Right{Scope: space.ScopeRead}),
+		inProcess("WaitForSync", Right{Scope: space.ScopeRead}),
+		inProcess("OpenSyncedSource", Right{Scope: space.ScopeWrite}),
 
 		// People, invitations and sessions.
 		operation((*Service).ListUsers, Right{Admin: true}),

@@ -33,10 +33,14 @@ type syncRow struct {
 
 func (syncRow) TableName() string { return "syncs" }
 
+// paused reports whether a person stopped the schedule: every sync plans the next one, so that
+// only a paused source has none.
+func (r syncRow) paused() bool { return r.Every > 0 && r.Next == 0 }
+
 func (r syncRow) sync() space.Sync {
 	return space.Sync{
 		Source: r.SourceID, Space: space.SpaceID(r.SpaceID), Kind: space.SourceKind(r.Kind), Settings: json.RawMessage(r.Settings),
-		Every: r.Every / 1000, State: space.SyncState(r.State), Problem: r.Problem, Version: r.Version,
+		Upstream: withoutPassword(addressOf(r)), Every: r.Every / 1000, Paused: r.paused(), State: space.SyncState(r.State), Problem: r.Problem, Version: r.Version,
 		Checked: database.Time(r.Checked), Next: database.Time(r.Next), Runs: []space.SyncRun{},
 	}
 }

@@ -208,7 +208,7 @@ func TestCancel(t *testing.T) {
 func TestPreview(t *testing.T) {
 	b := newBench(t)
 	b.server.Push("docs", "main", pages(300, "one"))
-	p, err := b.Preview(b.ctx, b.setting())
+	p, err := b.Preview(b.ctx, b.setting(), func(space.SyncProgress) {})
 	must(t, err)
 	if p.Kind != "git" || p.Files != 300 || !p.More || len(p.Titles) == 0 || p.Bytes == 0 {
 		t.Errorf("%+v", p)
