@@ -72,12 +72,25 @@ func (s *Service) WaitForSync(ctx context.Context, a Actor, in WaitForSyncInput)
 	if err := s.authorize(a, "WaitForSync"); err != nil {
 		return space.Sync{}, err
 	}
-	if _, err := s.managed(ctx, a, "WaitForSync", in.ID); err != nil && fault.CodeOf(err) != fault.Forbidden {
+	may := func() error {
+		_, err := s.managed(ctx, a, "WaitForSync", in.ID)
+		if fault.CodeOf(err) == fault.Forbidden { // the actor reads it
+			return nil
+		}
+		return err
+	}
+	if err := may(); err != nil {
 		return space.Sync{}, err
 	}
 	st, err := s.syncs.Wait(ctx, in.ID, in.Differs)
+	if err == nil {
+		err = may() // it may have ended meanwhile
+	}
+	if err != nil {
+		return space.Sync{}, err
+	}
 	st.Settings = nil
-	return st, err
+	return st, nil
 }
 
 // ManagedSource is a synced source with its history.

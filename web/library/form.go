@@ -56,15 +56,13 @@ func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {
 	for _, t := range f.Fields() {
 		*t.Text = value(t.Name)
 	}
-	if text := value(fieldEvery); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return f, fault.Wrap(err, fault.Invalid, "Choose how often the source syncs.").In(fieldEvery)
-		}
-		f.Every = n
-	}
 	var err error
 	f.Settings, err = settingsFrom(value, f.Settings, kind.Settings)
+	if text := value(fieldEvery); text != "" && err == nil {
+		if f.Every, err = strconv.ParseInt(text, 10, 64); err != nil {
+			err = fault.Wrap(err, fault.Invalid, "Choose how often the source syncs.").In(fieldEvery)
+		}
+	}
 	return f, err
 }
 
