@@ -82,9 +82,6 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 	}
 	if err := s.accounts.CreateSourceSpace(ctx, a.audit(), owner, src.Space, src.ID); err != nil {
 		s.removeSpace(ctx, src.Space)
-		if fault.CodeOf(err) == fault.Conflict { // the space has the name of the source
-			err = fault.Wrap(err, fault.Conflict, "There is already a source %q on this server. Choose another ID.", src.ID).In(space.SourceName)
-		}
 		return space.Source{}, err
 	}
 	added, err := s.syncs.Add(ctx, src, setting)
