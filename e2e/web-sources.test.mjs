@@ -1,19 +1,16 @@
-// An admin adds a repository by its address in a browser, watches its sync, and sees
+// An admin adds a web site by its address in a browser, watches its sync, and sees
 // what each sync changed, why one failed and what to do. A reader only sees the state
 // and requests a sync. Every page on the way is judged by axe, works without a mouse,
 // and without scripts.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import { request as plain } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open } from './lib/browser.mjs';
-import { git } from './lib/git.mjs';
-import { GitServer } from './lib/git-server.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 import { freePorts, remove, tempDir } from './lib/server.mjs';
 import { until } from './lib/until.mjs';
@@ -22,12 +19,12 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   const later = cleanup();
   const people = [];
   const held = new Set(); // answers of upstream that wait
+  const site = new Map(); // the pages of upstream: the title, and then paragraphs
   let hold = false;
   let gone = false;
   let s;
   let browser;
   let address;
-  let work;
   let admin; // a page
 
   const person = async (name, options = {}) => {
@@ -44,16 +41,11 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   const expectError = (status) => {
     for (const p of people) p.complaints = p.complaints.filter((c) => !c.includes(`status of ${status}`));
   };
-  const push = (files, message) => {
-    for (const [name, content] of Object.entries(files)) {
-      if (content === null) git(work, 'rm', '-q', name);
-      else {
-        writeFileSync(join(work, name), content);
-        git(work, 'add', name);
-      }
+  const push = (pages) => {
+    for (const [name, text] of Object.entries(pages)) {
+      if (text === null) site.delete(name);
+      else site.set(name, text);
     }
-    git(work, '-c', 'user.name=T', '-c', 'user.email=t@example.com', 'commit', '-q', '-m', message);
-    git(work, 'push', '-q', 'origin', 'HEAD:main');
   };
   const release = () => {
     hold = false;
@@ -62,32 +54,30 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   };
 
   before(async () => {
-    // A public git server: https, with a certificate that the server trusts, in front of
-    // git's own program.
+    // A public web site: https, with a certificate that the server trusts.
     const dir = tempDir('satchel-upstream-');
     later(() => remove(dir));
     const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
     execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'], { stdio: 'ignore' });
-    const store = await new GitServer('x').start();
-    later(() => store.stop());
-    store.create('handbook');
-    work = store.clone('handbook');
     const front = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, async (req, res) => {
-      if (gone) { res.writeHead(404).end(); return; }
       if (hold) await new Promise((go) => { held.add(go); });
-      const to = plain(`${store.base}${req.url}`, { method: req.method, headers: { ...req.headers, authorization: `Basic ${Buffer.from('x-access-token:x').toString('base64')}` } }, (answer) => {
-        res.writeHead(answer.statusCode, answer.headers);
-        answer.pipe(res);
-      });
-      to.on('error', () => res.destroy());
-      req.pipe(to);
+      const path = new URL(req.url, address).pathname;
+      const text = site.get(path.replace('/guide/', ''));
+      if (path === '/sitemap.xml' && !gone) {
+        res.writeHead(200, { 'Content-Type': 'application/xml' }).end(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${[...site.keys()].map((n) => `<url><loc>${address}${n}</loc></url>`).join('')}</urlset>`);
+      } else if (gone || !path.startsWith('/guide/') || text === undefined) res.writeHead(404).end();
+      else {
+        const [title, ...lines] = text.split('\n');
+        res.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' })
+          .end(`<!doctype html><html lang="en"><title>${title}</title><body><main><h1>${title}</h1>${lines.map((l) => `<p>${l}</p>`).join('')}</main></body></html>`);
+      }
     });
     const [port] = await freePorts(1);
-    front.listen(port, '127.0.0.1');
+    address = `https://localhost:${port}/guide/`;
+    front.listen(port, 'localhost');
     await once(front, 'listening');
     later(() => { release(); front.closeAllConnections(); front.close(); });
-    address = `https://localhost:${port}/handbook.git`;
-    push({ 'README.md': '# Handbook\n', 'deploy.md': '# How we deploy\n\nOn Fridays.\n', 'plan.md': '# The plan\n', LICENSE: 'Apache License\nVersion 2.0\n' }, 'Begin');
+    push({ '': 'Handbook\nHow we work in this team, from the first day.', deploy: 'How we deploy\nWe deploy on Fridays, after lunch.', plan: 'The plan\nThe plan of the year has four parts.', hire: 'How we hire\nTwo of us talk with each person.' });
     s = await serve(later, { env: { SSL_CERT_FILE: cert, SATCHEL_REMOTES_ALLOW_NETWORKS: '127.0.0.0/8,::1/128', SATCHEL_REMOTES_ALLOW_PORTS: `443,${port}` } });
     s.run('user', 'add', 'bob');
     browser = await launch(later);
@@ -110,7 +100,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   });
 
   test('a wrong address is marked where it was entered', async () => {
-    await admin.getByLabel('Address').fill('https://localhost:1/none.git');
+    await admin.getByLabel('Address').fill('https://localhost:1/none/');
     await button(admin, 'Show what is there').click();
     await admin.getByRole('alert').waitFor();
     assert.equal(await admin.getByLabel('Address').getAttribute('aria-invalid'), 'true');
@@ -135,11 +125,12 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await admin.getByLabel('Address').focus();
     await admin.keyboard.press('Enter');
     await admin.getByRole('heading', { name: 'What Satchel found' }).waitFor();
-    for (const text of ['Git repository', 'Apache-2.0', 'How we deploy']) await admin.getByText(text, { exact: true }).waitFor();
-    assert.equal(await admin.getByLabel('Title').inputValue(), 'Handbook');
+    for (const text of ['Web site', '4 files', 'How we deploy']) await admin.getByText(text, { exact: true }).waitFor();
+    assert.equal(await admin.getByLabel('Title').inputValue(), 'Localhost');
+    await admin.getByLabel('Title').fill('Handbook');
     await judge(admin, 'sources-preview');
     await admin.getByText('More settings').click();
-    assert.equal(await admin.getByLabel('ID', { exact: true }).inputValue(), 'handbook');
+    assert.equal(await admin.getByLabel('ID', { exact: true }).inputValue(), 'localhost');
     await judge(admin, 'sources-preview-settings');
     assert.deepEqual(s.run('source', 'list'), []);
     await admin.getByLabel('ID', { exact: true }).fill('Not an ID');
@@ -169,7 +160,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   });
 
   test('a dry run shows the files, and the history what a sync changed', async () => {
-    push({ 'deploy.md': '# How we deploy\n\nOn Mondays.\n', 'new.md': '# New\n' }, 'Change the day');
+    push({ deploy: 'How we deploy\nWe deploy on Mondays, after lunch.', new: 'New\nThis page is new here.' });
     await button(admin, 'Dry run').click();
     await heading(admin, /would change/);
     await admin.getByText('1 added, 1 changed').waitFor();
@@ -178,13 +169,13 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await admin.getByText('1 added, 1 changed').waitFor();
     await judge(admin, 'source-history');
     await admin.getByRole('link', { name: /^Show the changes/ }).first().click();
-    await admin.getByRole('cell', { name: /On Mondays/ }).waitFor();
+    await admin.getByRole('cell', { name: /on Mondays/ }).waitFor();
     await judge(admin, 'source-changes');
     await admin.goBack();
   });
 
   test('a sync that would remove most files waits for a person', async () => {
-    push({ 'deploy.md': null, 'new.md': null, 'plan.md': null }, 'Remove most');
+    push({ deploy: null, new: null, plan: null });
     await button(admin, 'Sync now').click();
     await button(admin, 'Confirm the removal and sync').waitFor();
     await judge(admin, 'source-shrunk');
@@ -229,7 +220,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await button(admin, 'Resume').waitFor();
     assert.equal(await state(admin).textContent(), 'Paused');
     await judge(admin, 'source-paused');
-    await admin.getByRole('link', { name: 'Remove this source' }).click();
+    await admin.getByRole('link', { name: 'Remove the source' }).click();
     await heading(admin, /^Remove/);
     await judge(admin, 'source-remove');
     await button(admin, 'Yes, remove How we work').click();
@@ -244,11 +235,14 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await button(plainly, 'Show what is there').click();
     await plainly.getByRole('heading', { name: 'What Satchel found' }).waitFor();
     await plainly.getByText('More settings').click();
-    await plainly.getByLabel('Branch').fill('none');
+    await plainly.getByLabel('Depth of links').fill('999');
     await button(plainly, 'Preview again').click();
-    assert.equal(await plainly.getByLabel('Branch').getAttribute('aria-invalid'), 'true');
-    expectError(422);
-    await plainly.getByLabel('Branch').fill('main');
+    await plainly.getByRole('alert').waitFor();
+    assert.equal(await plainly.getByLabel('Depth of links').getAttribute('aria-invalid'), 'true');
+    expectError(400);
+    await plainly.getByLabel('Depth of links').fill('');
+    await plainly.getByLabel('Title').fill('Handbook');
+    await plainly.getByLabel('ID', { exact: true }).fill('handbook');
     await button(plainly, 'Add this source').click();
     await heading(plainly, 'Handbook');
     assert.deepEqual(s.run('source', 'list').map((x) => x.id), ['handbook']);
