@@ -138,7 +138,10 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 	body.MoreRuns = more
 	for _, r := range shown {
 		row := runRow{SyncRun: r, State: stateWord(r.State), Short: shortVersion(r.Version)}
-		if r.State == space.SyncReady {
+		switch r.State {
+		case space.SyncStopped:
+			row.State.Word = "Stopped for a confirmation"
+		case space.SyncReady:
 			row.State.Word, row.Changes = "Synced", changesText(r.SyncCounts)
 			if r.Differs() && r.Commit != "" {
 				row.Diff = body.At + "/runs/" + url.PathEscape(r.ID)

@@ -35,6 +35,7 @@
     });
     events.addEventListener('state', (e) => {
       document.getElementById('source-said').textContent = JSON.parse(e.data);
+      document.querySelector('main > .note')?.remove(); // what the last form has started is over
       asked = asked.then(() => read(location.pathname)).then((next) => {
         for (const id of ['source-state', 'source-origin', 'source-runs']) replace(next, id);
         document.querySelector('.reload')?.remove();
