@@ -43,9 +43,7 @@ func (s *Site) Events(v *Visit) error {
 	}
 	ctx, sub, leave := s.Live.subscribe(v.R.Context(), v.User.ID, v.Session.ID, m.ID)
 	if sub == nil {
-		v.W.Header().Set("Retry-After", "60")
-		http.Error(v.W, "You have too many pages open that update by themselves. Reload this one to see what changed.", http.StatusServiceUnavailable)
-		return nil
+		return tooManyStreams(v)
 	}
 	defer leave()
 	since := v.R.Header.Get("Last-Event-ID")
@@ -55,11 +53,7 @@ func (s *Site) Events(v *Visit) error {
 	// This comes after the subscription, so that no commit is missed in between.
 	missed, whole := missedSince(ctx, m, since)
 
-	h := v.W.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // keeps nginx from buffering
-	v.W.WriteHeader(http.StatusOK)
-	t := &eventStream{w: v.W, rc: http.NewResponseController(v.W)}
+	t := newEventStream(v.W)
 	t.say("retry: 5000\n: hello\n\n")
 	if !whole {
 		t.say("event: reload\ndata: {}\n\n")
@@ -113,12 +107,17 @@ func missedSince(ctx context.Context, m service.View, since string) (_ []space.C
 // StillIn reports whether the visitor's session and membership are still valid. It does
 // not count as a visit, so that an open page does not keep a session alive.
 func (s *Site) StillIn(ctx context.Context, v *Visit, id space.SpaceID) bool {
-	sessions, err := s.Accounts.Sessions(ctx, v.User.ID)
-	if err != nil || !slices.ContainsFunc(sessions, func(o store.Session) bool { return o.ID == v.Session.ID }) {
+	if !s.stillSignedIn(ctx, v) {
 		return false
 	}
 	all, err := s.Accounts.SpacesOf(ctx, v.User.ID)
 	return err == nil && slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == id })
+}
+
+// stillSignedIn reports whether the visitor's session is still valid, without counting as a visit.
+func (s *Site) stillSignedIn(ctx context.Context, v *Visit) bool {
+	sessions, err := s.Accounts.Sessions(ctx, v.User.ID)
+	return err == nil && slices.ContainsFunc(sessions, func(o store.Session) bool { return o.ID == v.Session.ID })
 }
 
 // eventStream writes events until a write fails.
@@ -126,6 +125,31 @@ type eventStream struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	err error
+}
+
+// newEventStream begins the answer.
+func newEventStream(w http.ResponseWriter) *eventStream {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // keeps nginx from buffering
+	w.WriteHeader(http.StatusOK)
+	return &eventStream{w: w, rc: http.NewResponseController(w)}
+}
+
+func tooManyStreams(v *Visit) error {
+	v.W.Header().Set("Retry-After", "60")
+	http.Error(v.W, "You have too many pages open that update by themselves. Reload this one to see what changed.", http.StatusServiceUnavailable)
+	return nil
+}
+
+// event writes an event whose data is JSON, which has no line breaks.
+func (t *eventStream) event(name string, data any) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		t.err = err
+		return
+	}
+	t.say(fmt.Sprintf("event: %s\ndata: %s\n\n", name, text))
 }
 
 func (t *eventStream) say(text string) {

@@ -44,6 +44,7 @@ type Page struct {
 	Spaces  int           // how many spaces the person has
 	Nav     *service.View // the space in the navigation; nil if there is none
 	Waiting int           // files of the space that wait for the person's review
+	Failing int           // sources of the person that do not follow their upstream
 	Form    string        // the token of forms
 	Times   string        // the address of the script for times; "" if the page has no times
 	Version string
@@ -62,6 +63,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 				p.Nav = &all[0]
 			}
 		}
+		p.Failing, _ = s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
 	}
 	parsed, ok := s.templates[name]
 	if !ok {

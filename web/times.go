@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"html/template"
 	"strconv"
 	"time"
@@ -14,7 +15,7 @@ const (
 	TimeDay    TimeForm = "day"    // the day
 	TimeClock  TimeForm = "clock"  // the time of day
 	TimeSecond TimeForm = "second" // the time of day with seconds
-	TimeAgo    TimeForm = "ago"    // how long ago it was; the day if that is too long
+	TimeAgo    TimeForm = "ago"    // how long ago it was, or how soon it is; the day if that is too long
 )
 
 // timeScript converts the times of a page to the reader's time zone.
@@ -61,14 +62,18 @@ func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 // Day formats the day of a time, in UTC.
 func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 
-// agoOf says roughly how long ago t was. It returns "" after 30 days.
+// agoOf says roughly how long ago t was, or how soon it is. It returns "" above 30 days.
 func agoOf(now, t time.Time) string {
 	d := now.Sub(t)
+	form := "%s ago"
+	if d <= -time.Minute {
+		d, form = -d, "in %s"
+	}
 	count := func(n int, unit string) string {
-		if n == 1 {
-			return "1 " + unit + " ago"
+		if n != 1 {
+			unit += "s"
 		}
-		return strconv.Itoa(n) + " " + unit + "s ago"
+		return fmt.Sprintf(form, strconv.Itoa(n)+" "+unit)
 	}
 	switch {
 	case d < time.Minute:

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -182,6 +183,18 @@ func TestHowTimesAreWritten(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A time that is still to come is written as far away as it is.
+func TestHowTimesToComeAreWritten(t *testing.T) {
+	f := newFollowed(t)
+	f.sync()
+	every := int64(2 * 60 * 60)
+	in := service.ChangeSyncedSourceInput{ID: "handbook"}
+	in.Every = &every
+	_, err := f.service.ChangeSyncedSource(t.Context(), service.Operator(), in)
+	must(t, err)
+	contains(t, "the page", f.as(f.eve).get(handbook).body, ">in 2 hours</time>")
 }
 
 // A field for a time or a day says that it is in UTC.

@@ -68,7 +68,7 @@ func (s *Store) CreateSourceSpace(ctx context.Context, by Actor, owner space.Use
 		}
 		err := tx.Create(&row).Error
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", source)
+			return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another ID.", source).In(space.SourceName)
 		}
 		return wrap("create the space of a source", err)
 	})

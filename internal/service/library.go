@@ -207,13 +207,21 @@ func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSource
 			return id, nil
 		}
 	}
+	return s.numbered(short), nil
+}
+
+// numbered returns an ID, with a number if it is taken.
+func (s *Service) numbered(id string) string {
+	if !s.taken(id) {
+		return id
+	}
 	for n := 2; n < 100; n++ {
 		end := "-" + strconv.Itoa(n)
-		if id := strings.Trim(short[:min(len(short), sources.MaxIDBytes-len(end))], "-") + end; !s.taken(id) {
-			return id, nil
+		if free := strings.Trim(id[:min(len(id), sources.MaxIDBytes-len(end))], "-") + end; !s.taken(free) {
+			return free
 		}
 	}
-	return short, nil // PublishSource reports that it is taken
+	return id // adding the source reports that it is taken
 }
 
 // taken reports whether a source has the ID. Callers can already learn this from

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +59,11 @@ func (s *Service) PreviewSyncedSource(ctx context.Context, a Actor, in SyncedSou
 	if err != nil {
 		return space.SyncPreview{}, err
 	}
-	return s.syncs.Preview(ctx, setting)
+	p, err := s.syncs.Preview(ctx, setting, saying(ctx))
+	if err == nil {
+		p.ID = s.freeSourceID(p.Title)
+	}
+	return p, err
 }
 
 // AddSyncedSource adds a source that follows an upstream. Its files come with its first sync,
@@ -307,20 +310,7 @@ func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, i
 			return SyncedSource{}, err
 		}
 	}
-	say := Progress(ctx)
-	progress := func(p space.SyncProgress) {
-		switch {
-		case p.Step == "":
-			say("Waiting")
-		case p.Total > 0:
-			filled := min(p.Done, p.Total) * barWidth / p.Total
-			say(fmt.Sprintf("%-7s [%s%s] %d of %d files", p.Step, strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), p.Done, p.Total))
-		case p.Done > 0:
-			say(fmt.Sprintf("%s: %d files", p.Step, p.Done))
-		default:
-			say(p.Step)
-		}
-	}
+	progress := saying(ctx)
 	var out SyncedSource
 	switch {
 	case in.DryRun:
@@ -348,6 +338,19 @@ func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, i
 		out.Source, err = s.namedOne(ctx, src)
 	}
 	return out, err
+}
+
+// saying returns a function that reports the progress of a sync in words.
+func saying(ctx context.Context) func(space.SyncProgress) {
+	say := Progress(ctx)
+	return func(p space.SyncProgress) {
+		text := p.Text()
+		if p.Step == "fetch" && p.Total > 0 {
+			filled := min(p.Done, p.Total) * barWidth / p.Total
+			text = "[" + strings.Repeat("#", filled) + strings.Repeat(".", barWidth-filled) + "] " + text
+		}
+		say(text)
+	}
 }
 
 // CancelSyncInput names a source.

@@ -63,6 +63,11 @@ func Operations() []Operation {
 		inProcess("ConfigureSnapshot", Right{Admin: true}),
 		operation((*Service).CancelSync, Right{Scope: space.ScopeWrite}),
 		operation((*Service).ListSyncRuns, Right{Scope: space.ScopeRead}),
+		operation((*Service).ListSyncs, Right{Scope: space.ScopeRead}),
+		operation((*Service).ListSourceKinds, Right{Scope: space.ScopeRead}),
+		operation((*Service).CountFailedSyncs, Right{Scope: space.ScopeRead}),
+		inProcess("WaitForSync", Right{Scope: space.ScopeRead}),
+		inProcess("OpenSyncedSource", Right{Scope: space.ScopeWrite}),
 
 		// People, invitations and sessions.
 		operation((*Service).ListUsers, Right{Admin: true}),

@@ -2,6 +2,7 @@ package space
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
@@ -41,9 +42,13 @@ type Sync struct {
 	Kind     SourceKind      `json:"kind"`
 	Settings json.RawMessage `json:"settings"`
 	Origin   SyncOrigin      `json:"origin,omitempty"`
+	// Upstream is the address of the upstream, without a password.
+	Upstream string `json:"upstream,omitempty"`
 	// Every is the interval between syncs in seconds. 0 means only on request.
-	Every int64     `json:"every"`
-	State SyncState `json:"state"`
+	Every int64 `json:"every"`
+	// Paused stops the schedule. The source still syncs on request.
+	Paused bool      `json:"paused,omitempty"`
+	State  SyncState `json:"state"`
 	// Problem says what is wrong and what to do.
 	Problem string `json:"problem,omitempty"`
 	// Version is the state of upstream that the source shows, such as a commit.
@@ -61,6 +66,31 @@ type SyncProgress struct {
 	Step  string `json:"step"` // check, fetch, commit or publish
 	Done  int    `json:"done"` // files
 	Total int    `json:"total"`
+}
+
+// Text describes the progress for people.
+func (p SyncProgress) Text() string {
+	files := func(n int) string {
+		if n == 1 {
+			return "1 file"
+		}
+		return strconv.Itoa(n) + " files"
+	}
+	switch {
+	case p.Step == "":
+		return "Waiting for other syncs"
+	case p.Step == "check":
+		return "Checking for changes"
+	case p.Step == "commit":
+		return "Saving the changes"
+	case p.Step == "publish":
+		return "Publishing the changes"
+	case p.Total > 0:
+		return "Reading files: " + strconv.Itoa(p.Done) + " of " + strconv.Itoa(p.Total)
+	case p.Done > 0:
+		return "Reading files: " + files(p.Done) + " so far"
+	}
+	return "Reading files"
 }
 
 // SyncCounts counts the files of a sync.
@@ -99,4 +129,44 @@ type SyncPreview struct {
 	// More reports that upstream has more files than were fetched for the preview.
 	More   bool     `json:"more"`
 	Titles []string `json:"titles"` // of the first files
+	// Licence is the SPDX name of the licence that the files state, or the name of the file that
+	// states another one. It is empty if no file states one.
+	Licence string `json:"licence,omitempty"`
+	// ID and Title are a free ID and a title for a new source.
+	ID    string `json:"id,omitempty"`
+	Title string `json:"title,omitempty"`
+	// Changes are the first files that a sync would change, sorted by path.
+	Changes []SyncChange `json:"changes,omitempty"`
 }
+
+// SyncChange is a file that a sync would change.
+type SyncChange struct {
+	Path   Path       `json:"path"`
+	Status FileStatus `json:"status"`
+	From   Path       `json:"from,omitempty"` // the path before a rename
+}
+
+// SourceKindInfo describes a kind of source for people.
+type SourceKindInfo struct {
+	Kind     SourceKind    `json:"kind"`
+	Title    string        `json:"title"` // such as "Web site"
+	Settings []SyncSetting `json:"settings"`
+}
+
+// SyncSetting is a setting of a kind.
+type SyncSetting struct {
+	Name string          `json:"name"`
+	Type SyncSettingType `json:"type"`
+}
+
+// SyncSettingType says how people enter a setting.
+type SyncSettingType string
+
+// The types of settings.
+const (
+	SettingText   SyncSettingType = "text"
+	SettingList   SyncSettingType = "list" // of texts
+	SettingNumber SyncSettingType = "number"
+	SettingFlag   SyncSettingType = "flag"
+	SettingOther  SyncSettingType = "other" // needs the command line or the REST API
+)

@@ -37,32 +37,69 @@ func Register(site *web.Site) error {
 	s.Handle("GET /library/docs/{source}", web.LimitPage, web.SignedIn, s.toSource)
 	s.Handle("GET /library/docs/{source}/{path...}", web.LimitPage, web.SignedIn, s.showShared)
 	s.Handle("GET /library/raw/{source}/{path...}", web.LimitPage, web.SignedIn, s.rawShared)
+	s.managedPages()
 	return s.AddTemplates(templates)
 }
 
-// libraryPage lists the sources that the visitor may read.
+// libraryPage lists the sources that the visitor may read and, for admins, the others that follow an
+// upstream.
 type libraryPage struct {
 	Sources []librarySource
 	Mine    []libraryMine // spaces that the visitor can publish from
+	Syncing bool          // some of the sources sync now
 }
 
 type librarySource struct {
 	space.Source
 	URL, Size string
 	Own       bool
+	State     stateView
+	// The following fields are for sources that follow an upstream.
+	Kind, At string
+	Sync     space.Sync
+	Unread   bool // the visitor is no reader
 }
 
 type libraryMine struct{ Name, URL string }
 
 // showLibrary handles GET /library.
 func (s *pages) showLibrary(v *web.Visit) error {
-	all, err := s.Service.ListSources(v.R.Context(), v.Actor(), service.ListSourcesInput{})
+	ctx := v.R.Context()
+	all, err := s.Service.ListSources(ctx, v.Actor(), service.ListSourcesInput{})
 	if err != nil {
 		return err
 	}
+	syncs, err := s.Service.ListSyncs(ctx, v.Actor(), service.ListSourcesInput{})
+	if err != nil {
+		return err
+	}
+	kinds, err := s.Service.ListSourceKinds(ctx, v.Actor(), service.None{})
+	if err != nil {
+		return err
+	}
+	following := map[string]space.Sync{}
+	for _, st := range syncs {
+		following[st.Source] = st
+	}
 	body := libraryPage{}
+	add := func(row librarySource) {
+		if st, ok := following[row.ID]; ok {
+			row.Sync, row.State, row.At, row.Problem = st, stateOfSync(st), sourceAt(st.Source), st.Problem
+			row.Kind = string(st.Kind)
+			if i := slices.IndexFunc(kinds, func(k space.SourceKindInfo) bool { return k.Kind == st.Kind }); i >= 0 {
+				row.Kind = kinds[i].Title
+			}
+			body.Syncing = body.Syncing || st.Running != nil
+		}
+		body.Sources = append(body.Sources, row)
+	}
 	for _, x := range all {
-		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Own: x.By == v.User.ID})
+		add(librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Own: x.By == v.User.ID, State: stateOfSource(x)})
+	}
+	for _, st := range syncs {
+		if !slices.ContainsFunc(all, func(x space.Source) bool { return x.ID == st.Source }) {
+			add(librarySource{Source: space.Source{ID: st.Source, SourceText: space.SourceText{Title: st.Source}}, URL: sourceAt(st.Source), Unread: true})
+		}
 	}
 	slices.SortStableFunc(body.Sources, func(a, b librarySource) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)), strings.Compare(a.ID, b.ID))
@@ -76,7 +113,9 @@ func (s *pages) showLibrary(v *web.Visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	return s.Page(v, http.StatusOK, "library", web.Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+	p := web.Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
+	p.Done = web.DoneIn(v, map[string]string{"removed": "The source is removed."})
+	return s.Page(v, http.StatusOK, "library", p)
 }
 
 // toSource redirects to the root directory of a source.

@@ -268,7 +268,7 @@ func (s *pages) snapshot(v *web.Visit) (service.Snapshot, error) {
 
 // syncSource handles POST /library/sync/{source}.
 func (s *pages) syncSource(v *web.Visit) error {
-	if _, err := s.Service.SyncSource(v.R.Context(), v.Actor(), service.SyncSourceInput{ID: v.R.PathValue("source")}); err != nil {
+	if _, err := s.Service.SyncSource(v.R.Context(), v.Actor(), service.SyncSourceInput{ID: v.R.PathValue("source"), Background: true}); err != nil {
 		return web.Gone(err)
 	}
 	return s.See(v, "/library#"+v.R.PathValue("source"))

@@ -112,6 +112,8 @@ type checked struct {
 type fetched struct {
 	Version string           `json:"version"`
 	Counts  space.SyncCounts `json:"counts"`
+	// Changes are the changes of a dry run, which is no workflow.
+	Changes []space.SyncChange `json:"-"`
 }
 
 // steps runs the steps of a sync. err is set only if the engine fails, or the process ends.
@@ -262,6 +264,7 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 			len(known)-out.Counts.Deleted, len(known)).In(fieldShrunk)
 	}
 	if dir == "" {
+		out.Changes = changesOf(known, s.list(), maxChanges)
 		return out, nil
 	}
 	return out, s.save()

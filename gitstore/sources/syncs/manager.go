@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -320,8 +319,7 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 			}
 		}
 	}
-	row.Next = 0
-	if every > 0 {
+	if row.Next = 0; every > 0 {
 		row.Next = database.Millis(now.Add(next))
 	}
 	if err := m.endRun(ctx, row, res); err != nil {
@@ -451,25 +449,6 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 	}
 }
 
-// Status describes the sync of a source, with its last runs.
-func (m *Manager) Status(ctx context.Context, id string) (space.Sync, error) {
-	m.mu.Lock()
-	e := m.entries[id]
-	if e == nil {
-		m.mu.Unlock()
-		return space.Sync{}, sources.NotThere(id)
-	}
-	out := e.row.sync()
-	if e.run != nil {
-		at := e.run.at
-		out.Running = &at
-	}
-	m.mu.Unlock()
-	var err error
-	out.Runs, err = m.runs(ctx, id)
-	return out, err
-}
-
 // Overlay adds the state of the sync to a source.
 func (m *Manager) Overlay(s *space.Source) {
 	m.mu.Lock()
@@ -487,16 +466,4 @@ func (m *Manager) Overlay(s *space.Source) {
 	case e.run != nil || st == space.SyncNew:
 		s.State = space.SourceWaiting
 	}
-}
-
-// All returns the syncs by source, without their runs.
-func (m *Manager) All() []space.Sync {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make([]space.Sync, 0, len(m.entries))
-	for _, e := range m.entries {
-		out = append(out, e.row.sync())
-	}
-	slices.SortFunc(out, func(a, b space.Sync) int { return strings.Compare(a.Source, b.Source) })
-	return out
 }

@@ -20,6 +20,7 @@ CREATE TABLE syncs (
 	trusted BOOLEAN NOT NULL,
 	origin TEXT NOT NULL,
 	every BIGINT NOT NULL,
+	paused BOOLEAN NOT NULL,
 	state TEXT NOT NULL,
 	problem TEXT NOT NULL,
 	version TEXT NOT NULL,

@@ -153,7 +153,7 @@ func TestTokensAreAskedForThePersonWhoAddedTheSource(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, w.close()) })
 	setting := syncs.Setting{Kind: "github", Settings: []byte(`{"repo": "acme/wiki", "host": "github.example.com"}`), By: "u_ann"}
-	_, err = w.Preview(t.Context(), setting)
+	_, err = w.Preview(t.Context(), setting, func(space.SyncProgress) {})
 	wantCode(t, "ann's preview", err, fault.Forbidden)
 	setting.By, setting.Trusted = "", true
 	_, err = w.Preview(t.Context(), setting)

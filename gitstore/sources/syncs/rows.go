@@ -23,6 +23,7 @@ type syncRow struct {
 	Trusted  bool   // the operator added it
 	Origin   string // a space.SyncOrigin
 	Every    int64  // milliseconds
+	Paused   bool   // a person stopped the schedule
 	State    string
 	Problem  string
 	Version  string // of upstream, that the source shows
@@ -39,14 +40,15 @@ func (syncRow) TableName() string { return "syncs" }
 func (r syncRow) sync() space.Sync {
 	return space.Sync{
 		Source: r.SourceID, Space: space.SpaceID(r.SpaceID), Kind: space.SourceKind(r.Kind), Settings: json.RawMessage(r.Settings),
-		Origin: space.SyncOrigin(r.Origin), Every: r.Every / 1000, State: space.SyncState(r.State), Problem: r.Problem, Version: r.Version,
+		Upstream: withoutPassword(addressOf(r)), Origin: space.SyncOrigin(r.Origin), Every: r.Every / 1000, Paused: r.Paused,
+		State: space.SyncState(r.State), Problem: r.Problem, Version: r.Version,
 		Checked: database.Time(r.Checked), Next: database.Time(r.Next), Runs: []space.SyncRun{},
 	}
 }
 
 // every returns the interval of the schedule; 0 if the source has none.
 func (r syncRow) every() time.Duration {
-	if r.Origin == string(space.OriginLeft) || r.State == string(space.SyncEnded) {
+	if r.Paused || r.Origin == string(space.OriginLeft) || r.State == string(space.SyncEnded) {
 		return 0
 	}
 	return time.Duration(r.Every) * time.Millisecond

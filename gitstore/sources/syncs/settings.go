@@ -1,6 +1,7 @@
 package syncs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type Setting struct {
 	// Every is the interval between syncs in seconds. Nil means the default, and 0 only on
 	// request.
 	Every *int64 `json:"every,omitempty"`
+	// Paused stops or resumes the schedule of a source. Nil keeps what it is.
+	Paused *bool `json:"paused,omitempty"`
 	// Trusted allows addresses in private networks, and directories of this machine.
 	Trusted bool             `json:"-"`
 	Origin  space.SyncOrigin `json:"-"`
@@ -166,6 +169,12 @@ func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 			}
 		}
 	}
+	if s.Paused != nil && *s.Paused != row.Paused {
+		row.Paused, row.Next = *s.Paused, 0
+		if row.every() > 0 {
+			row.Next = database.Millis(m.o.Now()) // it may have missed some syncs
+		}
+	}
 	if len(s.Settings) > 0 {
 		resolved, err := Resolve(s)
 		if err != nil {
@@ -173,7 +182,10 @@ func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 		}
 		if string(resolved.Settings) != row.Settings {
 			row.Settings, row.Trusted = string(resolved.Settings), s.Trusted
-			row.Version, row.Next = "", database.Millis(m.o.Now())
+			row.Version = ""
+			if !row.Paused {
+				row.Next = database.Millis(m.o.Now())
+			}
 		}
 	}
 	if err := m.store(ctx, row); err != nil {
@@ -225,8 +237,8 @@ const (
 )
 
 // Preview returns what a source with a setting would contain. It fetches a limited count of files, and
-// keeps none of them.
-func (m *Manager) Preview(ctx context.Context, s Setting) (space.SyncPreview, error) {
+// keeps none of them. progress reports the files.
+func (m *Manager) Preview(ctx context.Context, s Setting, progress func(space.SyncProgress)) (space.SyncPreview, error) {
 	s, err := Resolve(s)
 	if err != nil {
 		return space.SyncPreview{}, err
@@ -236,11 +248,13 @@ func (m *Manager) Preview(ctx context.Context, s Setting) (space.SyncPreview, er
 		return space.SyncPreview{}, err
 	}
 	defer done()
-	st, err := newStage("", nil, true, m.limits(), func(int, int) {})
+	st, err := newStage("", nil, true, m.limits(), func(done, total int) {
+		progress(space.SyncProgress{Step: "fetch", Done: done, Total: total})
+	})
 	if err != nil {
 		return space.SyncPreview{}, err
 	}
-	st.enough = previewFiles
+	st.enough, st.look = previewFiles, &look{}
 	_, err = u.Fetch(ctx, env, st)
 	out := space.SyncPreview{Kind: space.SourceKind(s.Kind), Settings: s.Settings, More: errors.Is(err, errEnough), Titles: []string{}}
 	if err != nil && !out.More {
@@ -250,12 +264,9 @@ func (m *Manager) Preview(ctx context.Context, s Setting) (space.SyncPreview, er
 	out.SyncCounts = compare(nil, files)
 	out.Files, out.Skipped = max(len(files), st.total), st.skipped
 	for _, f := range files[:min(previewTitles, len(files))] {
-		title := f.Title
-		if title == "" {
-			title = string(f.Path)
-		}
-		out.Titles = append(out.Titles, title)
+		out.Titles = append(out.Titles, cmp.Or(f.Title, string(f.Path)))
 	}
+	out.Licence, out.Title = st.look.licence, suggestTitle(s.Settings)
 	return out, nil
 }
 
@@ -276,7 +287,9 @@ func (m *Manager) DryRun(ctx context.Context, id string, progress func(space.Syn
 	if err != nil {
 		return space.SyncPreview{}, err
 	}
-	return space.SyncPreview{Kind: space.SourceKind(row.Kind), Settings: json.RawMessage(row.Settings), SyncCounts: got.Counts, Titles: []string{}}, nil
+	return space.SyncPreview{
+		Kind: space.SourceKind(row.Kind), Settings: json.RawMessage(row.Settings), SyncCounts: got.Counts, Titles: []string{}, Changes: got.Changes,
+	}, nil
 }
 
 // addresses returns the addresses in the settings of an upstream, such as

@@ -39,7 +39,8 @@ type stage struct {
 	progress func(done, total int)
 	total    int
 	fetched  int
-	enough   int // ends the fetch after this many files; 0 for never
+	enough   int   // ends the fetch after this many files; 0 for never
+	look     *look // of a preview, else nil
 }
 
 type limits struct {
@@ -115,6 +116,9 @@ func (s *stage) Keep(ctx context.Context, f upstream.File) error {
 func (s *stage) Put(ctx context.Context, f upstream.File, content []byte) error {
 	if n := int64(len(content)); n > s.limits.file {
 		return fault.New(fault.TooLarge, "The file %s has %d KB, and %d are allowed.", f.Path, n>>10, s.limits.file>>10)
+	}
+	if s.look != nil {
+		s.look.at(&f, content)
 	}
 	b := blobOf(content)
 	if s.dir != "" && !s.has[b] {

@@ -208,14 +208,14 @@ func TestCancel(t *testing.T) {
 func TestPreview(t *testing.T) {
 	b := newBench(t)
 	b.server.Push("docs", "main", pages(300, "one"))
-	p, err := b.Preview(b.ctx, b.setting())
+	p, err := b.Preview(b.ctx, b.setting(), none)
 	must(t, err)
 	if p.Kind != "git" || p.Files != 300 || !p.More || len(p.Titles) == 0 || p.Bytes == 0 {
 		t.Errorf("%+v", p)
 	}
 	s := b.setting()
 	s.Trusted = false
-	_, err = b.Preview(b.ctx, s)
+	_, err = b.Preview(b.ctx, s, none)
 	wantCode(t, "an address that is not trusted", err, fault.Invalid)
 }
 

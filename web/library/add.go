@@ -1,0 +1,227 @@
+package library
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// addPage is the page that adds a source: first one address, then what Satchel found there.
+type addPage struct {
+	Address field
+	Found   *foundBody // nil before an address is recognized
+	Form    *formBody
+}
+
+// foundBody is the preview of a source.
+type foundBody struct {
+	Kind, Licence, Size string
+	Files               int
+	More                bool
+	Titles              []string
+	Skipped             []skippedRow
+	Kept                string // the preview, which the form sends again
+}
+
+func (s *pages) addPageOf(body addPage) web.Page {
+	return web.Page{Title: "Add a source", Current: "library", Styles: []string{"sources.css"}, Scripts: []string{"sources.js"}, Body: body}
+}
+
+func addressField(value, problem string) field {
+	return field{
+		ID: "source-address", Name: fieldAddress, Label: "Address", Type: "url", Value: value, Required: true, Max: 2000, Problem: problem,
+		Hint: "Paste the address of a repository, a documentation site or a feed, such as https://github.com/nuxt/nuxt/tree/main/docs.",
+	}
+}
+
+// showAdd handles GET /library/add.
+func (s *pages) showAdd(v *web.Visit) error {
+	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField("", "")}))
+}
+
+// maxTitle shortens what upstream says about a file.
+const maxTitle = 120
+
+// previewSource handles POST /library/add/preview: with the address of an upstream, or again with
+// the kind and the settings that were found.
+func (s *pages) previewSource(v *web.Visit) error {
+	address, kind := strings.TrimSpace(v.R.PostFormValue(fieldAddress)), v.R.PostFormValue("kind")
+	return s.Work(v, func(v *web.Visit) error {
+		in := service.SyncedSourceInput{}
+		in.URL = address
+		form := sourceForm{Everybody: true, Every: defaultEvery}
+		var info space.SourceKindInfo
+		var err error
+		if kind != "" {
+			if info, err = s.kindOf(v, space.SourceKind(kind)); err != nil {
+				return err
+			}
+			if form, err = readForm(v, info); err != nil {
+				return s.foundAgain(v, form, info, err)
+			}
+			in.URL, in.Kind, in.Settings = "", kind, form.Settings
+		}
+		p, err := s.Service.PreviewSyncedSource(v.R.Context(), v.Actor(), in)
+		switch {
+		case err == nil:
+		case fault.CodeOf(err) == fault.Internal || errors.Is(err, context.Canceled) && v.R.Context().Err() != nil:
+			return err
+		case kind != "":
+			return s.foundAgain(v, form, info, err)
+		default:
+			page := s.addPageOf(addPage{Address: addressField(address, fault.PublicOf(err))})
+			page.Problem, page.Field = fault.PublicOf(err), "source-address"
+			return s.Page(v, statusOf(err), "sourceadd", page)
+		}
+		if info, err = s.kindOf(v, p.Kind); err != nil {
+			return err
+		}
+		form.Kind, form.Settings = p.Kind, p.Settings
+		form.ID, form.Title = cmp.Or(form.ID, p.ID), cmp.Or(form.Title, p.Title)
+		return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Found: foundOf(p, info), Form: bodyOf(form, info, false, nil)}))
+	})
+}
+
+// foundAgain shows the preview that the form has sent, with what is wrong in the form.
+func (s *pages) foundAgain(v *web.Visit, form sourceForm, info space.SourceKindInfo, problem error) error {
+	var p space.SyncPreview
+	if err := json.Unmarshal([]byte(v.R.PostFormValue("found")), &p); err != nil {
+		return fault.Wrap(err, fault.Invalid, "The form is not complete. Start again with the address.")
+	}
+	body := bodyOf(form, info, false, problem)
+	page := s.addPageOf(addPage{Found: foundOf(p, info), Form: body})
+	page.Problem, page.Field = fault.PublicOf(problem), body.where()
+	return s.Page(v, statusOf(problem), "sourceadd", page)
+}
+
+func foundOf(p space.SyncPreview, info space.SourceKindInfo) *foundBody {
+	kept := p
+	kept.Settings, kept.Changes, kept.Titles = nil, nil, nil
+	for _, t := range p.Titles {
+		kept.Titles = append(kept.Titles, web.Shorten(t, maxTitle))
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		text = []byte("{}")
+	}
+	return &foundBody{
+		Kind: info.Title, Licence: web.Shorten(p.Licence, 60), Size: bytesize.Text(p.Bytes), Files: p.Files, More: p.More,
+		Titles: kept.Titles, Skipped: skippedRows(p.Skipped), Kept: string(text),
+	}
+}
+
+// addSource handles POST /library/add.
+func (s *pages) addSource(v *web.Visit) error {
+	info, err := s.kindOf(v, space.SourceKind(v.R.PostFormValue("kind")))
+	if err != nil {
+		return err
+	}
+	form, err := readForm(v, info)
+	if err == nil {
+		in := service.SyncedSourceInput{Source: space.Source{ID: form.ID, SourceText: form.SourceText, Everybody: form.Everybody}, Readers: form.readers()}
+		in.Kind, in.Settings, in.Every = string(form.Kind), form.Settings, &form.Every
+		var added space.Source
+		if added, err = s.Service.AddSyncedSource(v.R.Context(), v.Actor(), in); err == nil {
+			return s.See(v, sourceAt(added.ID)+"?done=added")
+		}
+	}
+	if fault.CodeOf(err) == fault.Internal {
+		return err
+	}
+	return s.foundAgain(v, form, info, err)
+}
+
+// changePage is the page that changes a source.
+type changePage struct {
+	At   string
+	Form *formBody
+}
+
+// showChange handles GET /library/sources/{source}/change.
+func (s *pages) showChange(v *web.Visit) error {
+	managed, st, err := s.managed(v)
+	if err != nil {
+		return err
+	}
+	x := managed.Source
+	form := sourceForm{SourceText: x.SourceText, ID: x.ID, Everybody: x.Everybody, Readers: strings.Join(x.Readers, ", "), Every: st.Every, Kind: st.Kind, Settings: st.Settings}
+	info, err := s.kindOf(v, st.Kind)
+	if err != nil {
+		return err
+	}
+	return s.changePage(v, x, form, info, nil)
+}
+
+// managed returns the source in the path and its sync, for a visitor who may change the source.
+func (s *pages) managed(v *web.Visit) (service.ManagedSource, space.Sync, error) {
+	id := v.R.PathValue("source")
+	managed, err := s.Service.OpenSyncedSource(v.R.Context(), v.Actor(), id)
+	if err != nil {
+		return managed, space.Sync{}, web.Gone(err)
+	}
+	st, err := s.Service.ListSyncRuns(v.R.Context(), v.Actor(), service.ListSyncRunsInput{ID: id})
+	return managed, st, err
+}
+
+func (s *pages) changePage(v *web.Visit, x space.Source, form sourceForm, info space.SourceKindInfo, problem error) error {
+	body := changePage{At: sourceAt(x.ID), Form: bodyOf(form, info, true, problem)}
+	p := web.Page{Title: "Change " + web.Shorten(x.Title, 80), Current: "library", Styles: []string{"sources.css"}, Body: body}
+	status := http.StatusOK
+	if problem != nil {
+		status, p.Problem, p.Field = statusOf(problem), fault.PublicOf(problem), body.Form.where()
+	}
+	return s.Page(v, status, "sourcechange", p)
+}
+
+// changeSource handles POST /library/sources/{source}/change.
+func (s *pages) changeSource(v *web.Visit) error {
+	managed, st, err := s.managed(v)
+	if err != nil {
+		return err
+	}
+	info, err := s.kindOf(v, st.Kind)
+	if err != nil {
+		return err
+	}
+	form, err := readForm(v, info)
+	if err == nil {
+		// The settings that the form does not have are those of the source, whatever was sent.
+		form.Settings, err = settingsFrom(v.R.PostFormValue, st.Settings, info.Settings)
+	}
+	if err == nil {
+		in := service.ChangeSyncedSourceInput{ID: managed.Source.ID, Title: &form.Title, Description: &form.Description, Everybody: &form.Everybody}
+		if !sameJSON(form.Settings, st.Settings) {
+			in.Settings = form.Settings // only these need the right to add such a source
+		}
+		if form.Every != st.Every {
+			in.Every = &form.Every
+		}
+		if !form.Everybody {
+			readers := form.readers()
+			in.Readers = &readers
+		}
+		if _, err = s.Service.ChangeSyncedSource(v.R.Context(), v.Actor(), in); err == nil {
+			return s.See(v, sourceAt(managed.Source.ID)+"?done=changed")
+		}
+	}
+	if fault.CodeOf(err) == fault.Internal {
+		return err
+	}
+	return s.changePage(v, managed.Source, form, info, err)
+}
+
+// sameJSON reports whether two texts are the same JSON.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}

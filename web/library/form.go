@@ -1,0 +1,269 @@
+package library
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// field is an input of a form. The problem with it stands at the field.
+type field struct {
+	ID, Name, Label, Hint, Value string
+	Type                         string // text, url, number, list, flag or select
+	Mono                         bool   // a name or a path
+	Required                     bool
+	Max                          int // characters
+	Options                      []option
+	Problem                      string
+}
+
+type option struct {
+	Value, Text string
+	Selected    bool
+}
+
+// sourceForm is what a person enters about a source that follows an upstream.
+type sourceForm struct {
+	space.SourceText
+	ID        string
+	Everybody bool
+	Readers   string
+	Every     int64
+	Kind      space.SourceKind
+	Settings  json.RawMessage
+}
+
+// Names of the form's fields that are no texts of a source.
+const (
+	fieldAddress = "address" // of upstream, before it is recognized
+	fieldEvery   = "every"
+)
+
+const defaultEvery = 6 * 60 * 60 // seconds
+
+// readForm reads the form that adds or changes a source. The error is about a field.
+func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {
+	value := v.R.PostFormValue
+	f := sourceForm{
+		ID: strings.TrimSpace(value(space.SourceName)), Everybody: value("audience") != "named", Readers: web.Shorten(value(space.SourceReaders), maxReaderText),
+		Kind: kind.Kind, Settings: json.RawMessage(value("settings")), Every: defaultEvery,
+	}
+	for _, t := range f.Fields() {
+		*t.Text = value(t.Name)
+	}
+	var err error
+	f.Settings, err = settingsFrom(value, f.Settings, kind.Settings)
+	if text := value(fieldEvery); text != "" && err == nil {
+		if f.Every, err = strconv.ParseInt(text, 10, 64); err != nil {
+			err = fault.Wrap(err, fault.Invalid, "Choose how often the source syncs.").In(fieldEvery)
+		}
+	}
+	return f, err
+}
+
+// settingsFrom returns settings with the values of a form. The form has no values of the type other,
+// so these stay as they are in base.
+func settingsFrom(value func(string) string, base json.RawMessage, settings []space.SyncSetting) (json.RawMessage, error) {
+	all := map[string]any{}
+	if len(base) > 0 {
+		if err := json.Unmarshal(base, &all); err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "The form is not complete. Start again with the address.")
+		}
+	}
+	for _, x := range settings {
+		text := strings.TrimSpace(value("setting-" + x.Name))
+		switch x.Type {
+		case space.SettingOther:
+			continue
+		case space.SettingList:
+			var list []string
+			for line := range strings.Lines(text) {
+				if line = strings.TrimSpace(line); line != "" {
+					list = append(list, line)
+				}
+			}
+			all[x.Name] = list
+		case space.SettingNumber:
+			all[x.Name] = 0
+			if text != "" {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return base, fault.Wrap(err, fault.Invalid, "%s is a number.", settingLabel(x.Name)).In(x.Name)
+				}
+				all[x.Name] = n
+			}
+		case space.SettingFlag:
+			all[x.Name] = text == "yes"
+		default:
+			all[x.Name] = text
+		}
+		if all[x.Name] == "" || all[x.Name] == 0 || all[x.Name] == false || text == "" {
+			delete(all, x.Name)
+		}
+	}
+	return json.Marshal(all)
+}
+
+// readers returns the names of the readers in the form.
+func (f sourceForm) readers() []string {
+	if f.Everybody { // the names apply only to the other choice
+		return nil
+	}
+	return strings.FieldsFunc(f.Readers, func(c rune) bool { return strings.ContainsRune(",; \n\r\t", c) })
+}
+
+// formBody is the part of a page with the fields of a source.
+type formBody struct {
+	Title, Description, Name *field // Name is nil if the source exists
+	Everybody                bool
+	Readers                  field
+	Every                    field
+	Settings                 []field
+	Open                     bool // show the further settings at once
+	Kind, Base               string
+}
+
+// bodyOf returns the fields with their values. problem is the error about one of them.
+func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error) *formBody {
+	wrong, text := fault.FieldOf(problem), ""
+	if problem != nil {
+		text = fault.PublicOf(problem)
+	}
+	at := func(x field, name string) field {
+		if wrong == name && wrong != "" {
+			x.Problem = text
+		}
+		return x
+	}
+	b := &formBody{Everybody: f.Everybody, Kind: string(f.Kind), Base: string(f.Settings)}
+	limit := map[string]int{}
+	for _, t := range f.Fields() {
+		limit[t.Name] = t.Max
+	}
+	title := at(field{ID: "source-title", Name: "title", Label: "Title", Type: "text", Value: f.Title, Max: limit["title"], Hint: "How people find the source, such as “Nuxt”."}, "title")
+	description := at(field{ID: "source-description", Name: "description", Label: "Description", Type: "text", Value: f.Description, Max: limit["description"], Hint: "One sentence that helps an AI decide when to look there."}, "description")
+	b.Title, b.Description = &title, &description
+	if !change {
+		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Required: true, Hint: "Lowercase letters, digits and hyphens. The ID is unique on this server, and stays."}, space.SourceName)
+		b.Name = &name
+	}
+	b.Readers = at(field{ID: "source-readers", Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: f.Readers, Hint: "Separated by commas. They apply only to the second choice."}, space.SourceReaders)
+	b.Every = at(field{ID: "source-every", Name: fieldEvery, Label: "Sync", Type: "select", Options: everyOptions(f.Every), Hint: "Everybody who reads the source can also request a sync."}, fieldEvery)
+	values := map[string]any{}
+	_ = json.Unmarshal(f.Settings, &values) // what the form has sent may be no JSON; the fields are then empty
+	for _, x := range kind.Settings {
+		if x.Type == space.SettingOther {
+			continue
+		}
+		s := at(field{ID: "setting-" + x.Name, Name: "setting-" + x.Name, Label: settingLabel(x.Name), Hint: settingHint(x.Name), Type: string(x.Type), Mono: true, Value: settingText(values[x.Name])}, x.Name)
+		b.Settings = append(b.Settings, s)
+	}
+	b.Open = change || b.Every.Problem != "" || b.Description.Problem != "" || b.Name != nil && b.Name.Problem != "" ||
+		slices.ContainsFunc(b.Settings, func(s field) bool { return s.Problem != "" })
+	return b
+}
+
+// where returns the ID of the input that has the problem; "" if none has.
+func (b *formBody) where() string {
+	all := append([]field{*b.Title, *b.Description, b.Readers, b.Every}, b.Settings...)
+	if b.Name != nil {
+		all = append(all, *b.Name)
+	}
+	for _, f := range all {
+		if f.Problem != "" {
+			return f.ID
+		}
+	}
+	return ""
+}
+
+func everyOptions(now int64) []option {
+	var out []option
+	choices := []int64{60 * 60, defaultEvery, 24 * 60 * 60, 7 * 24 * 60 * 60, 0}
+	if !slices.Contains(choices, now) {
+		choices = append([]int64{now}, choices...)
+	}
+	for _, n := range choices {
+		out = append(out, option{strconv.FormatInt(n, 10), everyWords(n), n == now})
+	}
+	return out
+}
+
+func settingText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		if v {
+			return "yes"
+		}
+	case []any:
+		var lines []string
+		for _, x := range v {
+			if text, ok := x.(string); ok {
+				lines = append(lines, text)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	return ""
+}
+
+// settingLabel returns the label of a setting. A setting without a label of its own shows its name.
+func settingLabel(name string) string {
+	switch name {
+	case "url":
+		return "Address"
+	case "urls":
+		return "More addresses"
+	case "repo":
+		return "Repository"
+	case "host":
+		return "GitHub server"
+	case "content_path":
+		return "Directory upstream"
+	case "output_path":
+		return "Directory in the source"
+	case "readme_only":
+		return "Only the README"
+	case "include":
+		return "Only these paths"
+	case "exclude":
+		return "Not these paths"
+	case "depth":
+		return "Depth of links"
+	case "max_pages":
+		return "Most pages"
+	}
+	text := strings.ReplaceAll(name, "_", " ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func settingHint(name string) string {
+	switch name {
+	case "urls":
+		return "One address a line, where the documentation begins."
+	case "repo":
+		return "As owner/name, such as nuxt/nuxt."
+	case "branch":
+		return "Empty: the default branch."
+	case "content_path":
+		return "Empty: all files."
+	case "output_path":
+		return "Empty: the top of the source."
+	case "include", "exclude":
+		return "One pattern a line, such as /guide/**."
+	case "depth":
+		return "How many links Satchel follows from a start address. Empty: what the site’s own lists make best."
+	case "max_pages":
+		return "Empty: 1,000."
+	}
+	return ""
+}

@@ -1,0 +1,324 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// sourcePage is the page of a source that follows an upstream.
+type sourcePage struct {
+	Source  space.Source
+	Sync    space.Sync
+	Manages bool   // the visitor may change the source
+	Reads   bool   // the visitor is a reader, as not every admin is
+	At      string // the address of the page
+	State   stateView
+	Key     string // see syncKey
+	Step    string // of the running sync
+	Advice  string
+	Stopped bool // a person must confirm the sync
+
+	// The following fields are for those who may change the source.
+	Kind, Every, Licence, Size string
+	Upstream                   string // as a link; "" for addresses that browsers do not open
+	Audience                   string
+	Skipped                    []skippedRow
+	Runs                       []runRow
+	MoreRuns                   int
+	Uploads                    uploadBody
+}
+
+type runRow struct {
+	space.SyncRun
+	State   stateView
+	Changes string
+	Short   string // of the version
+	Diff    string // address of the changes; "" if there are none
+}
+
+// managedPages adds the pages of sources that follow an upstream.
+func (s *pages) managedPages() {
+	const at = "/library/sources/{source}"
+	s.Handle("GET "+at, web.LimitPage, web.SignedIn, s.showSource)
+	s.Handle("GET "+at+"/events", web.LimitPage, web.SignedIn, s.sourceEvents)
+	s.Handle("POST "+at+"/sync", web.LimitPage, web.SignedIn, s.startSync)
+	s.Handle("POST "+at+"/dry-run", web.LimitPage, web.SignedIn, s.dryRun)
+	s.Handle("POST "+at+"/cancel", web.LimitPage, web.SignedIn, s.cancelSync)
+	s.Handle("POST "+at+"/schedule", web.LimitPage, web.SignedIn, s.setSchedule)
+	s.Handle("GET "+at+"/runs/{run}", web.LimitPage, web.SignedIn, s.showRun)
+	s.Handle("GET "+at+"/change", web.LimitPage, web.SignedIn, s.showChange)
+	s.Handle("POST "+at+"/change", web.LimitPage, web.SignedIn, s.changeSource)
+	s.Handle("GET "+at+"/remove", web.LimitPage, web.SignedIn, s.showRemove)
+	s.Handle("POST "+at+"/remove", web.LimitPage, web.SignedIn, s.removeSource)
+	s.Handle("GET /library/add", web.LimitPage, web.SignedIn, s.showAdd)
+	s.Handle("POST /library/add/preview", web.LimitPage, web.SignedIn, s.previewSource)
+	s.Handle("POST /library/add", web.LimitPage, web.SignedIn, s.addSource)
+}
+
+// sourceAt returns the address of the page of a source.
+func sourceAt(id string) string { return "/library/sources/" + url.PathEscape(id) }
+
+// showSource handles GET /library/sources/{source}.
+func (s *pages) showSource(v *web.Visit) error {
+	body, err := s.sourceOf(v)
+	if err != nil {
+		return err
+	}
+	p := s.pageOf(body)
+	p.Done = web.DoneIn(v, map[string]string{
+		"added": "Added. The first sync starts now.", "changed": "Saved.", "started": "The sync has started.", "canceled": "The sync is canceled.",
+		"paused": "Paused. The source syncs only on request.", "resumed": "Resumed. A sync starts now.",
+	})
+	return s.Page(v, http.StatusOK, "source", p)
+}
+
+// pageOf returns the page of a source.
+func (s *pages) pageOf(body *sourcePage) web.Page {
+	return web.Page{
+		Title: web.Shorten(body.Source.Title, 80), Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"},
+		Scripts: []string{"sources.js"}, Body: body,
+	}
+}
+
+// sourceOf reads the source in the path. Sources that do not follow an upstream have no such page.
+func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
+	ctx, id := v.R.Context(), v.R.PathValue("source")
+	st, err := s.Service.ListSyncRuns(ctx, v.Actor(), service.ListSyncRunsInput{ID: id})
+	if err != nil {
+		return nil, web.Gone(err)
+	}
+	body := &sourcePage{Sync: st, Manages: st.Settings != nil, At: sourceAt(st.Source), State: stateOfSync(st), Key: syncKey(st)}
+	snapshot, err := s.Service.OpenSource(ctx, v.Actor(), id)
+	switch {
+	case err == nil:
+		body.Source, body.Reads = snapshot.Source, true
+		if body.Licence, err = snapshot.LicenceOf(ctx); err != nil {
+			return nil, err
+		}
+	case fault.CodeOf(err) != fault.NotFound || !body.Manages:
+		return nil, web.Gone(err)
+	default:
+		managed, err := s.Service.OpenSyncedSource(ctx, v.Actor(), id)
+		if err != nil {
+			return nil, web.Gone(err)
+		}
+		body.Source = managed.Source
+	}
+	if body.Source.Title == "" {
+		body.Source.Title = id
+	}
+	if st.Running != nil {
+		body.Step = st.Running.Text()
+	}
+	if !body.Manages {
+		return body, nil
+	}
+	if st.Problem != "" && st.Running == nil {
+		body.Advice, body.Stopped = advice(st.State), st.State == space.SyncStopped
+	}
+	if body.Kind, err = s.kindTitle(v, st.Kind); err != nil {
+		return nil, err
+	}
+	body.Every, body.Size, body.Audience = everyWords(st.Every), bytesize.Text(body.Source.Bytes), audienceOf(body.Source)
+	body.Upstream = addressOf(st.Upstream)
+	if i := slices.IndexFunc(st.Runs, func(r space.SyncRun) bool { return r.State == space.SyncReady }); i >= 0 {
+		body.Skipped = skippedRows(st.Runs[i].Skipped)
+	}
+	shown, more := web.FirstOf(st.Runs, v.R.URL.Query().Has("all"))
+	body.MoreRuns = more
+	for _, r := range shown {
+		row := runRow{SyncRun: r, State: stateWord(r.State), Short: shortVersion(r.Version)}
+		switch r.State {
+		case space.SyncStopped:
+			row.State.Word = "Stopped for a confirmation"
+		case space.SyncReady:
+			row.State.Word, row.Changes = "Synced", changesText(r.SyncCounts)
+			if r.Differs() && r.Commit != "" {
+				row.Diff = body.At + "/runs/" + url.PathEscape(r.ID)
+			}
+		}
+		body.Runs = append(body.Runs, row)
+	}
+	body.Uploads = s.uploadsOf(body)
+	return body, nil
+}
+
+// kindTitle returns the name of a kind for people.
+func (s *pages) kindTitle(v *web.Visit, kind space.SourceKind) (string, error) {
+	info, err := s.kindOf(v, kind)
+	return info.Title, err
+}
+
+// kindOf describes a kind. A kind that this server does not know has no settings.
+func (s *pages) kindOf(v *web.Visit, kind space.SourceKind) (space.SourceKindInfo, error) {
+	all, err := s.Service.ListSourceKinds(v.R.Context(), v.Actor(), service.None{})
+	if err != nil {
+		return space.SourceKindInfo{}, err
+	}
+	if i := slices.IndexFunc(all, func(k space.SourceKindInfo) bool { return k.Kind == kind }); i >= 0 {
+		return all[i], nil
+	}
+	return space.SourceKindInfo{Kind: kind, Title: web.Shorten(string(kind), 40)}, nil
+}
+
+// audienceOf says who reads a source.
+func audienceOf(x space.Source) string {
+	switch n := len(x.Readers); {
+	case x.Everybody:
+		return "Everybody on this server"
+	case n == 0 && x.Owner != "":
+		return x.Owner
+	case n == 0:
+		return "Nobody"
+	case n > 5:
+		return strings.Join(x.Readers[:5], ", ") + ", …"
+	default:
+		return strings.Join(x.Readers, ", ")
+	}
+}
+
+// progressEvent is the progress of a sync in a stream.
+type progressEvent struct {
+	Text  string `json:"text"`
+	Done  int    `json:"done"`
+	Total int    `json:"total"`
+}
+
+// sourceEvents is GET /library/sources/{source}/events: an event progress while a sync runs, and an
+// event state when the page must be shown anew. The page sends the key that it shows.
+func (s *pages) sourceEvents(v *web.Visit) error {
+	id := v.R.PathValue("source")
+	st, err := s.Service.ListSyncRuns(v.R.Context(), v.Actor(), service.ListSyncRunsInput{ID: id})
+	if err != nil {
+		return web.Gone(err)
+	}
+	key, shown := v.R.URL.Query().Get("key"), progressEvent{}
+	return s.Follow(v, st.Space, func(ctx context.Context) (string, any, error) {
+		now, err := s.Service.WaitForSync(ctx, v.Actor(), service.WaitForSyncInput{ID: id, Differs: func(st space.Sync) bool {
+			return syncKey(st) != key || progressOf(st) != shown
+		}})
+		if err != nil {
+			return "", nil, err
+		}
+		changed := syncKey(now) != key
+		key, shown = syncKey(now), progressOf(now)
+		if changed {
+			return "state", stateOfSync(now).Word, nil
+		}
+		return "progress", shown, nil
+	})
+}
+
+func progressOf(st space.Sync) progressEvent {
+	if st.Running == nil {
+		return progressEvent{}
+	}
+	return progressEvent{st.Running.Text(), st.Running.Done, st.Running.Total}
+}
+
+// act answers an action on a source: with the page that says that it is done, or with what is wrong
+// above the page of the source.
+func (s *pages) act(v *web.Visit, done string, err error) error {
+	if err == nil {
+		return s.See(v, sourceAt(v.R.PathValue("source"))+"?done="+done)
+	}
+	return s.refused(v, err)
+}
+
+// refused shows why an action on a source was refused.
+func (s *pages) refused(v *web.Visit, err error) error {
+	if fault.CodeOf(err) == fault.NotFound && fault.FieldOf(err) == "" {
+		// The source is gone, or upstream is. In the second case the page still exists.
+		if _, gone := s.Service.ListSyncRuns(v.R.Context(), v.Actor(), service.ListSyncRunsInput{ID: v.R.PathValue("source")}); gone != nil {
+			return web.Gone(gone)
+		}
+	}
+	if fault.CodeOf(err) == fault.Forbidden || fault.CodeOf(err) == fault.Internal || errors.Is(err, context.Canceled) {
+		return err
+	}
+	body, failed := s.sourceOf(v)
+	if failed != nil {
+		return failed
+	}
+	p := s.pageOf(body)
+	p.Problem = fault.PublicOf(err)
+	return s.Page(v, statusOf(err), "source", p)
+}
+
+// statusOf returns the status of a page that shows an error about what the visitor entered. Errors of
+// an upstream are about the entered address.
+func statusOf(err error) int {
+	if web.IsRefusal(err) {
+		return web.AsPage(err).Status
+	}
+	return http.StatusUnprocessableEntity
+}
+
+// startSync handles POST /library/sources/{source}/sync, with reset=yes or confirm=yes.
+func (s *pages) startSync(v *web.Visit) error {
+	in := service.SyncSourceInput{ID: v.R.PathValue("source"), Reset: v.R.PostFormValue("reset") == "yes", Confirm: v.R.PostFormValue("confirm") == "yes", Background: true}
+	_, err := s.Service.SyncSource(v.R.Context(), v.Actor(), in)
+	return s.act(v, "started", err)
+}
+
+// cancelSync handles POST /library/sources/{source}/cancel.
+func (s *pages) cancelSync(v *web.Visit) error {
+	_, err := s.Service.CancelSync(v.R.Context(), v.Actor(), service.CancelSyncInput{ID: v.R.PathValue("source")})
+	return s.act(v, "canceled", err)
+}
+
+// setSchedule handles POST /library/sources/{source}/schedule, with pause=yes or pause=no.
+func (s *pages) setSchedule(v *web.Visit) error {
+	paused := v.R.PostFormValue("pause") == "yes"
+	in := service.ChangeSyncedSourceInput{ID: v.R.PathValue("source")}
+	in.Paused = &paused
+	_, err := s.Service.ChangeSyncedSource(v.R.Context(), v.Actor(), in)
+	if paused {
+		return s.act(v, "paused", err)
+	}
+	return s.act(v, "resumed", err)
+}
+
+// removePage asks before a source is removed.
+type removePage struct {
+	Source   space.Source
+	At, Size string
+	Runs     int
+}
+
+// showRemove handles GET /library/sources/{source}/remove.
+func (s *pages) showRemove(v *web.Visit) error {
+	body, err := s.sourceOf(v)
+	if err != nil {
+		return err
+	}
+	if !body.Manages {
+		return errManage()
+	}
+	return s.Page(v, http.StatusOK, "sourceremove", web.Page{
+		Title: "Remove " + web.Shorten(body.Source.Title, 80), Current: "library", Styles: []string{"files.css", "sources.css"},
+		Body: removePage{body.Source, body.At, body.Size, len(body.Sync.Runs)},
+	})
+}
+
+func errManage() error {
+	return fault.New(fault.Forbidden, "Only an admin, or the person who added this source, may do that.")
+}
+
+// removeSource handles POST /library/sources/{source}/remove.
+func (s *pages) removeSource(v *web.Visit) error {
+	if _, err := s.Service.RemoveSyncedSource(v.R.Context(), v.Actor(), service.RemoveSyncedSourceInput{ID: v.R.PathValue("source")}); err != nil {
+		return web.Gone(err)
+	}
+	return s.See(v, "/library?done=removed")
+}

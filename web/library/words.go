@@ -1,0 +1,171 @@
+package library
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// stateView is a state in words. Tone chooses the color and the icon: good, busy, wait, bad or off.
+type stateView struct{ Word, Tone string }
+
+// stateOfSync describes the state of a source that follows an upstream.
+func stateOfSync(st space.Sync) stateView {
+	switch {
+	case st.Running != nil:
+		return stateView{"Syncing", "busy"}
+	case st.Paused && st.Problem == "":
+		return stateView{"Paused", "off"}
+	}
+	return stateWord(st.State)
+}
+
+func stateWord(s space.SyncState) stateView {
+	switch s {
+	case space.SyncNew:
+		return stateView{"Waiting for its first sync", "wait"}
+	case space.SyncReady, space.SyncUnchanged:
+		return stateView{"Up to date", "good"}
+	case space.SyncLimited:
+		return stateView{"Upstream asked to wait", "wait"}
+	case space.SyncGone:
+		return stateView{"Upstream is gone", "bad"}
+	case space.SyncRefused:
+		return stateView{"Upstream refused access", "bad"}
+	case space.SyncStopped:
+		return stateView{"Needs your confirmation", "wait"}
+	case space.SyncCanceled:
+		return stateView{"Canceled", "off"}
+	case space.SyncRunning:
+		return stateView{"Syncing", "busy"}
+	case space.SyncEnded:
+		return stateView{"Ended", "off"}
+	}
+	return stateView{"Sync failed", "bad"}
+}
+
+// stateOfSource describes the state of a directory that somebody published.
+func stateOfSource(s space.Source) stateView {
+	switch s.State {
+	case space.SourceFailed:
+		return stateView{"Needs attention", "bad"}
+	case space.SourceWaiting:
+		return stateView{"Being updated", "wait"}
+	}
+	return stateView{"Up to date", "good"}
+}
+
+// advice says what a person who manages a source can do about its state.
+func advice(s space.SyncState) string {
+	switch s {
+	case space.SyncFailed, space.SyncLimited:
+		return "Satchel tries again by itself. Readers see the last complete version until then."
+	case space.SyncGone:
+		return "Correct the address, or remove the source. Readers see the last complete version."
+	case space.SyncRefused:
+		return "Correct the settings, or give Satchel access upstream. Readers see the last complete version."
+	case space.SyncStopped:
+		return "Look at the dry run. If the files should go, confirm the sync. If not, correct the settings."
+	}
+	return ""
+}
+
+// syncKey changes whenever the page of a source must be shown anew. Progress does not change it.
+func syncKey(st space.Sync) string {
+	h := fnv.New64a()
+	fmt.Fprint(h, st.State, st.Running != nil, st.Problem, st.Version, st.Every, st.Paused, st.Checked.Unix())
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// skippedRow is a reason for which files were left out.
+type skippedRow struct {
+	Count int
+	Words string
+}
+
+func skippedRows(by map[string]int) []skippedRow {
+	var out []skippedRow
+	for reason, n := range by {
+		out = append(out, skippedRow{n, reasonWords(reason)})
+	}
+	slices.SortFunc(out, func(a, b skippedRow) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Words, b.Words))
+	})
+	return out
+}
+
+// reasonWords returns the words for a reason. A new reason is its own words.
+func reasonWords(reason string) string {
+	switch reason {
+	case "no_captions":
+		return "the video has no captions"
+	case "blocked":
+		return "upstream refuses the file to this server"
+	case "rate_limited":
+		return "upstream asked Satchel to try later"
+	case "too_large":
+		return "the file is over the size limit"
+	case "unreadable":
+		return "the file is not in a format that can be read"
+	case "missing":
+		return "a link leads to a file that does not exist"
+	case "disallowed":
+		return "the site’s robots.txt disallows the page"
+	case "failed":
+		return "upstream answered with an error"
+	case "too_many":
+		return "the source would have more files than its settings allow"
+	case "refused":
+		return "the file looks like it contains a key or a password"
+	}
+	return strings.ReplaceAll(web.Shorten(reason, 60), "_", " ")
+}
+
+// changesText says what a sync changed, such as "3 added, 1 deleted".
+func changesText(c space.SyncCounts) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{c.Added, "added"}, {c.Changed, "changed"}, {c.Deleted, "deleted"}, {c.Renamed, "renamed"}} {
+		if p.n > 0 {
+			parts = append(parts, strconv.Itoa(p.n)+" "+p.word)
+		}
+	}
+	if len(parts) == 0 {
+		return "No file changed"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shortVersion returns the beginning of a commit, and shortens every other version.
+func shortVersion(v string) string {
+	if space.CommitID(v).Valid() {
+		return space.CommitID(v).Short()
+	}
+	return web.Shorten(v, 24)
+}
+
+// everyWords says how often a source syncs.
+func everyWords(seconds int64) string {
+	if seconds == 0 {
+		return "On request only"
+	}
+	d := time.Duration(seconds) * time.Second
+	switch d {
+	case time.Hour:
+		return "Every hour"
+	case 24 * time.Hour:
+		return "Every day"
+	case 7 * 24 * time.Hour:
+		return "Every week"
+	}
+	return "Every " + web.Span(d)
+}
