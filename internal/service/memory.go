@@ -34,9 +34,9 @@ type MemoryFact struct {
 	Type string     `json:"type,omitempty"`
 	Key  string     `json:"key,omitempty"`
 	facts.Fact
-	Confidence *float64 `json:"confidence,omitempty"`
-	Expired         bool         `json:"expired,omitempty"`
-	Etag            space.BlobID `json:"etag"`
+	Confidence *float64     `json:"confidence,omitempty"`
+	Expired    bool         `json:"expired,omitempty"`
+	Etag       space.BlobID `json:"etag"`
 }
 
 // Name returns the type and the key, as type/key, or the path of a file elsewhere.

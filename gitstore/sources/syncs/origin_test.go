@@ -156,7 +156,7 @@ func TestTokensAreAskedForThePersonWhoAddedTheSource(t *testing.T) {
 	_, err = w.Preview(t.Context(), setting, func(space.SyncProgress) {})
 	wantCode(t, "ann's preview", err, fault.Forbidden)
 	setting.By, setting.Trusted = "", true
-	_, err = w.Preview(t.Context(), setting)
+	_, err = w.Preview(t.Context(), setting, func(space.SyncProgress) {})
 	wantCode(t, "the operator's preview", err, fault.Forbidden)
 	if want := []request{{"u_ann", "github.example.com", "acme/wiki"}, {"", "github.example.com", "acme/wiki"}}; !slices.Equal(asked, want) {
 		t.Errorf("%+v", asked)
