@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"satchel/auth/store"
+	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/syncs"
 	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
@@ -132,8 +133,8 @@ func (n Snapshot) LicenceOf(ctx context.Context) (string, error) {
 // freeSourceID returns a free ID for a source with a title.
 func (s *Service) freeSourceID(title string) string {
 	id := sourceID("", strings.ReplaceAll(title, ".", "-"))
-	if id == "" {
-		return ""
+	if id != "" && sources.CheckID(id) != nil { // a name with another meaning, or of one letter
+		id = sourceID(id, "source")
 	}
 	return s.numbered(id)
 }
