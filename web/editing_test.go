@@ -374,8 +374,17 @@ func (c *counted) Read(p []byte) (int, error) {
 
 func (c *counted) Close() error { return nil }
 
-// upload sends files, given as pairs of name and content.
+// upload sends files to a space, given as pairs of name and content.
 func (b *browser) upload(h *held, form url.Values, files ...string) answer {
+	return b.sendForm(h.in("upload"), form, files...)
+}
+
+// sendFiles sends files, given as pairs of name and content.
+func (b *browser) sendFiles(page string, files ...string) answer {
+	return b.sendForm(page, url.Values{}, files...)
+}
+
+func (b *browser) sendForm(page string, form url.Values, files ...string) answer {
 	b.w.t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -392,7 +401,7 @@ func (b *browser) upload(h *held, form url.Values, files ...string) answer {
 		must(b.w.t, err)
 	}
 	must(b.w.t, w.Close())
-	return b.request(http.MethodPost, h.in("upload"), body.String(), func(r *http.Request) { r.Header.Set("Content-Type", w.FormDataContentType()) })
+	return b.request(http.MethodPost, page, body.String(), func(r *http.Request) { r.Header.Set("Content-Type", w.FormDataContentType()) })
 }
 
 func small(o *web.Options) { o.Editing = web.EditLimits{MaxFile: 1000, MaxChange: 3000, MaxFiles: 5} }

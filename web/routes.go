@@ -55,21 +55,27 @@ func (s *Site) HandleAdmin(path, name string, h Handler) {
 	s.Handle("GET "+path, LimitPage, Admins, h)
 }
 
-// HandleLarge adds a page of a space that accepts forms of up to max bytes from members
-// who can write to the space, and of the usual size from everybody else.
-func (s *Site) HandleLarge(pattern string, max int64, h Handler) {
+// HandleLarge adds a page that accepts forms of up to max bytes from people for whom may returns
+// no error, and of the usual size from everybody else.
+func (s *Site) HandleLarge(pattern string, max int64, may, h Handler) {
 	s.added = append(s.added, Route{pattern, SignedIn})
 	large, small := s.serve(LimitPage, SignedIn, max, h), s.serve(LimitPage, SignedIn, MaxFormBytes, h)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v := &Visit{W: w, R: r}
 		if err := s.findSession(v); err == nil && v.In && s.sameOrigin(r) == nil {
-			if _, err := s.WritableSpace(v); err == nil {
+			if may(v) == nil {
 				large.ServeHTTP(w, r)
 				return
 			}
 		}
 		small.ServeHTTP(w, r)
 	})
+}
+
+// CanWrite returns an error if the visitor cannot write to the space in the path.
+func (s *Site) CanWrite(v *Visit) error {
+	_, err := s.WritableSpace(v)
+	return err
 }
 
 // routes adds the pages of this package.

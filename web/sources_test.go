@@ -262,8 +262,8 @@ func TestTheAddressOfASource(t *testing.T) {
 	ada := f.as(f.ada)
 	a := ada.get("/library/add")
 	checkPage(t, "the form", a)
-	main, _, _ := strings.Cut(a.body[strings.Index(a.body, "<main"):], "</main>")
-	if n := strings.Count(main, "<input") - strings.Count(main, `type="hidden"`); n != 1 {
+	form, _, _ := strings.Cut(a.body[strings.Index(a.body, `action="/library/add/preview"`):], "</form>")
+	if n := strings.Count(form, "<input") - strings.Count(form, `type="hidden"`); n != 1 {
 		t.Errorf("the form has %d fields", n)
 	}
 	for name, address := range map[string]string{"no address": "not an address", "a private address": f.upstream.URL("docs"), "nothing": ""} {
@@ -341,4 +341,35 @@ func TestThePageFollowsTheSync(t *testing.T) {
 	if rest := s.rest(); strings.Contains(rest, "event: ") {
 		t.Errorf("it goes on: %s", rest)
 	}
+}
+
+// A person adds a source for uploaded files, fills it, and removes a file. Files that cannot become a
+// page are named.
+func TestUploadingToASource(t *testing.T) {
+	f := newFollowed(t)
+	eve := f.as(f.eve)
+	a := eve.send("/library/add/upload", url.Values{"title": {"Pump manuals"}})
+	want(t, "add", a, http.StatusSeeOther)
+	at := "/library/sources/pump-manuals"
+	if to := a.Header.Get("Location"); !strings.HasSuffix(to, at+"?done=created") {
+		t.Fatalf("to %s", to)
+	}
+	page := eve.get(at)
+	checkPage(t, "the page", page)
+	contains(t, "the form", page.body, `type="file" name="files" multiple`, `action="`+at+`/upload"`)
+	lacks(t, "the form", page.body, `action="`+at+`/sync"`)
+	want(t, "upload", eve.sendFiles(at+"/upload", "guide.html", "<main><h1>Start</h1><p>Press the button.</p></main>", "notes.md", "# Notes\n"), http.StatusSeeOther)
+	contains(t, "the page of a file", eve.get("/library/docs/pump-manuals/guide.html.md").body, "Press the button.")
+	a = eve.sendFiles(at+"/upload", "more.md", "# More\n", "broken.ipynb", "{")
+	want(t, "a broken file", a, http.StatusUnprocessableEntity)
+	contains(t, "a broken file", a.body, "<bdi>broken.ipynb</bdi>")
+	want(t, "the file beside it", eve.get("/library/docs/pump-manuals/more.md"), http.StatusOK)
+	want(t, "no file", eve.sendFiles(at+"/upload"), http.StatusUnprocessableEntity)
+	want(t, "remove", eve.send(at+"/files/remove", url.Values{"name": {"notes.md"}}), http.StatusSeeOther)
+	want(t, "the removed file", eve.get("/library/docs/pump-manuals/notes.md"), http.StatusNotFound)
+	want(t, "remove an unknown file", eve.send(at+"/files/remove", url.Values{"name": {"notes.md"}}), http.StatusUnprocessableEntity)
+	want(t, "a title is missing", eve.send("/library/add/upload", url.Values{"title": {" "}}), http.StatusUnprocessableEntity)
+	// Attack: other people, and sources that follow an upstream.
+	want(t, "another person's source", f.as(f.bob).sendFiles(at+"/upload", "a.md", "# A\n"), http.StatusNotFound)
+	want(t, "a source that follows an upstream", f.as(f.ada).sendFiles(handbook+"/upload", "a.md", "# A\n"), http.StatusNotFound)
 }

@@ -72,6 +72,9 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 	if err := s.authorize(a, "AddSyncedSource"); err != nil {
 		return space.Source{}, err
 	}
+	if in.Source.ID == "" && in.Source.Title != "" {
+		in.Source.ID = s.freeSourceID(in.Source.Title)
+	}
 	if err := sources.CheckID(in.Source.ID); err != nil {
 		return space.Source{}, err
 	}

@@ -38,7 +38,7 @@ func Register(site *web.Site) error {
 	s.Handle("POST /spaces/{id}/bring/questions", web.LimitPage, web.SignedIn, s.answerQuestions)
 	s.Handle("GET /spaces/{id}/bring/import", web.LimitPage, web.SignedIn, s.showImport)
 	s.Handle("POST /spaces/{id}/bring/import", web.LimitSignIn, web.SignedIn, s.beginImport)
-	s.HandleLarge("POST /spaces/{id}/bring/export", maxExport(), s.importExport)
+	s.HandleLarge("POST /spaces/{id}/bring/export", maxExport(), s.CanWrite, s.importExport)
 	return s.AddTemplates(templates)
 }
 

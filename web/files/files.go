@@ -42,9 +42,9 @@ func Register(site *web.Site) error {
 	s.Handle("POST /spaces/{id}/delete/{path...}", web.LimitPage, web.SignedIn, s.saveDelete)
 	// Form encoding can double the line ends of a text, or turn each byte into three.
 	text := 3*s.Editing.MaxText + web.MaxFormBytes
-	s.HandleLarge("POST /spaces/{id}/edit/{path...}", text, s.saveEdit)
-	s.HandleLarge("POST /spaces/{id}/new", text, s.saveNew)
-	s.HandleLarge("POST /spaces/{id}/upload", s.Editing.MaxChange+1<<20, s.saveUpload)
+	s.HandleLarge("POST /spaces/{id}/edit/{path...}", text, s.CanWrite, s.saveEdit)
+	s.HandleLarge("POST /spaces/{id}/new", text, s.CanWrite, s.saveNew)
+	s.HandleLarge("POST /spaces/{id}/upload", s.Editing.MaxChange+1<<20, s.CanWrite, s.saveUpload)
 	return s.AddTemplates(templates)
 }
 

@@ -19,6 +19,7 @@ import (
 // addPage is the page that adds a source: first one address, then what Satchel found there.
 type addPage struct {
 	Address field
+	Uploads field      // the title of a source for uploaded files
 	Found   *foundBody // nil before an address is recognized
 	Form    *formBody
 }
@@ -46,7 +47,7 @@ func addressField(value, problem string) field {
 
 // showAdd handles GET /library/add.
 func (s *pages) showAdd(v *web.Visit) error {
-	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField("", "")}))
+	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField("", ""), Uploads: titleField("", "")}))
 }
 
 // maxTitle shortens what upstream says about a file.
@@ -79,7 +80,7 @@ func (s *pages) previewSource(v *web.Visit) error {
 		case kind != "":
 			return s.foundAgain(v, form, info, err)
 		default:
-			page := s.addPageOf(addPage{Address: addressField(address, fault.PublicOf(err))})
+			page := s.addPageOf(addPage{Address: addressField(address, fault.PublicOf(err)), Uploads: titleField("", "")})
 			page.Problem, page.Field = fault.PublicOf(err), "source-address"
 			return s.Page(v, statusOf(err), "sourceadd", page)
 		}

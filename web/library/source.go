@@ -53,6 +53,8 @@ func (s *pages) managedPages() {
 	s.Handle("GET "+at+"/events", web.LimitPage, web.SignedIn, s.sourceEvents)
 	s.Handle("POST "+at+"/sync", web.LimitPage, web.SignedIn, s.startSync)
 	s.Handle("POST "+at+"/dry-run", web.LimitPage, web.SignedIn, s.dryRun)
+	s.HandleLarge("POST "+at+"/upload", maxUploads, s.canManage, s.upload)
+	s.Handle("POST "+at+"/files/remove", web.LimitPage, web.SignedIn, s.removeUpload)
 	s.Handle("POST "+at+"/cancel", web.LimitPage, web.SignedIn, s.cancelSync)
 	s.Handle("POST "+at+"/schedule", web.LimitPage, web.SignedIn, s.setSchedule)
 	s.Handle("GET "+at+"/runs/{run}", web.LimitPage, web.SignedIn, s.showRun)
@@ -61,6 +63,7 @@ func (s *pages) managedPages() {
 	s.Handle("GET "+at+"/remove", web.LimitPage, web.SignedIn, s.showRemove)
 	s.Handle("POST "+at+"/remove", web.LimitPage, web.SignedIn, s.removeSource)
 	s.Handle("GET /library/add", web.LimitPage, web.SignedIn, s.showAdd)
+	s.Handle("POST /library/add/upload", web.LimitPage, web.SignedIn, s.addUploads)
 	s.Handle("POST /library/add/preview", web.LimitPage, web.SignedIn, s.previewSource)
 	s.Handle("POST /library/add", web.LimitPage, web.SignedIn, s.addSource)
 }
@@ -77,6 +80,7 @@ func (s *pages) showSource(v *web.Visit) error {
 	p := s.pageOf(body)
 	p.Done = web.DoneIn(v, map[string]string{
 		"added": "Added. The first sync starts now.", "changed": "Saved.", "started": "The sync has started.", "canceled": "The sync is canceled.",
+		"created": "Added. Upload its first files.", "uploaded": "Uploaded.", "removed": "Removed.",
 		"paused": "Paused. The source syncs only on request.", "resumed": "Resumed. A sync starts now.",
 	})
 	return s.Page(v, http.StatusOK, "source", p)

@@ -1,9 +1,133 @@
 package library
 
-// uploadBody is the part of a source's page where people upload files. It is shown if Kind is set.
-type uploadBody struct{ Kind string }
+import (
+	"net/http"
+	"strings"
 
-// uploadsOf is the place of uploads: it returns the part of the page for a source whose files people
-// upload. The operation that stores uploaded files belongs here, with its form in the template
-// uploads.
-func (s *pages) uploadsOf(*sourcePage) uploadBody { return uploadBody{} }
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// kindUpload is the kind of the sources whose files people upload.
+const kindUpload = space.SourceKind("upload")
+
+// maxUploads limits the files of one form, with the rest of the form. Each file has the limit of an
+// upload.
+const maxUploads = 128 << 20
+
+// uploadBody is the part of a source's page where people upload and remove files. It is shown if At is
+// set.
+type uploadBody struct {
+	At      string // the address of the source's page
+	LeftOut []space.UploadedFile
+}
+
+// uploadsOf returns the part of the page for a source whose files people upload.
+func (s *pages) uploadsOf(p *sourcePage) uploadBody {
+	if p.Sync.Kind != kindUpload {
+		return uploadBody{}
+	}
+	return uploadBody{At: p.At}
+}
+
+// canManage returns an error if the visitor may not change the source in the path.
+func (s *pages) canManage(v *web.Visit) error {
+	_, _, err := s.managed(v)
+	return err
+}
+
+// addUploads handles POST /library/add/upload, which adds a source for uploaded files.
+func (s *pages) addUploads(v *web.Visit) error {
+	title := strings.TrimSpace(v.R.PostFormValue("title"))
+	again := func(status int, problem string) error {
+		page := s.addPageOf(addPage{Address: addressField("", ""), Uploads: titleField(title, problem)})
+		page.Problem, page.Field = problem, "upload-title"
+		return s.Page(v, status, "sourceadd", page)
+	}
+	if title == "" {
+		return again(http.StatusUnprocessableEntity, "Enter a title.")
+	}
+	in := service.SyncedSourceInput{Source: space.Source{SourceText: space.SourceText{Title: title}, Everybody: v.R.PostFormValue("audience") == "all"}}
+	in.Kind = string(kindUpload)
+	added, err := s.Service.AddSyncedSource(v.R.Context(), v.Actor(), in)
+	switch {
+	case web.IsRefusal(err):
+		return again(statusOf(err), fault.PublicOf(err))
+	case err != nil:
+		return err
+	}
+	return s.See(v, sourceAt(added.ID)+"?done=created")
+}
+
+func titleField(value, problem string) field {
+	return field{ID: "upload-title", Name: "title", Label: "Title", Value: value, Required: true, Max: 100, Problem: problem, Hint: "Such as: Manuals."}
+}
+
+// upload handles POST /library/sources/{source}/upload. The form has files.
+func (s *pages) upload(v *web.Visit) error {
+	if v.R.MultipartForm == nil || len(v.R.MultipartForm.File["files"]) == 0 || v.R.MultipartForm.File["files"][0].Filename == "" {
+		return s.afterUpload(v, http.StatusUnprocessableEntity, "Choose the files to upload.", nil)
+	}
+	var leftOut []space.UploadedFile
+	problem := ""
+	for _, sent := range v.R.MultipartForm.File["files"] {
+		f, err := sent.Open()
+		if err != nil {
+			return err
+		}
+		done, err := s.Service.UploadToSource(v.R.Context(), v.Actor(), service.UploadToSourceInput{ID: v.R.PathValue("source"), Name: sent.Filename, Stream: f})
+		f.Close()
+		switch {
+		case err == nil:
+		case web.IsRefusal(err), fault.CodeOf(err) == fault.Unavailable:
+			problem = "Not every file was added."
+			leftOut = append(leftOut, space.UploadedFile{Name: sent.Filename, Problem: fault.PublicOf(err)})
+			continue
+		default:
+			return err
+		}
+		for _, x := range done.Files {
+			if x.Path == "" {
+				problem = "Not every file was added."
+				leftOut = append(leftOut, x)
+			}
+		}
+	}
+	if problem != "" {
+		return s.afterUpload(v, http.StatusUnprocessableEntity, problem, leftOut)
+	}
+	return s.See(v, sourceAt(v.R.PathValue("source"))+"?done=uploaded")
+}
+
+// afterUpload shows the page of the source with what went wrong.
+func (s *pages) afterUpload(v *web.Visit, status int, problem string, leftOut []space.UploadedFile) error {
+	body, err := s.sourceOf(v)
+	if err != nil {
+		return err
+	}
+	if !body.Manages {
+		return fault.New(fault.Forbidden, "Only an admin and the person who added the source can change it.")
+	}
+	if body.Uploads.At == "" {
+		return web.ErrNoPage
+	}
+	body.Uploads.LeftOut = leftOut
+	p := s.pageOf(body)
+	p.Problem, p.Field = problem, "upload-files"
+	return s.Page(v, status, "source", p)
+}
+
+// removeUpload handles POST /library/sources/{source}/files/remove.
+func (s *pages) removeUpload(v *web.Visit) error {
+	name := strings.TrimSpace(v.R.PostFormValue("name"))
+	_, err := s.Service.RemoveFromSource(v.R.Context(), v.Actor(), service.RemoveFromSourceInput{ID: v.R.PathValue("source"), Names: []string{name}})
+	switch {
+	case err == nil:
+		return s.See(v, sourceAt(v.R.PathValue("source"))+"?done=removed")
+	case fault.FieldOf(err) != "":
+		return s.afterUpload(v, statusOf(err), fault.PublicOf(err), nil)
+	}
+	return web.Gone(err)
+}
