@@ -20,7 +20,8 @@ import (
 type Kind string
 
 const (
-	// Heading questions are the heading of a section and the title of its page.
+	// Heading questions are the heading of a section, followed by the title of its page if the
+	// heading is short.
 	Heading Kind = "heading"
 	// Sentence questions are the first sentence of a section, which the page then lacks.
 	Sentence Kind = "sentence"
@@ -150,7 +151,10 @@ func candidates(l Library) []candidate {
 			if i+1 < len(sections) {
 				own[1] = min(own[1], max(s.From, sections[i+1].From-1))
 			}
-			text := unnamed(heading+" "+title, l.Name)
+			text := unnamed(heading, l.Name)
+			if topical(text) < 3 {
+				text = unnamed(heading+" "+title, l.Name)
+			}
 			if topical(text) >= 3 {
 				add(Heading, text, place{page: name, in: own})
 				add(Named, text+" "+l.Name, place{page: name, in: own})
@@ -166,7 +170,7 @@ func candidates(l Library) []candidate {
 			}
 			text := unnamed(s.text, l.Name)
 			switch n := topical(text); {
-			case n < 5 || n > 30:
+			case n < 5 || n > 30 || strings.HasSuffix(text, ":"): // a colon introduces code or a list
 			case english && problem.MatchString(text):
 				add(Trouble, text, place{page: name, cut: &s, in: in})
 			case s.first && english:

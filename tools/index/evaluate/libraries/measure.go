@@ -70,8 +70,9 @@ func (f *Figures) add(q Question, hits []present.Hit) {
 }
 
 // Measure asks the questions, and returns figures for each kind of question, for the half that
-// choices may depend on ("tuned half"), for the other ("held-out half"), and for all that do
-// not name their library ("all").
+// choices may depend on ("tuned half"), for the other ("held-out half"), and for all ("all").
+// The last three leave out questions that name their library and questions in other languages
+// than English.
 func (c *Collection) Measure(ctx context.Context, b *evaluate.Built) (map[string]*Figures, error) {
 	by := map[string]*Figures{}
 	for _, q := range c.Questions {
@@ -80,7 +81,7 @@ func (c *Collection) Measure(ctx context.Context, b *evaluate.Built) (map[string
 			return nil, err
 		}
 		names := []string{string(q.Kind)}
-		if q.Kind != Named {
+		if q.Kind != Named && q.Kind != Foreign {
 			half := "tuned half"
 			if q.HeldOut {
 				half = "held-out half"

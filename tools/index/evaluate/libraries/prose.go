@@ -26,6 +26,7 @@ var (
 	attribute = regexp.MustCompile(`\{[^{}]*\}`)
 	spaces    = regexp.MustCompile(`\s+`)
 	ends      = regexp.MustCompile("[.!?:][`*\"')]*(\\s|$)")
+	shortened = regexp.MustCompile(`(?:e\.g|i\.e|etc|vs|cf|\b\d{1,2})\.\s?$`)
 )
 
 // plain returns a text without markup.
@@ -62,10 +63,17 @@ func sentences(name string, page []byte) (all []sentence) {
 		first := !begun[in.From]
 		begun[in.From] = true
 		for start := from; start < end; {
-			m := ends.FindIndex(page[start:end])
-			stop := end
-			if m != nil {
-				stop = start + m[1]
+			stop := start
+			for stop < end {
+				m := ends.FindIndex(page[stop:end])
+				if m == nil {
+					stop = end
+					break
+				}
+				stop += m[1]
+				if !shortened.Match(page[start:stop]) {
+					break
+				}
 			}
 			if text := plain(string(page[start:stop])); text != "" {
 				all = append(all, sentence{text: text, start: start, end: stop, first: first, section: in})
