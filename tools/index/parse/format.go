@@ -151,9 +151,9 @@ func Indexable(f FileFormat, text string) string {
 	case FormatMarkdown:
 		return readableMarkdown(text)
 	case formatRestructured:
-		return readableRestructured(readableFrontMatter(text))
+		return readableRestructured(text)
 	case formatAsciiDoc:
-		return readableAsciiDoc(readableFrontMatter(text))
+		return readableAsciiDoc(text)
 	case formatJSX, formatComponent:
 		return readableSource(f, text)
 	case FormatHTML:

@@ -16,7 +16,6 @@ const maxStatement = 100
 // are shown, comments of JSX, and the marks and attributes of directives. Code stays
 // unchanged.
 func readableMarkdown(text string) string {
-	text = readableFrontMatter(text)
 	if !strings.ContainsAny(text, "<{") && !strings.Contains(text, "::") && !strings.Contains(text, "import ") && !strings.Contains(text, "export ") {
 		return dropLinkTargets(text)
 	}
@@ -256,50 +255,6 @@ func braced(text string) int {
 		}
 	}
 	return 0
-}
-
-// readableFrontMatter returns a page with only those lines of its front matter that say
-// something: without comments, addresses, numbers and switches, and without the names of the
-// keys whose values a reader sees.
-func readableFrontMatter(text string) string {
-	if !strings.HasPrefix(text, "---\n") && !strings.HasPrefix(text, "---\r\n") {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	at := 0
-	for l := range strings.Lines(text) {
-		first := at == 0
-		at += len(l)
-		t := strings.TrimSpace(l)
-		if !first && t == "---" {
-			b.WriteString(text[at:])
-			return b.String()
-		}
-		key, value, ok := strings.Cut(strings.TrimPrefix(t, "- "), ":")
-		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		switch {
-		case first || strings.HasPrefix(t, "#"), ok && value == "", ok && !says(value):
-			b.WriteByte('\n')
-		case ok && seenKeys[key]:
-			b.WriteString(value + "\n")
-		default:
-			b.WriteString(l)
-		}
-	}
-	return text // the front matter never ends
-}
-
-// seenKeys are the keys of front matter whose values are on the page.
-var seenKeys = set("title description summary name label")
-
-// says reports whether a value in front matter is more than a switch, a number or an address.
-func says(value string) bool {
-	switch value {
-	case "true", "false", "null", "~", "yes", "no", "[]", "{}", "|", ">", "|-", ">-":
-		return false
-	}
-	return !isNumber(value) && !strings.HasPrefix(value, "//") && !(strings.Contains(value, "://") && !strings.Contains(value, " "))
 }
 
 // readableSource returns a component or a program with JSX without its imports and without the
