@@ -101,8 +101,8 @@ func TestRanking(t *testing.T) {
 			"b.md": "# Painting\n\nWhat to paint below the line. " + filler(2),
 		}, []string{"b.md", "a.md"}},
 		{"a section of a long page beats a page that mentions its subject", "why the anchor drags across soft mud", map[string]string{
-			"a.md": "# Boats\n\n" + filler(20) + "\n\n## An anchor that drags across mud\n\nIt is too light. " + filler(4),
-			"b.md": "# Harbours\n\nIn this one, an anchor is of no use. " + filler(3) + "Mud is soft, and an anchor drags. " + filler(4),
+			"a.md": "# Boats\n\n" + filler(20) + "\n\n## Why an anchor drags across soft mud\n\nThe anchor is too light. " + filler(4),
+			"b.md": "# Harbours\n\nHere the mud is no place for an anchor. " + filler(14) + "It drags across what is soft. " + filler(2),
 		}, []string{"a.md", "b.md"}},
 		{"a misspelt word is looked for in headings too", "lantren", map[string]string{
 			"a.md": "# One\n\n## Oil\n\nA lantern, a lantern and a lantern: each lantern is a lantern. " + filler(2),

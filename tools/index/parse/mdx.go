@@ -165,7 +165,7 @@ func dropComponents(text string) string {
 				}
 			}
 		case '<':
-			if n, shown := component(text[i:min(len(text), i+maxTag)]); n > 0 {
+			if n, shown := component(text[i:min(len(text), i+maxTag)]); n > 0 && !isComparison(text, i, n) {
 				drop(i, n, shown)
 				i = from
 				continue
@@ -175,6 +175,13 @@ func dropComponents(text string) string {
 	}
 	b.WriteString(text[from:])
 	return b.String()
+}
+
+// isComparison reports whether what looks like a tag of n bytes at byte i is a less-than sign
+// between two words, and a greater-than sign further on: "a<b and c > d".
+func isComparison(text string, i, n int) bool {
+	tag := text[i : i+n]
+	return i > 0 && IsWordByte(text[i-1]) && tag[1] != '/' && strings.Contains(tag, " ") && !strings.ContainsAny(tag, "=/{")
 }
 
 // codeSpan returns the length of the code span at the start of text, or of its backticks if

@@ -36,7 +36,7 @@ func (m model) postings() map[string][]string {
 	for doc, chunks := range m {
 		for part, terms := range chunks {
 			for t, n := range terms {
-				all[t] = append(all[t], fmt.Sprint(doc, "/", part, n))
+				all[t] = append(all[t], fmt.Sprint(doc, "/", part, doc%2 == 1, n))
 			}
 		}
 	}
