@@ -221,7 +221,7 @@ func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (col
 	}
 	for _, src := range in.Library.sources {
 		if src.Commit != "" {
-			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount()})
+			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount(), Names: []string{src.Title}})
 		}
 	}
 	return cols, who.user, nil

@@ -97,9 +97,13 @@ func TestRanking(t *testing.T) {
 			"b.md": "# Two\n\nWhere the harbour env is set. " + filler(2),
 		}, []string{"b.md", "a.md"}},
 		{"a product beside a common word is no name in a sentence", "what to paint below the line in my harbour app", map[string]string{
-			"a.md": "# HarbourApp\n\nHarbourApp is here, HarbourApp is there. " + filler(2),
+			"a.md": "# HarbourApp\n\nHarbourApp is here. " + filler(2),
 			"b.md": "# Painting\n\nWhat to paint below the line. " + filler(2),
 		}, []string{"b.md", "a.md"}},
+		{"a section of a long page beats a page that mentions its subject", "why the anchor drags across soft mud", map[string]string{
+			"a.md": "# Boats\n\n" + filler(20) + "\n\n## Why an anchor drags across soft mud\n\nThe anchor is too light. " + filler(4),
+			"b.md": "# Harbours\n\nHere the mud is no place for an anchor. " + filler(14) + "It drags across what is soft. " + filler(2),
+		}, []string{"a.md", "b.md"}},
 		{"a misspelt word is looked for in headings too", "lantren", map[string]string{
 			"a.md": "# One\n\n## Oil\n\nA lantern, a lantern and a lantern: each lantern is a lantern. " + filler(2),
 			"b.md": "# Two\n\n## Lantern\n\nIt is of brass. " + filler(2),

@@ -17,6 +17,10 @@ type Collection struct {
 	// Mount is the prefix of the collection's paths in results, without a trailing slash:
 	// "/library/docs/nuxt". It is empty for a space.
 	Mount string
+	// Names are other names of the collection, such as its title. If a query over several
+	// collections contains the label or one of these names, the collection's pages come
+	// first.
+	Names []string
 }
 
 // Query is one search.

@@ -120,7 +120,7 @@ func TestReadPages(t *testing.T) {
 		if got, err := ReadPages(from, "docs"); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, %v", from, got, err)
 		}
-		if _, err := ReadPages(from, "nosuch"); err == nil || !strings.Contains(err.Error(), "no Markdown pages") {
+		if _, err := ReadPages(from, "nosuch"); err == nil || !strings.Contains(err.Error(), "no pages in Markdown") {
 			t.Errorf("%s: %v", from, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"sync"
 	"time"
 
@@ -42,20 +43,45 @@ func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress fun
 // collectionID is the id of the one collection of an evaluation.
 const collectionID = space.SpaceID("evaluation")
 
+// Library is the documents of one published source.
+type Library struct {
+	Name      string // also the id of the source
+	Documents []Document
+}
+
 // Built is an index of a collection's documents in a directory of its own.
 type Built struct {
 	index *index.Index
 	dir   string
-	ids   map[space.Path]string
+	cols  []index.Collection
+	ids   map[space.Path]string // by the paths that hits show
 }
 
 // Build indexes documents in a new temporary directory. It uses the options of an index
 // except the directory. It calls progress with the count of documents read so far, unless
 // progress is nil. Close removes the directory; if Build fails, Build removes it.
-func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (_ *Built, err error) {
-	b := &Built{ids: make(map[space.Path]string, len(docs))}
-	for _, d := range docs {
-		b.ids[d.Path] = d.ID
+func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (*Built, error) {
+	return build(ctx, o, []index.Collection{{ID: collectionID, Label: "space"}}, [][]Document{docs}, progress)
+}
+
+// BuildLibraries is like [Build] for several libraries. Each is a collection of its own, as a
+// published source is.
+func BuildLibraries(ctx context.Context, o index.Options, libraries []Library, progress func(done int)) (*Built, error) {
+	var cols []index.Collection
+	var docs [][]Document
+	for _, l := range libraries {
+		cols = append(cols, index.Collection{ID: space.SpaceID(l.Name), Label: l.Name, Mount: space.SourcesMount + l.Name})
+		docs = append(docs, l.Documents)
+	}
+	return build(ctx, o, cols, docs, progress)
+}
+
+func build(ctx context.Context, o index.Options, cols []index.Collection, docs [][]Document, progress func(done int)) (_ *Built, err error) {
+	b := &Built{cols: cols, ids: map[space.Path]string{}}
+	for i, c := range cols {
+		for _, d := range docs[i] {
+			b.ids[space.Path(path.Join(c.Mount, string(d.Path)))] = d.ID
+		}
 	}
 	if b.dir, err = os.MkdirTemp("", "satchel-eval-"); err != nil {
 		return nil, fmt.Errorf("make a temporary directory: %w", err)
@@ -74,18 +100,25 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 	}
 	var mu sync.Mutex // several goroutines read documents
 	done := 0
-	src := newSource(docs, func() {
+	read := func() {
 		mu.Lock()
 		defer mu.Unlock()
 		done++
 		if progress != nil {
 			progress(done)
 		}
-	})
-	if err := b.index.Update(ctx, collectionID, src); err != nil {
-		return nil, cmp.Or(ctx.Err(), err) // errors that follow from the end of ctx say less
+	}
+	for i, c := range cols {
+		if err := b.index.Update(ctx, c.ID, newSource(docs[i], read)); err != nil {
+			return nil, cmp.Or(ctx.Err(), err) // errors that follow from the end of ctx say less
+		}
 	}
 	return b, nil
+}
+
+// Search answers a query as a user's search does.
+func (b *Built) Search(ctx context.Context, query string) (index.Results, error) {
+	return b.index.Search(ctx, b.cols, index.Query{Text: query})
 }
 
 // Close closes the index and removes it.
@@ -123,8 +156,7 @@ var _ Ranker = (*Built)(nil)
 
 // Rank implements Ranker.
 func (b *Built) Rank(ctx context.Context, query string, depth int) ([]string, time.Duration, error) {
-	cols := []index.Collection{{ID: collectionID, Label: "space"}}
-	paths, took, err := RankPaths(ctx, b.index, cols, query, depth)
+	paths, took, err := RankPaths(ctx, b.index, b.cols, query, depth)
 	ids := make([]string, len(paths))
 	for i, p := range paths {
 		ids[i] = b.ids[p]

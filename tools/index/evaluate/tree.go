@@ -17,13 +17,13 @@ import (
 // maxPage is the largest page that ReadPages reads, in bytes.
 const maxPage = 4 << 20
 
-// ReadPages returns the Markdown pages of a directory or a .tar.gz archive that are below
+// ReadPages returns the pages in Markdown and reStructuredText of a directory or a .tar.gz archive that are below
 // under ("" for all), by path. It removes the first directory from each path in an archive,
 // because GitHub adds one. It does not follow links.
 func ReadPages(file, under string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	wanted := func(name string) bool {
-		if ext := path.Ext(name); ext != ".md" && ext != ".mdx" {
+		if ext := path.Ext(name); ext != ".md" && ext != ".mdx" && ext != ".rst" {
 			return false
 		}
 		return under == "" || strings.HasPrefix(name, strings.TrimSuffix(under, "/")+"/")
@@ -43,7 +43,7 @@ func ReadPages(file, under string) (map[string][]byte, error) {
 		return nil, unreadable(file, err)
 	}
 	if len(pages) == 0 {
-		return nil, fault.New(fault.Invalid, "%s has no Markdown pages below %q.", file, under)
+		return nil, fault.New(fault.Invalid, "%s has no pages in Markdown or reStructuredText below %q.", file, under)
 	}
 	return pages, nil
 }

@@ -31,10 +31,10 @@ func Parse(name string, data []byte, maxChunks int) Page {
 // ReadPage returns the front matter and the lines of a file.
 func ReadPage(name string, data []byte) (fm frontMatter, lines []Line) {
 	switch f := Format(name); f {
-	case FormatMarkdown, formatMarkup:
+	case FormatMarkdown, formatMarkup, formatRestructured, formatAsciiDoc:
 		var body int
 		fm, body = CutFrontMatter(data)
-		if f == formatMarkup {
+		if f.isMarkup() {
 			return fm, splitLong(data, markupLines(name, data, body))
 		}
 		return fm, splitLong(data, MarkdownLines(data, body))
@@ -49,18 +49,18 @@ func ParseLines(name string, data []byte, start int) []Line {
 	body := 0
 	var lines []Line
 	switch f := Format(name); f {
-	case FormatMarkdown, formatMarkup:
+	case FormatMarkdown, formatMarkup, formatRestructured, formatAsciiDoc:
 		if start == 0 {
 			body = skipFrontMatter(data)
 		}
-		if f == formatMarkup {
+		if f.isMarkup() {
 			lines = markupLines(name, data, body)
 		} else {
 			lines = MarkdownLines(data, body)
 		}
-	case FormatHTML:
+	case FormatHTML, formatComponent:
 		lines = htmlLines(data)
-	case formatSource:
+	case formatSource, formatJSX:
 		lines = sourceLines(name, data)
 	case FormatTable:
 		lines = tableLines(data)
@@ -76,20 +76,30 @@ func ParseLines(name string, data []byte, start int) []Line {
 type FileFormat int
 
 const (
-	formatText       FileFormat = iota
-	FormatMarkdown              // and MDX
-	formatMarkup                // reStructuredText, AsciiDoc, Org
-	FormatHTML                  //
-	FormatTranscript            // subtitles with times
-	FormatNotebook              // Jupyter's
-	FormatTable                 // CSV, TSV
-	formatData                  // JSON, YAML and similar: no sections
-	formatSource                // programs
+	formatText         FileFormat = iota
+	FormatMarkdown                // and MDX
+	formatMarkup                  // Org
+	formatRestructured            // reStructuredText
+	formatAsciiDoc                //
+	FormatHTML                    //
+	FormatTranscript              // subtitles with times
+	FormatNotebook                // Jupyter's
+	FormatTable                   // CSV, TSV
+	formatData                    // JSON, YAML and similar: no sections
+	formatSource                  // programs
+	formatJSX                     // programs with markup: JSX, TSX
+	formatComponent               // markup with programs: Vue, Astro, Svelte
 )
+
+// isMarkup reports whether markupLines reads files of the format.
+func (f FileFormat) isMarkup() bool {
+	return f == formatMarkup || f == formatRestructured || f == formatAsciiDoc
+}
 
 var formats = map[string]FileFormat{
 	".md": FormatMarkdown, ".mdx": FormatMarkdown, ".markdown": FormatMarkdown, ".mdc": FormatMarkdown, ".qmd": FormatMarkdown, ".rmd": FormatMarkdown,
-	".rst": formatMarkup, ".adoc": formatMarkup, ".asciidoc": formatMarkup, ".org": formatMarkup,
+	".rst": formatRestructured, ".adoc": formatAsciiDoc, ".asciidoc": formatAsciiDoc, ".org": formatMarkup,
+	".jsx": formatJSX, ".tsx": formatJSX, ".vue": formatComponent, ".astro": formatComponent, ".svelte": formatComponent,
 	".html": FormatHTML, ".htm": FormatHTML, ".xhtml": FormatHTML,
 	".srt": FormatTranscript, ".vtt": FormatTranscript, ".ipynb": FormatNotebook,
 	".csv": FormatTable, ".tsv": FormatTable,
@@ -112,7 +122,7 @@ func Format(name string) FileFormat {
 func titleOf(name string, lines []Line) string {
 	base := path.Base(name)
 	f := Format(name)
-	if f == formatSource || f == formatData || f == FormatTable {
+	if f == formatSource || f == formatJSX || f == formatData || f == FormatTable {
 		return base
 	}
 	best := 0
@@ -135,12 +145,17 @@ func titleOf(name string, lines []Line) string {
 	return stem
 }
 
-// Indexable returns the part of a chunk's text that is worth indexing. It removes the targets
-// of links, imports of MDX, markup of HTML, times of subtitles and JSON of notebooks.
+// Indexable returns the part of a chunk's text that is worth indexing: what a reader sees.
 func Indexable(f FileFormat, text string) string {
 	switch f {
 	case FormatMarkdown:
-		return dropImports(dropLinkTargets(text))
+		return readableMarkdown(text)
+	case formatRestructured:
+		return readableRestructured(text)
+	case formatAsciiDoc:
+		return readableAsciiDoc(text)
+	case formatJSX, formatComponent:
+		return readableSource(f, text)
 	case FormatHTML:
 		return dropTags(text)
 	case FormatTranscript:

@@ -100,6 +100,16 @@ func TestWhatIsWorthIndexing(t *testing.T) {
 		{"subtitles", "a.vtt", "WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.000\n<v Ann>Good morning\n", "Good morning", "WEBVTT 00:00 Ann -->"},
 		{"a notebook", "a.ipynb", notebook, "Tides moon tide(1) height", "iVBOR cell_type source png"},
 		{"links", "a.md", "[text](https://x.example/target) after", "text after", "target"},
+		{"MDX", "a.mdx", mdx, "Saving Danger! Mind tide Install saved pairs A<B x.set('left') import-in-code shown-in-span", "className flex size-4 fromImport exportedNote handler JSXcomment DemoBox kind"},
+		{"directives of Markdown", "a.md", "::read-more{to=\"/hidden\"}\n::\n\n:::tip[Shown label]\nInside text\n:::\n\n`code`{lang=\"secret\"} after\n", "Shown label Inside text code after", "read-more hidden tip lang secret"},
+		{"sentences that begin with import and export", "a.md", "import duties are paid here\nexport is as hard as import\n", "import duties paid export hard", ""},
+		{"a less-than sign", "a.md", "if a<b and c > d, or x <y, see <https://kept.example/>\n", "a<b y https://kept.example/", ""},
+		{"a tag that never ends", "a.md", "<Never ends=\"\nmore text\n", "Never more text", ""},
+		{"reStructuredText", "a.rst", rst, "Saving flask.Flask guide text Note this New in 2.0 print('.. kept')", "class doc target.html code-block maxdepth toctree _anchor hidden currentmodule"},
+		{"AsciiDoc", "a.adoc", adoc, "Saving the guide Shown part alt words [kept]", "toc left source java include partial target.adoc anchor-id hidden ifdef"},
+		{"Vue", "a.vue", "<script setup>\nimport Hidden from './secret'\nconst kept = 1\n</script>\n<template>\n<h1 class=\"flex\">Saving</h1>\n<Card title=\"Shown\" :handler=\"secret\">Inside</Card>\n</template>\n<style>\n.red { color: blue }\n</style>\n", "Saving Shown Inside kept", "Hidden secret flex handler red blue"},
+		{"Astro", "a.astro", "---\nimport Hidden from './secret'\nconst kept = 1\n---\n<p class=\"flex\">Saving</p>\n", "Saving kept", "Hidden secret flex"},
+		{"JSX", "a.tsx", "import {\n\tHidden,\n} from './secret'\n\nexport function Kept() {\n\treturn <p className=\"flex\">Saving</p>\n}\n", "Kept Saving return", "Hidden secret className flex"},
 	} {
 		got := parse.Indexable(parse.Format(c.name), c.text)
 		for w := range strings.FieldsSeq(c.with) {
@@ -211,3 +221,68 @@ func TestLongLinesAreCut(t *testing.T) {
 		}
 	}
 }
+
+const mdx = `---
+title: T
+---
+import { fromImport } from './x'
+import {
+  fromImport,
+} from './x'
+
+export const meta = {
+  exportedNote: [1, 2],
+}
+
+# Saving
+
+<DemoBox className="flex size-4" title="Danger!"
+  handler={() => { if (a > b) { hide({}) } }}
+/>
+
+{/* JSXcomment */}
+
+<Aside kind="x">Mind the tide.</Aside> and <b>Install</b> saved pairs, A<B.
+
+` + "```js\nimport-in-code from 'y'\nx.set('left')\n```\n\nThe `<Box shown-in-span />` component.\n" + `
+`
+
+const rst = `.. _anchor:
+
+Saving
+======
+
+.. currentmodule:: hidden
+
+Use :class:` + "`~flask.Flask`" + ` with the :doc:` + "`guide text <target.html>`" + ` or ` + "`this <target.html>`_" + `.
+
+.. toctree::
+   :maxdepth: 2
+
+.. code-block:: python
+
+    print('.. kept')
+
+.. admonition:: Note this
+
+    New in 2.0
+
+.. hidden comment
+`
+
+const adoc = `= Saving
+:toc: left
+
+[source,java]
+----
+[kept]
+----
+
+[[anchor-id]]
+See xref:target.adoc[the guide] and <<anchor-id,Shown part>>.
+
+ifdef::hidden[]
+include::partial.adoc[]
+image::target.adoc[alt words]
+// hidden
+`

@@ -314,16 +314,3 @@ func targetLen(text string) int {
 	}
 	return 0
 }
-
-func dropImports(text string) string {
-	if !strings.HasPrefix(text, "import ") && !strings.Contains(text, "\nimport ") {
-		return text
-	}
-	var b strings.Builder
-	for l := range strings.Lines(text) {
-		if !strings.HasPrefix(l, "import ") || !strings.Contains(l, " from ") {
-			b.WriteString(l)
-		}
-	}
-	return b.String()
-}

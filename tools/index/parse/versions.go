@@ -25,7 +25,7 @@ func pageLanguage(name, said string, text []byte) string {
 				return l
 			}
 		}
-	case formatSource, formatData, FormatTable:
+	case formatSource, formatJSX, formatData, FormatTable:
 		return ""
 	}
 	return language.Detect(text)

@@ -23,7 +23,7 @@ import (
 
 // schemaVersion must change when the tables or the analysis of text change. A database of
 // another version is rebuilt.
-const schemaVersion = 9
+const schemaVersion = 10
 
 // ChunkBits is how many bits of a chunk's id hold its number within the document:
 // id = document << ChunkBits | number.

@@ -125,7 +125,7 @@ func (w *Writer) Add(ctx context.Context, d parse.Document) error {
 		if _, err := w.chunk.ExecContext(ctx, row, c.Start, c.End, c.Lines[0], c.Lines[1], crumbs, anchors, sum, segment.Seal(t.Tokens, row)); err != nil {
 			return fmt.Errorf("index chunk: %w", err)
 		}
-		sc := segment.Chunk{Doc: uint32(id), Part: uint16(i)}
+		sc := segment.Chunk{Doc: uint32(id), Part: uint16(i), Talk: p.Conversation}
 		for f, n := range t.Length {
 			sc.Length[f] = uint16(min(n, math.MaxUint16))
 		}

@@ -54,7 +54,7 @@ const secondChunk = 0.05
 // leadChunk is what the first chunk of a page with headings adds to the page's score if the
 // query is a sentence: such a page first says what it is about. A text without headings may
 // begin with something else, and a name can be anywhere.
-const leadChunk = 0.5
+const leadChunk = 0.4
 
 // candidates returns the documents of one database that match any of the terms, with
 // scores.

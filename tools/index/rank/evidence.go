@@ -39,8 +39,12 @@ const (
 	// openedBoost is for the part of a sentence's weight that is among the first
 	// openingWords of a page with headings, because these words say what the page is about.
 	// begunBoost is for the part among the first beginningWords, and pathBoost for the part
-	// in the path. Only the best openedDocs get these boosts.
-	openedBoost    = 1.8
+	// in the path. Only the best openedDocs get these boosts. If topicBoost is more than the
+	// first two together, it takes their place. It is for the part of a sentence's weight in
+	// the title and the headings of the best passage, because a section of a long page may be
+	// about something else than the page's beginning.
+	topicBoost     = 2.0
+	openedBoost    = 1.2
 	openingWords   = 100
 	begunBoost     = 0.8
 	beginningWords = 30
@@ -49,7 +53,7 @@ const (
 	// sentencePower is the exponent of all this evidence if the query is a sentence. Some
 	// of a sentence's many words are on every page, so its score of words says less than
 	// that of a name.
-	sentencePower = 1.5
+	sentencePower = 1.2
 	// denseBoost is for the largest share of the query's weight that is within denseWords of a
 	// conversation. A conversation is about several subjects, so words that are far apart
 	// belong to different subjects.
@@ -113,7 +117,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 				}
 			}
 			opening, beginning := e.opened(lead, words)
-			f.rescore("words of the query at the beginning of the page", f.Score*((1+openedBoost*opening)*(1+begunBoost*beginning)))
+			f.rescore("words of the query at the beginning of the page or in the headings", f.Score*max((1+openedBoost*opening)*(1+begunBoost*beginning), 1+topicBoost*e.inHeads(words)))
 			if e.total > 0 {
 				f.rescore("words of the query in the path", f.Score*(1+pathBoost*e.inPath(string(f.path))/e.total))
 			}
@@ -264,6 +268,9 @@ func (e *evidence) named(h *postings.Header, title []string) float64 {
 		}
 		return namedBoost
 	}
+	if e.p.fullName != e.p.name && e.a.IsWhole(h.Title, e.p.fullName) {
+		return namedBoost
+	}
 	if sameWords(title, e.p.sequence) {
 		return titledBoost
 	}
@@ -316,22 +323,45 @@ func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) 
 		return 0, 0
 	}
 	first := lead.Field(parse.FieldBody)
-	seen := make([]uint32, 0, len(e.hashes))
-	sum := 0.0
-	for i := range min(first.Len(), openingWords) {
-		if i == beginningWords {
-			beginning = sum
-		}
-		w := first.At(i)
-		if weight := e.hashes[w]; weight > 0 && !slices.Contains(seen, w) {
-			seen = append(seen, w)
-			sum += weight
+	t := e.newTally()
+	t.count(first, 0, beginningWords)
+	beginning = t.sum
+	t.count(first, beginningWords, openingWords)
+	return t.sum / e.total, beginning / e.total
+}
+
+// inHeads returns the share of the query's weight in the title and the headings of a passage.
+func (e *evidence) inHeads(words parse.Tokens) float64 {
+	if e.total == 0 {
+		return 0
+	}
+	t := e.newTally()
+	for _, f := range []int{parse.FieldTitle, parse.FieldCrumb} {
+		t.count(words.Field(f), 0, math.MaxInt)
+	}
+	return t.sum / e.total
+}
+
+// tally adds up the weights of the query's words, each once.
+type tally struct {
+	weights map[uint32]float64
+	seen    []uint32
+	sum     float64
+}
+
+func (e *evidence) newTally() *tally {
+	return &tally{weights: e.hashes, seen: make([]uint32, 0, len(e.hashes))}
+}
+
+// count adds the words of a text at the positions from from to before to.
+func (t *tally) count(text parse.Words, from, to int) {
+	for i := from; i < min(text.Len(), to); i++ {
+		w := text.At(i)
+		if weight := t.weights[w]; weight > 0 && !slices.Contains(t.seen, w) {
+			t.seen = append(t.seen, w)
+			t.sum += weight
 		}
 	}
-	if first.Len() <= beginningWords {
-		beginning = sum
-	}
-	return sum / e.total, beginning / e.total
 }
 
 // inPath returns the weight of the query's words in a path, and counts each word once.

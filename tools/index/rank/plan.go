@@ -26,9 +26,9 @@ type plan struct {
 	terms   []Term
 	phrases [][]string // terms that must occur one after another
 	without [][]string // terms that must not occur, alone or one after another
-	// sequence holds the query's words as terms, in order, without stop words. name is the
-	// identifier formed by all its words, and letters is that identifier in lower case as
-	// typed.
+	// sequence holds the query's words as terms, in order, without stop words and names of
+	// sources. name is the identifier formed by all words except these names, and letters is
+	// that identifier in lower case as typed.
 	sequence []string
 	name     string
 	letters  string
@@ -36,6 +36,9 @@ type plan struct {
 	// of naming it. pairs is the result of pairBits.
 	sentence bool
 	pairs    []uint64
+	// named holds the sources that the query names. fullName is like name with these words.
+	named    []*Source
+	fullName string
 	// missing holds the query's words, as typed, that no document has in any form.
 	missing []string
 }
@@ -90,6 +93,8 @@ type piece struct {
 	word parse.Word
 	stop bool
 	pair bool // one of several pairs of a run of characters without spaces
+	// names reports that the word is a name of a source, or a part of one.
+	names bool
 }
 
 // makePlan turns the query's words, and others that mean the same, into terms.
@@ -100,7 +105,15 @@ func (u *Run) makePlan(ctx context.Context, others []string) error {
 	if err != nil {
 		return err
 	}
+	u.findNames(pieces)
 	for i, pc := range pieces {
+		if pc.names {
+			if err := b.addText(ctx, pc.raw, nameWeight, i); err != nil {
+				return err
+			}
+			b.add(pc.word.Joined, joinedWeight, i)
+			continue
+		}
 		if pc.stop {
 			continue
 		}
@@ -113,11 +126,15 @@ func (u *Run) makePlan(ctx context.Context, others []string) error {
 	if err := b.compounds(ctx, pieces); err != nil {
 		return err
 	}
-	var whole strings.Builder
+	var whole, full strings.Builder
 	for _, pc := range pieces {
-		whole.WriteString(pc.raw)
+		full.WriteString(pc.raw)
+		if !pc.names {
+			whole.WriteString(pc.raw)
+		}
 	}
 	b.p.name = u.analyzer.Join([]string{whole.String()}, false)
+	b.p.fullName = u.analyzer.Join([]string{full.String()}, false)
 	b.p.letters = squeeze(whole.String())
 	for _, other := range others {
 		if err := b.addText(ctx, other, otherWeight, -1); err != nil {

@@ -349,7 +349,7 @@ func (s *Source) candidates(chosen []uint64) []chunkMatch {
 		}
 		chunks := s.View.Parts[i].Segment.Chunks
 		match := chunkMatch{id: postings.ChunkID(chunks[c]), score: float64(m.Chunks[at].Score), terms: m.Chunks[at].Terms, lead: leads(chunks, c), heads: m.Chunks[at].Heads}
-		if chunks[c].Length[parse.FieldTitle] == 0 { // only conversations are indexed without their titles
+		if chunks[c].Talk {
 			match.heads |= headsTalk
 		}
 		all = append(all, match)

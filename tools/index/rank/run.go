@@ -184,6 +184,7 @@ func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
 		if err := u.weighEvidence(ctx, all[:min(len(all), max(reranked, u.limit))]); err != nil {
 			return nil, err
 		}
+		u.preferNamed(all)
 		sortCandidates(all)
 	}
 	if u.depth > 0 {

@@ -13,6 +13,9 @@ type Source struct {
 	ID    space.SpaceID
 	Label string
 	Mount string // the directory under which its paths are shown; "" for none
+	// Names are names of the source besides its label. A query that names the source prefers
+	// it.
+	Names []string
 
 	order  int  // position among the databases of the search
 	scored int  // how many terms have scores in the scratch memory

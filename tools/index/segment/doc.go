@@ -10,8 +10,8 @@
 //     row of its own;
 //   - blocks hold the dictionary: terms in order, each without the prefix that it shares
 //     with the previous term, with its frequencies and the place of its list;
-//   - the head names the first term of each block, and the document, the part and
-//     the field lengths of each chunk.
+//   - the head names the first term of each block, and the document, the part, the mark of
+//     conversations and the field lengths of each chunk.
 //
 // So a lookup of a term reads two rows: the block and the page of the term. Every row and the
 // head end in a checksum, so damage on disk causes an error ([ErrDamaged]) and never a wrong
@@ -45,6 +45,7 @@ type Counts [Fields]uint16
 type Chunk struct {
 	Doc    uint32
 	Part   uint16         // its number within the document
+	Talk   bool           // the document is a conversation
 	Length [Fields]uint16 // count of words in each field
 }
 

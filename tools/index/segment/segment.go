@@ -47,7 +47,8 @@ func Open(head []byte) (*Segment, error) {
 		if step > 0 || i == 0 {
 			s.Docs++
 		}
-		c := Chunk{Doc: uint32(doc), Part: uint16(d.uvarint(math.MaxUint16))}
+		part := d.uvarint(math.MaxUint16<<1 | 1)
+		c := Chunk{Doc: uint32(doc), Part: uint16(part >> 1), Talk: part&1 == 1}
 		for f := range c.Length {
 			c.Length[f] = uint16(d.uvarint(math.MaxUint16))
 		}

@@ -36,7 +36,7 @@ func (m model) postings() map[string][]string {
 	for doc, chunks := range m {
 		for part, terms := range chunks {
 			for t, n := range terms {
-				all[t] = append(all[t], fmt.Sprint(doc, "/", part, n))
+				all[t] = append(all[t], fmt.Sprint(doc, "/", part, doc%2 == 1, n))
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (m model) random(rng *rand.Rand, doc uint32) {
 
 func (m model) write(w *segment.Writer, doc uint32) {
 	for part, terms := range m[doc] {
-		w.Chunk(segment.Chunk{Doc: doc, Part: uint16(part), Length: [segment.Fields]uint16{1, uint16(part), 300}})
+		w.Chunk(segment.Chunk{Doc: doc, Part: uint16(part), Talk: doc%2 == 1, Length: [segment.Fields]uint16{1, uint16(part), 300}})
 		for t, n := range terms {
 			w.Term(t, n)
 		}
@@ -116,7 +116,7 @@ func check(t *testing.T, s *store, parts []part, m model) {
 			for n := l.Fill(buf[:]); n > 0; n = l.Fill(buf[:]) {
 				for _, post := range buf[:n] {
 					if c := p.Chunks[post.Chunk]; !p.dead[c.Doc] {
-						got[term] = append(got[term], fmt.Sprint(c.Doc, "/", c.Part, post.Counts))
+						got[term] = append(got[term], fmt.Sprint(c.Doc, "/", c.Part, c.Talk, post.Counts))
 					}
 				}
 			}

@@ -215,7 +215,11 @@ func (e *emitter) finish(chunks []Chunk) ([]byte, error) {
 	for _, c := range chunks {
 		h = binary.AppendUvarint(h, uint64(c.Doc-doc))
 		doc = c.Doc
-		h = binary.AppendUvarint(h, uint64(c.Part))
+		part := uint64(c.Part) << 1
+		if c.Talk {
+			part |= 1
+		}
+		h = binary.AppendUvarint(h, part)
 		for _, n := range c.Length {
 			h = binary.AppendUvarint(h, uint64(n))
 		}

@@ -1,0 +1,6 @@
+// Package libraries generates questions about several libraries that are searched at once. No
+// question names its library.
+//
+// Call [Generate] with the pages of the libraries, and [Collection.Measure] with an index of
+// the documents. The same pages always give the same questions.
+package libraries
