@@ -8,6 +8,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
 // shell is the frame around the pages of a signed-in person.
@@ -20,6 +21,7 @@ type shell struct {
 	First, Rest, Below []Link
 	Search, Jump       string // addresses of the search and of the names for the palette; "" without a space
 	Account            bool   // the page is about the account
+	Settings           []Link // the tabs of a space's settings; nil on other pages
 }
 
 type spaceLink struct {
@@ -50,6 +52,7 @@ func shellOf(v *Visit, p *Page, all []service.View) *shell {
 		sh.First = append(sh.First, link("Files", base+"/files/", "folder", "files"), link("Search", base+"/search", "search", "search"), link("Memory", base+"/memory", "bookmark", "memory"))
 		sh.Rest = append(sh.Rest, link("Activity", base+"/activity", "activity", "activity"))
 		sh.Below = append(sh.Below, link("Settings", base, "settings", "space", "remote", "github", "bring"))
+		sh.Settings = settingsTabs(v, p)
 	}
 	sh.Rest = append(sh.Rest, link("Sources", "/library", "library", "library"))
 	sh.Below = append([]Link{link("Connect", "/connect", "plug", "connect")}, sh.Below...)
@@ -69,6 +72,22 @@ func shellOf(v *Visit, p *Page, all []service.View) *shell {
 	}
 	sh.More = len(all) - len(sh.Spaces)
 	return sh
+}
+
+// settingsTabs returns the tabs of the settings of the page's space.
+func settingsTabs(v *Visit, p *Page) []Link {
+	if p.Space == nil || !slices.Contains([]string{"space", "remote", "github"}, p.Current) {
+		return nil
+	}
+	base := "/spaces/" + string(p.Space.ID)
+	tabs := []Link{{Name: "General", URL: base}, {Name: "Git remote", URL: base + "/remote"}}
+	if p.Space.Role == space.Owner {
+		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
+	}
+	for i := range tabs {
+		tabs[i].Here = v.R.URL.Path == tabs[i].URL
+	}
+	return tabs
 }
 
 const (

@@ -54,6 +54,12 @@ export async function open(browser, options = {}) {
   return { context, page, complaints };
 }
 
+// signOut presses the button in the menu of the person.
+export async function signOut(page) {
+  await page.getByRole('button', { name: /^account of/i }).click();
+  await page.getByRole('banner').getByRole('button', { name: /^sign out/i }).click();
+}
+
 // shown tells whether a picture is shown, once it has been asked for: one far
 // down a page is not at first.
 export function shown(picture) {
