@@ -10,7 +10,6 @@ import (
 type Link struct {
 	Name, URL, Icon string
 	Here            bool // the page that is shown
-	Risky           bool // what the link leads to deletes something
 }
 
 // Node is a file or directory of the part tree.

@@ -30,7 +30,7 @@ func TestTheme(t *testing.T) {
 		}
 	}
 	want(t, "another", b.send("/theme", url.Values{"theme": {`dark"><script>`}}), http.StatusBadRequest)
-	b.cookies["__Host-satchel-theme"] = `dark"><script>`
+	b.cookies["__Host-satchel-theme"] = "dark light"
 	if got := scheme(); got != "light dark" {
 		t.Errorf("a planted cookie gives %q", got)
 	}

@@ -31,6 +31,11 @@ func writesTimes(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && timeJS.MatchString(attr(n, "src"))
 }
 
+// runsFrame reports whether an element is the script of the frame.
+func runsFrame(n *html.Node) bool {
+	return n.Data == "script" && n.FirstChild == nil && shellJS.MatchString(attr(n, "src"))
+}
+
 func attr(n *html.Node, key string) string {
 	for _, a := range n.Attr {
 		if a.Key == key {
@@ -96,7 +101,7 @@ func checkScripts(t *testing.T, who string, a answer) {
 		switch {
 		case writesTimes(n):
 			times = true
-		case n.FirstChild == nil && shellJS.MatchString(attr(n, "src")):
+		case runsFrame(n):
 			frame = true
 		default:
 			others = true

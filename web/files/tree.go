@@ -89,7 +89,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	}
 	body.Done, body.BundleName = doneWords(v), archiveName(l.Space)+".bundle"
 	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+web.AtQuery(l.At)
-	if body.Write {
+	if body.Write && body.Root {
 		body.Bring = base + "/bring"
 	}
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {

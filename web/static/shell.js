@@ -1,5 +1,5 @@
 // The palette, which goes to a page or a file or searches, and menus that close when
-// one leaves them. Both are conveniences: the links of the sidebar do the same.
+// one leaves them.
 (() => {
   'use strict';
   // Only the frame is read: what is inside <main> may be somebody else's text.
@@ -10,11 +10,10 @@
     for (const d of document.querySelectorAll('details.menu[open]')) if (!d.contains(e.target)) d.open = false;
   });
   document.addEventListener('keydown', (e) => {
-    if (e.key !== 'Escape') return;
-    for (const d of document.querySelectorAll('details.menu[open]')) {
-      d.open = false;
-      d.querySelector('summary').focus();
-    }
+    const d = e.key === 'Escape' && document.querySelector('details.menu[open]');
+    if (!d) return;
+    d.open = false;
+    d.querySelector('summary').focus();
   });
   if (!link || !window.HTMLDialogElement) return;
 
@@ -25,7 +24,7 @@
     return e;
   };
   const input = make('input', {
-    type: 'search', name: 'q', role: 'combobox', autocomplete: 'off', spellcheck: 'false', maxlength: '1000', placeholder: 'Search or jump to…',
+    type: 'text', enterkeyhint: 'go', role: 'combobox', autocomplete: 'off', spellcheck: 'false', maxlength: '1000', placeholder: 'Search or jump to…',
     'aria-label': 'Search or jump to', 'aria-expanded': 'true', 'aria-controls': 'palette-list', 'aria-autocomplete': 'list',
   });
   const list = make('ul', { id: 'palette-list', role: 'listbox', 'aria-label': 'Results' });
@@ -33,8 +32,8 @@
   const dialog = make('dialog', { class: 'palette', 'aria-label': 'Search or jump to' }, input, list, status);
   document.body.append(dialog);
 
-  const places = [...side.querySelectorAll('nav a, #person a, #spaces a')].map((a) => ({
-    name: a.textContent.trim().replace(/\s+/g, ' '), url: a.href, icon: a.querySelector('svg'), hint: a.closest('#spaces') ? 'Space' : 'Page',
+  const places = [...side.querySelectorAll('nav a, #nav-person a, #nav-spaces a')].map((a) => ({
+    name: a.textContent.trim().replace(/\s+/g, ' '), url: a.href, icon: a.querySelector('svg'), hint: a.closest('#nav-spaces') ? 'Space' : 'Page',
   }));
   let shown = [];
   let at = 0;
@@ -76,14 +75,12 @@
     try {
       await new Promise((done) => { setTimeout(done, 80); });
       if (mine !== asked) return;
-      const answer = await fetch(`${link.dataset.jump}?q=${encodeURIComponent(q)}`, { credentials: 'same-origin', redirect: 'error' });
+      const answer = await fetch(`${link.dataset.jump}?q=${encodeURIComponent(q)}`, { redirect: 'error' });
       const { files: found } = await answer.json();
       if (mine !== asked || !found?.length) return;
       files = found.map((f) => ({ name: f.path, url: f.url, icon: places.find((p) => p.name === 'Files')?.icon, hint: 'File' }));
       show();
-    } catch {
-      // Without an answer there are the pages and the search.
-    }
+    } catch { /* the pages and the search are left */ }
   };
 
   const open = () => {
