@@ -32,7 +32,7 @@ describe('the frame of the pages', { skip: missing }, () => {
   }
 
   test('the parts look as they should, in both themes', async (t) => {
-    const { page } = await signedIn({ viewport: { width: 960, height: 800 } });
+    const { page } = await signedIn({ viewport: { width: 960, height: 800 }, deviceScaleFactor: 0.5 });
     const answer = await page.goto('/styleguide');
     if (answer.status() === 404 && !process.env.CI) return t.skip(`${development} is no development build`);
     await judge(page, 'styleguide');

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"strings"
 )
 
 // iconFiles are the icons that pages use: the inner elements of the files of lucide-static
@@ -18,5 +19,5 @@ func icon(name string) (template.HTML, error) {
 	if err != nil {
 		return "", fmt.Errorf("there is no icon %q", name)
 	}
-	return template.HTML(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">` + string(body) + `</svg>`), nil
+	return template.HTML(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">` + strings.TrimSpace(string(body)) + `</svg>`), nil
 }

@@ -1,5 +1,5 @@
 // Compares pictures of pages with those in e2e/pictures. Fonts differ a little between
-// machines, so a picture is compared in squares of 8 pixels: the average colour of a square may
+// machines, so a picture is compared in squares of 4 pixels: the average colour of a square may
 // differ by a tenth, and two of a hundred squares may differ by more.
 // E2E_UPDATE=1 writes the pictures instead.
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ const known = join(import.meta.dirname, '../pictures');
 // looksLike fails unless the picture of a locator is like the known one of that name.
 // browser opens the blank page on which they are compared.
 export async function looksLike(browser, locator, name) {
-  const now = await locator.screenshot({ animations: 'disabled', scale: 'css' });
+  const now = await locator.screenshot({ animations: 'disabled', scale: 'device' });
   writeFileSync(join(screenshots(), `${name}.png`), now);
   const file = join(known, `${name}.png`);
   if (process.env.E2E_UPDATE) {
@@ -24,7 +24,7 @@ export async function looksLike(browser, locator, name) {
   const context = await browser.newContext();
   const page = await context.newPage();
   const different = await page.evaluate(async (pictures) => {
-    const side = 8;
+    const side = 4;
     const squares = await Promise.all(pictures.map(async (data) => {
       const image = new Image();
       image.src = `data:image/png;base64,${data}`;
