@@ -104,6 +104,8 @@ export async function judge(page, name) {
     await page.screenshot({ path: join(screenshots(), `${name}-${width}-${colorScheme}.png`), fullPage: true, animations: 'disabled' });
     const scrolls = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (scrolls > 0) found.push(`${name}, ${width} px: ${scrolls} px wider than the window`);
+    // The bars of the frame cover what one can scroll out from under them, so axe sees all of the page at once.
+    await page.setViewportSize({ width, height: Math.max(800, await page.evaluate(() => document.documentElement.scrollHeight)) });
     found.push(...(await axe(page)).map((v) => `${name}, ${width} px, ${colorScheme}: ${v}`));
   }
   await page.emulateMedia({ colorScheme: null });
