@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { authenticator, judge, launch, missing, open, screenshots } from './lib/browser.mjs';
+import { authenticator, judge, launch, missing, open, screenshots, signOut } from './lib/browser.mjs';
 import { Provider, connect, sdks } from './lib/oauth-sdk.mjs';
 import { allow, awaitRedirect, cleanup, deny, rpc, serve } from './lib/oauth.mjs';
 
@@ -91,7 +91,7 @@ describe('first use in Chromium', { skip: missing }, () => {
 
     const before = (await context.cookies()).find((c) => c.name === 'satchel');
     assert.ok(before.httpOnly && before.sameSite === 'Lax');
-    await page.getByRole('button', { name: /^sign out/i }).first().click();
+    await signOut(page);
     await page.waitForURL((u) => u.pathname === '/signin');
     await page.getByRole('button', { name: /passkey/i }).click();
     await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
@@ -128,14 +128,14 @@ describe('first use in Chromium', { skip: missing }, () => {
     await both('/account', /add a passkey/i);
     for (const key of keys) assert.equal((await key.credentials()).length, 1);
     await page.goto('/account');
-    await page.getByRole('button', { name: /^sign out/i }).first().click();
+    await signOut(page);
     await page.waitForURL((u) => u.pathname === '/signin');
     await both('/signin', /passkey/i);
     for (const tab of tabs) assert.equal((await tab.goto('/account')).url(), `${s.issuer}/account`);
 
     // A page of sign-in that is older than the session goes on to where it led.
     await page.goto('/account');
-    await page.getByRole('button', { name: /^sign out/i }).first().click();
+    await signOut(page);
     await page.waitForURL((u) => u.pathname === '/signin');
     await tabs[1].goto('/signin?return=/connect');
     await page.getByRole('button', { name: /passkey/i }).click();

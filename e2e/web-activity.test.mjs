@@ -4,7 +4,7 @@
 // that fails. The AI is a real client with a real sandbox, the remote real git.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { judge, launch, missing, open, screenshots } from './lib/browser.mjs';
+import { judge, launch, missing, open, screenshots, signOut } from './lib/browser.mjs';
 import { sdkV1 } from './lib/clients.mjs';
 import { git } from './lib/git.mjs';
 import { GitServer } from './lib/git-server.mjs';
@@ -143,9 +143,9 @@ describe('activity in Chromium', { skip: missing }, () => {
       assert.equal(await page.locator('input[name="from"]:checked').count() + await page.locator('input[name="to"]:checked').count(), 2);
       await judge(page, `history-${timezoneId.slice(8)}`);
 
-      // A page that shows what somebody wrote runs this script and no other.
+      // A page that shows what somebody wrote runs this script and that of the frame.
       const files = await page.goto(`${space}/files/knowledge/far.md`);
-      assert.match(files.headers()['content-security-policy'], /script-src [^ ;]+\/static\/time\.js$/);
+      assert.match(files.headers()['content-security-policy'], /script-src [^ ;]+\/static\/time\.js [^ ;]+\/static\/shell\.js; connect-src [^ ;]+\/jump$/);
       const [ago, title] = await page.locator('.last time').evaluate((e) => [e.textContent, e.title]);
       assert.match(ago, /^just now$|ago$/);
       assert.match(title, /^\d+ \S+ \d{4}, \d\d:\d\d \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)$/);
@@ -314,7 +314,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     assert.equal(state, 'text/event-stream');
     const other = await p.context.newPage();
     await other.goto('/account');
-    await other.getByRole('banner').getByRole('button', { name: /^sign out/i }).click();
+    await signOut(other);
     await other.getByRole('heading', { level: 1, name: 'Sign out?' }).waitFor();
     await other.getByRole('main').getByRole('button', { name: /sign out/i }).click();
     await other.waitForURL((u) => u.pathname === '/signin');

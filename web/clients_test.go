@@ -16,7 +16,7 @@ import (
 
 // section returns the part of a page under a heading.
 func section(a answer, id string) string {
-	_, s, _ := strings.Cut(a.body, `<section aria-labelledby="`+id+`">`)
+	_, s, _ := strings.Cut(a.body, `<section aria-labelledby="`+id+`"`)
 	s, _, _ = strings.Cut(s, "</section>")
 	return s
 }

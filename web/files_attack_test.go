@@ -121,7 +121,8 @@ func runs(t *testing.T, page string) string {
 		if n.Type != html.ElementNode {
 			continue
 		}
-		if !writesTimes(n) && slices.Contains([]string{"script", "iframe", "object", "embed", "base", "style", "svg", "math"}, n.Data) {
+		icon := n.Data == "svg" && attr(n, "class") == "icon" // of the templates: a text cannot have a class
+		if !writesTimes(n) && !runsFrame(n) && !icon && slices.Contains([]string{"script", "iframe", "object", "embed", "base", "style", "svg", "math"}, n.Data) {
 			return n.Data
 		}
 		for _, a := range n.Attr {
@@ -172,7 +173,7 @@ func TestScriptInWhatOthersWrote(t *testing.T) {
 		if m := runs(t, a.body); m != "" {
 			t.Errorf("%s holds %q", p, m)
 		}
-		if csp := a.Header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || strings.Contains(strings.ReplaceAll(csp, theTimes, ""), "script-src") || a.Header.Get("X-Frame-Options") != "DENY" {
+		if csp := a.Header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || strings.Contains(theFrame.ReplaceAllString(csp, ""), "script-src") || a.Header.Get("X-Frame-Options") != "DENY" {
 			t.Errorf("%s: %s", p, csp)
 		}
 	}

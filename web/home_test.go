@@ -239,7 +239,7 @@ func TestDoneWords(t *testing.T) {
 		"/account?done=passkey": "The passkey was added.", "/account/keys?done=revoked": "The key was revoked.", "/spaces/" + string(w.space.ID) + "?done=role": "The role was changed.",
 		"/account?done=role": "", "/account?done=Send+me+money": "", "/?done=passkey": "",
 	} {
-		_, said, ok := strings.Cut(b.get(page).body, `<div class="note" role="status"><p>`)
+		_, said, ok := strings.Cut(b.get(page).body, `<p role="status">`)
 		if ok != (done != "") || !strings.HasPrefix(said, done) {
 			t.Errorf("%s says %.40q", page, said)
 		}

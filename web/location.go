@@ -57,7 +57,7 @@ func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 		return nil
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
+		Bare: true, Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
@@ -80,7 +80,7 @@ func (s *Site) OfferToSend(v *Visit, location string) error {
 		return err
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u)}, //nolint:gosec // mayLeaveFor checked it
+		Bare: true, Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u)}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
@@ -141,6 +141,6 @@ func (s *Site) SendToProvider(v *Visit, location string) error {
 		return nil
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Title: "Redirecting", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
+		Bare: true, Title: "Redirecting", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
 	})
 }

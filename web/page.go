@@ -34,15 +34,18 @@ type Page struct {
 	Problem, Field string
 	// Done confirms the last action, above the rest of the page.
 	Done string
-	// Current is the path of the page in the navigation.
+	// Current names the place in the navigation; see shellOf.
 	Current string
+	// Bare leaves out the navigation: the page asks one question.
+	Bare bool
 
 	// Site.Page sets the remaining fields.
 	User    string
 	In      bool
 	Admin   bool
-	Spaces  int           // how many spaces the person has
 	Nav     *service.View // the space in the navigation; nil if there is none
+	Shell   *shell        // the navigation; nil if the page has none
+	Theme   string        // "light", "dark" or "" for the system's
 	Waiting int           // files of the space that wait for the person's review
 	Failing int           // sources of the person that do not follow their upstream
 	Form    string        // the token of forms
@@ -52,16 +55,16 @@ type Page struct {
 
 // Page answers with a page.
 func (s *Site) Page(v *Visit, status int, name string, p Page) error {
-	p.In, p.Version = v.In, s.Version
+	p.In, p.Version, p.Theme = v.In, s.Version, s.themeOf(v.R)
 	if v.In {
 		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, formToken(v.Secret)
 		p.Nav, p.Waiting = p.Space, Waiting(v.R.Context(), p.Space)
 		// If the database fails, the error page is shown without the navigation.
-		if all, err := s.Spaces(v); err == nil && len(all) > 0 {
-			p.Spaces = len(all)
-			if p.Nav == nil {
+		if all, err := s.Spaces(v); err == nil && !p.Bare {
+			if len(all) > 0 && p.Nav == nil {
 				p.Nav = &all[0]
 			}
+			p.Shell = shellOf(v, &p, all)
 		}
 		p.Failing, _ = s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
 	}
@@ -87,20 +90,35 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	if p.FormsTo != "" {
 		forms += " " + p.FormsTo
 	}
-	scripts := ""
-	switch {
-	case p.Script || len(p.Scripts) > 0:
-		scripts = policyScript
-	case t.times:
-		// Such pages may show other people's text, so they run only this file.
-		scripts = "; script-src " + s.URL("/static/"+timeScript)
-	}
-	h.Set("Content-Security-Policy", policy(scripts, forms))
+	h.Set("Content-Security-Policy", policy(s.scriptsOf(&p), forms))
 	v.W.WriteHeader(status)
 	if v.R.Method != http.MethodHead {
 		_, _ = v.W.Write(b.Bytes()) // fails only if the browser is gone
 	}
 	return nil
+}
+
+// scriptsOf returns the directives for the scripts of a page. A page without scripts of its
+// own may show other people's text, so only the files of the layout run, and the palette
+// may only ask for names of files.
+func (s *Site) scriptsOf(p *Page) string {
+	if p.Script || len(p.Scripts) > 0 {
+		return policyScript
+	}
+	from, to := "", ""
+	if p.Times != "" {
+		from += " " + s.URL("/static/"+timeScript)
+	}
+	if p.Shell != nil {
+		from += " " + s.URL("/static/"+shellScript)
+		if p.Shell.Jump != "" {
+			to = "; connect-src " + s.URL(p.Shell.Jump)
+		}
+	}
+	if from == "" {
+		return ""
+	}
+	return "; script-src" + from + to
 }
 
 // PageError is an error with its own page.

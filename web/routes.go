@@ -55,6 +55,15 @@ func (s *Site) HandleAdmin(path, name string, h Handler) {
 	s.Handle("GET "+path, LimitPage, Admins, h)
 }
 
+// adminTabs returns the tabs of the pages for admins; the page at path is shown.
+func (s *Site) adminTabs(path string) []Link {
+	var out []Link
+	for _, p := range s.adminPages {
+		out = append(out, Link{Name: p.Name, URL: p.Path, Here: p.Path == path})
+	}
+	return out
+}
+
 // HandleLarge adds a page that accepts forms of up to max bytes from people for whom may returns
 // no error, and of the usual size from everybody else.
 func (s *Site) HandleLarge(pattern string, max int64, may, h Handler) {
@@ -83,6 +92,7 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)
+	s.Handle("POST /theme", LimitPage, SignedIn, s.chooseTheme)
 }
 
 // serve wraps the handler of a page with the checks of every page. body is the maximum

@@ -35,7 +35,7 @@ func TestTheListOfSources(t *testing.T) {
 	if got := tone(list); got != "good" {
 		t.Errorf("the state is %q", got)
 	}
-	lacks(t, "a list without trouble", list, `class="badge"`)
+	lacks(t, "a list without trouble", list, `class="badge bad"`)
 	f.upstream.Inject(func(remotetest.Request) remotetest.Fault { return remotetest.NotFound() })
 	if r := f.sync(); r.State != space.SyncGone {
 		t.Fatalf("%+v", r)
@@ -43,8 +43,8 @@ func TestTheListOfSources(t *testing.T) {
 	if got := tone(eve.get("/library").body); got != "bad" {
 		t.Errorf("the state after a failure is %q", got)
 	}
-	contains(t, "the navigation of an admin", f.as(f.ada).get("/account").body, `<span class="badge">1<`)
-	lacks(t, "the navigation of a reader", eve.get("/account").body, `class="badge"`)
+	contains(t, "the navigation of an admin", f.as(f.ada).get("/account").body, `<span class="badge bad">1<`)
+	lacks(t, "the navigation of a reader", eve.get("/account").body, `class="badge bad"`)
 }
 
 // Admins manage sources that they do not read. Nobody else learns of them.

@@ -21,7 +21,7 @@ type pageTemplate struct {
 	times bool // the page prints times
 }
 
-// baseTemplate parses the layout and the kit's fragments.
+// baseTemplate parses the layout, the parts and the kit's fragments.
 func (s *Site) baseTemplate() (err error) {
 	labels := map[string]string{}
 	for _, p := range s.Providers() {
@@ -35,10 +35,14 @@ func (s *Site) baseTemplate() (err error) {
 		"span":       Span,
 		"device":     DeviceOf,
 		"method":     func(m string) string { return method(m, labels) },
-		"adminpages": func() []AdminPage { return s.adminPages },
+		"adminpages": s.adminTabs,
+		"icon":       icon,
+		"args":       partArgs,
+		"links":      partLinks,
+		"initial":    initial,
 		"short":      func(text string) string { return Shorten(text, 80) },
 		"path":       func(p any) string { return ShownPath(fmt.Sprint(p), 120) }, // a string or a space.Path
-	}).ParseFS(files, "templates/layout.html", "templates/"+fragments)
+	}).ParseFS(files, "templates/layout.html", "templates/shell.html", "templates/parts.html", "templates/"+fragments)
 	return err
 }
 
@@ -52,7 +56,7 @@ func (s *Site) AddTemplates(fsys fs.FS) error {
 	}
 	for _, f := range list {
 		name := strings.TrimSuffix(path.Base(f), ".html")
-		if path.Base(f) == fragments || name == "layout" {
+		if path.Base(f) == fragments || name == "layout" || name == "shell" || name == "parts" {
 			continue
 		}
 		if _, ok := s.templates[name]; ok {

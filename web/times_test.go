@@ -22,12 +22,19 @@ var (
 	aTime    = regexp.MustCompile(`\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\b|\b\d\d:\d\d(?::\d\d)? UTC\b|\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d`)
 	aDay     = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 	timeJS   = regexp.MustCompile(`^/static/time\.js\?[0-9a-f]+$`)
-	theTimes = "script-src " + issuer + "/static/time.js"
+	shellJS  = regexp.MustCompile(`^/static/shell\.js\?[0-9a-f]+$`)
+	jumpAt   = regexp.MustCompile(` data-jump="(/spaces/[^"/]+/jump)"`)
+	theFrame = regexp.MustCompile(`script-src(?: ` + regexp.QuoteMeta(issuer) + `/static/(?:time|shell)\.js)+(?:; connect-src ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/jump)?`)
 )
 
 // writesTimes reports whether an element is the script that converts times.
 func writesTimes(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && timeJS.MatchString(attr(n, "src"))
+}
+
+// runsFrame reports whether an element is the script of the frame.
+func runsFrame(n *html.Node) bool {
+	return n.Data == "script" && n.FirstChild == nil && shellJS.MatchString(attr(n, "src"))
 }
 
 func attr(n *html.Node, key string) string {
@@ -81,23 +88,40 @@ func timesOf(t *testing.T, who, page string) (out []*html.Node) {
 }
 
 // checkScripts compares the scripts of a page with its policy. If the page only has the
-// script for times, nothing else runs.
+// scripts for times and for the frame, nothing else runs, and they reach only the names of
+// files.
 func checkScripts(t *testing.T, who string, a answer) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(a.body))
 	must(t, err)
-	var times, others bool
+	var times, frame, others bool
 	for n := range root.Descendants() {
-		if n.Data == "script" && n.Type == html.ElementNode {
-			times, others = times || writesTimes(n), others || !writesTimes(n)
+		if n.Data != "script" || n.Type != html.ElementNode {
+			continue
+		}
+		switch {
+		case writesTimes(n):
+			times = true
+		case runsFrame(n):
+			frame = true
+		default:
+			others = true
 		}
 	}
 	want := ""
 	switch {
 	case others:
 		want = "script-src 'self'; connect-src 'self'"
-	case times:
-		want = theTimes
+	case times || frame:
+		if want = "script-src"; times {
+			want += " " + issuer + "/static/time.js"
+		}
+		if frame {
+			want += " " + issuer + "/static/shell.js"
+		}
+		if m := jumpAt.FindStringSubmatch(a.body); m != nil {
+			want += "; connect-src " + issuer + m[1]
+		}
 	}
 	_, got, _ := strings.Cut(a.Header.Get("Content-Security-Policy"), "script-src ")
 	if got != strings.TrimPrefix(want, "script-src ") {

@@ -54,6 +54,12 @@ export async function open(browser, options = {}) {
   return { context, page, complaints };
 }
 
+// signOut presses the button in the menu of the person.
+export async function signOut(page) {
+  await page.getByRole('button', { name: /^account of/i }).click();
+  await page.getByRole('banner').getByRole('button', { name: /^sign out/i }).click();
+}
+
 // shown tells whether a picture is shown, once it has been asked for: one far
 // down a page is not at first.
 export function shown(picture) {
@@ -98,6 +104,8 @@ export async function judge(page, name) {
     await page.screenshot({ path: join(screenshots(), `${name}-${width}-${colorScheme}.png`), fullPage: true, animations: 'disabled' });
     const scrolls = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (scrolls > 0) found.push(`${name}, ${width} px: ${scrolls} px wider than the window`);
+    // The bars of the frame cover what one can scroll out from under them, so axe sees all of the page at once.
+    await page.setViewportSize({ width, height: Math.max(800, await page.evaluate(() => document.documentElement.scrollHeight)) });
     found.push(...(await axe(page)).map((v) => `${name}, ${width} px, ${colorScheme}: ${v}`));
   }
   await page.emulateMedia({ colorScheme: null });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { Server, remove, satchel, tempDir } from './server.mjs';
+import { Server, binary, remove, satchelAs, tempDir } from './server.mjs';
 import { until } from './until.mjs';
 
 // cleanup collects what is to be done at the end, wherever it was begun; its run
@@ -25,10 +25,11 @@ export function cleanup() {
 }
 
 // serve starts a server in a directory of its own, without sandboxes, until the
-// end. lifetime is an access token's.
-export async function serve(later, { lifetime = '7d', env = {} } = {}) {
+// end. lifetime is an access token's, and program is another binary.
+export async function serve(later, { lifetime = '7d', env = {}, program = binary } = {}) {
   const data = tempDir('satchel-auth-');
   const server = new Server(data, {
+    program,
     env: {
       SATCHEL_SANDBOX_RUNTIME: 'none', SATCHEL_AUTH_ACCESS_LIFETIME: lifetime,
       // The tests come all from one address, faster than people do.
@@ -44,9 +45,9 @@ export async function serve(later, { lifetime = '7d', env = {} } = {}) {
   const issuer = `http://localhost:${server.port}`;
   return {
     data, server, issuer, mcp: `${issuer}/mcp`,
-    run: (...args) => satchel(data, ...args),
+    run: (...args) => satchelAs({ program }, data, ...args),
     // link is a one-time link with which the first admin, or USER, signs in.
-    link: (...args) => satchel(data, 'login-link', ...args).url,
+    link: (...args) => satchelAs({ program }, data, 'login-link', ...args).url,
   };
 }
 

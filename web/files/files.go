@@ -32,6 +32,7 @@ func Register(site *web.Site) error {
 	get("files/{path...}", s.showFile)
 	get("raw/{path...}", s.rawFile)
 	get("search", s.showSearch)
+	get("jump", s.jump)
 	get("download/{kind}", s.download)
 	get("edit/{path...}", s.showEdit)
 	get("new", s.showNew)

@@ -48,7 +48,7 @@ type treePage struct {
 
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
-	Bundle, BundleName, Zip                    string
+	Bundle, BundleName, Zip, Bring             string
 	Done                                       string // confirms what the visitor just did
 }
 
@@ -89,6 +89,9 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	}
 	body.Done, body.BundleName = doneWords(v), archiveName(l.Space)+".bundle"
 	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+web.AtQuery(l.At)
+	if body.Write && body.Root {
+		body.Bring = base + "/bring"
+	}
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func New(o web.Options) (*web.Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, register := range []func(*web.Site) error{
+	for _, register := range append(development(), []func(*web.Site) error{
 		signin.Register,
 		account.Register,
 		connect.Register,
@@ -36,7 +36,7 @@ func New(o web.Options) (*web.Site, error) {
 		remote.Register,
 		spaces.Register,
 		admin.Register,
-	} {
+	}...) {
 		if err := register(s); err != nil {
 			s.Close()
 			return nil, err

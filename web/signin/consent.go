@@ -125,7 +125,7 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 	body.AsksWrite = slices.Contains(req.Scopes, space.ScopeWrite)
 	body.CanWrite = body.AsksWrite && slices.ContainsFunc(body.Spaces, func(c spaceChoice) bool { return !c.ReadOnly() })
 	body.SomeRead = slices.ContainsFunc(body.Spaces, spaceChoice.ReadOnly)
-	p := web.Page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
+	p := web.Page{Title: "Connect an application", Bare: true, Body: body, Problem: problem, Field: "space"}
 	if u, err := url.Parse(req.RedirectURI); err == nil {
 		p.FormsTo = web.FormSources(u)
 	}

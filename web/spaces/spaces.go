@@ -75,7 +75,7 @@ func (s *pages) showSpace(v *web.Visit) error {
 	all := v.R.URL.Query().Has("all")
 	body.Members, body.MoreMembers = web.FirstOf(body.Members, all)
 	body.Invitations, body.MoreInvitations = web.FirstOf(body.Invitations, all)
-	return s.Page(v, http.StatusOK, "space", web.Page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, words)})
+	return s.Page(v, http.StatusOK, "space", web.Page{Title: "The space " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, words)})
 }
 
 // inviteToSpace handles POST /spaces/{id}/invite.

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+)
+
+// shell is the frame around the pages of a signed-in person.
+type shell struct {
+	Label  string // of the person
+	Spaces []spaceLink
+	More   int // count of spaces that Spaces leaves out
+	// First are the places that a phone shows in its bar; Rest are the others, and Below
+	// those under them.
+	First, Rest, Below []Link
+	Search, Jump       string // addresses of the search and of the names for the palette; "" without a space
+	Account            bool   // the page is about the account
+	Settings           []Link // the tabs of a space's settings; nil on other pages
+}
+
+type spaceLink struct {
+	service.View
+	URL  string
+	Here bool
+}
+
+// shellScript runs on every page with the frame: it opens the palette and closes menus.
+const shellScript = "shell.js"
+
+// switcherSpaces limits the spaces in the space switcher.
+const switcherSpaces = 8
+
+// shellOf returns the frame of a page. The person may have no space.
+func shellOf(v *Visit, p *Page, all []service.View) *shell {
+	sh := &shell{Label: v.User.Display, Account: p.Current == "/account"}
+	if sh.Label == "" {
+		sh.Label = v.User.Name
+	}
+	link := func(name, to, icon string, current ...string) Link {
+		return Link{Name: name, URL: to, Icon: icon, Here: slices.Contains(current, p.Current)}
+	}
+	sh.First = []Link{link("Home", "/", "house", "home")}
+	if p.Nav != nil {
+		base := "/spaces/" + string(p.Nav.ID)
+		sh.Search, sh.Jump = base+"/search", base+"/jump"
+		sh.First = append(sh.First, link("Files", base+"/files/", "folder", "files"), link("Search", base+"/search", "search", "search"), link("Memory", base+"/memory", "bookmark", "memory"))
+		sh.Rest = append(sh.Rest, link("Activity", base+"/activity", "activity", "activity"))
+		sh.Below = append(sh.Below, link("Settings", base, "settings", "space", "remote", "github", "bring"))
+		sh.Settings = settingsTabs(v, p)
+	}
+	sources := link("Sources", "/library", "library", "library")
+	sources.Trouble = p.Failing
+	sh.Rest = append(sh.Rest, sources)
+	sh.Below = append([]Link{link("Connect", "/connect", "plug", "connect")}, sh.Below...)
+	if p.Admin {
+		sh.Below = append(sh.Below, link("Admin", "/admin", "shield", "/admin"))
+	}
+	// The switcher leads to the same kind of page in the other space.
+	page := "/files/"
+	switch p.Current {
+	case "search", "activity", "memory":
+		page = "/" + p.Current
+	case "space":
+		page = ""
+	}
+	for i := range all[:min(len(all), switcherSpaces)] {
+		sh.Spaces = append(sh.Spaces, spaceLink{all[i], "/spaces/" + string(all[i].ID) + page, p.Nav != nil && all[i].ID == p.Nav.ID})
+	}
+	sh.More = len(all) - len(sh.Spaces)
+	return sh
+}
+
+// settingsTabs returns the tabs of the settings of the page's space.
+func settingsTabs(v *Visit, p *Page) []Link {
+	if p.Space == nil || !slices.Contains([]string{"space", "remote", "github"}, p.Current) {
+		return nil
+	}
+	base := "/spaces/" + string(p.Space.ID)
+	tabs := []Link{{Name: "General", URL: base}, {Name: "Git remote", URL: base + "/remote"}}
+	if p.Space.Role == space.Owner {
+		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
+	}
+	for i := range tabs {
+		tabs[i].Here = v.R.URL.Path == tabs[i].URL
+	}
+	return tabs
+}
+
+const (
+	themeCookie   = "satchel-theme"
+	themeLifetime = 400 * 24 * time.Hour // browsers keep no cookie for longer
+)
+
+// themeOf returns "light" or "dark" if the person chose one, or "" for the system's theme.
+func (s *Site) themeOf(r *http.Request) string {
+	all := r.CookiesNamed(s.CookieName(themeCookie))
+	if len(all) != 1 || all[0].Value != "light" && all[0].Value != "dark" {
+		return ""
+	}
+	return all[0].Value
+}
+
+// chooseTheme handles POST /theme.
+func (s *Site) chooseTheme(v *Visit) error {
+	theme := v.R.PostFormValue("theme")
+	switch theme {
+	case "light", "dark":
+	case "system":
+		theme = "" // no cookie
+	default:
+		return fault.New(fault.Invalid, "The theme must be light, dark or system.")
+	}
+	s.SetCookie(v.W, themeCookie, theme, s.Now().Add(themeLifetime))
+	return s.See(v, s.cameFrom(v.R))
+}
+
+// cameFrom returns the address of the page that sent a form, or "/" if a browser cannot open
+// that address: it is also the address of a form.
+func (s *Site) cameFrom(r *http.Request) string {
+	from, err := url.Parse(r.Referer())
+	if err != nil || from.Host != s.Origin.Host {
+		return "/"
+	}
+	path := LocalPath(from.RequestURI())
+	to, err := url.Parse(path)
+	if err != nil {
+		return "/"
+	}
+	if _, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, Host: s.Origin.Host, URL: to}); pattern == "" || pattern == "/" {
+		return "/"
+	}
+	return path
+}
