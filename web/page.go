@@ -47,7 +47,6 @@ type Page struct {
 	Shell   *shell        // the navigation; nil if the page has none
 	Theme   string        // "light", "dark" or "" for the system's
 	Waiting int           // files of the space that wait for the person's review
-	Failing int           // sources of the person that do not follow their upstream
 	Form    string        // the token of forms
 	Times   string        // the address of the script for times; "" if the page has no times
 	Version string
@@ -64,9 +63,9 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 			if len(all) > 0 && p.Nav == nil {
 				p.Nav = &all[0]
 			}
-			p.Shell = shellOf(v, &p, all)
+			failing, _ := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
+			p.Shell = shellOf(v, &p, all, failing)
 		}
-		p.Failing, _ = s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
 	}
 	parsed, ok := s.templates[name]
 	if !ok {

@@ -36,8 +36,9 @@ const shellScript = "shell.js"
 // switcherSpaces limits the spaces in the space switcher.
 const switcherSpaces = 8
 
-// shellOf returns the frame of a page. The person may have no space.
-func shellOf(v *Visit, p *Page, all []service.View) *shell {
+// shellOf returns the frame of a page. The person may have no space. failing counts the person's
+// sources that need attention.
+func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 	sh := &shell{Label: v.User.Display, Account: p.Current == "/account"}
 	if sh.Label == "" {
 		sh.Label = v.User.Name
@@ -55,7 +56,7 @@ func shellOf(v *Visit, p *Page, all []service.View) *shell {
 		sh.Settings = settingsTabs(v, p)
 	}
 	sources := link("Sources", "/library", "library", "library")
-	sources.Trouble = p.Failing
+	sources.Trouble = failing
 	sh.Rest = append(sh.Rest, sources)
 	sh.Below = append([]Link{link("Connect", "/connect", "plug", "connect")}, sh.Below...)
 	if p.Admin {
