@@ -17,9 +17,9 @@ import (
 // maxPage is the largest page that ReadPages reads, in bytes.
 const maxPage = 4 << 20
 
-// ReadPages returns the pages in Markdown and reStructuredText of a directory or a .tar.gz archive that are below
-// under ("" for all), by path. It removes the first directory from each path in an archive,
-// because GitHub adds one. It does not follow links.
+// ReadPages returns the pages in Markdown and reStructuredText of a directory or a .tar.gz
+// archive that are below under ("" for all), by path. It removes the first directory from
+// each path in an archive, because GitHub adds one. It does not follow links.
 func ReadPages(file, under string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	wanted := func(name string) bool {
