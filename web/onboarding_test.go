@@ -228,7 +228,7 @@ func TestConnectPages(t *testing.T) {
 		"cursor": `href="cursor://anysphere.cursor-deeplink/mcp/install?config=`, "vscode": "code --add-mcp", "other": "streamable HTTP", "key": "Bearer YOUR_KEY",
 		"codex": "codex mcp add satchel --url", "gemini-cli": "gemini mcp add --transport http --scope user satchel",
 		"opencode": "opencode mcp auth satchel", "qwen-code": "qwen mcp add --transport http satchel", "copilot-cli": "copilot mcp add --transport http satchel",
-		"mcp-remote": "npx", "code": "SATCHEL_KEY",
+		"mcp-remote": "npx", "code": "SATCHEL_TOKEN",
 	} {
 		if !strings.Contains(index.body, `href="/connect/`+slug+`"`) {
 			t.Errorf("%s is not in the list", slug)

@@ -103,10 +103,13 @@ func (s *Service) reconfigure(ctx context.Context, a Actor, src space.Source, ha
 	if err != nil {
 		return false, false, err
 	}
-	if in.Every == nil {
-		usual := int64(syncs.DefaultEvery.Seconds())
-		setting.Every = &usual
+	every, err := syncs.EveryOf(setting)
+	if err != nil {
+		return false, false, err
 	}
+	// A source that somebody paused follows the file again.
+	seconds, paused := int64(every.Seconds()), false
+	setting.Every, setting.Paused = &seconds, &paused
 	title := in.Source.Title
 	if title == "" {
 		title = in.Source.ID
@@ -116,7 +119,7 @@ func (s *Service) reconfigure(ctx context.Context, a Actor, src space.Source, ha
 	if in.Source.Everybody {
 		users = nil
 	}
-	same := had.Origin == space.OriginFile && string(setting.Settings) == string(had.Settings) && *setting.Every == had.Every &&
+	same := had.Origin == space.OriginFile && string(setting.Settings) == string(had.Settings) && seconds == had.Every && !had.Paused &&
 		title == src.Title && in.Source.Description == src.Description && in.Source.Everybody == src.Everybody && slices.Equal(users, src.Users)
 	if same {
 		return false, false, nil

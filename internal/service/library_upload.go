@@ -73,6 +73,10 @@ func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSource
 			return UploadedToSource{}, err
 		}
 	}
+	// Receiving takes time, in which another source can get the ID.
+	if _, err := s.managed(ctx, a, "UploadToSource", in.ID); err != nil {
+		return UploadedToSource{}, err
+	}
 	run, err := s.syncs.Store(ctx, in.ID, up)
 	if err != nil {
 		return UploadedToSource{}, err

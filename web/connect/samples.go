@@ -2,7 +2,7 @@ package connect
 
 import "strings"
 
-// sample is a short program that uses the server with a key in SATCHEL_KEY.
+// sample is a short program that uses the server with a key in SATCHEL_TOKEN.
 type sample struct {
 	ID, Title string
 	Needs     string // installs what the program needs; empty for nothing
@@ -33,7 +33,7 @@ const client = await createMCPClient({
   transport: {
     type: 'http',
     url: '{MCP}',
-    headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_KEY}`" + ` },
+    headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_TOKEN}`" + ` },
   },
 })
 const tools = await client.tools() // for generateText({ model, tools, … })
@@ -46,7 +46,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 const client = new Client({ name: 'my-agent', version: '1.0.0' })
 await client.connect(new StreamableHTTPClientTransport(new URL('{MCP}'), {
-  requestInit: { headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_KEY}`" + ` } },
+  requestInit: { headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_TOKEN}`" + ` } },
 }))
 const answer = await client.callTool({ name: 'instructions', arguments: {} })
 console.log(answer.content[0].text)
@@ -59,7 +59,7 @@ const client = new MultiServerMCPClient({
   satchel: {
     transport: 'http',
     url: '{MCP}',
-    headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_KEY}`" + ` },
+    headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_TOKEN}`" + ` },
   },
 })
 const tools = await client.getTools() // for createAgent({ model, tools })
@@ -72,7 +72,7 @@ const samplePython = `import json, os, urllib.request
 request = urllib.request.Request(
     "{SEARCH}",
     data=json.dumps({"query": "tea"}).encode(),
-    headers={"Authorization": "Bearer " + os.environ["SATCHEL_KEY"], "Content-Type": "application/json"},
+    headers={"Authorization": "Bearer " + os.environ["SATCHEL_TOKEN"], "Content-Type": "application/json"},
 )
 for page in json.load(urllib.request.urlopen(request))["results"]:
     print(page["path"], page["title"])

@@ -62,7 +62,7 @@ func Resolve(s Setting) (Setting, error) {
 
 // Check checks a setting without using it. The error is that of Resolve.
 func Check(s Setting) error {
-	if _, err := everyOf(s); err != nil {
+	if _, err := EveryOf(s); err != nil {
 		return err
 	}
 	_, err := Resolve(s)
@@ -91,7 +91,9 @@ func merged(s Setting, found upstream.Upstream) (upstream.Upstream, error) {
 	return upstream.Open(s.Kind, b)
 }
 
-func everyOf(s Setting) (time.Duration, error) {
+// EveryOf returns the interval of a setting; 0 means that the source syncs on request only. The error is a
+// fault.Invalid if the kind does not allow the interval.
+func EveryOf(s Setting) (time.Duration, error) {
 	standard, least := DefaultEvery, MinEvery
 	switch s.Kind {
 	case upstream.Directory:
@@ -119,7 +121,7 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 	if err != nil {
 		return space.Source{}, err
 	}
-	every, err := everyOf(s)
+	every, err := EveryOf(s)
 	if err != nil {
 		return space.Source{}, err
 	}
@@ -149,53 +151,46 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 	m.mu.Lock()
 	e := m.entries[id]
+	if e != nil {
+		s.Kind = e.row.Kind
+	}
 	m.mu.Unlock()
 	if e == nil {
 		return sources.NotThere(id)
 	}
-	m.mu.Lock()
-	row := e.row
-	m.mu.Unlock()
-	s.Kind = row.Kind
-	if s.Every != nil {
-		every, err := everyOf(s)
-		if err != nil {
-			return err
-		}
-		if row.Every != every.Milliseconds() {
-			row.Every, row.Next = every.Milliseconds(), 0
-			if row.every() > 0 {
-				row.Next = database.Millis(m.o.Now().Add(every))
-			}
-		}
+	every, err := EveryOf(s)
+	if err != nil {
+		return err
 	}
-	if s.Paused != nil && *s.Paused != row.Paused {
-		row.Paused, row.Next = *s.Paused, 0
-		if row.every() > 0 {
-			row.Next = database.Millis(m.o.Now()) // it may have missed some syncs
-		}
-	}
+	var settings string
 	if len(s.Settings) > 0 {
 		resolved, err := Resolve(s)
 		if err != nil {
 			return err
 		}
-		if string(resolved.Settings) != row.Settings {
-			row.Settings, row.Trusted = string(resolved.Settings), s.Trusted
-			row.Version = ""
-			if !row.Paused {
-				row.Next = database.Millis(m.o.Now())
+		settings = string(resolved.Settings)
+	}
+	now := m.o.Now()
+	return m.alter(ctx, id, func(row *syncRow) {
+		if s.Every != nil && row.Every != every.Milliseconds() {
+			row.Every, row.Next = every.Milliseconds(), 0
+			if row.every() > 0 {
+				row.Next = database.Millis(now.Add(every))
 			}
 		}
-	}
-	if err := m.store(ctx, row); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	e.row = row
-	m.mu.Unlock()
-	m.rouse()
-	return nil
+		if s.Paused != nil && *s.Paused != row.Paused {
+			row.Paused, row.Next = *s.Paused, 0
+			if row.every() > 0 {
+				row.Next = database.Millis(now) // it may have missed some syncs
+			}
+		}
+		if settings != "" && settings != row.Settings {
+			row.Settings, row.Trusted, row.Version = settings, s.Trusted, ""
+			if !row.Paused {
+				row.Next = database.Millis(now)
+			}
+		}
+	})
 }
 
 // Remove ends the sync of a source, and unpublishes the source. Its space stays.

@@ -21,6 +21,8 @@ type openAPI struct {
 const (
 	// maxOpenAPI is more than the documents of the largest known APIs have, which is 12 MB.
 	maxOpenAPI = 16 << 20
+	// maxTags limits the tags of an operation.
+	maxTags = 20
 	// maxRefs bounds a chain of references.
 	maxRefs = 20
 	// openAPIVersion changes when the pages change, so that the next sync writes all pages again.
@@ -222,6 +224,7 @@ func (d *api) tags() (names []string, of map[string][]*apiOperation) {
 	}
 	for _, op := range d.operations {
 		tags := op.list("tags")
+		tags = tags[:min(len(tags), maxTags)] // operations can share one long list
 		if len(tags) == 0 {
 			tags = []*tree{nil}
 		}

@@ -228,3 +228,20 @@ func joined(from, link string) string {
 	}
 	return path.Join(path.Dir(from), plain)
 }
+
+// Many operations can share one long list of tags.
+func TestOpenAPITagsAreBounded(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString(`{"openapi": "3.1.0", "x": {"get": {"tags": [`)
+	for i := range 1000 {
+		fmt.Fprintf(&doc, `"t%d",`, i)
+	}
+	doc.WriteString(`"last"]}}, "paths": {"/a": {"$ref": "#/x"}, "/b": {"$ref": "#/x"}}}`)
+	body := doc.String()
+	env, u, _ := newDocument(t, "openapi", "", &body)
+	s := &sink{}
+	sync(t, env, u, s)
+	if n := strings.Count(string(s.content["index.md"]), "\n## t"); n != 20 {
+		t.Errorf("the index has %d tags", n)
+	}
+}

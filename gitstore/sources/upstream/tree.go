@@ -30,6 +30,9 @@ const (
 	// maxTreeParts is how many members and items all and list return. Many pages can refer to the
 	// same value, so its size counts as often as there are pages.
 	maxTreeParts = 20_000
+	// maxYAML limits a YAML document, in bytes. Its parser needs 100 times as much for many short
+	// values, before they are counted.
+	maxYAML = 4 << 20
 )
 
 var errTree = errors.New("the document has too many values, or is nested too deeply")
@@ -46,6 +49,9 @@ func parseTree(content []byte) (t *tree, err error) {
 		d := json.NewDecoder(bytes.NewReader(content))
 		d.UseNumber()
 		return jsonTree(d, maxTreeDepth, &left)
+	}
+	if len(content) > maxYAML {
+		return nil, fmt.Errorf("%w: YAML can have %d MB; convert it to JSON", errTree, maxYAML>>20)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(content, &doc); err != nil {

@@ -265,6 +265,27 @@ export interface paths {
         patch: operations["changeSource"];
         trace?: never;
     };
+    "/api/sources/{source}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a file to an uploaded source
+         * @description Adds the pages of a document or a .zip archive, and replaces those of an earlier file with the name. To create the source, add one of the kind upload.
+         */
+        post: operations["uploadFile"];
+        /** Remove a file from an uploaded source */
+        delete: operations["removeFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sync": {
         parameters: {
             query?: never;
@@ -823,6 +844,23 @@ export interface components {
             /** @description Files; 0 if upstream does not say. */
             total: number;
         };
+        Upload: {
+            /** @description Pages. */
+            added: number;
+            changed: number;
+            deleted: number;
+            files: components["schemas"]["UploadedFile"][];
+            source: components["schemas"]["Source"];
+        };
+        UploadedFile: {
+            name: string;
+            /** @description The page in the source, if the file became one. */
+            path?: string;
+            /** @description What to do. */
+            problem?: string;
+            /** @description Why the file was left out, such as needs_pandoc. */
+            reason?: string;
+        };
         Warning: {
             path: string;
             why: string;
@@ -972,7 +1010,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body is not uncompressed JSON in UTF-8. */
+        /** @description The body has another media type than the request says, or is compressed. */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -1604,6 +1642,81 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query: {
+                /** @description The name of the file, whose extension is its format, such as guides/start.pdf. */
+                name: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The source, and what became of each file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeFile: {
+        parameters: {
+            query: {
+                /** @description The path of the page in the source, or the name of the uploaded file. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The source. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -107,10 +107,11 @@ the source. The operator may also add addresses in private networks and director
 			line := progressLine{w: c.Stderr, shown: c.Watched}
 			defer line.clear()
 			return c.admin(ctx, func(s admin.Service) error {
-				if _, err := admin.Do(ctx, s, (*service.Service).AddSyncedSource, in); err != nil {
+				added, err := admin.Do(ctx, s, (*service.Service).AddSyncedSource, in)
+				if err != nil {
 					return err
 				}
-				x, err := admin.Do(service.WithProgress(ctx, line.show), s, (*service.Service).SyncSource, service.SyncSourceInput{ID: *id})
+				x, err := admin.Do(service.WithProgress(ctx, line.show), s, (*service.Service).SyncSource, service.SyncSourceInput{ID: added.ID})
 				line.clear()
 				if err != nil {
 					return err
