@@ -71,7 +71,7 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
   test('nothing is shared at first', async () => {
     bob = await person('bob');
     await bob.goto('/library');
-    await heading(bob, 'Library');
+    await heading(bob, 'Sources');
     await judge(bob, 'library-empty');
   });
 
@@ -117,7 +117,7 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
     await judge(bob, 'library-page');
     await bob.goto('/library');
     await button(bob, 'Update now How we work').click();
-    await heading(bob, 'Library');
+    await heading(bob, 'Sources');
   });
 
   test("another's client finds it, reads it and greps it", async () => {

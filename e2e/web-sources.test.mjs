@@ -124,7 +124,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     // With the keyboard alone.
     await admin.getByLabel('Address').focus();
     await admin.keyboard.press('Enter');
-    await admin.getByRole('heading', { name: 'What Satchel found' }).waitFor();
+    await admin.getByRole('heading', { name: 'Preview' }).waitFor();
     for (const text of ['Web site', '4 files', 'How we deploy']) await admin.getByText(text, { exact: true }).waitFor();
     assert.equal(await admin.getByLabel('Title').inputValue(), 'Localhost');
     await admin.getByLabel('Title').fill('Handbook');
@@ -189,7 +189,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await until('the page knows', async () => await state(admin).textContent() === 'Upstream is gone');
     await judge(admin, 'source-gone');
     await admin.goto('/library');
-    await admin.getByRole('link', { name: /Library 1 source needs attention/ }).waitFor();
+    await admin.getByRole('link', { name: /Sources 1 needs attention/ }).waitFor();
     await judge(admin, 'sources-trouble');
     gone = false;
   });
@@ -224,7 +224,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await heading(admin, /^Remove/);
     await judge(admin, 'source-remove');
     await button(admin, 'Yes, remove How we work').click();
-    await heading(admin, 'Library');
+    await heading(admin, 'Sources');
     assert.deepEqual(s.run('source', 'list'), []);
   });
 
@@ -233,7 +233,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await plainly.goto('/library/add');
     await plainly.getByLabel('Address').fill(address);
     await button(plainly, 'Show what is there').click();
-    await plainly.getByRole('heading', { name: 'What Satchel found' }).waitFor();
+    await plainly.getByRole('heading', { name: 'Preview' }).waitFor();
     await plainly.getByText('More settings').click();
     await plainly.getByLabel('Depth of links').fill('999');
     await button(plainly, 'Preview again').click();

@@ -113,7 +113,7 @@ func (s *pages) showLibrary(v *web.Visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	p := web.Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
+	p := web.Page{Title: "Sources", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
 	p.Done = web.DoneIn(v, map[string]string{"removed": "The source is removed."})
 	return s.Page(v, http.StatusOK, "library", p)
 }
@@ -209,7 +209,7 @@ func sharedRaw(x space.Source, p space.Path) string {
 }
 
 func sharedCrumbs(x space.Source, p space.Path) []web.Crumb {
-	out := []web.Crumb{{Name: "Library", URL: "/library"}}
+	out := []web.Crumb{{Name: "Sources", URL: "/library"}}
 	if p == "" {
 		return out
 	}

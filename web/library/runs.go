@@ -97,7 +97,7 @@ func (s *pages) showRun(v *web.Visit) error {
 		}
 		body.Files = append(body.Files, row)
 	}
-	return s.Page(v, http.StatusOK, "sourcerun", web.Page{Title: "What a sync changed", Wide: true, Current: "library", Styles: []string{"files.css", "sources.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "sourcerun", web.Page{Title: "Changes of a sync", Wide: true, Current: "library", Styles: []string{"files.css", "sources.css"}, Body: body})
 }
 
 // dryRunPage is the page of what a sync would change.

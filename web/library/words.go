@@ -38,7 +38,7 @@ func stateWord(s space.SyncState) stateView {
 	case space.SyncGone:
 		return stateView{"Upstream is gone", "bad"}
 	case space.SyncRefused:
-		return stateView{"Upstream refused access", "bad"}
+		return stateView{"Refused", "bad"}
 	case space.SyncStopped:
 		return stateView{"Needs your confirmation", "wait"}
 	case space.SyncCanceled:
@@ -104,6 +104,18 @@ func skippedRows(by map[string]int) []skippedRow {
 // reasonWords returns the words for a reason. A new reason is its own words.
 func reasonWords(reason string) string {
 	switch reason {
+	case "lfs":
+		return "the content is in Git LFS"
+	case "bad_name":
+		return "the name cannot be used"
+	case "duplicate":
+		return "another file has the name"
+	case "too_slow":
+		return "the conversion takes too long or too much memory"
+	case "needs_sandbox":
+		return "no sandbox can start on the server"
+	case "needs_pandoc", "needs_poppler-utils":
+		return "the server needs the package " + strings.TrimPrefix(reason, "needs_")
 	case "no_captions":
 		return "the video has no captions"
 	case "blocked":
