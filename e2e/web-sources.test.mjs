@@ -95,7 +95,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await judge(admin, 'sources-empty');
     await admin.getByRole('link', { name: 'Add a source' }).click();
     await heading(admin, 'Add a source');
-    assert.equal(await admin.getByRole('main').getByRole('textbox').count(), 1);
+    assert.equal(await admin.getByRole('main').getByRole('textbox', { name: 'Address' }).count(), 1);
     await judge(admin, 'sources-add');
   });
 
