@@ -45,7 +45,7 @@ func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 		}
 	}
 	if a.kind != operator && !a.admin && !syncs.Allowed(s.o.AllowSources, in.Settings) {
-		return in, fault.New(fault.Forbidden, "You may not add sources from this address. An admin of this server can add the source, or allow the address in the configuration (library.allow_sources).").In("url")
+		return in, fault.New(fault.Forbidden, "You may not add sources from this address. An admin of this server can add the source. The operator can allow the address in the configuration (library.allow_sources).").In("url")
 	}
 	return in, nil
 }

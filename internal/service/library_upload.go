@@ -19,8 +19,8 @@ type UploadToSourceInput struct {
 	// the source, such as guides/start.pdf. The files of a .zip archive keep their own names.
 	Name   string
 	Stream io.Reader
-	// Create adds the source with this title, description and audience if it does not exist. ID
-	// counts, and the kind is upload.
+	// Create adds the source with this title, description and audience if it does not exist. The ID
+	// is that of the input, and the kind is upload.
 	Create *SyncedSourceInput
 }
 

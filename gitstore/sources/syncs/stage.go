@@ -149,7 +149,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 		return err
 	}
 	if _, ok := s.files[f.Path]; ok {
-		return fault.New(fault.Conflict, "Upstream has two files %s. Give the parts of the source directories of their own (output_path).", f.Path)
+		return fault.New(fault.Conflict, "Upstream has two files %s. Give each part of the source its own output_path.", f.Path)
 	}
 	s.files[f.Path] = f
 	s.bytes += f.Size
