@@ -66,7 +66,7 @@ func ytDlp() string {
 }
 
 // workflowsURL returns the database of running syncs. A SQLite file has one writer, so workflows
-// have a file of their own. It can be deleted: the next sync of each source starts anew.
+// have a file of their own. It can be deleted: the next sync of each source starts from the beginning.
 func workflowsURL(cfg *config.Config) string {
 	if _, ok := database.SQLitePath(cfg.DatabaseURL()); ok {
 		return "sqlite:" + filepath.Join(cfg.DataDir, "run", "workflows.db")

@@ -3,6 +3,7 @@ package space
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -103,6 +104,20 @@ type SyncCounts struct {
 	Renamed int   `json:"renamed"`
 	// Skipped counts the files that upstream has but that could not be fetched, by reason.
 	Skipped map[string]int `json:"skipped,omitempty"`
+}
+
+// Text describes the changes, such as "3 added, 1 deleted". It returns "" if no file changed.
+func (c SyncCounts) Text() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{c.Added, "added"}, {c.Changed, "changed"}, {c.Renamed, "renamed"}, {c.Deleted, "deleted"}} {
+		if p.n > 0 {
+			parts = append(parts, strconv.Itoa(p.n)+" "+p.word)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Differs reports whether the sync changed any file.

@@ -199,7 +199,7 @@ type progressEvent struct {
 }
 
 // sourceEvents is GET /library/sources/{source}/events: an event progress while a sync runs, and an
-// event state when the page must be shown anew. The page sends the key that it shows.
+// event state when the page must be loaded again. The page sends the key that it shows.
 func (s *pages) sourceEvents(v *web.Visit) error {
 	id := v.R.PathValue("source")
 	st, err := s.Service.ListSyncRuns(v.R.Context(), v.Actor(), service.ListSyncRunsInput{ID: id})

@@ -77,7 +77,7 @@ func advice(s space.SyncState) string {
 	return ""
 }
 
-// syncKey changes whenever the page of a source must be shown anew. Progress does not change it.
+// syncKey changes when the page of a source must be loaded again. Progress does not change it.
 func syncKey(st space.Sync) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, st.State, st.Running != nil, st.Problem, st.Version, st.Every, st.Paused, st.Checked.Unix())
@@ -140,22 +140,8 @@ func reasonWords(reason string) string {
 	return strings.ReplaceAll(web.Shorten(reason, 60), "_", " ")
 }
 
-// changesText says what a sync changed, such as "3 added, 1 deleted".
-func changesText(c space.SyncCounts) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{c.Added, "added"}, {c.Changed, "changed"}, {c.Deleted, "deleted"}, {c.Renamed, "renamed"}} {
-		if p.n > 0 {
-			parts = append(parts, strconv.Itoa(p.n)+" "+p.word)
-		}
-	}
-	if len(parts) == 0 {
-		return "No file changed"
-	}
-	return strings.Join(parts, ", ")
-}
+// changesText says what a sync changed.
+func changesText(c space.SyncCounts) string { return cmp.Or(c.Text(), "No file changed") }
 
 // shortVersion returns the beginning of a commit, and shortens every other version.
 func shortVersion(v string) string {

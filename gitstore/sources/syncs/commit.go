@@ -2,9 +2,7 @@ package syncs
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"strings"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -134,18 +132,9 @@ func (b *batch) flush(ctx context.Context) error {
 
 // message describes a sync in its commit: what changed, and which version of upstream.
 func message(source, address, from, to string, c space.SyncCounts) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		text string
-	}{{c.Added, "added"}, {c.Changed, "changed"}, {c.Renamed, "renamed"}, {c.Deleted, "deleted"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
-		}
-	}
 	text := "Sync " + source
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
+	if changes := c.Text(); changes != "" {
+		text += ": " + changes
 	}
 	if address != "" {
 		text += "\n\nUpstream: " + address

@@ -45,7 +45,7 @@ var (
 	errRemoved  = fault.New(fault.Canceled, "The source was removed.")
 	errEnded    = fault.New(fault.Canceled, "The person who added the source has left this server.")
 
-	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts anew.")
+	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts from the beginning.")
 )
 
 func (m *Manager) newRun(j job, started time.Time) *run {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"satchel/gitstore/sources/upstream"
-	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 )
 
@@ -26,28 +25,14 @@ func (l *look) at(f *upstream.File, content []byte) {
 	}
 }
 
-// titleOf returns the title of a Markdown page: that of its front matter, or its first heading.
+// titleOf returns the title of a file, if it is Markdown.
 func titleOf(name string, content []byte) string {
 	switch path.Ext(name) {
 	case ".md", ".mdx", ".markdown":
 	default:
 		return ""
 	}
-	d, _ := frontmatter.Parse(content) // a page with a broken block still has headings
-	if t := d.String("title"); t != "" {
-		return t
-	}
-	fenced := false
-	for line := range strings.Lines(string(d.Body)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "```") {
-			fenced = !fenced
-		}
-		if text, ok := strings.CutPrefix(line, "# "); ok && !fenced {
-			return strings.TrimSpace(text)
-		}
-	}
-	return ""
+	return upstream.TitleOf(content)
 }
 
 // IsLicence reports whether a file at the root of a source states the licence of all files.

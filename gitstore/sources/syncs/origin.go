@@ -128,8 +128,9 @@ func (m *Manager) hurry(e *entry) {
 	}
 }
 
-// tokenFor returns the tokens for the private repositories of a source: those that the person
-// who added it may read, or for a source of the operator those that the server may read.
+// tokenFor returns the function that gives tokens for the private repositories of a source. A source
+// of a person gets tokens for the repositories that this person may read, and a source of the
+// operator for those that the server may read.
 func (m *Manager) tokenFor(row syncRow) func(context.Context, string, string) (string, error) {
 	by := row.by
 	if row.SourceID != "" {

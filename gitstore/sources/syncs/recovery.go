@@ -142,7 +142,7 @@ func (m *Manager) resume(c dbos.Context, r *run) {
 		_, err = dbos.RunWorkflow(c, m.workflow, r.job, dbos.WithWorkflowID(r.Run))
 	}
 	if err != nil {
-		m.o.Logger.Warn("a sync of an earlier process cannot continue; the next one starts anew", "source", r.Source, "error", err)
+		m.o.Logger.Warn("a sync of an earlier process cannot continue; the next one starts from the beginning", "source", r.Source, "error", err)
 		m.end(context.Background(), r, outcome{err: fault.Wrap(err, fault.Unavailable, "%s", fault.PublicOf(errInterrupted))})
 	}
 }

@@ -1,113 +1,226 @@
 package upstream
 
 import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"html"
+	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-func isCaptions(ext string) bool { return ext == ".vtt" || ext == ".srt" }
+// caption is what a recording says from a time on.
+type caption struct {
+	start time.Duration
+	text  string
+}
 
-// cue is a text of a video with its time.
-type cue struct {
-	start, end time.Duration
-	text       string
+// maxCaptions is more than ten hours of captions have.
+const maxCaptions = 50_000
+
+var errCaptions = errors.New("the captions are not WebVTT, SubRip, or in a format of YouTube")
+
+// parseCaptions parses captions: WebVTT, SubRip, and YouTube's formats json3, srv3 and srv1.
+func parseCaptions(content []byte) (cues []caption, err error) {
+	content = bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))
+	switch {
+	case len(content) == 0:
+		return nil, nil
+	case content[0] == '{':
+		cues, err = jsonCaptions(content)
+	case content[0] == '<':
+		cues, err = xmlCaptions(content)
+	default:
+		cues, err = textCaptions(strings.ToValidUTF8(string(content), "\ufffd"))
+	}
+	return cues, err
+}
+
+// addCaption adds a caption, unless it has no text or repeats the one before.
+func addCaption(cues []caption, start time.Duration, text string) []caption {
+	text = oneLine(html.UnescapeString(captionTag.ReplaceAllString(text, "")))
+	if text == "" || start < 0 || len(cues) >= maxCaptions || len(cues) > 0 && cues[len(cues)-1].text == text {
+		return cues
+	}
+	return append(cues, caption{start, text})
 }
 
 var (
-	cueTimes = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,](\d{3})\s+-->\s+(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,](\d{3})`)
-	cueTags  = regexp.MustCompile(`</?[^<>]*>|\{\\[^{}]*\}`)
+	// captionTag matches the tags of WebVTT, and the styles that some SubRip files have in braces.
+	captionTag  = regexp.MustCompile(`</?[a-zA-Z0-9][^<>]*>|\{\\[^{}]*\}`)
+	captionTime = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s+-->`)
 )
 
-// parseCues returns the cues of a WebVTT or SubRip file. A line that a cue repeats from the one
-// before, as rolling captions do, is left out.
-func parseCues(content []byte) []cue {
-	var all []cue
-	var last []string
-	lines := strings.Split(strings.ReplaceAll(string(utf8Text(content)), "\r\n", "\n"), "\n")
+// textCaptions parses WebVTT and SubRip, which differ in the mark of the decimals. Captions that roll
+// repeat the line above the new one, so a line that the last cue has does not count again.
+func textCaptions(text string) ([]caption, error) {
+	var cues []caption
+	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
+	last := map[string]bool{}
+	found := false
 	for i := 0; i < len(lines); i++ {
-		m := cueTimes.FindStringSubmatch(strings.TrimSpace(lines[i]))
+		m := captionTime.FindStringSubmatch(strings.TrimSpace(lines[i]))
 		if m == nil {
 			continue
 		}
-		var text, fresh []string
+		found = true
+		part := func(s string) time.Duration { n, _ := strconv.Atoi(s); return time.Duration(n) } // digits, or nothing
+		start := part(m[1])*time.Hour + part(m[2])*time.Minute + part(m[3])*time.Second + part((m[4] + "00")[:3])*time.Millisecond
+		now := map[string]bool{}
+		var fresh []string
 		for i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != "" {
 			i++
-			l := oneLine(html.UnescapeString(cueTags.ReplaceAllString(lines[i], "")))
-			if l == "" {
+			line := oneLine(captionTag.ReplaceAllString(lines[i], ""))
+			if !last[line] {
+				fresh = append(fresh, line)
+			}
+			now[line] = true
+		}
+		last = now
+		cues = addCaption(cues, start, strings.Join(fresh, " "))
+	}
+	if !found {
+		return nil, errCaptions
+	}
+	return cues, nil
+}
+
+func jsonCaptions(content []byte) ([]caption, error) {
+	var doc struct {
+		Events []struct {
+			Start int64 `json:"tStartMs"`
+			Segs  []struct {
+				Text string `json:"utf8"`
+			} `json:"segs"`
+		} `json:"events"`
+	}
+	if err := json.Unmarshal(content, &doc); err != nil {
+		return nil, fmt.Errorf("%w: %w", errCaptions, err)
+	}
+	var cues []caption
+	for _, e := range doc.Events {
+		var text strings.Builder
+		for _, s := range e.Segs {
+			text.WriteString(s.Text)
+		}
+		cues = addCaption(cues, time.Duration(e.Start)*time.Millisecond, text.String())
+	}
+	return cues, nil
+}
+
+// xmlCaptions parses srv3, which has <p t="milliseconds">, and srv1, which has <text start="seconds">.
+func xmlCaptions(content []byte) ([]caption, error) {
+	d := xml.NewDecoder(bytes.NewReader(content))
+	d.Strict = false
+	var cues []caption
+	var text strings.Builder
+	var start time.Duration
+	in, known := "", false
+	for {
+		token, err := d.Token()
+		if err == io.EOF && known {
+			return cues, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errCaptions, err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			name := t.Name.Local
+			known = known || name == "timedtext" || name == "transcript"
+			if name != "p" && name != "text" || !known {
 				continue
 			}
-			text = append(text, l)
-			if !slices.Contains(last, l) {
-				fresh = append(fresh, l)
+			in = name
+			text.Reset()
+			for _, a := range t.Attr {
+				switch n, _ := strconv.ParseFloat(a.Value, 64); a.Name.Local {
+				case "t":
+					start = time.Duration(min(n, 1e9)) * time.Millisecond
+				case "start":
+					start = time.Duration(min(n, 1e6) * float64(time.Second))
+				}
+			}
+		case xml.CharData:
+			if in != "" {
+				text.Write(t)
+			}
+		case xml.EndElement:
+			if t.Name.Local == in {
+				cues = addCaption(cues, start, text.String())
+				in = ""
 			}
 		}
-		last = text
-		if len(fresh) > 0 {
-			all = append(all, cue{cueTime(m[1:5]), cueTime(m[5:9]), strings.Join(fresh, " ")})
+	}
+}
+
+// The lengths of a paragraph. It ends after a sentence, or at its greatest length.
+const (
+	paragraphTime, maxParagraphTime = 30 * time.Second, time.Minute
+	paragraphText, maxParagraphText = 400, 900
+)
+
+// paragraphs joins captions to paragraphs.
+func paragraphs(cues []caption) []caption {
+	var all []caption
+	for i, c := range cues {
+		if i > 0 {
+			p := &all[len(all)-1]
+			sentence := strings.ContainsAny(cues[i-1].text[len(cues[i-1].text)-1:], ".?!\"")
+			took, length := c.start-p.start, len(p.text)+1
+			if took < maxParagraphTime && length < maxParagraphText && !(sentence && (took >= paragraphTime || length >= paragraphText)) {
+				p.text += " " + c.text
+				continue
+			}
 		}
+		all = append(all, c)
 	}
 	return all
 }
 
-func cueTime(part []string) time.Duration {
-	var n [4]int
-	for i, p := range part {
-		n[i], _ = strconv.Atoi(p) // an absent hour is 0
+// transcriptText returns captions as paragraphs of Markdown. Each begins with its time, as a link to
+// the address that link returns. A nil link returns times only.
+func transcriptText(cues []caption, link func(time.Duration) string) []byte {
+	var out []string
+	for _, p := range paragraphs(cues) {
+		at := playTime(p.start)
+		if link != nil {
+			at = "[" + at + "](" + link(p.start) + ")"
+		}
+		out = append(out, at+" "+p.text)
 	}
-	return time.Duration(n[0])*time.Hour + time.Duration(n[1])*time.Minute + time.Duration(n[2])*time.Second + time.Duration(n[3])*time.Millisecond
+	if len(out) == 0 {
+		return nil
+	}
+	return []byte(strings.Join(out, "\n\n") + "\n")
 }
 
-// A paragraph of captions ends at a pause, or at the end of a sentence when it is long.
-const (
-	captionPause = 4 * time.Second
-	captionLong  = 500
-)
+// isCaptions reports whether files with an extension are captions that people upload.
+func isCaptions(ext string) bool { return ext == ".vtt" || ext == ".srt" }
 
-// captions returns captions as paragraphs that begin with their time.
-func captions(name string, content []byte) ([]byte, error) {
-	cues := parseCues(content)
-	if len(cues) == 0 {
+// captionsPage returns the page of an uploaded file of captions.
+func captionsPage(name string, content []byte) ([]byte, error) {
+	cues, err := parseCaptions(utf8Text(content))
+	if err != nil || len(cues) == 0 {
 		return nil, refuse(Unreadable, "The file %s has no captions.", name)
 	}
-	var b, text strings.Builder
-	start := cues[0].start
-	flush := func() {
-		fmt.Fprintf(&b, "[%s] %s\n\n", clock(start), plainLine(text.String()))
-		text.Reset()
+	var b strings.Builder
+	for _, p := range paragraphs(cues) {
+		fmt.Fprintf(&b, "[%s] %s\n\n", playTime(p.start), plainLine(p.text))
 	}
-	for i, c := range cues {
-		if text.Len() > 0 {
-			before := text.String()
-			if c.start-cues[i-1].end > captionPause || len(before) > captionLong && strings.ContainsRune(".?!…", lastRune(before)) || len(before) > 4*captionLong {
-				flush()
-			}
-		}
-		if text.Len() == 0 {
-			start = c.start
-		} else {
-			text.WriteByte(' ')
-		}
-		text.WriteString(c.text)
-	}
-	flush()
 	return titled(name, []byte(b.String())), nil
 }
 
-func lastRune(s string) rune {
-	r := []rune(s[max(0, len(s)-4):])
-	return r[len(r)-1]
-}
-
-// clock formats a time as 1:02:03 or 2:03.
-func clock(d time.Duration) string {
+// playTime writes a duration as players do, such as 1:02:03.
+func playTime(d time.Duration) string {
 	s := int(d / time.Second)
-	if h := s / 3600; h > 0 {
-		return fmt.Sprintf("%d:%02d:%02d", h, s/60%60, s%60)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

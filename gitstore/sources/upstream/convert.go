@@ -32,7 +32,7 @@ func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte,
 	case isNotebook(ext):
 		return notebook(name, content)
 	case isCaptions(ext):
-		return captions(name, content)
+		return captionsPage(name, content)
 	default:
 		c := converterOf(ext)
 		if c.pkg == "" {

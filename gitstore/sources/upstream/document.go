@@ -75,7 +75,7 @@ func pageOf(ctx context.Context, env *Env, name string, content []byte) (page, e
 		return p, refuse(TooLarge, "The text of %s is larger than the %s that a file may have.", name, bytesize.Text(env.MaxFileBytes))
 	}
 	if p.title == "" && strings.HasSuffix(p.path, ".md") {
-		p.title = titleOf(p.content)
+		p.title = TitleOf(p.content)
 	}
 	return p, nil
 }
@@ -156,8 +156,9 @@ func isImage(ext string) bool {
 	return false
 }
 
-// titleOf returns the title of a Markdown page, or "".
-func titleOf(markdown []byte) string {
+// TitleOf returns the title of a Markdown page, or "": that of its front matter, or its first
+// heading.
+func TitleOf(markdown []byte) string {
 	d, _ := frontmatter.Parse(markdown) // a page with a broken block still has its text
 	if t := d.String("title"); t != "" {
 		return t
@@ -168,7 +169,7 @@ func titleOf(markdown []byte) string {
 // titled adds the name of a file as the first heading, unless the text has a title.
 func titled(name string, markdown []byte) []byte {
 	markdown = append(bytes.TrimSpace(markdown), '\n')
-	if titleOf(markdown) != "" {
+	if TitleOf(markdown) != "" {
 		return markdown
 	}
 	d, _ := frontmatter.Parse(markdown)
@@ -179,6 +180,7 @@ func titled(name string, markdown []byte) []byte {
 	return b.Bytes()
 }
 
+// oneLine returns a text without line breaks.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // givePage converts the file f.Path, and gives the page to the sink. The error is a *Refusal if the

@@ -169,7 +169,7 @@ func (t *apiTable) row(name, in string, schema *tree, required bool, described *
 		if i != len(cells)-3 { // types escape their links themselves
 			c = strings.ReplaceAll(c, "|", "\\|")
 		}
-		t.out.WriteString("| " + singleLine(c) + " ")
+		t.out.WriteString("| " + oneLine(c) + " ")
 	}
 	t.out.WriteString("|\n")
 }
@@ -204,9 +204,9 @@ func (t *apiTable) fields(prefix string, s *tree, depth int) {
 		if t.rows > maxAPIRows {
 			return
 		}
-		t.row(prefix+singleLine(name), "", field, required[name], field)
+		t.row(prefix+oneLine(name), "", field, required[name], field)
 		if refOf(field) == "" {
-			t.fields(prefix+singleLine(name)+".", field, depth+1)
+			t.fields(prefix+oneLine(name)+".", field, depth+1)
 		}
 	}
 	if items := s.get("items"); items != nil && refOf(items) == "" {
@@ -232,10 +232,7 @@ func (t *apiTable) write(title string) {
 }
 
 // short returns the beginning of a text, on one line.
-func short(s string, max int) string { return cut(singleLine(cut(s, 4*max)), max) }
-
-// singleLine returns a text without line breaks.
-func singleLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func short(s string, max int) string { return cut(oneLine(cut(s, 4*max)), max) }
 
 // cut returns at most max bytes of a text.
 func cut(s string, max int) string {

@@ -234,9 +234,14 @@ func (c *crawl) text(a *answer) []byte {
 
 func isUTF8(b []byte) bool { return bytes.Equal(b, bytes.ToValidUTF8(b, nil)) }
 
+// firstHeading returns the first heading outside of code, or "".
 func firstHeading(markdown []byte) string {
+	fenced := false
 	for l := range bytes.Lines(markdown) {
-		if h, ok := bytes.CutPrefix(l, []byte("# ")); ok {
+		if bytes.HasPrefix(bytes.TrimSpace(l), []byte("```")) {
+			fenced = !fenced
+		}
+		if h, ok := bytes.CutPrefix(l, []byte("# ")); ok && !fenced {
 			return strings.TrimSpace(strings.TrimRight(string(h), "# \n\r"))
 		}
 	}

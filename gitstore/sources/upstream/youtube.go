@@ -296,7 +296,7 @@ func lengthOf(cues []caption) (n int) {
 
 // page returns the page of a video.
 func (v *video) page(cues []caption) []byte {
-	title := cmp.Or(singleLine(v.title), v.id)
+	title := cmp.Or(oneLine(v.title), v.id)
 	length := ""
 	if v.length > 0 {
 		length = playTime(v.length)

@@ -343,7 +343,7 @@ func TestYouTubeFailures(t *testing.T) {
 	}
 }
 
-// Where only the feed can be read, its videos are new and the others stay.
+// If only the feed can be read, its videos are added, and the other videos stay.
 func TestYouTubeReadsTheFeed(t *testing.T) {
 	w := newYouTubeWorld(t, `{"playlist": "PL0123456789"}`)
 	w.videos = fakeVideos("ba")
