@@ -54,6 +54,9 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 		fmt.Fprintf(&b, format, a...)
 		b.WriteString("]\n")
 	}
+	if hasCommands(out + "\n" + err) {
+		line("%s", outputWarning)
+	}
 	if t := endText(q, r); t != "" {
 		line("%s", t)
 	}

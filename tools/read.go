@@ -403,6 +403,7 @@ func share(needs []int, budget int) []int {
 // listing is a directory, or the matches of a glob.
 type listing struct {
 	title string
+	in    string   // the directory of the names, empty for the paths of a glob
 	names []string // at most Limits.ListEntries
 	total int
 	cut   bool // set by render
@@ -428,6 +429,9 @@ func (l *listing) render(b *strings.Builder, budget int, s *Registry) {
 		b.WriteByte('\n')
 		shown++
 	}
+	if slices.ContainsFunc(l.names[:shown], func(name string) bool { return suspicious(l.in+name, "") }) {
+		fmt.Fprintf(b, "[%s]\n", namesWarning)
+	}
 	if l.cut = shown < l.total; l.cut {
 		fmt.Fprintf(b, "[%s more; %s]\n", thousands(int64(l.total-shown)), l.hint)
 	}
@@ -445,7 +449,8 @@ func (v view) listDir(ctx context.Context, r ref, dir space.Path) (*listing, err
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{total: len(entries), hint: "list a directory in it, or narrow it with a glob such as " + strings.TrimPrefix(r.String(), "/space/") + "a*"}
+	in := strings.TrimPrefix(r.String(), "/space/")
+	l := &listing{in: in, total: len(entries), hint: "list a directory in it, or narrow it with a glob such as " + in + "a*"}
 	dirs := 0
 	var names []string
 	for _, e := range entries {

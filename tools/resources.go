@@ -77,7 +77,8 @@ func (s *Registry) ResourceTemplates() []ResourceTemplate {
 }
 
 // ReadResource returns a file of the space or of a source as satchel://<path>, or a file of
-// a listed skill as skill://<path>, and its media type. It follows no links. The errors are
+// a listed skill as skill://<path>, and its media type. A second content warns of a text of others
+// that looks like commands to an AI. It follows no links. The errors are
 // fault.NotFound, fault.TooLarge and fault.Forbidden.
 func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Content, string, error) {
 	if err := need(c, space.ScopeRead, "Reading a resource"); err != nil {
@@ -108,7 +109,12 @@ func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Co
 		// Clients get these bytes unchanged, so that a skill's digests match.
 		return []Content{{Image: b, MIME: typ}}, typ, nil
 	}
-	return []Content{{Text: string(b), MIME: typ}}, typ, nil
+	contents := []Content{{Text: string(b), MIME: typ}}
+	// The warning is a content of its own, so that the bytes of the file match its digest.
+	if from := in.mount() + string(e.Path); suspicious(from, string(b)) {
+		contents = append(contents, Content{Text: commandsWarning, MIME: "text/plain"})
+	}
+	return contents, typ, nil
 }
 
 // ResourcePath returns the path of the file that ReadResource reads for a URI, so that a client
