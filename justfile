@@ -47,7 +47,7 @@ soak:
     E2E_OUTAGE_SECONDS=60 ./scripts/e2e e2e/issuer.test.mjs
     E2E_LOAD_SECONDS=60 E2E_CHAOS_SECONDS=600 E2E_FILES=1 ./scripts/e2e e2e/soak/*.test.mjs
     ./scripts/fuzz 1000000x
-    for suite in core gitstore sandbox search sync; do ./scripts/bench $suite --quick --json-only || exit 1; done
+    for suite in core gitstore pages sandbox search sync; do ./scripts/bench $suite --quick --json-only || exit 1; done
     ./scripts/test-cgroup2
 
 # Build bin/satchel.

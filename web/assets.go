@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -8,7 +10,9 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,6 +25,31 @@ type asset struct {
 	body []byte
 	mime string
 	url  string
+	// gzip returns the compressed body. Only static files are compressed, because the size of a
+	// compressed page could reveal the secrets in it (BREACH).
+	gzip func() []byte
+}
+
+// compress returns a body compressed with gzip.
+func compress(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// takesGzip reports whether a client accepts gzip (RFC 9110, section 12.5.3).
+func takesGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		if strings.TrimSpace(name) == "gzip" {
+			_, q, _ := strings.Cut(weight, "=")
+			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+			return err != nil || n > 0
+		}
+	}
+	return false
 }
 
 func loadAssets() (map[string]asset, error) {
@@ -46,7 +75,10 @@ func loadAssets() (map[string]asset, error) {
 			return nil, fmt.Errorf("static files: %s has no type", f.Name())
 		}
 		sum := sha256.Sum256(body)
-		out[f.Name()] = asset{body: body, mime: mime, url: "/static/" + f.Name() + "?" + hex.EncodeToString(sum[:6])}
+		out[f.Name()] = asset{
+			body: body, mime: mime, url: "/static/" + f.Name() + "?" + hex.EncodeToString(sum[:6]),
+			gzip: sync.OnceValue(func() []byte { return compress(body) }),
+		}
 	}
 	return out, nil
 }
@@ -66,5 +98,11 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(a.url, "?"+r.URL.RawQuery) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(a.body)))
+	h.Set("Vary", "Accept-Encoding")
+	body := a.body
+	if takesGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = a.gzip()
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }

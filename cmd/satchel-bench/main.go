@@ -56,7 +56,7 @@ func main() {
 
 // suites are what can be measured.
 var suites = map[string]func(context.Context, *bench) error{
-	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "search": searchSuite, "sync": syncSuite,
+	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "pages": pagesSuite, "search": searchSuite, "sync": syncSuite,
 }
 
 func run(ctx context.Context) error {
