@@ -9,10 +9,11 @@ import { screenshots } from './browser.mjs';
 
 const known = join(import.meta.dirname, '../pictures');
 
-// looksLike fails unless the picture of a locator is like the known one of that name.
+// looksLike fails unless the picture of a page or a locator is like the known one of that name.
+// Places that match the locators of covered are covered.
 // browser opens the blank page on which they are compared.
-export async function looksLike(browser, locator, name) {
-  const now = await locator.screenshot({ animations: 'disabled', scale: 'device' });
+export async function looksLike(browser, shown, name, covered = []) {
+  const now = await shown.screenshot({ animations: 'disabled', scale: 'device', mask: covered, maskColor: '#808080' });
   writeFileSync(join(screenshots(), `${name}.png`), now);
   const file = join(known, `${name}.png`);
   if (process.env.E2E_UPDATE) {
