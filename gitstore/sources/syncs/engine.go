@@ -48,6 +48,10 @@ var (
 	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts from the beginning.")
 )
 
+func errTooLong(limit time.Duration) error {
+	return fault.New(fault.TooLarge, "The sync did not end within %d minutes, which is the limit. Let the source take fewer files or pages with its settings, or divide it.", limit/time.Minute)
+}
+
 func (m *Manager) newRun(j job, started time.Time) *run {
 	r := &run{job: j, started: started, done: make(chan struct{}), m: m}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
@@ -75,12 +79,20 @@ func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 			m.end(context.WithoutCancel(ctx), r, out)
 		}
 	}()
+	places := m.places
+	if row.Kind == upstream.Upload {
+		places = m.desk // the person who sent the files waits, and slow sites can hold the others
+	}
 	select {
-	case m.places <- struct{}{}:
-		defer func() { <-m.places }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-r.ctx.Done():
+		out.err = context.Cause(r.ctx)
+		return r.Run, nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+	defer time.AfterFunc(m.o.MaxTime, func() { r.cancel(errTooLong(m.o.MaxTime)) }).Stop()
 	got, err := m.steps(ctx, r, row)
 	if err != nil {
 		if ctx.Err() == nil {
