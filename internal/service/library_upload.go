@@ -34,6 +34,10 @@ type UploadedToSource struct {
 // uploadTime limits an upload with its conversion.
 const uploadTime = 15 * time.Minute
 
+// maxUploadsAtOnce limits the uploads of a person at a time. Each takes up to upstream.MaxUpload of the
+// disk, for as long as its client sends.
+const maxUploadsAtOnce = 3
+
 // UploadToSource adds the pages of a file to an uploaded source, and replaces the pages of an earlier
 // file with the name. If no page can be made of the file, nothing changes, and the error says why.
 // Progress(ctx) gets the name of each converted file.
@@ -49,6 +53,11 @@ func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSource
 	if err != nil && !create {
 		return UploadedToSource{}, err
 	}
+	end, err := s.uploads.take(ctx, a.user)
+	if err != nil {
+		return UploadedToSource{}, err
+	}
+	defer end()
 	ctx, cancel := context.WithTimeoutCause(ctx, uploadTime, fault.New(fault.TooLarge, "The files take too long to convert. Upload fewer at a time."))
 	defer cancel()
 	say := Progress(ctx)

@@ -87,6 +87,7 @@ type changeSourceRequest struct {
 	Readers     *[]string      `json:"readers,omitempty" doc:"Names. The source is then not for everybody."`
 	Settings    map[string]any `json:"settings,omitempty" doc:"All settings of the kind."`
 	Every       *int64         `json:"every,omitempty" doc:"Seconds between syncs; 0 for syncs on request only." api:"minimum=0"`
+	Paused      *bool          `json:"paused,omitempty" doc:"true stops the schedule, and keeps its interval. false resumes it with a sync."`
 }
 
 func (changeSourceRequest) check() error { return nil } // the operation checks it
@@ -107,7 +108,7 @@ func (s *Server) changeSource(c *call, a changeSourceRequest) (sourceView, error
 		return sourceView{}, err
 	}
 	in := service.ChangeSyncedSourceInput{ID: id, Title: a.Title, Description: a.Description, Everybody: a.Everybody, Readers: a.Readers}
-	in.Every = a.Every
+	in.Every, in.Paused = a.Every, a.Paused
 	if in.Settings, err = raw(a.Settings); err != nil {
 		return sourceView{}, err
 	}
@@ -136,6 +137,7 @@ type syncStatusView struct {
 	Problem string           `json:"problem,omitempty"`
 	Version string           `json:"version,omitempty" doc:"Of upstream, such as a commit."`
 	Every   int64            `json:"every" doc:"Seconds between syncs; 0 for syncs on request only." api:"minimum=0"`
+	Paused  bool             `json:"paused" doc:"The schedule is stopped. The source is synced on request."`
 	Checked string           `json:"checked,omitempty" doc:"The last successful sync." api:"format=date-time"`
 	Next    string           `json:"next,omitempty" api:"format=date-time"`
 	Running *syncStepView    `json:"running,omitempty"`
@@ -172,7 +174,7 @@ func (s *Server) syncStatus(c *call, _ noBody) (syncStatusView, error) {
 	}
 	x, err := s.o.Service.ListSyncRuns(c.r.Context(), c.actor(), service.ListSyncRunsInput{ID: id})
 	v := syncStatusView{
-		Source: x.Source, Kind: x.Kind, State: string(x.State), Problem: x.Problem, Version: x.Version, Every: x.Every,
+		Source: x.Source, Kind: x.Kind, State: string(x.State), Problem: x.Problem, Version: x.Version, Every: x.Every, Paused: x.Paused,
 		Checked: stamp(x.Checked), Next: stamp(x.Next), Runs: []syncRunView{},
 	}
 	if x.Running != nil {

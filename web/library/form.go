@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"satchel/gitstore/sources/syncs"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -44,7 +46,7 @@ const (
 	fieldEvery   = "every"
 )
 
-const defaultEvery = 6 * 60 * 60 // seconds
+const defaultEvery = int64(syncs.DefaultEvery / time.Second)
 
 // readForm reads the form that adds or changes a source. The error is about a field.
 func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -11,7 +12,7 @@ import (
 )
 
 // kindUpload is the kind of the sources whose files people upload.
-const kindUpload = space.SourceKind("upload")
+const kindUpload = space.SourceKind(upstream.Upload)
 
 // maxUploads limits the files of one form, with the rest of the form. Each file has the limit of an
 // upload.
@@ -107,10 +108,7 @@ func (s *pages) afterUpload(v *web.Visit, status int, problem string, leftOut []
 	if err != nil {
 		return err
 	}
-	if !body.Manages {
-		return fault.New(fault.Forbidden, "Only an admin and the person who added the source can change it.")
-	}
-	if body.Uploads.At == "" {
+	if body.Uploads.At == "" { // as for a visitor who may not change the source any more
 		return web.ErrNoPage
 	}
 	body.Uploads.LeftOut = leftOut

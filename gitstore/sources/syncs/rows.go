@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/upstream"
 	"satchel/internal/database"
 	"satchel/internal/fault"
@@ -152,7 +153,7 @@ func (m *Manager) storeNew(ctx context.Context, row syncRow) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		err := tx.Create(&row).Error
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", row.SourceID).In(space.SourceName)
+			return sources.Taken(row.SourceID)
 		}
 		if err != nil {
 			return fmt.Errorf("store a sync: %w", err)

@@ -97,17 +97,10 @@ func decode(settings []byte, u Upstream) error {
 }
 
 // Settings returns the names of an upstream's settings.
-func Settings(u Upstream) []string { return settingsOf(reflect.TypeOf(u).Elem()) }
-
-func settingsOf(t reflect.Type) []string {
+func Settings(u Upstream) []string {
 	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			names = append(names, settingsOf(f.Type)...)
-		} else if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			names = append(names, name)
-		}
+	for _, f := range fieldsOf(reflect.TypeOf(u).Elem()) {
+		names = append(names, f.Name)
 	}
 	return names
 }

@@ -80,7 +80,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
-		c.sourceAdd(), c.sourceUpload(), c.sourceChange(), c.sourceSync(), c.sourceCancel(), c.sourceStatus(), c.sourceRemove(),
+		c.sourceAdd(), c.sourceUpload(), c.sourceChange(), c.sourceSync(), c.sourceCancel(), c.sourcePause(true), c.sourcePause(false), c.sourceStatus(), c.sourceRemove(),
 	)
 }
 

@@ -184,6 +184,27 @@ func (c *call) sourceCancel() *cobra.Command {
 	})
 }
 
+// sourcePause returns the command that stops the schedule of a source or, if paused is false, resumes it.
+func (c *call) sourcePause(paused bool) *cobra.Command {
+	use, short, done := "resume ID", "sync a paused source on its schedule again", "%s syncs on its schedule again. A sync starts now.\n"
+	if paused {
+		use, short, done = "pause ID", "stop the schedule of a source, so that it syncs on request only", "%s is paused. To resume it: satchel source resume %[1]s\n"
+	}
+	return c.command(&cobra.Command{Use: use, Args: cobra.ExactArgs(1), Short: short}, func(*pflag.FlagSet) runner {
+		return func(ctx context.Context, args []string) error {
+			in := service.ChangeSyncedSourceInput{ID: args[0]}
+			in.Paused = &paused
+			return c.admin(ctx, func(s admin.Service) error {
+				x, err := admin.Do(ctx, s, (*service.Service).ChangeSyncedSource, in)
+				if err != nil {
+					return err
+				}
+				return c.answer(x, func() { c.printf(done, x.ID) })
+			})
+		}
+	})
+}
+
 func (c *call) sourceStatus() *cobra.Command {
 	return c.command(&cobra.Command{Use: "status ID", Args: cobra.ExactArgs(1), Short: "show how a source follows its upstream, with its last syncs"}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
@@ -199,6 +220,9 @@ func (c *call) sourceStatus() *cobra.Command {
 						c.printf("Its settings come from the configuration file.\n")
 					case space.OriginLeft:
 						c.printf("Its entry is no longer in the configuration file, so it is synced on request only. To remove it: satchel source remove %s\n", x.Source)
+					}
+					if x.Paused {
+						c.printf("It is paused. To resume it: satchel source resume %s\n", x.Source)
 					}
 					if x.Problem != "" {
 						c.printf("%s\n", printable(x.Problem))
