@@ -201,6 +201,7 @@ type ChangeSyncedSourceInput struct {
 	ID          string    `json:"id"`
 	Title       *string   `json:"title,omitempty"`
 	Description *string   `json:"description,omitempty"`
+	Aliases     *string   `json:"aliases,omitempty"`
 	Everybody   *bool     `json:"everybody,omitempty"`
 	Readers     *[]string `json:"readers,omitempty"` // names; the source is then not for everybody
 	syncs.Setting
@@ -220,6 +221,9 @@ func (s *Service) ChangeSyncedSource(ctx context.Context, a Actor, in ChangeSync
 	}
 	if in.Description != nil {
 		src.Description = *in.Description
+	}
+	if in.Aliases != nil {
+		src.Aliases = *in.Aliases
 	}
 	if in.Everybody != nil {
 		src.Everybody = *in.Everybody

@@ -17,6 +17,7 @@ type addSourceRequest struct {
 	Settings    map[string]any `json:"settings,omitempty" doc:"Settings of the kind, such as branch."`
 	Title       string         `json:"title,omitempty"`
 	Description string         `json:"description,omitempty"`
+	Aliases     string         `json:"aliases,omitempty" doc:"Other names of the source, separated by commas. A search with one of them finds the source first."`
 	Readers     []string       `json:"readers,omitempty" doc:"Names of the readers. Without readers the source is for everybody."`
 	Every       *int64         `json:"every,omitempty" doc:"Seconds between syncs; 0 for syncs on request only. The default is 6 hours." api:"minimum=0"`
 }
@@ -25,7 +26,7 @@ func (addSourceRequest) check() error { return nil } // the operation checks it
 
 func (a addSourceRequest) input() (service.SyncedSourceInput, error) {
 	in := service.SyncedSourceInput{
-		Source:  space.Source{ID: a.ID, SourceText: space.SourceText{Title: a.Title, Description: a.Description}, Everybody: len(a.Readers) == 0},
+		Source:  space.Source{ID: a.ID, SourceText: space.SourceText{Title: a.Title, Description: a.Description, Aliases: a.Aliases}, Everybody: len(a.Readers) == 0},
 		Readers: a.Readers,
 	}
 	in.Kind, in.URL, in.Every = a.Kind, a.URL, a.Every
@@ -83,6 +84,7 @@ func orEmpty(m map[string]int) map[string]int {
 type changeSourceRequest struct {
 	Title       *string        `json:"title,omitempty"`
 	Description *string        `json:"description,omitempty"`
+	Aliases     *string        `json:"aliases,omitempty" doc:"Separated by commas."`
 	Everybody   *bool          `json:"everybody,omitempty"`
 	Readers     *[]string      `json:"readers,omitempty" doc:"Names. The source is then not for everybody."`
 	Settings    map[string]any `json:"settings,omitempty" doc:"All settings of the kind."`
@@ -107,7 +109,7 @@ func (s *Server) changeSource(c *call, a changeSourceRequest) (sourceView, error
 	if err != nil {
 		return sourceView{}, err
 	}
-	in := service.ChangeSyncedSourceInput{ID: id, Title: a.Title, Description: a.Description, Everybody: a.Everybody, Readers: a.Readers}
+	in := service.ChangeSyncedSourceInput{ID: id, Title: a.Title, Description: a.Description, Aliases: a.Aliases, Everybody: a.Everybody, Readers: a.Readers}
 	in.Every, in.Paused = a.Every, a.Paused
 	if in.Settings, err = raw(a.Settings); err != nil {
 		return sourceView{}, err

@@ -18,7 +18,7 @@ import (
 
 // workflowVersion identifies the steps of a sync. A process continues only workflows of its own
 // version and begins the others again, so a change of the steps needs a new one.
-const workflowVersion = "1"
+const workflowVersion = "2"
 
 // job is the input of a workflow.
 type job struct {
@@ -112,6 +112,7 @@ type outcome struct {
 	counts  space.SyncCounts
 	version string
 	commit  space.CommitID
+	pkg     Package
 	same    bool // upstream had no changes
 }
 
@@ -163,8 +164,8 @@ func (m *Manager) steps(ctx dbos.Context, r *run, row syncRow) (out outcome, err
 	}
 	out.commit = done.Value.Commit
 	r.step("publish", 0, 0)
-	shown, err := step(ctx, r, "publish", func(ctx context.Context) (string, error) { return "", m.publish(ctx, r, out.commit) })
-	out.err = shown.failed()
+	shown, err := step(ctx, r, "publish", func(ctx context.Context) (Package, error) { return m.publish(ctx, r, row, out.commit) })
+	out.err, out.pkg = shown.failed(), shown.Value
 	return out, err
 }
 
@@ -286,15 +287,19 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 const fieldShrunk = "confirm"
 
 // publish shows a commit, and stores the manifest of what it shows.
-func (m *Manager) publish(ctx context.Context, r *run, at space.CommitID) error {
+func (m *Manager) publish(ctx context.Context, r *run, row syncRow, at space.CommitID) (Package, error) {
 	files, err := readStage(m.stageDir(r.Run))
 	if err != nil {
-		return damagedStage(err)
+		return Package{}, damagedStage(err)
+	}
+	p, err := m.packageOf(ctx, row, m.stageDir(r.Run), files)
+	if err != nil {
+		return p, err
 	}
 	if _, err := m.o.Sources.Switch(ctx, r.Source, at, r.Reset); err != nil {
-		return err
+		return p, err
 	}
-	return m.storeManifest(ctx, r.Source, files)
+	return p, m.storeManifest(ctx, r.Source, files)
 }
 
 func (m *Manager) limits() limits {

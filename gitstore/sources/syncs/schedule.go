@@ -93,6 +93,9 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	case out.err == nil:
 		row.State, row.Problem, row.Failures = string(space.SyncReady), "", 0
 		row.Version, row.CommitID, row.Checked = out.version, string(out.commit), database.Millis(now)
+		if !out.same {
+			row.Package = out.pkg.text()
+		}
 		res.State = space.SyncReady
 		if out.same || !out.counts.Differs() && !r.Reset {
 			res.State = space.SyncUnchanged
@@ -124,7 +127,7 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	if cur := m.entries[r.Source]; cur == e {
 		// The settings may have changed meanwhile. Then the next run is due at once.
 		if cur.row.Settings == row.Settings {
-			cur.row.Version, cur.row.CommitID, cur.row.Next = row.Version, row.CommitID, row.Next
+			cur.row.Version, cur.row.CommitID, cur.row.Next, cur.row.Package = row.Version, row.CommitID, row.Next, row.Package
 		}
 		if cur.row.every() == 0 {
 			cur.row.Next = 0

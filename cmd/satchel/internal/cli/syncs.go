@@ -86,6 +86,7 @@ the source. The operator may also add addresses in private networks and director
 		text := space.SourceText{}
 		fs.StringVar(&text.Title, "title", "", "the `NAME` that people see")
 		fs.StringVar(&text.Description, "description", "", "a `SENTENCE` that says when an AI should look there")
+		fs.StringVar(&text.Aliases, "aliases", "", aliasesUsage)
 		readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas (default: everybody)")
 		preview := fs.Bool("preview", false, "only show what the source would contain")
 		flags := addSettingFlags(fs)
@@ -126,6 +127,7 @@ func (c *call) sourceChange() *cobra.Command {
 	return c.command(&cobra.Command{Use: "change ID", Args: cobra.ExactArgs(1), Short: "change a source that follows an upstream"}, func(fs *pflag.FlagSet) runner {
 		title := fs.String("title", "", "the `NAME` that people see")
 		description := fs.String("description", "", "a `SENTENCE` that says when an AI should look there")
+		aliases := fs.String("aliases", "", aliasesUsage)
 		readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas")
 		everybody := fs.Bool("for-everybody", false, "let everybody on the server read the source")
 		every := fs.String("every", "", "the `INTERVAL` between syncs, such as 6h; 0 for syncs on request only")
@@ -138,7 +140,7 @@ func (c *call) sourceChange() *cobra.Command {
 			}
 			in := service.ChangeSyncedSourceInput{ID: args[0], Setting: setting}
 			for name, set := range map[string]func(){
-				"title": func() { in.Title = title }, "description": func() { in.Description = description },
+				"title": func() { in.Title = title }, "description": func() { in.Description = description }, "aliases": func() { in.Aliases = aliases },
 				"for": func() { in.Readers = readers }, "for-everybody": func() { in.Everybody = everybody },
 			} {
 				if c.flags.Changed(name) {
