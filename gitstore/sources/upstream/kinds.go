@@ -18,7 +18,7 @@ func Kinds() []Kind {
 	return []Kind{
 		gitHubKind(),
 		gitKind(),
-		{Name: "youtube", Title: "YouTube channel or playlist", New: func() Upstream { return &youTube{} }, Recognize: recognizeYouTube},
+		{Name: YouTube, Title: "YouTube channel or playlist", New: func() Upstream { return &youTube{} }, Recognize: recognizeYouTube},
 		{Name: "openapi", Title: "OpenAPI document", New: func() Upstream { return &openAPI{} }, Recognize: recognizeOpenAPI},
 		{Name: "feed", Title: "Feed", New: func() Upstream { return &feed{} }, Recognize: recognizeFeed},
 		uploadKind(),
