@@ -119,7 +119,7 @@ func (o Options) withDefaults() Options {
 	count(&o.Notices, DefaultNotices)
 	if o.Meta == nil {
 		o.Meta = func(space.Remote) space.Meta {
-			return space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Tool: "sync"}
+			return space.Meta{Author: space.Server(), Tool: "sync"}
 		}
 	}
 	if o.Metrics.Step == nil {

@@ -11,6 +11,9 @@ func Migrations() []database.Migration {
 	}, {
 		Package: "gitstore/sources", Version: 2, Name: "the title of a source under its name",
 		SQLite: renameLabel, Postgres: renameLabel,
+	}, {
+		Package: "gitstore/sources", Version: 3, Name: "the aliases of a source",
+		SQLite: addAliases, Postgres: addAliases,
 	}}
 }
 
@@ -50,3 +53,5 @@ CREATE TABLE sources_ended (
 
 // The columns of texts have the names of the fields of space.SourceText.
 const renameLabel = `ALTER TABLE sources RENAME COLUMN label TO title;`
+
+const addAliases = `ALTER TABLE sources ADD COLUMN aliases TEXT NOT NULL DEFAULT '';`

@@ -112,7 +112,7 @@ func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) e
 		}
 		if err := q.Create(&row).Error; err != nil {
 			if database.IsDuplicate(err) {
-				return errTaken(s.ID)
+				return Taken(s.ID)
 			}
 			return fmt.Errorf("store source: %w", err)
 		}
@@ -128,7 +128,8 @@ func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) e
 	})
 }
 
-func errTaken(id string) error {
+// Taken returns the error for a new source whose ID another one has.
+func Taken(id string) error {
 	return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", id).In(space.SourceName)
 }
 

@@ -19,7 +19,7 @@ func (m *Manager) AddSynced(ctx context.Context, s space.Source) (space.Source, 
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	if _, err := m.Find(s.ID); err == nil {
-		return space.Source{}, errTaken(s.ID)
+		return space.Source{}, Taken(s.ID)
 	}
 	if mine := m.countOf(s.By); s.By != "" && mine >= m.o.MaxSources {
 		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, which is the limit.", mine)

@@ -16,6 +16,7 @@ import (
 type SyncedSource struct {
 	ID, Kind           string
 	Title, Description string
+	Aliases            string // separated by commas
 	// Everybody lets everybody on the server read the source. Otherwise Readers, who are named by
 	// their user names, can.
 	Everybody bool
@@ -41,6 +42,7 @@ func entryKeys() []entryKey {
 		{"kind", "text", "required", "The kind of upstream, such as `github`, `git` or `web`."},
 		{"title", "text", "the id", "The name that people see."},
 		{"description", "text", "empty", "A sentence that says when an AI should look there."},
+		{"aliases", "text, list", "empty", "Other names that people use for the source. A search with one of them finds the source first."},
 		{"audience", "`everyone`, list", "`everyone`", "The user names of those who can read the source."},
 		{"every", "duration", "`6h`", "The interval between syncs, from `5m` to `30d`; `0` for syncs on request only."},
 		{"paused", "true, false", "`false`", "Whether the source is synced on request only, whatever `every` says."},
@@ -186,6 +188,19 @@ func (e *SyncedSource) set(key string, v any, paused *bool, settings map[string]
 		return text(&e.Title)
 	case "description":
 		return text(&e.Description)
+	case "aliases":
+		list, ok := v.([]any)
+		if !ok {
+			return text(&e.Aliases)
+		}
+		names := make([]string, len(list))
+		for i := range list {
+			if names[i], ok = list[i].(string); !ok || names[i] == "" {
+				return errText
+			}
+		}
+		e.Aliases = strings.Join(names, ", ")
+		return nil
 	case "audience":
 		return e.setAudience(v)
 	case "every":

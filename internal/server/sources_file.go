@@ -135,7 +135,7 @@ func (s *Server) applySources(ctx context.Context, list []config.SyncedSource) {
 
 func entryInput(e config.SyncedSource) service.SyncedSourceInput {
 	in := service.SyncedSourceInput{
-		Source:  space.Source{ID: e.ID, SourceText: space.SourceText{Title: e.Title, Description: e.Description}, Everybody: e.Everybody},
+		Source:  space.Source{ID: e.ID, SourceText: space.SourceText{Title: e.Title, Description: e.Description, Aliases: e.Aliases}, Everybody: e.Everybody},
 		Readers: e.Readers,
 		Setting: syncs.Setting{Kind: e.Kind, Settings: e.Settings},
 	}

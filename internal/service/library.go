@@ -224,10 +224,13 @@ func (s *Service) numbered(id string) string {
 	return id // adding the source reports that it is taken
 }
 
-// taken reports whether a source has the ID. Callers can already learn this from
-// PublishSource.
+// taken reports whether a source has the ID, or a synced one had it whose publication has ended. Callers
+// can already learn this from PublishSource.
 func (s *Service) taken(id string) bool {
 	_, err := s.sources.Find(id)
+	if err != nil && s.syncs != nil {
+		_, err = s.syncs.Space(id)
+	}
 	return err == nil
 }
 
@@ -266,6 +269,9 @@ func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceIn
 		return space.Source{}, err
 	}
 	src := in.Source
+	if _, err := s.sources.Find(src.ID); err != nil && s.taken(src.ID) {
+		return space.Source{}, sources.Taken(src.ID)
+	}
 	src.Space, src.By = m.ID, m.Owner
 	if src.Users, err = s.readers(ctx, in.Readers); err != nil {
 		return space.Source{}, err

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -110,17 +111,15 @@ func (s *Service) reconfigure(ctx context.Context, a Actor, src space.Source, ha
 	// A source that somebody paused follows the file again.
 	seconds, paused := int64(every.Seconds()), false
 	setting.Every, setting.Paused = &seconds, &paused
-	title := in.Source.Title
-	if title == "" {
-		title = in.Source.ID
-	}
+	text := in.Source.SourceText
+	text.Title = cmp.Or(text.Title, in.Source.ID)
 	slices.Sort(users)
 	users = slices.Compact(users)
 	if in.Source.Everybody {
 		users = nil
 	}
 	same := had.Origin == space.OriginFile && string(setting.Settings) == string(had.Settings) && seconds == had.Every && !had.Paused &&
-		title == src.Title && in.Source.Description == src.Description && in.Source.Everybody == src.Everybody && slices.Equal(users, src.Users)
+		text == src.SourceText && in.Source.Everybody == src.Everybody && slices.Equal(users, src.Users)
 	if same {
 		return false, false, nil
 	}
@@ -128,7 +127,7 @@ func (s *Service) reconfigure(ctx context.Context, a Actor, src space.Source, ha
 	if err := s.syncs.Change(ctx, src.ID, setting); err != nil {
 		return false, false, err
 	}
-	src.Title, src.Description, src.Everybody, src.Users = title, in.Source.Description, in.Source.Everybody, users
+	src.SourceText, src.Everybody, src.Users = text, in.Source.Everybody, users
 	if _, err := s.sources.ChangeSynced(ctx, src); err != nil {
 		return false, false, err
 	}

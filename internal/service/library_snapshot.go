@@ -39,7 +39,7 @@ func (s *Service) ConfigureSnapshot(ctx context.Context, a Actor, in ConfigureSn
 		return None{}, s.remotes.Remove(ctx, SnapshotSpace)
 	}
 	if !exists {
-		meta := space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Start the snapshot repository", Tool: "sync"}
+		meta := space.Meta{Author: space.Server(), Message: "Start the snapshot repository", Tool: "sync"}
 		if _, err := s.git.Create(ctx, SnapshotSpace, space.ChangeSet{}, meta); err != nil {
 			return None{}, err
 		}

@@ -94,7 +94,7 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 		}
 	}
 	s.syncs.Reserve(src.Space)
-	if _, err := s.git.Create(ctx, src.Space, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Start the source " + src.ID, Tool: "sync"}); err != nil {
+	if _, err := s.git.Create(ctx, src.Space, space.ChangeSet{}, space.Meta{Author: space.Server(), Message: "Start the source " + src.ID, Tool: "sync"}); err != nil {
 		return space.Source{}, err
 	}
 	if err := s.accounts.CreateSourceSpace(ctx, a.audit(), owner, src.Space, src.ID); err != nil {
@@ -152,14 +152,32 @@ func (s *Service) dropSyncedSpace(ctx context.Context, a Actor, id space.SpaceID
 	}
 }
 
-// managed returns a synced source that the actor may change: the operator, an admin, or the
-// person who added it.
+// manages reports whether the actor may change a source: the operator, an admin, or the person who
+// added it.
+func (s *Service) manages(a Actor, src space.Source) bool {
+	return a.kind == operator || a.admin || src.By != "" && src.By == a.user
+}
+
+// followed returns a synced source that the actor may read or change.
+func (s *Service) followed(ctx context.Context, a Actor, operation, id string) (src space.Source, manages bool, err error) {
+	src, err = s.managed(ctx, a, operation, id)
+	if fault.CodeOf(err) != fault.Forbidden {
+		return src, err == nil, err
+	}
+	// The actor reads a source with this ID. The ID may have belonged to a synced source before.
+	if src, err = s.readable(ctx, a, id); err == nil && !src.Upstream() {
+		err = sources.NotThere(id)
+	}
+	return src, false, err
+}
+
+// managed returns a synced source that the actor may change.
 func (s *Service) managed(ctx context.Context, a Actor, operation, id string) (space.Source, error) {
 	if err := s.authorize(a, operation); err != nil {
 		return space.Source{}, err
 	}
 	src, err := s.sources.Find(id)
-	manages := a.kind == operator || a.admin || err == nil && src.By != "" && src.By == a.user
+	manages := s.manages(a, src)
 	switch {
 	case err != nil && manages && s.syncs != nil:
 		// Its publication has ended, and its sync can still be removed.
@@ -183,6 +201,7 @@ type ChangeSyncedSourceInput struct {
 	ID          string    `json:"id"`
 	Title       *string   `json:"title,omitempty"`
 	Description *string   `json:"description,omitempty"`
+	Aliases     *string   `json:"aliases,omitempty"`
 	Everybody   *bool     `json:"everybody,omitempty"`
 	Readers     *[]string `json:"readers,omitempty"` // names; the source is then not for everybody
 	syncs.Setting
@@ -202,6 +221,9 @@ func (s *Service) ChangeSyncedSource(ctx context.Context, a Actor, in ChangeSync
 	}
 	if in.Description != nil {
 		src.Description = *in.Description
+	}
+	if in.Aliases != nil {
+		src.Aliases = *in.Aliases
 	}
 	if in.Everybody != nil {
 		src.Everybody = *in.Everybody
@@ -225,7 +247,7 @@ func (s *Service) ChangeSyncedSource(ctx context.Context, a Actor, in ChangeSync
 	if src, err = s.sources.ChangeSynced(ctx, src); err != nil {
 		return space.Source{}, err
 	}
-	s.record(ctx, a, "source.change", src.ID, map[string]any{"settings": setting.Settings, "every": setting.Every, "everybody": src.Everybody, "users": src.Users})
+	s.record(ctx, a, "source.change", src.ID, map[string]any{"settings": setting.Settings, "every": setting.Every, "paused": setting.Paused, "everybody": src.Everybody, "users": src.Users})
 	return s.namedOne(ctx, src)
 }
 
@@ -385,12 +407,12 @@ func (s *Service) ListSyncRuns(ctx context.Context, a Actor, in ListSyncRunsInpu
 	if err := s.authorize(a, "ListSyncRuns"); err != nil {
 		return space.Sync{}, err
 	}
-	_, denied := s.managed(ctx, a, "ListSyncRuns", in.ID)
-	if denied != nil && fault.CodeOf(denied) != fault.Forbidden {
-		return space.Sync{}, denied
+	_, manages, err := s.followed(ctx, a, "ListSyncRuns", in.ID)
+	if err != nil {
+		return space.Sync{}, err
 	}
 	st, err := s.syncs.Status(ctx, in.ID)
-	if denied != nil {
+	if st.Manages = manages; !manages {
 		st.Settings = nil
 	}
 	return st, err

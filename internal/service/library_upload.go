@@ -34,8 +34,12 @@ type UploadedToSource struct {
 // uploadTime limits an upload with its conversion.
 const uploadTime = 15 * time.Minute
 
-// UploadToSource adds the pages of a file to an uploaded source, and replaces the pages of an earlier
-// file with the name. If no page can be made of the file, nothing changes, and the error says why.
+// maxUploadsAtOnce limits the uploads of a person at a time. Each takes up to upstream.MaxUpload of the
+// disk, for as long as its client sends.
+const maxUploadsAtOnce = 3
+
+// UploadToSource adds the pages of a file to an uploaded source, or transcripts to a source that follows
+// YouTube, and replaces the pages of an earlier file with the name. If no page can be made of the file, nothing changes, and the error says why.
 // Progress(ctx) gets the name of each converted file.
 func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSourceInput) (UploadedToSource, error) {
 	if err := s.authorize(a, "UploadToSource"); err != nil {
@@ -49,10 +53,15 @@ func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSource
 	if err != nil && !create {
 		return UploadedToSource{}, err
 	}
+	end, err := s.uploads.take(ctx, a.user)
+	if err != nil {
+		return UploadedToSource{}, err
+	}
+	defer end()
 	ctx, cancel := context.WithTimeoutCause(ctx, uploadTime, fault.New(fault.TooLarge, "The files take too long to convert. Upload fewer at a time."))
 	defer cancel()
 	say := Progress(ctx)
-	up, err := s.syncs.Receive(ctx, in.Name, in.Stream, func(file string, done, total int) {
+	up, err := s.syncs.Receive(ctx, in.ID, in.Name, in.Stream, func(file string, done, total int) {
 		say(fmt.Sprintf("%s: %d of %d files", file, done, total))
 	})
 	if err != nil {

@@ -1,7 +1,10 @@
 package service_test
 
 import (
+	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // Everybody makes sources of their own files, and changes only their own.
@@ -59,6 +63,48 @@ func TestPeopleUploadToTheirSources(t *testing.T) {
 	}
 	if x, err := w.RemoveFromSource(ctx, eve, service.RemoveFromSourceInput{ID: "manuals", Names: []string{"a.md"}}); err != nil || x.Source.Files != 0 {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// A person who sends many files at a time gets a clear refusal, and others are not affected.
+func TestUploadsOfAPersonAtATime(t *testing.T) {
+	w := servicetest.New(t, time.Now)
+	ctx := testenv.Context(t)
+	eve, _, err := w.Accounts.CreateUser(ctx, store.Actor{Via: "test"}, store.NewUser{Name: "eve", Space: space.NewSpaceID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload := func(u store.User, id string, r io.Reader) error {
+		in := service.UploadToSourceInput{ID: id, Name: "a.md", Stream: r, Create: &service.SyncedSourceInput{Source: space.Source{Everybody: true}}}
+		_, err := w.UploadToSource(ctx, service.Person(u), in)
+		return err
+	}
+	var all sync.WaitGroup
+	var open []*io.PipeWriter
+	for i := range 3 {
+		r, slow := io.Pipe()
+		open = append(open, slow)
+		all.Go(func() {
+			if err := upload(eve, fmt.Sprintf("slow-%d", i), r); err != nil {
+				t.Errorf("a slow upload: %v", err)
+			}
+		})
+		if _, err := io.WriteString(slow, "# A"); err != nil { // it is read, so the upload has begun
+			t.Fatal(err)
+		}
+	}
+	if err := upload(eve, "more", strings.NewReader("# A")); fault.CodeOf(err) != fault.Limited {
+		t.Errorf("one more: %v", err)
+	}
+	if err := upload(w.Owner, "others", strings.NewReader("# A")); err != nil {
+		t.Errorf("another person: %v", err)
+	}
+	for _, slow := range open {
+		slow.Close()
+	}
+	all.Wait()
+	if err := upload(eve, "more", strings.NewReader("# A")); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

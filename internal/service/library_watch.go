@@ -8,13 +8,15 @@ import (
 	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/syncs"
 	"satchel/gitstore/sources/upstream"
-	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
 // ListSyncs describes how sources follow their upstreams, without settings and runs. It lists the
 // sources that the actor may read and, for admins, all others too.
 func (s *Service) ListSyncs(ctx context.Context, a Actor, in ListSourcesInput) ([]space.Sync, error) {
+	if err := s.authorize(a, "ListSyncs"); err != nil {
+		return nil, err
+	}
 	all, err := s.ListSources(ctx, a, in)
 	if err != nil || s.syncs == nil {
 		return []space.Sync{}, err
@@ -45,7 +47,10 @@ func (s *Service) CountFailedSyncs(_ context.Context, a Actor, _ None) (int, err
 			continue
 		}
 		src, err := s.sources.Find(st.Source)
-		if a.kind == operator || a.admin || err == nil && src.By != "" && src.By == a.user {
+		if err != nil || src.Space != st.Space { // its publication has ended
+			src = space.Source{}
+		}
+		if s.manages(a, src) {
 			n++
 		}
 	}
@@ -74,10 +79,7 @@ func (s *Service) WaitForSync(ctx context.Context, a Actor, in WaitForSyncInput)
 		return space.Sync{}, err
 	}
 	may := func() error {
-		_, err := s.managed(ctx, a, "WaitForSync", in.ID)
-		if fault.CodeOf(err) == fault.Forbidden { // the actor reads it
-			return nil
-		}
+		_, _, err := s.followed(ctx, a, "WaitForSync", in.ID)
 		return err
 	}
 	if err := may(); err != nil {

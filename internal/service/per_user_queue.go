@@ -11,13 +11,14 @@ import (
 	"satchel/internal/space"
 )
 
-// perUserQueue limits the running and waiting searches of each user, so that one user's
-// searches do not delay other users.
+// perUserQueue limits the running and waiting calls of each user, so that one user's calls do not
+// delay other users.
 type perUserQueue struct {
-	running, waiting int // limits for each user
+	running, waiting int    // limits for each user
+	full             string // the public message of a refused call
 
 	mu    sync.Mutex
-	users map[space.UserID]*userQueue // with searches
+	users map[space.UserID]*userQueue // with calls
 }
 
 type userQueue struct {
@@ -25,12 +26,12 @@ type userQueue struct {
 	calls int // running and waiting
 }
 
-func newPerUserQueue(running, waiting int) *perUserQueue {
-	return &perUserQueue{running: running, waiting: waiting, users: map[space.UserID]*userQueue{}}
+func newPerUserQueue(running, waiting int, full string) *perUserQueue {
+	return &perUserQueue{running: running, waiting: waiting, full: full, users: map[space.UserID]*userQueue{}}
 }
 
-// take waits until a search of the user may run. The caller must call end after the search.
-// The error is a fault.Limited if too many searches wait.
+// take waits until a call of the user may run. The caller must call end after the call.
+// The error is a fault.Limited if too many calls wait.
 func (q *perUserQueue) take(ctx context.Context, id space.UserID) (end func(), err error) {
 	q.mu.Lock()
 	u := q.users[id]
@@ -40,7 +41,7 @@ func (q *perUserQueue) take(ctx context.Context, id space.UserID) (end func(), e
 	}
 	if u.calls >= q.running+q.waiting {
 		defer q.mu.Unlock()
-		e := fault.New(fault.Limited, "You have %d searches running and %d waiting, which is the limit for one user. Wait until some of them finish.", q.running, q.waiting)
+		e := fault.New(fault.Limited, "%s", q.full)
 		e.RetryAfter = time.Second
 		return nil, e
 	}

@@ -14,7 +14,7 @@ import (
 // canceled search frees its place.
 func TestPerUserQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newPerUserQueue(2, 3)
+		q := newPerUserQueue(2, 3, "Wait.")
 		var began []string
 		end := map[string]chan struct{}{}
 		take := func(ctx context.Context, user space.UserID, name string) <-chan error {

@@ -221,7 +221,12 @@ func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (col
 	}
 	for _, src := range in.Library.sources {
 		if src.Commit != "" {
-			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount(), Names: []string{src.Title}})
+			names, version := src.Names(), ""
+			if s.syncs != nil {
+				p := s.syncs.Package(src)
+				names, version = append(names, p.Names...), p.Version
+			}
+			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount(), Names: names, Version: version})
 		}
 	}
 	return cols, who.user, nil

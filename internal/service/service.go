@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -132,6 +133,7 @@ type Service struct {
 	// its pages in memory.
 	exportSlots chan struct{}
 	searches    *perUserQueue
+	uploads     *perUserQueue // to sources
 	// facts caches parsed facts by blob. A blob never changes, and callers look up only blobs
 	// of spaces that they may read.
 	facts  *lru.Cache[space.BlobID, facts.Fact]
@@ -153,7 +155,10 @@ func New(o Options) *Service {
 	s := &Service{
 		accounts: o.Accounts, git: o.Git, sources: o.Sources, syncs: o.Syncs, secrets: o.Secrets, remotes: o.Remotes, pending: o.Pending, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
-		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting),
+		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting,
+			fmt.Sprintf("You have %d searches running and %d waiting, which is the limit for one user. Wait until some of them finish.", o.Search.AtOnce, o.Search.Waiting)),
+		uploads: newPerUserQueue(maxUploadsAtOnce, 0,
+			fmt.Sprintf("You already upload %d files, which is the limit for one person. Wait until one of them is done.", maxUploadsAtOnce)),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
 	s.facts, _ = lru.New[space.BlobID, facts.Fact](maxCachedFacts) // fails only for a size of 0

@@ -65,6 +65,9 @@ type Person struct {
 	Email string `json:"email"`
 }
 
+// Server returns the author of what the server does by itself, such as a sync.
+func Server() Person { return Person{Name: "Satchel", Email: "satchel@localhost"} }
+
 // Meta describes how a commit was made.
 type Meta struct {
 	Author Person

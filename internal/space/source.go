@@ -1,6 +1,9 @@
 package space
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // SourceKind says where the files of a source come from.
 type SourceKind string
@@ -64,6 +67,19 @@ type Source struct {
 type SourceText struct {
 	Title       string `json:"title"`
 	Description string `json:"description,omitempty"`
+	// Aliases are other names that people use for the source, separated by commas.
+	Aliases string `json:"aliases,omitempty"`
+}
+
+// Names returns the title and the aliases.
+func (t SourceText) Names() []string {
+	names := []string{t.Title}
+	for a := range strings.SplitSeq(t.Aliases, ",") {
+		if a = strings.TrimSpace(a); a != "" {
+			names = append(names, a)
+		}
+	}
+	return names
 }
 
 // SourceField is a field of SourceText.
@@ -79,6 +95,7 @@ func (t *SourceText) Fields() []SourceField {
 	return []SourceField{
 		{"title", &t.Title, 80},
 		{"description", &t.Description, 300},
+		{"aliases", &t.Aliases, 200},
 	}
 }
 

@@ -42,7 +42,10 @@ type Sync struct {
 	Space    SpaceID         `json:"space"`
 	Kind     SourceKind      `json:"kind"`
 	Settings json.RawMessage `json:"settings"`
-	Origin   SyncOrigin      `json:"origin,omitempty"`
+	// Manages reports whether the caller may change the source. Other callers get no settings. Only the
+	// service sets it.
+	Manages bool       `json:"manages,omitempty"`
+	Origin  SyncOrigin `json:"origin,omitempty"`
 	// Upstream is the address of the upstream, without a password.
 	Upstream string `json:"upstream,omitempty"`
 	// Every is the interval between syncs in seconds. 0 means only on request.

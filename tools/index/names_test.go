@@ -1,6 +1,8 @@
 package index
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"satchel/internal/space"
@@ -48,5 +50,35 @@ func TestAQueryNamesASource(t *testing.T) {
 	}
 	for _, n := range r.Notes {
 		t.Errorf("a name that no page has causes the note %q", n)
+	}
+}
+
+// Of the same page in sources of several versions, that of the newest version is shown, and that of a
+// source that the query names.
+func TestTheNewestVersionOfAPageInSeveralSources(t *testing.T) {
+	x := openIndex(t, Options{})
+	page := "# Mend a torn sail\n\nUse the needle, the wax and the long thread, fold the edges twice, and sew slowly from the middle to each side of the sail.\n"
+	var all []Collection
+	for _, c := range []Collection{{ID: "rig-2", Version: "2"}, {ID: "rig-10", Version: "10.1"}, {ID: "rig-9", Version: "9"}} {
+		h := newHistory()
+		h.commit(toBytes(map[string]string{"mend.md": page, string(c.ID) + ".md": "# Notes\n\nOther pages.\n"}))
+		if err := x.Update(t.Context(), c.ID, h); err != nil {
+			t.Fatal(err)
+		}
+		c.Label, c.Mount = string(c.ID), "/library/docs/"+string(c.ID)
+		all = append(all, c)
+	}
+	for query, first := range map[string]string{
+		"mend a torn sail":       "/library/docs/rig-10/mend.md",
+		"mend a torn sail rig-2": "/library/docs/rig-2/mend.md",
+	} {
+		r, err := x.Search(t.Context(), all, Query{Text: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := slices.DeleteFunc(paths(r), func(p string) bool { return !strings.HasSuffix(p, "/mend.md") })
+		if !slices.Equal(shown, []string{first}) {
+			t.Errorf("%q finds %v, want %s", query, shown, first)
+		}
 	}
 }

@@ -21,6 +21,9 @@ type Collection struct {
 	// collections contains the label or one of these names, the collection's pages come
 	// first.
 	Names []string
+	// Version is the version that the whole collection is about, if it is known. Of copies in several
+	// collections, that of the newest version stays.
+	Version string
 }
 
 // Query is one search.

@@ -17,6 +17,7 @@ type addSourceRequest struct {
 	Settings    map[string]any `json:"settings,omitempty" doc:"Settings of the kind, such as branch."`
 	Title       string         `json:"title,omitempty"`
 	Description string         `json:"description,omitempty"`
+	Aliases     string         `json:"aliases,omitempty" doc:"Other names of the source, separated by commas. A search with one of them finds the source first."`
 	Readers     []string       `json:"readers,omitempty" doc:"Names of the readers. Without readers the source is for everybody."`
 	Every       *int64         `json:"every,omitempty" doc:"Seconds between syncs; 0 for syncs on request only. The default is 6 hours." api:"minimum=0"`
 }
@@ -25,7 +26,7 @@ func (addSourceRequest) check() error { return nil } // the operation checks it
 
 func (a addSourceRequest) input() (service.SyncedSourceInput, error) {
 	in := service.SyncedSourceInput{
-		Source:  space.Source{ID: a.ID, SourceText: space.SourceText{Title: a.Title, Description: a.Description}, Everybody: len(a.Readers) == 0},
+		Source:  space.Source{ID: a.ID, SourceText: space.SourceText{Title: a.Title, Description: a.Description, Aliases: a.Aliases}, Everybody: len(a.Readers) == 0},
 		Readers: a.Readers,
 	}
 	in.Kind, in.URL, in.Every = a.Kind, a.URL, a.Every
@@ -83,10 +84,12 @@ func orEmpty(m map[string]int) map[string]int {
 type changeSourceRequest struct {
 	Title       *string        `json:"title,omitempty"`
 	Description *string        `json:"description,omitempty"`
+	Aliases     *string        `json:"aliases,omitempty" doc:"Separated by commas."`
 	Everybody   *bool          `json:"everybody,omitempty"`
 	Readers     *[]string      `json:"readers,omitempty" doc:"Names. The source is then not for everybody."`
 	Settings    map[string]any `json:"settings,omitempty" doc:"All settings of the kind."`
 	Every       *int64         `json:"every,omitempty" doc:"Seconds between syncs; 0 for syncs on request only." api:"minimum=0"`
+	Paused      *bool          `json:"paused,omitempty" doc:"true stops the schedule, and keeps its interval. false resumes it with a sync."`
 }
 
 func (changeSourceRequest) check() error { return nil } // the operation checks it
@@ -106,8 +109,8 @@ func (s *Server) changeSource(c *call, a changeSourceRequest) (sourceView, error
 	if err != nil {
 		return sourceView{}, err
 	}
-	in := service.ChangeSyncedSourceInput{ID: id, Title: a.Title, Description: a.Description, Everybody: a.Everybody, Readers: a.Readers}
-	in.Every = a.Every
+	in := service.ChangeSyncedSourceInput{ID: id, Title: a.Title, Description: a.Description, Aliases: a.Aliases, Everybody: a.Everybody, Readers: a.Readers}
+	in.Every, in.Paused = a.Every, a.Paused
 	if in.Settings, err = raw(a.Settings); err != nil {
 		return sourceView{}, err
 	}
@@ -136,6 +139,7 @@ type syncStatusView struct {
 	Problem string           `json:"problem,omitempty"`
 	Version string           `json:"version,omitempty" doc:"Of upstream, such as a commit."`
 	Every   int64            `json:"every" doc:"Seconds between syncs; 0 for syncs on request only." api:"minimum=0"`
+	Paused  bool             `json:"paused" doc:"The schedule is stopped. The source is synced on request."`
 	Checked string           `json:"checked,omitempty" doc:"The last successful sync." api:"format=date-time"`
 	Next    string           `json:"next,omitempty" api:"format=date-time"`
 	Running *syncStepView    `json:"running,omitempty"`
@@ -172,7 +176,7 @@ func (s *Server) syncStatus(c *call, _ noBody) (syncStatusView, error) {
 	}
 	x, err := s.o.Service.ListSyncRuns(c.r.Context(), c.actor(), service.ListSyncRunsInput{ID: id})
 	v := syncStatusView{
-		Source: x.Source, Kind: x.Kind, State: string(x.State), Problem: x.Problem, Version: x.Version, Every: x.Every,
+		Source: x.Source, Kind: x.Kind, State: string(x.State), Problem: x.Problem, Version: x.Version, Every: x.Every, Paused: x.Paused,
 		Checked: stamp(x.Checked), Next: stamp(x.Next), Runs: []syncRunView{},
 	}
 	if x.Running != nil {

@@ -200,7 +200,7 @@ func (s *pages) changeSource(v *web.Visit) error {
 		form.Settings, err = settingsFrom(v.R.PostFormValue, st.Settings, info.Settings)
 	}
 	if err == nil {
-		in := service.ChangeSyncedSourceInput{ID: managed.Source.ID, Title: &form.Title, Description: &form.Description, Everybody: &form.Everybody}
+		in := service.ChangeSyncedSourceInput{ID: managed.Source.ID, Title: &form.Title, Description: &form.Description, Aliases: &form.Aliases, Everybody: &form.Everybody}
 		if !sameJSON(form.Settings, st.Settings) {
 			in.Settings = form.Settings // only these need the right to add such a source
 		}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"satchel/gitstore/sources/syncs"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -44,7 +46,7 @@ const (
 	fieldEvery   = "every"
 )
 
-const defaultEvery = 6 * 60 * 60 // seconds
+const defaultEvery = int64(syncs.DefaultEvery / time.Second)
 
 // readForm reads the form that adds or changes a source. The error is about a field.
 func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {
@@ -117,15 +119,18 @@ func (f sourceForm) readers() []string {
 	return strings.FieldsFunc(f.Readers, func(c rune) bool { return strings.ContainsRune(",; \n\r\t", c) })
 }
 
+const aliasesHint = "Separated by commas. A search with one of these names finds the source first."
+
 // formBody is the part of a page with the fields of a source.
 type formBody struct {
-	Title, Description, Name *field // Name is nil if the source exists
-	Everybody                bool
-	Readers                  field
-	Every                    field
-	Settings                 []field
-	Open                     bool // show the further settings at once
-	Kind, Base               string
+	Title, Description, Aliases *field
+	Name                        *field // nil if the source exists
+	Everybody                   bool
+	Readers                     field
+	Every                       field
+	Settings                    []field
+	Open                        bool // show the further settings at once
+	Kind, Base                  string
 }
 
 // bodyOf returns the fields with their values. problem is the error about one of them.
@@ -147,7 +152,8 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 	}
 	title := at(field{ID: "source-title", Name: "title", Label: "Title", Type: "text", Value: f.Title, Max: limit["title"], Hint: "How people find the source, such as “Nuxt”."}, "title")
 	description := at(field{ID: "source-description", Name: "description", Label: "Description", Type: "text", Value: f.Description, Max: limit["description"], Hint: "One sentence that helps an AI decide when to look there."}, "description")
-	b.Title, b.Description = &title, &description
+	aliases := at(field{ID: "source-aliases", Name: "aliases", Label: "Other names", Type: "text", Value: f.Aliases, Max: limit["aliases"], Hint: aliasesHint}, "aliases")
+	b.Title, b.Description, b.Aliases = &title, &description, &aliases
 	if !change {
 		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Required: true, Hint: "Lowercase letters, digits and hyphens. The ID is unique on this server, and stays."}, space.SourceName)
 		b.Name = &name
@@ -163,14 +169,14 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 		s := at(field{ID: "setting-" + x.Name, Name: "setting-" + x.Name, Label: settingLabel(x.Name), Hint: settingHint(x.Name), Type: string(x.Type), Mono: true, Value: settingText(values[x.Name])}, x.Name)
 		b.Settings = append(b.Settings, s)
 	}
-	b.Open = change || b.Every.Problem != "" || b.Description.Problem != "" || b.Name != nil && b.Name.Problem != "" ||
+	b.Open = change || b.Every.Problem != "" || b.Description.Problem+b.Aliases.Problem != "" || b.Name != nil && b.Name.Problem != "" ||
 		slices.ContainsFunc(b.Settings, func(s field) bool { return s.Problem != "" })
 	return b
 }
 
 // where returns the ID of the input that has the problem; "" if none has.
 func (b *formBody) where() string {
-	all := append([]field{*b.Title, *b.Description, b.Readers, b.Every}, b.Settings...)
+	all := append([]field{*b.Title, *b.Description, *b.Aliases, b.Readers, b.Every}, b.Settings...)
 	if b.Name != nil {
 		all = append(all, *b.Name)
 	}

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -101,7 +102,7 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 	if err != nil {
 		return nil, web.Gone(err)
 	}
-	body := &sourcePage{Sync: st, Manages: st.Settings != nil, At: sourceAt(st.Source), State: stateOfSync(st), Key: syncKey(st)}
+	body := &sourcePage{Sync: st, Manages: st.Manages, At: sourceAt(st.Source), State: stateOfSync(st), Key: syncKey(st)}
 	snapshot, err := s.Service.OpenSource(ctx, v.Actor(), id)
 	switch {
 	case err == nil:
@@ -302,21 +303,16 @@ type removePage struct {
 
 // showRemove handles GET /library/sources/{source}/remove.
 func (s *pages) showRemove(v *web.Visit) error {
-	body, err := s.sourceOf(v)
+	managed, st, err := s.managed(v)
 	if err != nil {
 		return err
 	}
-	if !body.Manages {
-		return errManage()
-	}
+	x := managed.Source
+	x.Title = cmp.Or(x.Title, x.ID)
 	return s.Page(v, http.StatusOK, "sourceremove", web.Page{
-		Title: "Remove " + web.Shorten(body.Source.Title, 80), Current: "library", Styles: []string{"files.css", "sources.css"},
-		Body: removePage{body.Source, body.At, body.Size, len(body.Sync.Runs)},
+		Title: "Remove " + web.Shorten(x.Title, 80), Current: "library", Styles: []string{"files.css", "sources.css"},
+		Body: removePage{x, sourceAt(x.ID), bytesize.Text(x.Bytes), len(st.Runs)},
 	})
-}
-
-func errManage() error {
-	return fault.New(fault.Forbidden, "Only an admin, or the person who added this source, may do that.")
 }
 
 // removeSource handles POST /library/sources/{source}/remove.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -11,7 +12,7 @@ import (
 )
 
 // kindUpload is the kind of the sources whose files people upload.
-const kindUpload = space.SourceKind("upload")
+const kindUpload = space.SourceKind(upstream.Upload)
 
 // maxUploads limits the files of one form, with the rest of the form. Each file has the limit of an
 // upload.
@@ -20,17 +21,21 @@ const maxUploads = 128 << 20
 // uploadBody is the part of a source's page where people upload and remove files. It is shown if At is
 // set.
 type uploadBody struct {
-	At      string // the address of the source's page
-	LeftOut []space.UploadedFile
+	At          string // the address of the source's page
+	Transcripts bool   // of a source that follows YouTube, which takes nothing else
+	LeftOut     []space.UploadedFile
 }
 
-// uploadsOf returns the part of the page for a source whose files people upload.
+// uploadsOf returns the part of the page for a source that takes uploads.
 func (s *pages) uploadsOf(p *sourcePage) uploadBody {
-	if p.Sync.Kind != kindUpload {
+	if !upstream.TakesUploads(string(p.Sync.Kind)) {
 		return uploadBody{}
 	}
-	return uploadBody{At: p.At}
+	return uploadBody{At: p.At, Transcripts: p.Sync.Kind != kindUpload}
 }
+
+// Only reports whether all files of the source are uploaded.
+func (b uploadBody) Only() bool { return b.At != "" && !b.Transcripts }
 
 // canManage returns an error if the visitor may not change the source in the path.
 func (s *pages) canManage(v *web.Visit) error {
@@ -107,10 +112,7 @@ func (s *pages) afterUpload(v *web.Visit, status int, problem string, leftOut []
 	if err != nil {
 		return err
 	}
-	if !body.Manages {
-		return fault.New(fault.Forbidden, "Only an admin and the person who added the source can change it.")
-	}
-	if body.Uploads.At == "" {
+	if body.Uploads.At == "" { // as for a visitor who may not change the source any more
 		return web.ErrNoPage
 	}
 	body.Uploads.LeftOut = leftOut

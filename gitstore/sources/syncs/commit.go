@@ -15,8 +15,6 @@ const (
 	commitEntries = 20_000
 )
 
-var author = space.Person{Name: "Satchel", Email: "satchel@localhost"}
-
 // committed is the result of the step commit.
 type committed struct {
 	Commit space.CommitID `json:"commit"`
@@ -49,7 +47,7 @@ func (m *Manager) commit(ctx context.Context, r *run, row syncRow, message strin
 			delete(head, f.Path)
 		}
 	}
-	b := batch{m: m, id: id, meta: space.Meta{Author: author, Message: message, Tool: "sync"}, out: &out}
+	b := batch{m: m, id: id, meta: space.Meta{Author: space.Server(), Message: message, Tool: "sync"}, out: &out}
 	for _, e := range entries {
 		if _, gone := head[e.Path]; gone {
 			if err := b.add(ctx, space.Change{Path: string(e.Path), Op: space.Delete, Base: e.Blob, BaseMode: e.Mode}); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // workflowVersion identifies the steps of a sync. A process continues only workflows of its own
 // version and begins the others again, so a change of the steps needs a new one.
-const workflowVersion = "1"
+const workflowVersion = "2"
 
 // job is the input of a workflow.
 type job struct {
@@ -26,6 +26,8 @@ type job struct {
 	Source  string `json:"source"`
 	Reset   bool   `json:"reset"`
 	Confirm bool   `json:"confirm"`
+	// Uploaded is set if people have staged the files, so that upstream is not asked.
+	Uploaded bool `json:"uploaded,omitempty"`
 }
 
 // run is a sync that runs.
@@ -47,6 +49,10 @@ var (
 
 	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts from the beginning.")
 )
+
+func errTooLong(limit time.Duration) error {
+	return fault.New(fault.TooLarge, "The sync did not end within %d minutes, which is the limit. Let the source take fewer files or pages with its settings, or divide it.", limit/time.Minute)
+}
 
 func (m *Manager) newRun(j job, started time.Time) *run {
 	r := &run{job: j, started: started, done: make(chan struct{}), m: m}
@@ -75,12 +81,20 @@ func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 			m.end(context.WithoutCancel(ctx), r, out)
 		}
 	}()
+	places := m.places
+	if row.Kind == upstream.Upload || j.Uploaded {
+		places = m.desk // the person who sent the files waits, and slow sites can hold the others
+	}
 	select {
-	case m.places <- struct{}{}:
-		defer func() { <-m.places }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-r.ctx.Done():
+		out.err = context.Cause(r.ctx)
+		return r.Run, nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+	defer time.AfterFunc(m.o.MaxTime, func() { r.cancel(errTooLong(m.o.MaxTime)) }).Stop()
 	got, err := m.steps(ctx, r, row)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -100,6 +114,7 @@ type outcome struct {
 	counts  space.SyncCounts
 	version string
 	commit  space.CommitID
+	pkg     Package
 	same    bool // upstream had no changes
 }
 
@@ -151,8 +166,8 @@ func (m *Manager) steps(ctx dbos.Context, r *run, row syncRow) (out outcome, err
 	}
 	out.commit = done.Value.Commit
 	r.step("publish", 0, 0)
-	shown, err := step(ctx, r, "publish", func(ctx context.Context) (string, error) { return "", m.publish(ctx, r, out.commit) })
-	out.err = shown.failed()
+	shown, err := step(ctx, r, "publish", func(ctx context.Context) (Package, error) { return m.publish(ctx, r, row, out.commit) })
+	out.err, out.pkg = shown.failed(), shown.Value
 	return out, err
 }
 
@@ -217,6 +232,9 @@ func temporary(err error) bool {
 // check asks upstream for its version. The answer also says why upstream cannot be fetched, more
 // precisely than a failed fetch does.
 func (m *Manager) check(ctx context.Context, r *run, row syncRow) (checked, error) {
+	if r.Uploaded {
+		return checked{}, nil
+	}
 	u, env, done, err := m.upstream(row)
 	if err != nil {
 		return checked{}, err
@@ -229,6 +247,13 @@ func (m *Manager) check(ctx context.Context, r *run, row syncRow) (checked, erro
 
 // fetch stages the files of upstream, and compares them with the manifest.
 func (m *Manager) fetch(ctx context.Context, r *run, row syncRow) (fetched, error) {
+	if r.Uploaded {
+		known, err := m.manifest(ctx, row.SourceID)
+		if err != nil {
+			return fetched{}, err
+		}
+		return stageUploaded(known, m.stageDir(r.Run))
+	}
 	return m.stageUpstream(ctx, row, m.stageDir(r.Run), r.Reset, r.Confirm, func(done, total int) { r.step("fetch", done, total) })
 }
 
@@ -274,15 +299,19 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 const fieldShrunk = "confirm"
 
 // publish shows a commit, and stores the manifest of what it shows.
-func (m *Manager) publish(ctx context.Context, r *run, at space.CommitID) error {
+func (m *Manager) publish(ctx context.Context, r *run, row syncRow, at space.CommitID) (Package, error) {
 	files, err := readStage(m.stageDir(r.Run))
 	if err != nil {
-		return damagedStage(err)
+		return Package{}, damagedStage(err)
+	}
+	p, err := m.packageOf(ctx, row, m.stageDir(r.Run), files)
+	if err != nil {
+		return p, err
 	}
 	if _, err := m.o.Sources.Switch(ctx, r.Source, at, r.Reset); err != nil {
-		return err
+		return p, err
 	}
-	return m.storeManifest(ctx, r.Source, files)
+	return p, m.storeManifest(ctx, r.Source, files)
 }
 
 func (m *Manager) limits() limits {

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +25,7 @@ type Manager struct {
 	work   sync.WaitGroup
 	wake   chan struct{}
 	places chan struct{} // limits the runs at a time
-	desk   chan struct{} // limits the uploads that are converted at a time
+	desk   chan struct{} // limits the uploads that are converted or stored at a time
 
 	opening sync.Mutex // held while the engine is opened or closed
 
@@ -151,58 +149,6 @@ func (m *Manager) Reserve(id space.SpaceID) {
 	m.owned[id] = true
 }
 
-func (m *Manager) rouse() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
-}
-
-// idle is how long the schedule waits if no sync is due.
-const idle = time.Hour
-
-func (m *Manager) schedule() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-m.ctx.Done():
-			return
-		case <-timer.C:
-		case <-m.wake:
-		}
-		wait := idle
-		for _, id := range m.due(&wait) {
-			if _, err := m.start(m.ctx, job{Source: id}); err != nil && m.ctx.Err() == nil {
-				m.o.Logger.Error("start a sync", "source", id, "error", err)
-				wait = time.Minute
-			}
-		}
-		timer.Reset(wait)
-	}
-}
-
-// due returns the sources whose sync is due, and lowers wait to the time of the next one.
-func (m *Manager) due(wait *time.Duration) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.o.Now()
-	var out []string
-	for id, e := range m.entries {
-		if e.run != nil || e.row.Next == 0 || e.row.State == string(space.SyncEnded) {
-			continue
-		}
-		left := database.Time(e.row.Next).Sub(now)
-		if left <= 0 || left > max(e.row.every(), longestLimit) { // the clock was set back
-			out = append(out, id)
-		} else {
-			*wait = min(*wait, left)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // start begins a run, or returns the one that runs. The error is a fault.Conflict if one runs
 // that cannot do what the job asks.
 func (m *Manager) start(ctx context.Context, j job) (*run, error) {
@@ -273,112 +219,6 @@ func (m *Manager) enter(j job) (r *run, row syncRow, ok bool) {
 		return nil, syncRow{}, false
 	}
 	return e.run, e.row, true
-}
-
-// The delays after a failure. The first doubles with each failure in a row.
-const (
-	firstAgain   = time.Minute
-	lastAgain    = time.Hour
-	longestLimit = 24 * time.Hour
-)
-
-// end stores how a run ended, and plans the next one.
-func (m *Manager) end(ctx context.Context, r *run, out outcome) {
-	now := m.o.Now()
-	res := space.SyncRun{ID: r.Run, Source: r.Source, Started: r.started, Ended: now, Version: out.version, Commit: out.commit, SyncCounts: out.counts}
-	m.mu.Lock()
-	e := m.entries[r.Source]
-	if e == nil || e.run != r {
-		m.mu.Unlock()
-		return
-	}
-	row := e.row
-	m.mu.Unlock()
-	every := row.every()
-	next := every - time.Duration(rand.Int64N(int64(every)/10+1)) // so that not all sources come at once
-	switch code := fault.CodeOf(out.err); {
-	case row.State == string(space.SyncEnded):
-		res.State = space.SyncCanceled
-	case out.err == nil:
-		row.State, row.Problem, row.Failures = string(space.SyncReady), "", 0
-		row.Version, row.CommitID, row.Checked = out.version, string(out.commit), database.Millis(now)
-		res.State = space.SyncReady
-		if out.same || !out.counts.Differs() && !r.Reset {
-			res.State = space.SyncUnchanged
-		}
-	case code == fault.Canceled:
-		res.State = space.SyncCanceled
-	default:
-		row.State, row.Problem = string(stateOf(out.err)), fault.PublicOf(out.err)
-		row.Failures++
-		res.State, res.Problem = space.SyncState(row.State), row.Problem
-		if again := again(out.err, row.Failures); again > 0 && every > 0 {
-			next = min(every, again)
-			if res.State == space.SyncLimited {
-				next = again
-			}
-		}
-	}
-	if row.Next = 0; every > 0 {
-		row.Next = database.Millis(now.Add(next))
-	}
-	if err := m.endRun(ctx, row, res); err != nil {
-		m.o.Logger.Error("store the end of a sync", "source", r.Source, "error", err)
-	}
-	m.o.Logger.Info("a sync ended", "source", r.Source, "state", res.State, "files", res.Files)
-	if err := os.RemoveAll(m.stageDir(r.Run)); err != nil {
-		m.o.Logger.Warn("the files of a sync were not removed", "source", r.Source, "error", err)
-	}
-	m.mu.Lock()
-	if cur := m.entries[r.Source]; cur == e {
-		// The settings may have changed meanwhile. Then the next run is due at once.
-		if cur.row.Settings == row.Settings {
-			cur.row.Version, cur.row.CommitID, cur.row.Next = row.Version, row.CommitID, row.Next
-		}
-		if cur.row.every() == 0 {
-			cur.row.Next = 0
-		} else if cur.pushed {
-			m.hurry(cur)
-		}
-		cur.pushed = false
-		cur.row.State, cur.row.Problem, cur.row.Checked, cur.row.Failures = row.State, row.Problem, row.Checked, row.Failures
-		cur.run = nil
-	}
-	r.result = res
-	close(r.done)
-	m.mu.Unlock()
-	m.o.Ended(res)
-	m.rouse()
-	m.forget(r.Run)
-}
-
-func stateOf(err error) space.SyncState {
-	switch code := fault.CodeOf(err); {
-	case fault.FieldOf(err) == fieldShrunk && code == fault.Conflict:
-		return space.SyncStopped
-	case code == fault.Limited:
-		return space.SyncLimited
-	case code == fault.NotFound:
-		return space.SyncGone
-	case code == fault.Forbidden || code == fault.Unauthenticated || code == fault.Invalid || code == fault.TooLarge || code == fault.Conflict:
-		return space.SyncRefused
-	}
-	return space.SyncFailed
-}
-
-// again returns the delay before a failed sync is tried again; 0 for the usual interval.
-func again(err error, failures int) time.Duration {
-	var asked time.Duration
-	if f := faultOf(err); f != nil {
-		asked = f.RetryAfter
-	}
-	switch stateOf(err) {
-	case space.SyncLimited:
-		return min(max(asked, firstAgain), longestLimit)
-	case space.SyncFailed:
-		return max(min(firstAgain<<min(failures-1, 10), lastAgain), min(asked, longestLimit))
-	}
-	return 0
 }
 
 // Sync runs a sync of a source, or waits for the running one. progress reports its steps. A failed

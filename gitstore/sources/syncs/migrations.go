@@ -7,6 +7,9 @@ func Migrations() []database.Migration {
 	return []database.Migration{{
 		Package: "gitstore/sources/syncs", Version: 1, Name: "syncs, their manifests and their runs",
 		SQLite: tables, Postgres: tables,
+	}, {
+		Package: "gitstore/sources/syncs", Version: 2, Name: "what upstream says about its package",
+		SQLite: addPackage, Postgres: addPackage,
 	}}
 }
 
@@ -55,3 +58,5 @@ CREATE TABLE syncs_runs (
 );
 CREATE INDEX syncs_runs_source ON syncs_runs (source_id, started);
 `
+
+const addPackage = `ALTER TABLE syncs ADD COLUMN package TEXT NOT NULL DEFAULT '';`

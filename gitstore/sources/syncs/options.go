@@ -29,6 +29,7 @@ const (
 	DefaultRetries  = 2
 	DefaultRetry    = time.Second
 	DefaultMaxFiles = sources.DefaultMaxFiles
+	DefaultMaxTime  = 2 * time.Hour
 )
 
 // Options configure a Manager. DB, Workflows, Store, Sources, Env and Dir are required.
@@ -56,8 +57,10 @@ type Options struct {
 	Retry   time.Duration
 	// MaxFiles limits the files of a source.
 	MaxFiles int
-	Now      func() time.Time
-	Logger   *slog.Logger
+	// MaxTime limits a run, without the time in which it waits for a place.
+	MaxTime time.Duration
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -72,6 +75,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxFiles == 0 {
 		o.MaxFiles = DefaultMaxFiles
+	}
+	if o.MaxTime == 0 {
+		o.MaxTime = DefaultMaxTime
 	}
 	if o.Ended == nil {
 		o.Ended = func(space.SyncRun) {}

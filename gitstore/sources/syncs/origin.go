@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"satchel/gitstore/sources"
-	"satchel/gitstore/sources/upstream"
 	"satchel/internal/database"
 	"satchel/internal/space"
 )
@@ -89,43 +88,6 @@ func (m *Manager) alter(ctx context.Context, id string, change func(*syncRow)) e
 	m.mu.Unlock()
 	m.rouse()
 	return nil
-}
-
-// pushEvery is the least time between two syncs of a source because of pushes.
-const pushEvery = time.Minute
-
-// Pushed starts the syncs that follow the branch to which somebody pushed. A source that is synced
-// only on request stays as it is, and a source that upstream asked to wait waits. If a sync runs,
-// another one follows. Many pushes start one sync a minute.
-func (m *Manager) Pushed(p upstream.Push) {
-	m.mu.Lock()
-	for _, e := range m.entries {
-		if e.row.every() == 0 || e.row.State == string(space.SyncLimited) {
-			continue
-		}
-		u, err := upstream.Open(e.row.Kind, []byte(e.row.Settings))
-		if err != nil || !upstream.Follows(u, p) {
-			continue // the next sync reports the error
-		}
-		if e.run != nil {
-			e.pushed = true
-		} else {
-			m.hurry(e)
-		}
-	}
-	m.mu.Unlock()
-	m.rouse()
-}
-
-// hurry plans the next sync of an entry because of a push. The caller holds Manager.mu.
-func (m *Manager) hurry(e *entry) {
-	at := m.o.Now()
-	if last := database.Time(e.row.Checked); e.row.Checked != 0 && at.Before(last.Add(pushEvery)) {
-		at = last.Add(pushEvery)
-	}
-	if next := database.Millis(at); e.row.Next == 0 || next < e.row.Next {
-		e.row.Next = next
-	}
 }
 
 // tokenFor returns the function that gives tokens for the private repositories of a source. A source

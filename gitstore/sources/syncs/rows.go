@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/upstream"
 	"satchel/internal/database"
 	"satchel/internal/fault"
@@ -30,7 +31,8 @@ type syncRow struct {
 	CommitID string // that the source shows
 	Checked  int64
 	Next     int64
-	Failures int // in a row
+	Failures int    // in a row
+	Package  string // JSON of what upstream says about its package
 
 	by space.UserID // of a preview; see tokenFor
 }
@@ -152,7 +154,7 @@ func (m *Manager) storeNew(ctx context.Context, row syncRow) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		err := tx.Create(&row).Error
 		if database.IsDuplicate(err) {
-			return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", row.SourceID).In(space.SourceName)
+			return sources.Taken(row.SourceID)
 		}
 		if err != nil {
 			return fmt.Errorf("store a sync: %w", err)
@@ -217,7 +219,7 @@ func (m *Manager) endRun(ctx context.Context, row syncRow, r space.SyncRun) erro
 			// The source may have been removed meanwhile.
 			err = tx.Model(&syncRow{}).Where("source_id = ?", row.SourceID).Updates(map[string]any{
 				"state": row.State, "problem": row.Problem, "version": row.Version, "commit_id": row.CommitID,
-				"checked": row.Checked, "next": row.Next, "failures": row.Failures,
+				"checked": row.Checked, "next": row.Next, "failures": row.Failures, "package": row.Package,
 			}).Error
 		}
 		if err != nil {

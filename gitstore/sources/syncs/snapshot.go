@@ -91,7 +91,7 @@ func (m *Manager) commitSnapshot(ctx context.Context, id space.SpaceID, changes 
 		return strings.Compare(string(a.path), string(b.path))
 	})
 	var out committed
-	b := batch{m: m, id: id, meta: space.Meta{Author: author, Message: m.snapshotMessage(changes), Tool: "sync"}, out: &out}
+	b := batch{m: m, id: id, meta: space.Meta{Author: space.Server(), Message: m.snapshotMessage(changes), Tool: "sync"}, out: &out}
 	for _, c := range changes {
 		change := space.Change{Path: string(c.path), Base: c.had.Blob, BaseMode: c.had.Mode}
 		if c.blob == "" {

@@ -241,7 +241,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestAllowed(t *testing.T) {
-	list := []string{"docs.example.com", "github.com/nuxt/*", "git.example/team/docs", "www.youtube.com/@golang"}
+	list := []string{"docs.example.com", "github.com/nuxt/*", "git.example/team/docs", "www.youtube.com/@golang", "github.com/vue/core/tree/main/docs"}
 	for settings, want := range map[string]bool{
 		`{"url": "https://docs.example.com/x.git"}`:                               true,
 		`{"url": "https://DOCS.example.com/x.git"}`:                               true,
@@ -256,6 +256,11 @@ func TestAllowed(t *testing.T) {
 		`{"repo": "nuxt/nuxt", "additional_syncs": [{"repo": "evil/x"}]}`:         false,
 		`{"repo": "nuxt/nuxt", "host": "ghe.example"}`:                            false,
 		`{"repo": "nuxtx/nuxt"}`:                                                  false,
+		`{"url": "https://git.example/Team/docs.git"}`:                            false,
+		`{"url": "https://github.com/NUXT/Nuxt.git"}`:                             true,
+		`{"url": "https://github.com/vue/core/tree/main/Docs"}`:                   false,
+		`{"url": "https://github.com/Vue/Core/tree/main/docs"}`:                   true,
+		`{"repo": "nuxt/nuxt", "host": "git.example"}`:                            false,
 		`{"handle": "GoLang"}`:                                                    true,
 		`{"handle": "other"}`:                                                     false,
 		`{"channel_id": "UC0123456789abcdefghijkl"}`:                              false,

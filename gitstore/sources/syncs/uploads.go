@@ -26,9 +26,13 @@ type Upload struct {
 	note func(file string, done, total int)
 }
 
-// Receive converts an uploaded file, or the files of a .zip archive, to pages. The error is a fault if
-// the upload as a whole is refused. note reports each file.
-func (m *Manager) Receive(ctx context.Context, name string, r io.Reader, note func(file string, done, total int)) (*Upload, error) {
+// Receive converts an uploaded file, or the files of a .zip archive, to pages of a source, which need
+// not exist yet. The error is a fault if the upload as a whole is refused. note reports each file.
+func (m *Manager) Receive(ctx context.Context, id, name string, r io.Reader, note func(file string, done, total int)) (*Upload, error) {
+	kind, err := m.uploadKind(id)
+	if err != nil {
+		return nil, err
+	}
 	env, done, err := m.env()
 	if err != nil {
 		return nil, err
@@ -53,7 +57,7 @@ func (m *Manager) Receive(ctx context.Context, name string, r io.Reader, note fu
 	if u.stage, err = newStage(dir, nil, true, m.limits(), func(int, int) {}); err != nil {
 		return nil, err
 	}
-	err = upstream.Receive(ctx, env, name, file, size, u, func(name string, why *upstream.Refusal) {
+	err = upstream.Receive(ctx, env, kind, name, file, size, u, func(name string, why *upstream.Refusal) {
 		u.add(space.UploadedFile{Name: name, Reason: string(why.Reason), Problem: fault.PublicOf(why)})
 	})
 	if err != nil {
@@ -61,6 +65,24 @@ func (m *Manager) Receive(ctx context.Context, name string, r io.Reader, note fu
 		return nil, err
 	}
 	return u, nil
+}
+
+// uploadKind returns the kind of a source that takes uploads, also of one that does not exist yet.
+func (m *Manager) uploadKind(id string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[id]
+	if e == nil {
+		return upstream.Upload, nil
+	}
+	return e.row.Kind, takesUploads(id, e.row.Kind)
+}
+
+func takesUploads(id, kind string) error {
+	if upstream.TakesUploads(kind) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "The source %s follows an upstream, so it takes no uploaded files.", id)
 }
 
 // Put implements upstream.Sink.
@@ -93,8 +115,11 @@ func (m *Manager) Store(ctx context.Context, id string, u *Upload) (space.SyncRu
 		if err := os.Rename(u.dir, dir); err != nil {
 			return nil, err
 		}
-		files := slices.DeleteFunc(known, func(f stagedFile) bool { _, replaced := u.files[f.Path]; return replaced })
-		return append(files, u.list()...), nil
+		files := u.list()
+		known = slices.DeleteFunc(known, func(f stagedFile) bool {
+			return slices.ContainsFunc(files, func(by stagedFile) bool { return by.Path == f.Path || by.URL == f.URL })
+		})
+		return append(known, files...), nil
 	})
 }
 
@@ -112,7 +137,7 @@ func (m *Manager) Take(ctx context.Context, id string, names []string) (space.Sy
 	})
 }
 
-// rewrite runs a sync of an uploaded source whose stage change makes from the manifest. It waits for
+// rewrite runs a sync of a source whose stage change makes from the manifest. It waits for
 // the run that is in progress.
 func (m *Manager) rewrite(ctx context.Context, id string, change func(known []stagedFile, dir string) ([]stagedFile, error)) (space.SyncRun, error) {
 	e, r, err := m.turn(ctx, id)
@@ -141,7 +166,7 @@ func (m *Manager) rewrite(ctx context.Context, id string, change func(known []st
 	return m.wait(ctx, r, func(space.SyncProgress) {})
 }
 
-// turn returns a new run of an uploaded source, when no other runs.
+// turn returns a new run of a source that takes uploads, when no other runs.
 func (m *Manager) turn(ctx context.Context, id string) (*entry, *run, error) {
 	for {
 		m.mu.Lock()
@@ -150,11 +175,12 @@ func (m *Manager) turn(ctx context.Context, id string) (*entry, *run, error) {
 		case e == nil:
 			m.mu.Unlock()
 			return nil, nil, sources.NotThere(id)
-		case e.row.Kind != upstream.Upload:
+		case !upstream.TakesUploads(e.row.Kind):
+			kind := e.row.Kind
 			m.mu.Unlock()
-			return nil, nil, fault.New(fault.Invalid, "The source %s follows an upstream, so it takes no uploaded files.", id)
+			return nil, nil, takesUploads(id, kind)
 		case e.run == nil:
-			r := m.take(e, job{Source: id})
+			r := m.take(e, job{Source: id, Uploaded: true})
 			m.mu.Unlock()
 			return e, r, nil
 		}

@@ -24,7 +24,7 @@ func (b *bench) addUploads() {
 
 // upload stores a file, as a person does.
 func (w *world) upload(ctx context.Context, name, content string) (space.SyncRun, error) {
-	u, err := w.Receive(ctx, name, strings.NewReader(content), func(string, int, int) {})
+	u, err := w.Receive(ctx, "handbook", name, strings.NewReader(content), func(string, int, int) {})
 	if err != nil {
 		return space.SyncRun{}, err
 	}
@@ -104,7 +104,30 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	if _, err := b.upload(b.ctx, "b.md", "b"); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.Receive(b.ctx, "../b.md", strings.NewReader("b"), func(string, int, int) {}); fault.CodeOf(err) != fault.Invalid {
+	if _, err := b.Receive(b.ctx, "handbook", "../b.md", strings.NewReader("b"), func(string, int, int) {}); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("%v", err)
+	}
+}
+
+// A source that follows YouTube takes transcripts and nothing else, and asks nothing of YouTube for
+// them.
+func TestTranscriptsAreUploaded(t *testing.T) {
+	b := newBench(t)
+	b.space = space.NewSpaceID()
+	_, err := b.git.Create(b.ctx, b.space, space.ChangeSet{}, space.Meta{})
+	must(b.t, err)
+	_, err = b.Add(b.ctx, space.Source{ID: "handbook", Space: b.space, Everybody: true}, syncs.Setting{Kind: "youtube", Settings: []byte(`{"playlist":"PL0123456789"}`)})
+	must(b.t, err)
+	for _, text := range []string{"First words", "Better words"} {
+		r, err := b.upload(b.ctx, "A talk [dQw4w9WgXcQ].vtt", "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\n"+text+"\n")
+		if err != nil || r.State != space.SyncReady || r.Files != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	u, err := b.Receive(b.ctx, "handbook", "notes.md", strings.NewReader("# Notes"), func(string, int, int) {})
+	must(t, err)
+	defer u.Discard()
+	if u.Pages() > 0 || u.Received[0].Problem == "" {
+		t.Errorf("it takes notes: %+v", u.Received)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/url"
 	"path"
 	"slices"
@@ -25,6 +26,8 @@ type feed struct {
 const (
 	maxFeedBytes = 8 << 20
 	maxFeedDepth = 100
+	// maxFeedEntries limits the entries of the document. The parser needs some kilobytes for each.
+	maxFeedEntries = 20_000
 )
 
 func recognizeFeed(u *url.URL) Upstream {
@@ -51,50 +54,95 @@ func (f *feed) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	if err != nil {
 		return "", err
 	}
+	n, err := countEntries(a.content)
+	if n > maxFeedEntries {
+		return "", fault.New(fault.TooLarge, "The feed has more than %d entries, which is the limit. Choose another address of the site.", maxFeedEntries).In("url")
+	}
 	var parsed *gofeed.Feed
-	if err = shallow(a.content, maxFeedDepth); err == nil || a.content[0] == '{' {
+	if err == nil {
 		parsed, err = gofeed.NewParser().Parse(bytes.NewReader(a.content))
 	}
 	if err != nil {
 		return "", fault.Wrap(err, fault.Invalid, "%s is not an RSS, Atom or JSON feed that can be read.", f.URL).In("url")
 	}
 	old, taken := oldFiles(sink)
-	var files []File
-	content := map[string][]byte{}
-	for _, e := range parsed.Items {
-		at, err := a.url.Parse(cmp.Or(e.Link, "#"+url.PathEscape(e.GUID)))
-		if err != nil || content[at.String()] != nil {
-			continue
-		}
-		file := old[at.String()]
-		file.URL, file.Title = at.String(), cmp.Or(strings.Join(strings.Fields(e.Title), " "), at.String())
-		date := cmp.Or(e.PublishedParsed, e.UpdatedParsed, &time.Time{}).UTC()
-		file.Changed = cmp.Or(date, file.Changed, env.Now())
-		if file.Path == "" {
-			file.Path = freePath(taken, file.Changed.Format(time.DateOnly)+"-"+safeName(strings.ToLower(file.Title)), ".md", file.URL)
-		}
-		page, _ := htmlmark.Convert([]byte("<main>"+cmp.Or(e.Content, e.Description)+"</main>"), "text/html; charset=utf-8", at,
-			(*url.URL).String) // an entry without text still has a title and a link
-		content[file.URL] = slices.Concat(frontMatter([2]string{"title", file.Title}, [2]string{"date", dateText(date)}, [2]string{"url", file.URL}),
-			[]byte("# "+file.Title+"\n\n"), page.Markdown)
-		files = append(files, file)
-		delete(old, file.URL)
-	}
-	for _, left := range old {
-		files = append(files, left)
-	}
-	slices.SortStableFunc(files, func(a, b File) int { return b.Changed.Compare(a.Changed) })
-	files = files[:min(len(files), f.MaxEntries)]
-	sink.Expect(len(files))
-	for _, file := range files {
-		if text, ok := content[file.URL]; ok {
-			err = give(ctx, env, sink, file, text)
+	entries := f.entries(parsed, a.url, old, env.Now())
+	newest := entries[:min(len(entries), f.MaxEntries)]
+	sink.Expect(len(newest))
+	for _, e := range newest {
+		if e.item == nil {
+			err = sink.Keep(ctx, e.File)
 		} else {
-			err = sink.Keep(ctx, file)
+			if e.Path == "" {
+				e.Path = freePath(taken, e.Changed.Format(time.DateOnly)+"-"+safeName(strings.ToLower(e.Title)), ".md", e.URL)
+			}
+			err = give(ctx, env, sink, e.File, e.page())
 		}
 		if err != nil {
 			return "", err
 		}
 	}
+	for _, e := range entries[len(newest):] {
+		// A file that the source has is removed, so it is not skipped.
+		if e.Path == "" {
+			if err := sink.Skip(ctx, e.URL, TooMany); err != nil {
+				return "", err
+			}
+		}
+	}
 	return stateOf(a), nil
+}
+
+// countEntries counts the entries of a feed, before they are all in memory. The error is that of a
+// document that is no feed.
+func countEntries(content []byte) (int, error) {
+	if !bytes.HasPrefix(content, []byte("{")) {
+		return shallow(content, maxFeedDepth, "item", "entry")
+	}
+	var doc struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	err := json.Unmarshal(content, &doc)
+	return len(doc.Items), err
+}
+
+// entry is an entry of a feed with its file. item is nil if only the source still has the entry.
+type entry struct {
+	File
+	item *gofeed.Item
+	at   *url.URL
+	date time.Time // zero if the feed states none
+}
+
+// entries returns the entries of a feed and of the source, the newest first. An entry that the source
+// has keeps its path.
+func (f *feed) entries(parsed *gofeed.Feed, base *url.URL, old map[string]File, now time.Time) []entry {
+	var out []entry
+	seen := map[string]bool{}
+	for _, item := range parsed.Items {
+		at, err := base.Parse(cmp.Or(item.Link, "#"+url.PathEscape(item.GUID)))
+		if err != nil || seen[at.String()] {
+			continue
+		}
+		e := entry{old[at.String()], item, at, cmp.Or(item.PublishedParsed, item.UpdatedParsed, &time.Time{}).UTC()}
+		e.URL, e.Title = at.String(), cmp.Or(oneLine(item.Title), at.String())
+		e.Changed = cmp.Or(e.date, e.Changed, now)
+		seen[e.URL] = true
+		out = append(out, e)
+	}
+	for _, left := range old {
+		if !seen[left.URL] {
+			out = append(out, entry{File: left})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b entry) int { return b.Changed.Compare(a.Changed) })
+	return out
+}
+
+// page returns the Markdown of an entry.
+func (e entry) page() []byte {
+	page, _ := htmlmark.Convert([]byte("<main>"+cmp.Or(e.item.Content, e.item.Description)+"</main>"), "text/html; charset=utf-8", e.at,
+		(*url.URL).String) // an entry without text still has a title and a link
+	return slices.Concat(frontMatter([2]string{"title", e.Title}, [2]string{"date", dateText(e.date)}, [2]string{"url", e.URL}),
+		[]byte("# "+e.Title+"\n\n"), page.Markdown)
 }

@@ -1,10 +1,13 @@
 package upstream_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 )
 
@@ -43,6 +46,46 @@ func TestFeedKeepsWhatTheFeedDrops(t *testing.T) {
 	for _, body = range []string{"<html><body>no</body></html>", "", "<rss><channel>" + strings.Repeat("<a:b>", 200) + strings.Repeat("</a:b>", 200) + "</channel></rss>"} {
 		if _, err := u.Fetch(t.Context(), env, s); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%.30q gives %v", body, err)
+		}
+	}
+}
+
+// Of a feed with more entries than the source has, the newest become pages, wherever they are in the
+// feed. The others are counted.
+func TestLargeFeed(t *testing.T) {
+	const entries = 5000
+	day := func(i int) time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i) }
+	var text strings.Builder
+	text.WriteString(`<rss version="2.0"><channel>`)
+	for i := range entries {
+		fmt.Fprintf(&text, "<item><link>/%d</link><pubDate>%s</pubDate></item>", i, day(i).Format(time.RFC1123Z))
+	}
+	text.WriteString("</channel></rss>")
+	body := text.String()
+	env, u, address := newDocument(t, "feed", `, "max_entries": 2`, &body)
+	s := &sink{}
+	sync(t, env, u, s)
+	site, want := strings.TrimSuffix(address, "/v1/document"), []string{}
+	for i := entries - 2; i < entries; i++ {
+		want = append(want, fmt.Sprintf("%s/%d", site, i))
+	}
+	var got []string
+	for _, p := range s.paths() {
+		got = append(got, s.files[p].URL)
+	}
+	if !slices.Equal(got, want) || len(s.skipped) != entries-2 || s.skipped[site+"/0"] != upstream.TooMany {
+		t.Errorf("it has %q, and %d entries are left out", got, len(s.skipped))
+	}
+	sync(t, env, u, s)
+	if s.kept != 2 || s.put != 0 {
+		t.Errorf("the same feed: %d kept, %d new", s.kept, s.put)
+	}
+	for _, body = range []string{
+		`<rss version="2.0"><channel>` + strings.Repeat("<item/>", 20_001) + "</channel></rss>",
+		`{"version": "https://jsonfeed.org/version/1.1", "items": [{}` + strings.Repeat(",{}", 20_000) + "]}",
+	} {
+		if _, err := u.Fetch(t.Context(), env, s); fault.CodeOf(err) != fault.TooLarge {
+			t.Errorf("%.20q: %v", body, err)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -200,9 +199,14 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 	return nil
 }
 
+// file returns the file of a blob. Git servers can send names such as ../x. They stay as they are in the
+// path, which is invalid then: to resolve them would lead out of OutputPath.
 func (g *gitFiles) file(b gitBlob, address func(string) string) File {
 	p, _ := under(g.ContentPath, b.path)
-	return File{Path: space.Path(path.Join(g.OutputPath, p)), URL: address(b.path), Tag: b.hash}
+	if g.OutputPath != "" {
+		p = g.OutputPath + "/" + p
+	}
+	return File{Path: space.Path(p), URL: address(b.path), Tag: b.hash}
 }
 
 // choose returns the regular files of ls-tree's output that the source takes.

@@ -18,7 +18,7 @@ func Kinds() []Kind {
 	return []Kind{
 		gitHubKind(),
 		gitKind(),
-		{Name: "youtube", Title: "YouTube channel or playlist", New: func() Upstream { return &youTube{} }, Recognize: recognizeYouTube},
+		{Name: YouTube, Title: "YouTube channel or playlist", New: func() Upstream { return &youTube{} }, Recognize: recognizeYouTube},
 		{Name: "openapi", Title: "OpenAPI document", New: func() Upstream { return &openAPI{} }, Recognize: recognizeOpenAPI},
 		{Name: "feed", Title: "Feed", New: func() Upstream { return &feed{} }, Recognize: recognizeFeed},
 		uploadKind(),
@@ -97,17 +97,10 @@ func decode(settings []byte, u Upstream) error {
 }
 
 // Settings returns the names of an upstream's settings.
-func Settings(u Upstream) []string { return settingsOf(reflect.TypeOf(u).Elem()) }
-
-func settingsOf(t reflect.Type) []string {
+func Settings(u Upstream) []string {
 	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			names = append(names, settingsOf(f.Type)...)
-		} else if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			names = append(names, name)
-		}
+	for _, f := range fieldsOf(reflect.TypeOf(u).Elem()) {
+		names = append(names, f.Name)
 	}
 	return names
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,25 +98,28 @@ func dateText(t time.Time) string {
 }
 
 // shallow refuses an XML document with more than max nested elements. Parsers that call themselves for
-// each element need it.
-func shallow(content []byte, max int) error {
+// each element need it. It returns how many elements have one of the names.
+func shallow(content []byte, max int, names ...string) (count int, err error) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.Strict, d.CharsetReader = false, charset.NewReaderLabel
 	for depth := 0; ; {
 		t, err := d.Token()
-		switch t.(type) {
+		switch t := t.(type) {
 		case xml.StartElement:
 			depth++
+			if slices.Contains(names, strings.ToLower(t.Name.Local)) {
+				count++
+			}
 		case xml.EndElement:
 			depth--
 		}
 		switch {
 		case err == io.EOF:
-			return nil
+			return count, nil
 		case err != nil:
-			return err
+			return count, err
 		case depth > max:
-			return errors.New("the document is nested too deeply")
+			return count, errors.New("the document is nested too deeply")
 		}
 	}
 }

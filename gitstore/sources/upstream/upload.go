@@ -71,19 +71,24 @@ func Spool(ctx context.Context, env *Env, name string, r io.Reader) (_ *os.File,
 	return f, size, nil
 }
 
-// Receive gives the pages of a spooled file to a sink. A .zip archive gives the pages of its files.
+// Receive gives the pages of a spooled file to a sink, for a source of a kind that takes uploads. A
+// .zip archive gives the pages of its files.
 // Each file that is left out is reported to refused. An error means that the upload as a whole is
 // refused.
-func Receive(ctx context.Context, env *Env, name string, r io.ReaderAt, size int64, sink Sink, refused func(name string, why *Refusal)) error {
+func Receive(ctx context.Context, env *Env, kind, name string, r io.ReaderAt, size int64, sink Sink, refused func(name string, why *Refusal)) error {
+	give := givePage
+	if kind == YouTube {
+		give = giveTranscript
+	}
 	if isZip(name) {
-		return unzip(ctx, env, r, size, sink, refused)
+		return unzip(ctx, env, r, size, sink, give, refused)
 	}
 	content, err := io.ReadAll(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return err
 	}
 	sink.Expect(1)
-	err = givePage(ctx, env, File{Path: space.Path(name), URL: name}, content, sink)
+	err = give(ctx, env, File{Path: space.Path(name), URL: name}, content, sink)
 	if why, ok := errors.AsType[*Refusal](err); ok {
 		refused(name, why)
 		return nil
@@ -108,8 +113,11 @@ func (l *listReader) ReadAt(p []byte, off int64) (int, error) {
 	return l.ReaderAt.ReadAt(p, off)
 }
 
+// giver gives the page of a file to a sink. The error is a *Refusal if the file must be left out.
+type giver = func(ctx context.Context, env *Env, f File, content []byte, sink Sink) error
+
 // unzip gives the pages of an archive's files to the sink.
-func unzip(ctx context.Context, env *Env, r io.ReaderAt, size int64, sink Sink, refused func(string, *Refusal)) error {
+func unzip(ctx context.Context, env *Env, r io.ReaderAt, size int64, sink Sink, give giver, refused func(string, *Refusal)) error {
 	list := &listReader{r, maxDirectory}
 	z, err := zip.NewReader(list, size)
 	switch {
@@ -133,7 +141,7 @@ func unzip(ctx context.Context, env *Env, r io.ReaderAt, size int64, sink Sink, 
 			return fault.New(fault.TooLarge, "The archive unpacks to more than the %s that a source may have.", bytesize.Text(env.MaxBytes))
 		}
 		if err == nil {
-			err = givePage(ctx, env, File{Path: space.Path(f.Name), URL: f.Name}, content, sink)
+			err = give(ctx, env, File{Path: space.Path(f.Name), URL: f.Name}, content, sink)
 		}
 		if why, ok := errors.AsType[*Refusal](err); ok {
 			refused(f.Name, why)

@@ -46,7 +46,7 @@ func receive(t *testing.T, env *upstream.Env, name string, content []byte) (page
 		return nil, nil, err
 	}
 	defer f.Close()
-	err = upstream.Receive(t.Context(), env, name, f, size, s, func(name string, why *upstream.Refusal) { out[name] = why.Reason })
+	err = upstream.Receive(t.Context(), env, upstream.Upload, name, f, size, s, func(name string, why *upstream.Refusal) { out[name] = why.Reason })
 	return s.content, out, err
 }
 

@@ -30,8 +30,9 @@ const (
 	// webPause is the time between two requests to a host. It keeps the load below that of
 	// one person who reads fast.
 	webPause = 200 * time.Millisecond
-	// maxCrawlDelay bounds the delay that robots.txt asks for.
-	maxCrawlDelay = time.Minute
+	// maxPause bounds the time between two requests, whatever robots.txt or a busy site asks for.
+	// A site of 1,000 pages would otherwise take a place of the syncs for most of a day.
+	maxPause = 5 * time.Second
 	// webTimeout bounds a request with its answer.
 	webTimeout = time.Minute
 )

@@ -101,7 +101,7 @@ func (c *webClient) readRobots(ctx context.Context, site *url.URL) ([]string, er
 	}
 	c.robots = data
 	if g := data.FindGroup(webAgent); g != nil {
-		c.pause = min(max(webPause, g.CrawlDelay), maxCrawlDelay)
+		c.pause = min(max(webPause, g.CrawlDelay), maxPause)
 	}
 	return data.Sitemaps, nil
 }
@@ -200,7 +200,7 @@ func (c *webClient) try(ctx context.Context, u *url.URL, header func(*url.URL) h
 					Public: fmt.Sprintf("The site %s asks to wait. The sync tries again later.", u.Host), Err: fmt.Errorf("%s answers %d", u, a.status)}
 			}
 			backoff = max(after, backoff)
-			c.pause = min(2*c.pause, maxCrawlDelay)
+			c.pause = min(2*c.pause, maxPause)
 			last = fmt.Errorf("%w: status %d", errFailed, a.status)
 		case a.status >= 500:
 			last = fmt.Errorf("%w: status %d", errFailed, a.status)

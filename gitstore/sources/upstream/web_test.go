@@ -211,6 +211,19 @@ func TestWebIsPolite(t *testing.T) {
 	w.wantPaths(before...)
 }
 
+// A long Crawl-delay does not hold a place of the syncs for hours.
+func TestWebLimitsTheCrawlDelay(t *testing.T) {
+	w := newWebWorld(t, webPages(map[string]string{
+		"/robots.txt": "User-agent: *\nCrawl-delay: 60\n", "/": webHTML("Home", "The home page", "/a", "/b"), "/a": webHTML("A", "Page A"), "/b": webHTML("B", "Page B"),
+	}))
+	w.settings(`{"url": "SITE/"}`)
+	w.mustSync()
+	w.wantPaths("a.md", "b.md", "index.md")
+	if longest := slices.Max(w.waited); longest != maxPause {
+		t.Errorf("it waits %s between two requests", longest)
+	}
+}
+
 func TestWebSaysWhyASiteCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		pages map[string]string

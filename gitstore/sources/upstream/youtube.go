@@ -175,6 +175,13 @@ func (y *youTube) Fetch(ctx context.Context, env *Env, sink Sink) (State, error)
 	for _, v := range videos {
 		was, had := old[v.url()]
 		delete(old, v.url())
+		if had && isUploaded(was) {
+			if err := sink.Keep(ctx, was); err != nil {
+				return "", err
+			}
+			has++
+			continue
+		}
 		known, ok := sink.Known(v.url())
 		if ok && readVideoTag(known.Tag).settings == y.settings() {
 			if err := sink.Keep(ctx, known); err != nil {
@@ -217,8 +224,8 @@ func (y *youTube) Fetch(ctx context.Context, env *Env, sink Sink) (State, error)
 		}
 		state = append(state, tag.String()+v.id...)
 	}
-	if !whole {
-		for _, left := range old {
+	for _, left := range old {
+		if !whole || isUploaded(left) {
 			has++
 			if err := sink.Keep(ctx, left); err != nil {
 				return "", err
@@ -277,6 +284,9 @@ type videoTag struct {
 }
 
 func (t videoTag) String() string { return t.settings + " " + strconv.Itoa(t.length) }
+
+// isUploaded reports whether a page's transcript was uploaded. Only a person removes it.
+func isUploaded(f File) bool { return readVideoTag(f.Tag).settings == uploadedTranscript }
 
 func readVideoTag(s string) videoTag {
 	settings, length, _ := strings.Cut(s, " ")

@@ -270,7 +270,7 @@ func appendVideos(videos []video, seen map[string]bool, data *tree) []video {
 func feedVideos(ctx context.Context, c *youTubeClient, playlist string) ([]video, error) {
 	content, err := c.request(ctx, "/feeds/videos.xml?playlist_id="+url.QueryEscape(playlist), nil)
 	if err == nil {
-		err = shallow(content, maxFeedDepth)
+		_, err = shallow(content, maxFeedDepth)
 	}
 	if err != nil {
 		return nil, err

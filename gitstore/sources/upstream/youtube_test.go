@@ -424,3 +424,29 @@ func TestYtDlpReasons(t *testing.T) {
 		t.Errorf("a program that is gone gives %v", err)
 	}
 }
+
+// A person uploads the transcript of a video without captions, and of one that has left the channel.
+// Syncs and resets keep both, and read the others.
+func TestYouTubeKeepsUploadedTranscripts(t *testing.T) {
+	w := newYouTubeWorld(t, `{"channel_id": "`+fakeChannel+`"}`)
+	w.videos = fakeVideos("ba")
+	w.videos[0].captionless = true
+	w.mustSync()
+	w.want(pathOf("a"))
+	const captions = "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nWords of a person\n"
+	for name, taken := range map[string]bool{"A talk [-id_bbbbbbb].en.vtt": true, "old_______x.vtt": true, "notes.vtt": false, "talk.md": false} {
+		refused := 0
+		err := Receive(t.Context(), w.env, YouTube, name, strings.NewReader(captions), int64(len(captions)), w.sink, func(string, *Refusal) { refused++ })
+		if err != nil || (refused == 0) != taken {
+			t.Errorf("%s: %d refused, %v", name, refused, err)
+		}
+	}
+	for _, w.reset = range []bool{false, true} {
+		w.mustSync()
+		w.want(pathOf("a"), "youtube/uploaded/A-talk--id_bbbbbbb.md", "youtube/uploaded/old_______x.md")
+	}
+	page := w.sink.content["youtube/uploaded/A-talk--id_bbbbbbb.md"]
+	if !strings.Contains(page, "# A talk\n") || !strings.Contains(page, "watch?v=-id_bbbbbbb&t=1s") || !strings.Contains(page, "Words of a person") {
+		t.Errorf("the page is\n%s", page)
+	}
+}

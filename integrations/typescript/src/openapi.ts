@@ -327,6 +327,8 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         AddSource: {
+            /** @description Other names of the source, separated by commas. A search with one of them finds the source first. */
+            aliases?: string;
             description?: string;
             /** @description Seconds between syncs; 0 for syncs on request only. The default is 6 hours. */
             every?: number;
@@ -357,10 +359,14 @@ export interface components {
             canceled: string;
         };
         ChangeSource: {
+            /** @description Separated by commas. */
+            aliases?: string;
             description?: string;
             /** @description Seconds between syncs; 0 for syncs on request only. */
             every?: number;
             everybody?: boolean;
+            /** @description true stops the schedule, and keeps its interval. false resumes it with a sync. */
+            paused?: boolean;
             /** @description Names. The source is then not for everybody. */
             readers?: string[];
             /** @description All settings of the kind. */
@@ -824,6 +830,8 @@ export interface components {
             kind: string;
             /** Format: date-time */
             next?: string;
+            /** @description The schedule is stopped. The source is synced on request. */
+            paused: boolean;
             problem?: string;
             running?: components["schemas"]["SyncStep"];
             /** @description The last syncs, the newest first. Syncs without changes are left out. */

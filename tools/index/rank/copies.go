@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"slices"
@@ -60,8 +61,8 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 		switch {
 		case at < 0:
 			kept = append(kept, f)
-		case parse.Newer(f.Doc.Version, kept[at].Doc.Version) && kept[at].Doc.Lang == f.Doc.Lang,
-			f.Doc.Blob == kept[at].Doc.Blob && f.Source.order < kept[at].Source.order:
+		case u.replaces(f, kept[at]) && kept[at].Doc.Lang == f.Doc.Lang,
+			f.Doc.Blob == kept[at].Doc.Blob && f.Source.order < kept[at].Source.order && !u.replaces(kept[at], f):
 			f.rescore("the best of its copies", kept[at].Score)
 			f.takeIn(kept[at], string(kept[at].Doc.Path))
 			if q.Sort == query.ByRelevance {
@@ -74,6 +75,14 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 		}
 	}
 	return kept, nil
+}
+
+// replaces reports whether a document is of a newer version than its copy. A source that the query names
+// keeps its pages.
+func (u *Run) replaces(f, kept *Candidate) bool {
+	version := func(c *Candidate) string { return cmp.Or(c.Doc.Version, c.Source.Version) }
+	named := func(c *Candidate) bool { return slices.Contains(u.plan.named, c.Source) }
+	return parse.Newer(version(f), version(kept)) && (named(f) || !named(kept))
 }
 
 // copies reports whether two loaded documents have the same content. It makes cheap

@@ -16,6 +16,8 @@ type Source struct {
 	// Names are names of the source besides its label. A query that names the source prefers
 	// it.
 	Names []string
+	// Version is that of the documents that name none; "" if it is not known.
+	Version string
 
 	order  int  // position among the databases of the search
 	scored int  // how many terms have scores in the scratch memory

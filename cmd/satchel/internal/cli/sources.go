@@ -14,6 +14,9 @@ import (
 	"satchel/internal/space"
 )
 
+// aliasesUsage describes the flag for the aliases of a source.
+const aliasesUsage = "other `NAMES` that people use for the source, separated by commas; a search with one of them finds the source first"
+
 func (c *call) sourceCommand() *cobra.Command {
 	return group("source", "publish directories of spaces, and follow upstreams",
 		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the published sources"}, func(fs *pflag.FlagSet) runner {
@@ -39,6 +42,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 			usage := map[string]string{
 				"title":       "the `NAME` that people see",
 				"description": "a `SENTENCE` that says when an AI should look there",
+				"aliases":     aliasesUsage,
 			}
 			for _, f := range text.Fields() {
 				fs.StringVar(f.Text, f.Name, "", usage[f.Name])
@@ -80,7 +84,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
-		c.sourceAdd(), c.sourceUpload(), c.sourceChange(), c.sourceSync(), c.sourceCancel(), c.sourceStatus(), c.sourceRemove(),
+		c.sourceAdd(), c.sourceUpload(), c.sourceChange(), c.sourceSync(), c.sourceCancel(), c.sourcePause(true), c.sourcePause(false), c.sourceStatus(), c.sourceRemove(),
 	)
 }
 

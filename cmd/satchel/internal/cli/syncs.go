@@ -86,6 +86,7 @@ the source. The operator may also add addresses in private networks and director
 		text := space.SourceText{}
 		fs.StringVar(&text.Title, "title", "", "the `NAME` that people see")
 		fs.StringVar(&text.Description, "description", "", "a `SENTENCE` that says when an AI should look there")
+		fs.StringVar(&text.Aliases, "aliases", "", aliasesUsage)
 		readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas (default: everybody)")
 		preview := fs.Bool("preview", false, "only show what the source would contain")
 		flags := addSettingFlags(fs)
@@ -126,6 +127,7 @@ func (c *call) sourceChange() *cobra.Command {
 	return c.command(&cobra.Command{Use: "change ID", Args: cobra.ExactArgs(1), Short: "change a source that follows an upstream"}, func(fs *pflag.FlagSet) runner {
 		title := fs.String("title", "", "the `NAME` that people see")
 		description := fs.String("description", "", "a `SENTENCE` that says when an AI should look there")
+		aliases := fs.String("aliases", "", aliasesUsage)
 		readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas")
 		everybody := fs.Bool("for-everybody", false, "let everybody on the server read the source")
 		every := fs.String("every", "", "the `INTERVAL` between syncs, such as 6h; 0 for syncs on request only")
@@ -138,7 +140,7 @@ func (c *call) sourceChange() *cobra.Command {
 			}
 			in := service.ChangeSyncedSourceInput{ID: args[0], Setting: setting}
 			for name, set := range map[string]func(){
-				"title": func() { in.Title = title }, "description": func() { in.Description = description },
+				"title": func() { in.Title = title }, "description": func() { in.Description = description }, "aliases": func() { in.Aliases = aliases },
 				"for": func() { in.Readers = readers }, "for-everybody": func() { in.Everybody = everybody },
 			} {
 				if c.flags.Changed(name) {
@@ -184,6 +186,27 @@ func (c *call) sourceCancel() *cobra.Command {
 	})
 }
 
+// sourcePause returns the command that stops the schedule of a source or, if paused is false, resumes it.
+func (c *call) sourcePause(paused bool) *cobra.Command {
+	use, short, done := "resume ID", "sync a paused source on its schedule again", "%s syncs on its schedule again. A sync starts now.\n"
+	if paused {
+		use, short, done = "pause ID", "stop the schedule of a source, so that it syncs on request only", "%s is paused. To resume it: satchel source resume %[1]s\n"
+	}
+	return c.command(&cobra.Command{Use: use, Args: cobra.ExactArgs(1), Short: short}, func(*pflag.FlagSet) runner {
+		return func(ctx context.Context, args []string) error {
+			in := service.ChangeSyncedSourceInput{ID: args[0]}
+			in.Paused = &paused
+			return c.admin(ctx, func(s admin.Service) error {
+				x, err := admin.Do(ctx, s, (*service.Service).ChangeSyncedSource, in)
+				if err != nil {
+					return err
+				}
+				return c.answer(x, func() { c.printf(done, x.ID) })
+			})
+		}
+	})
+}
+
 func (c *call) sourceStatus() *cobra.Command {
 	return c.command(&cobra.Command{Use: "status ID", Args: cobra.ExactArgs(1), Short: "show how a source follows its upstream, with its last syncs"}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
@@ -199,6 +222,9 @@ func (c *call) sourceStatus() *cobra.Command {
 						c.printf("Its settings come from the configuration file.\n")
 					case space.OriginLeft:
 						c.printf("Its entry is no longer in the configuration file, so it is synced on request only. To remove it: satchel source remove %s\n", x.Source)
+					}
+					if x.Paused {
+						c.printf("It is paused. To resume it: satchel source resume %s\n", x.Source)
 					}
 					if x.Problem != "" {
 						c.printf("%s\n", printable(x.Problem))
