@@ -239,6 +239,9 @@ func (s *pages) revert(v *web.Visit) error {
 		return web.Gone(err)
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
+		if to := s.undoneAt(v, m); to != "" {
+			return s.See(v, to)
+		}
 		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
 	}
 	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: web.SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
@@ -257,4 +260,29 @@ func (s *pages) revert(v *web.Visit) error {
 		title = "Nothing was undone"
 	}
 	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
+
+// undoneAt returns the address of the page that asked for an undo and shows its result: the
+// file or directory in ?path=, or the directory above if nothing is there any more. It
+// returns "" if the request names no path.
+func (s *pages) undoneAt(v *web.Visit, m service.View) string {
+	q := v.R.URL.Query()
+	if !q.Has("path") {
+		return ""
+	}
+	p := space.Path(q.Get("path"))
+	for p != "" {
+		if _, err := space.ParsePath(string(p)); err != nil {
+			return ""
+		}
+		e, err := m.Lookup(v.R.Context(), "", p)
+		if err == nil && !e.Dir {
+			return web.DoneURL(web.PageURL(m.ID, "files", p, ""), "undone")
+		}
+		if err == nil {
+			return web.DoneURL(web.PageURL(m.ID, "files", p, "")+"/", "undone")
+		}
+		p = web.ParentOf(p)
+	}
+	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
 }
