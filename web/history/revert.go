@@ -239,7 +239,7 @@ func (s *pages) revert(v *web.Visit) error {
 		return web.Gone(err)
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
-		if to := s.undoneAt(v, m); to != "" {
+		if to := s.undoneAt(v, m, c.ID); to != "" {
 			return s.See(v, to)
 		}
 		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
@@ -264,9 +264,12 @@ func (s *pages) revert(v *web.Visit) error {
 
 // undoneAt returns the address of the page that asked for an undo and shows its result: the
 // file or directory in ?path=, or the directory above if nothing is there any more. It
-// returns "" if the request names no path.
-func (s *pages) undoneAt(v *web.Visit, m service.View) string {
+// returns the page of the new change for ?here, and "" if the request names no page.
+func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) string {
 	q := v.R.URL.Query()
+	if q.Has("here") {
+		return web.DoneURL(web.SpacePath(m.ID, "commits/"+string(made)), "undone")
+	}
 	if !q.Has("path") {
 		return ""
 	}
