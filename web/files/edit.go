@@ -42,7 +42,11 @@ type editPage struct {
 	// Rename and Delete are the addresses of the other pages of an existing file.
 	Rename, Delete string
 	Waits          string // the page to review the file's change; empty if no change waits
+	Markdown       bool   // the text is Markdown
 }
+
+// editorScript is the editor in place of the field of the text. scripts/editor makes it.
+const editorScript = "editor.js"
 
 // Forms send modes as these values.
 const (
@@ -125,9 +129,9 @@ func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, bod
 	if body.Conflict != nil {
 		title = web.ShownPath(p, 120) + " changed while you edited it"
 	}
-	out := web.Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
-	if body.Previewed {
-		out.Styles = append([]string{"files.css"}, out.Styles...)
+	out := web.Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"files.css", "editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	if body.Markdown = body.New || web.IsMarkdown(string(p)); s.HasAsset(editorScript) {
+		out.Scripts = append(out.Scripts, editorScript)
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.Text, problem.Field
@@ -239,15 +243,16 @@ type newKind struct {
 }
 
 var kindTexts = map[string]struct{ path, text string }{
-	"":      {"", ""},
-	"note":  {"knowledge/.md", "# \n\n"},
-	"fact":  {"memory/preference/.md", ""},
-	"skill": {"skills//SKILL.md", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n"},
+	"":         {"", ""},
+	"note":     {"knowledge/.md", "# \n\n"},
+	"fact":     {"memory/preference/.md", ""},
+	"resource": {"resources/.md", "---\ntitle: \ndescription: What clients find here, in one sentence.\n---\n\n# \n\n"},
+	"skill":    {"skills//SKILL.md", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n"},
 }
 
 func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
-	out := make([]newKind, 0, 4)
-	for _, k := range []newKind{{Name: "", Label: "Empty file"}, {Name: "note", Label: "Note"}, {Name: "fact", Label: "Memory fact"}, {Name: "skill", Label: "Skill"}} {
+	out := make([]newKind, 0, 5)
+	for _, k := range []newKind{{Name: "", Label: "Empty file"}, {Name: "note", Label: "Note"}, {Name: "fact", Label: "Memory fact"}, {Name: "skill", Label: "Skill"}, {Name: "resource", Label: "Resource"}} {
 		k.Chosen = k.Name == chosen
 		k.URL = "/spaces/" + string(id) + "/new?" + url.Values{"dir": {dir}, "kind": {k.Name}}.Encode()
 		out = append(out, k)
