@@ -166,7 +166,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	if !there {
 		body.Back = dirURL(f.ID, s.nearest(v, f))
 	}
-	if p := s.checkText(v, f.ID, string(f.path), &body); p != nil || body.Previewed {
+	if p := s.checkText(v, f.View, string(f.path), &body); p != nil || body.Previewed {
 		if body.Conflict, err = s.stillOpen(v, f, there); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 }
 
 // checkText checks the text and the note. If the form asks for a preview, it creates one.
-func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPage) *web.Problem {
+func (s *pages) checkText(v *web.Visit, m service.View, p string, body *editPage) *web.Problem {
 	switch {
 	case int64(len(body.Text)) > s.Editing.MaxText:
 		return &web.Problem{Text: "The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(s.Editing.MaxText) + " can be edited in a page.", Field: "text"}
@@ -217,7 +217,7 @@ func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPa
 		return &web.Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"}
 	}
 	if v.R.PostFormValue("act") == "preview" {
-		s.preview(id, p, body)
+		s.preview(v, m, p, body)
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
@@ -310,7 +310,7 @@ func (s *pages) saveNew(v *web.Visit) error {
 	again := func(status int, text, field string) error {
 		return s.form(v, status, m, "", body, &web.Problem{Text: text, Field: field})
 	}
-	if p := s.checkText(v, m.ID, body.Path, &body); p != nil {
+	if p := s.checkText(v, m, body.Path, &body); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	if body.Previewed {
@@ -362,15 +362,14 @@ func (s *pages) entryText(v *web.Visit, m service.View, f space.Entry) (string, 
 
 // preview renders a Markdown text. It does not render other texts, or texts above the
 // limits of a page.
-func (s *pages) preview(id space.SpaceID, p string, body *editPage) {
+func (s *pages) preview(v *web.Visit, m service.View, p string, body *editPage) {
 	body.Previewed = true
 	if !web.IsMarkdown(p) {
 		return
 	}
-	doc, ok := render.Markdown([]byte(body.Text), render.Place{
-		Path: p, Files: web.SpaceURL(id, "files", ""), Raw: web.SpaceURL(id, "raw", ""), Under: 2, // below the headings of the page and of the preview
-	})
-	if ok {
+	at := placeOf(listsOf(v, web.Location{Space: m, Path: space.Path(p)}), space.Path(p))
+	at.Under = 2 // below the headings of the page and of the preview
+	if doc, ok := render.Markdown([]byte(body.Text), at); ok {
 		body.Preview = &doc
 	}
 }
