@@ -89,7 +89,7 @@ func TestTreeOfManyNames(t *testing.T) {
 // the space.
 func TestLinksOfSites(t *testing.T) {
 	links := []struct{ link, to string }{
-		{"install.md", "site/docs/1.guide/install.md"}, // nothing is there, so it stays as it is
+		{"install.md", "site/docs/1.guide/2.install.md"},
 		{"2.install.md", "site/docs/1.guide/2.install.md"},
 		{"install", "site/docs/1.guide/2.install.md"},
 		{"./install#steps", "site/docs/1.guide/2.install.md#steps"},

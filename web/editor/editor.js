@@ -94,6 +94,7 @@ if (area instanceof HTMLTextAreaElement && Element.prototype.attachShadow) {
     if (!own) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: area.value } });
   });
   area.hidden = true;
-  label?.addEventListener('click', (e) => { e.preventDefault(); view.focus(); });
+  label?.removeAttribute('for'); // the editor has the same label
+  label?.addEventListener('click', () => view.focus());
   for (const a of document.querySelectorAll('a[href="#text"]')) a.addEventListener('click', () => view.focus());
 }
